@@ -591,7 +591,7 @@ def test_columns_of_metadata_parquet_that_cannot_be_read_are_listed(tmp_path: Pa
     assert sample._fields == ("image", "caption", "raw", "taken") and sample.raw == b"\xff\x00"
     assert dataset.schema["taken"].unit == "ms"
     left = {one.name.partition(".")[0]: (one.reason, one.spec) for one in dataset.unopened}
-    other = ("this version reads no such type", "")
+    other = ("this version does not read this type", "")
     assert left == {"price": other, "tags": other, "empty": ("no row has a value", "")}
     assert all(one.holds for one in dataset.unopened)
     with pytest.raises(AttributeError, match=r"price.*no such type"):
@@ -625,6 +625,6 @@ def test_a_class_folder_without_the_metadata_of_the_others_is_named(tmp_path: Pa
     png(tmp_path / "cats" / "0.png", 0)
     png(tmp_path / "dogs" / "1.png", 0)
     write_metadata(tmp_path / "cats" / "metadata.csv", [{"file_name": "0.png", "caption": "x"}])
-    with pytest.raises(feedline.ConfigError, match="dogs' holds images and no metadata file"):
+    with pytest.raises(feedline.ConfigError, match="dogs' contains images but no metadata file"):
         feedline.open(tmp_path)
     assert len(feedline.open(tmp_path, format="folder")) == 2

@@ -67,7 +67,7 @@ def test_a_file_that_was_forgotten_is_an_error_and_not_another_file(paths):
     reader = transformed(files)._engine.reader("NCHW")
     first, second = files.add(paths[:2]), files.add(paths[2:4])
     files.forget(first)
-    with pytest.raises(feedline.DataError, match=f"file {first} is not among those that were given"):
+    with pytest.raises(feedline.DataError, match=f"file {first} was not added or was removed"):
         reader.read(first, 0, 0, 0)
     assert reader.read(second, 0, 0, 0)[0][1].shape == (3, 32, 32)
 

@@ -192,12 +192,12 @@ def test_every_flipped_bit_of_pages_is_an_error_or_the_same_samples(tmp_path: Pa
 @pytest.mark.parametrize(
     "damage, says",
     [
-        (lambda data: data[:-4096], "behind the end of the file"),
+        (lambda data: data[:-4096], "after the end of the file"),
         (lambda data: data[:5000], "ends within its meta pages"),
         (lambda data: data[:16] + b"\xbe\xef\xc0\xde" + data[20:], "big-endian machine"),
         (lambda data: data[:12] + b"\xde\xc0\xef\xbe" + b"\0" * 4 + data[20:], "machine of 32 bits"),
         (lambda data: data[:20] + struct.pack("<I", 999) + data[24:], "version 999"),
-        (lambda data: b"no database at all" * 1000, "no LMDB file"),
+        (lambda data: b"no database at all" * 1000, "not an LMDB file"),
     ],
 )
 def test_what_is_no_whole_database_is_an_error_of_opening(
@@ -220,7 +220,7 @@ def test_a_damaged_value_is_left_out_where_the_loader_says_so(tmp_path: Path) ->
     stat = path.stat()
     path.write_bytes(content)
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
-    with pytest.raises(feedline.DataError, match="is not where the index has it") as caught:
+    with pytest.raises(feedline.DataError, match="is not at its position in the index") as caught:
         list(dataset.loader(10, output="numpy"))
     assert (caught.value.record, caught.value.key, caught.value.stage) == (36, "0036", "format")
     with dataset.loader(10, output="numpy", on_error="skip", error_budget=1) as loader:

@@ -129,7 +129,7 @@ def test_errors_are_of_the_sample_in_the_librarys_words(blobs: str) -> None:
     assert sum(len(batch.label) for batch in loader) == len(data) - 1
     (error,) = loader.errors
     assert error.key == "a/forbidden.jpg" and "PermissionError: 403 of" in str(error)
-    with pytest.raises(feedline.StorageError, match="nothing is stored"):
+    with pytest.raises(feedline.StorageError, match="no stored name begins"):
         feedline.open("blobs://box/other/")
     with pytest.raises(feedline.StorageError, match="no such file"):
         feedline.open("blobs://box/other.tar")

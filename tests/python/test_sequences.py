@@ -228,7 +228,7 @@ def test_tokens_resume_on_other_ranks(token_file):
         ({"window": 10, "stride": 0, "dtype": "uint16"}, "stride"),
         ({"window": 10, "dtype": "float32"}, "float32 tokens"),
         ({"window": 10, "dtype": "uint16", "output_dtype": "int16"}, "as int16"),
-        ({"window": 1000, "dtype": "uint16"}, "1001 tokens that a window and its targets take"),
+        ({"window": 1000, "dtype": "uint16"}, "1001 tokens that a window and its targets need"),
         ({"window": 10, "dtype": "uint16", "check": True}, "requires vocabulary"),
     ],
 )
@@ -239,7 +239,7 @@ def test_wrong_arguments_are_refused_by_name(token_file, options, words):
 
 def test_a_file_of_half_tokens_is_refused(tmp_path):
     (tmp_path / "odd.bin").write_bytes(bytes(101))
-    with pytest.raises(feedline.ConfigError, match=r"101 bytes are no multiple of 2, .*odd\.bin"):
+    with pytest.raises(feedline.ConfigError, match=r"101 bytes are not a multiple of 2, .*odd\.bin"):
         feedline.tokens(tmp_path / "odd.bin", window=4, dtype="uint16")
 
 

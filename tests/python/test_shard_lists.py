@@ -108,7 +108,7 @@ def test_dalis_index_is_read_in_place_of_a_scan_and_compared(shards: list[Path])
     for path in shards[0].parent.rglob("*.feedline-index"):
         path.unlink()
     dataset = feedline.open(pattern(shards))
-    assert f"{len(shards)} shards by DALI's indexes beside them: no scan" in dataset.explain()
+    assert f"{len(shards)} shards used DALI's indexes instead of a scan" in dataset.explain()
     assert not list(shards[0].parent.rglob("*.feedline-index"))
     by_index = [(dataset.key(i), dataset.encoded(i)) for i in range(len(dataset))]
     state = dataset.fingerprint
@@ -119,7 +119,7 @@ def test_dalis_index_is_read_in_place_of_a_scan_and_compared(shards: list[Path])
         index.write_text(text)
     assert {found.code for found in feedline.inspect(pattern(shards)).findings} == {"foreign_index"}
     scanned = feedline.open(pattern(shards))
-    assert f"the index '{indexes[0]}' is not of this shard, and is not used: " in scanned.explain()
+    assert f"the index '{indexes[0]}' does not belong to this shard and is not used: " in scanned.explain()
     assert [(scanned.key(i), scanned.encoded(i)) for i in range(len(scanned))] == by_index
     assert scanned.fingerprint == state
 

@@ -110,7 +110,7 @@ def test_a_missing_file_is_named_with_its_line(table: Path) -> None:
 @pytest.mark.parametrize(
     "text, says",
     [
-        ("photo,label\na.jpg\n", "line 2 has 1 cells, and the first line names 2 columns"),
+        ("photo,label\na.jpg\n", "line 2 has 1 cells, but the first line names 2 columns"),
         ("photo,label\na.jpg,1,2\n", "line 2 has 3 cells"),
         ('photo,label\n"a.jpg,1\n', "line 2 has a quote without an end"),
         ("", "the table is empty"),

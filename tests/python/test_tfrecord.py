@@ -177,7 +177,7 @@ def test_a_damaged_record_is_left_out_where_the_loader_says_so(tmp_path: Path) -
         (lambda data: b"no record at all" + data, "record 0, at byte 0, .* no TFRecord file"),
         (
             lambda data: data + struct.pack("<QI", 2**63, made_tfrecords.masked_crc(struct.pack("<Q", 2**63))) + data,
-            "record 6, .* has 9223372036854775808 bytes by its header",
+            "record 6, .* has 9223372036854775808 bytes according to its header",
         ),
     ],
 )
@@ -201,7 +201,7 @@ def test_indexes_of_others_are_used_and_never_trusted(tmp_path: Path, end: str) 
     other = small(tmp_path / "other.records", 7)
     index.write_text(made_tfrecords.index_of(other))
     dataset = feedline.open(path, fields=("n", "text"))
-    assert f"the index '{index}' is not of this shard, and is not used: " in dataset.explain()
+    assert f"the index '{index}' does not belong to this shard and is not used: " in dataset.explain()
     assert values(path) == wanted
     assert [found.code for found in feedline.inspect(path, fields=("n", "text")).findings] == ["foreign_index"]
 

@@ -162,7 +162,7 @@ TEST_F(Arrow, CompressedBatchesReadTheSame) {
     EXPECT_EQ(all(writer.stream(), kAllFields), kAllShown) << codec;
     const auto format = opened(writer.stream(), {"text"});
     for (std::uint64_t i = 0; i < 3; ++i) shown_sample(**format, i);
-    EXPECT_EQ((*format)->summary(), "1 blocks decompressed, 66 % of 3 were at hand, in at most 256 MiB");
+    EXPECT_EQ((*format)->summary(), "1 blocks decompressed, 66 % of 3 were cached, in at most 256 MiB");
   }
 }
 
@@ -209,7 +209,7 @@ TEST_F(Arrow, NullsAreErrorsSkippedOrAbsent) {
   EXPECT_CONTAINS(all(writer.stream(), fields, Missing::kSkip), "leaves no sample");
   EXPECT_EQ(all(writer.stream(), {"n"}, Missing::kSkip), "1|3");
   EXPECT_EQ(opened(writer.stream(), {"n"}, Missing::kSkip).value()->summary(),
-            "1 samples left out, as they lack a field");
+            "1 samples left out because they lack a field");
 }
 
 TEST_F(Arrow, ListsThatAreNoArrayAreThatSamplesError) {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kKey = "{key}";
 
-// "images" of "train/images/{key}.jpg"; "jpg" of "{key}.jpg".
+// Returns "images" for "train/images/{key}.jpg", and "jpg" for "{key}.jpg".
 std::string usual_name(const FieldPattern& pattern) {
   if (!pattern.folder.empty()) return pattern.folder.substr(pattern.folder.rfind('/') + 1);
   return pattern.behind.substr(pattern.behind.find_first_not_of("./") == std::string::npos
@@ -43,7 +43,7 @@ Result<FieldPattern> parse_pattern(const std::string& spec) {
   pattern.behind = rest.substr(key + kKey.size());
   if (pattern.description.name.empty()) pattern.description.name = usual_name(pattern);
   if (pattern.description.name.empty())
-    return config_error("fields: '" + spec + "' says nothing to call the field by; put NAME= before it");
+    return config_error("fields: '" + spec + "' does not provide a field name; put NAME= before it");
   const std::string extension = to_lower(pattern.behind);
   const std::string_view kind = is_any_image_name(extension) ? "png" : std::string_view(extension);
   pattern.description.kind = said.value_or(usual_kind(pattern.description.name, kind));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where the files of one field lie below a folder: "masks/{key}.png".
+// The location of a field's files in a folder, as a pattern such as "masks/{key}.png".
 
 #include <optional>
 #include <string>
@@ -15,19 +15,19 @@ namespace feedline::format {
 
 struct FieldPattern {
   FieldDescription description;
-  std::string folder;          // "masks"; empty: the root
-  std::string before, behind;  // of the key, in the path below `folder`: "" and ".png"
+  std::string folder;          // "masks"; empty for the root
+  std::string before, behind;  // text before and after the key, in the path below `folder`: "" and ".png"
 
-  // The key of a file, by its path below `folder`; nullopt: it is none of this field's.
+  // Returns the key of a file from its path below `folder`, or nullopt if the file does not match this field.
   std::optional<std::string_view> key_of(std::string_view path) const;
-  // The path of a sample's file below the root.
+  // Returns the path of a sample's file, relative to the root.
   std::string path_of(std::string_view key) const;
-  // What the files are called as members of a tar: the field's name and their extension, "masks.png".
+  // Returns the name of the field's tar members: the field's name and the file extension, "masks.png".
   std::string member_extension() const;
 };
 
-// Specs are "[NAME=]PATTERN[:KIND]", see feedline::OpenOptions. kConfig: no {key} or two, two fields of one name, no
-// such kind.
+// Parses specs of the form "[NAME=]PATTERN[:KIND]", see feedline::OpenOptions. kConfig: a pattern with no {key} or with
+// two, two fields with the same name, or an unknown kind.
 Result<std::vector<FieldPattern>> parse_patterns(const std::vector<std::string>& specs);
 
 }  // namespace feedline::format

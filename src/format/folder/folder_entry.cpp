@@ -26,7 +26,7 @@ namespace {
 Result<bool> is_folder(const std::string& source, const storage::Storage& storage) {
   const auto folder = storage.is_directory(source);
   if (!folder || !*folder) return false;
-  for (const FormatEntry* entry : {&tfrecord_entry(), &tar_entry()})  // a folder of shards
+  for (const FormatEntry* entry : {&tfrecord_entry(), &tar_entry()})  // folders of shards
     if (!storage.is_remote() && entry->sniff(source, storage).value_or(false)) return false;
   return true;
 }
@@ -42,8 +42,8 @@ Result<std::shared_ptr<const Format>> open_images(const std::string& source, con
   return PatternFormat::open(source, options);
 }
 
-// Of a folder of a network which turned out to hold no images: on this machine is_folder() asks first. nullopt: it is
-// not of packed shards, or cannot be read, which the error of the images says.
+// Checks a remote folder without images for packed shards; for local folders, is_folder() checks first. Returns nullopt
+// if the folder has no packed shards or cannot be read; in that case the error from the images is reported.
 Result<std::optional<PackedFolder>> packed_shards(const std::string& source, const OpenOptions& options) {
   if (!options.storage->is_remote() || !options.format.empty()) return std::nullopt;
   auto packed = packed_folder(source, *options.storage);
@@ -51,7 +51,8 @@ Result<std::optional<PackedFolder>> packed_shards(const std::string& source, con
   return packed;
 }
 
-// Has such a folder a table that describes its images? `error`: why it was not opened without.
+// Returns whether a remote folder has a table that describes its images. `error` is the reason why it could not be
+// opened without one.
 Result<bool> describes_images(const std::string& source, const Error& error, const OpenOptions& options) {
   const auto is_pattern = [](const std::string& spec) { return spec.contains("{key}"); };
   if (!options.storage->is_remote() || !options.format.empty() || error.code == ErrorCode::kStorage) return false;
@@ -60,8 +61,8 @@ Result<bool> describes_images(const std::string& source, const Error& error, con
   return tables.has_value();
 }
 
-// The format of the shards in a remote folder without images; nullptr: it has none. Local folders of shards are
-// recognised before this, but looking into a remote one for each format takes requests.
+// Returns the format of the shards in a remote folder without images, or nullptr if it has none. Local folders of
+// shards are recognised earlier; probing a remote folder for each format would need more requests.
 const FormatEntry* entry_of_shards(const std::string& source, const Error& error, const OpenOptions& options) {
   if (!options.storage->is_remote() || !options.format.empty() || error.code != ErrorCode::kConfig) return nullptr;
   const std::array all{&tar_entry(), &tfrecord_entry(), &arrow_entry(), &parquet_entry()};

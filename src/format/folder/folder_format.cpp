@@ -12,7 +12,7 @@
 namespace feedline::format {
 namespace {
 
-// The fields= that open the images of a folder without class folders; "": it has none.
+// Returns the fields= arguments that open the images in a folder without class folders, or "" if there are no images.
 std::string fields_of_images(const FolderListing& listing) {
   std::map<std::string, std::uint64_t> images;
   for (const auto& [extension, count] : listing.stray_extensions)
@@ -24,20 +24,20 @@ std::string fields_of_images(const FolderListing& listing) {
   std::string text;
   for (const auto& [extension, count] : images)
     text += (text.empty() ? "" : ", ") + (are_all ? extension : pattern_of(extension)) + ": " + std::to_string(count);
-  // a key that is the whole name matches every file
+  // If the key is the whole name, every file matches.
   return are_all ? "fields=\"image={key}:image\", which reads all files (" + text + ")"
-                 : "one of these, which read as many files: " + text;
+                 : "one of these, listed with their numbers of files: " + text;
 }
 
-// Why there is nothing to read, and what would help.
+// Returns why there is nothing to read and how to fix it.
 std::string what_is_missing(const FolderListing& listing) {
   if (const std::string fields = fields_of_images(listing); !fields.empty())
-    return "the folder holds images but no class folders: open images without classes by " + fields +
+    return "the folder contains images but no class folders: open images without classes by " + fields +
            "; if they have classes, put the images of each class in its own folder, as in train/cat/1.jpg";
   if (!listing.stray_tars.empty())
-    return "the folder holds tar files and no class folders: name the tar files to read, as in '" +
+    return "the folder contains tar files but no class folders: name the tar files to read, for example '" +
            listing.stray_tars.front() + "' or 'shards/{000..146}.tar'";
-  return "the folder holds nothing to read: one folder per class with images in it was expected";
+  return "the folder contains nothing to read: expected one folder of images per class";
 }
 
 Error located(Error error, const std::string& source) {
@@ -48,7 +48,7 @@ Error located(Error error, const std::string& source) {
 Result<void> check_options(const std::string& source, const OpenOptions& options) {
   if (options.fields.empty()) return {};
   return std::unexpected(located(
-      config_error("fields: a folder of class folders has the fields image and label, nothing to choose").error(),
+      config_error("fields: a folder of class folders always has the fields image and label; remove fields=").error(),
       source));
 }
 
@@ -70,7 +70,7 @@ void add_sizes(const storage::Storage& storage, const std::string& root, const F
                     file,
                     key,
                     {},
-                    "no JPEG, PNG or WebP by its name: Pillow decodes it, slower, where it is installed"});
+                    "the name is not that of a JPEG, PNG or WebP file, so decoding needs Pillow and is slower"});
     inspection.smallest_bytes = i == 0 ? stat->bytes : std::min(inspection.smallest_bytes, stat->bytes);
     inspection.largest_bytes = std::max(inspection.largest_bytes, stat->bytes);
     inspection.bytes += stat->bytes;
@@ -83,13 +83,13 @@ Result<FolderListing> list_complete(const std::string& source, const OpenOptions
   if (!listing->metadata.empty() && options.format.empty())
     return std::unexpected(located(config_error("the folder holds '" + listing->metadata +
                                                 "', which describes its images: open it with format=\"table\", or the "
-                                                "images alone with format=\"folder\"")
+                                                "images only with format=\"folder\"")
                                        .error(),
                                    source));
   if (listing->classes.empty())
     return std::unexpected(located(config_error(what_is_missing(*listing)).error(), source));
   if (const Finding* finding = listing->findings.first_error()) {
-    // not damage: the labels of all classes behind it hang on whether this one is meant
+    // Not reported as damage: whether this folder counts as a class changes the labels of all classes after it.
     Error error = config_error(finding->text).error();
     error.where.shard = finding->shard;
     return std::unexpected(located(std::move(error), source));
@@ -142,8 +142,8 @@ Where FolderFormat::where(std::uint64_t index) const {
   return where;
 }
 
-// An object that is gone or another one by now: the listing that is kept of a storage without times is no longer true,
-// and is made anew by the next who opens the dataset, as the error says.
+// If an object was deleted or replaced, the cached listing of a storage without modification times is out of date.
+// Deletes it, so that the dataset is listed again when it is next opened.
 void FolderFormat::doubt_listing(const Error& error) const {
   if (!storage::is_of_change(error) || !storage_->has_flat_names() || is_forgotten_.exchange(true)) return;
   forget_folder_index(*storage_, root_, index_directory_);
@@ -192,7 +192,7 @@ Result<SampleFiles> FolderFormat::files(std::uint64_t index) const {
   FEEDLINE_CHECK_OK(read(index, record));
   const std::string_view path = index_.path(index);
   const std::size_t dot = path.rfind('.');
-  FEEDLINE_CHECK(dot != path.npos);  // files are listed by their extensions
+  FEEDLINE_CHECK(dot != path.npos);  // only files with an image extension are listed
   const auto bytes = record.fields[0].bytes;
   SampleFiles sample{std::string(path.substr(0, dot)), record.fields[1].value, {}};
   sample.files.push_back({std::string(path.substr(dot + 1)), {bytes.begin(), bytes.end()}});

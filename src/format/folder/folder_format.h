@@ -11,7 +11,7 @@
 
 namespace feedline::format {
 
-// A folder with one folder per class, as torchvision's ImageFolder: the same samples, indices and labels.
+// A folder with one subfolder per class, like torchvision's ImageFolder: same samples, indices and labels.
 class FolderFormat final : public RecordFormat {
  public:
   // Requires: options.storage.
@@ -41,10 +41,10 @@ class FolderFormat final : public RecordFormat {
   FolderFormat(std::string source, const OpenOptions& options, FolderIndex index);
 
   std::string source_;
-  std::string root_;  // source without slashes at its end
+  std::string root_;  // the source without trailing slashes
   std::shared_ptr<const storage::Storage> storage_;
   std::string index_directory_;
-  mutable std::atomic<bool> is_forgotten_ = false;  // is the index that is kept of it?
+  mutable std::atomic<bool> is_forgotten_ = false;  // whether the index was loaded from the cache
   FolderIndex index_;
   std::vector<std::string> classes_;
   std::vector<FieldDescription> fields_;

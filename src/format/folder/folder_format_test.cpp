@@ -33,8 +33,8 @@ Error open_error(const std::string& source, const OpenOptions& options = {}) {
   return format ? Error{} : format.error();
 }
 
-// The expected text is what sorted(os.walk(class)), each file list sorted, gives in Python for this tree: how
-// torchvision's make_dataset walks.
+// The expected text is the output of Python's sorted(os.walk(class)) with each file list sorted, which is the order of
+// torchvision's make_dataset.
 TEST(FolderFormat, ListsInImageFoldersOrder) {
   const TemporaryFolder folder;
   for (const char* file :
@@ -120,7 +120,7 @@ TEST(FolderFormat, RefusesWhatHoldsNothing) {
   EXPECT_EQ(empty.where.dataset, folder.path());
   EXPECT_EQ(inspected(folder.path()), "no_classes:error");
   folder.write("0.tar", "");
-  EXPECT_NE(open_error(folder.path()).what.find("not a tar file"), std::string::npos);  // a folder of tars
+  EXPECT_NE(open_error(folder.path()).what.find("not a tar file"), std::string::npos);  // a folder of tar files
   folder.write("0.jpg", "x");
   EXPECT_NE(open_error(folder.path()).what.find("no class folders"), std::string::npos);
   EXPECT_EQ(inspected(folder.path()), "no_classes:error");
@@ -163,7 +163,7 @@ TEST(FolderFormat, ChecksItsOptions) {
   EXPECT_EQ(open_error(folder.path(), {.format = "tar"}).code, ErrorCode::kConfig);
   EXPECT_EQ(open_error(folder.path(), {.fields = {"jpg"}}).code, ErrorCode::kConfig);
   EXPECT_EQ(open_error(folder.path("cat/0.jpg"), {.format = "folder"}).code, ErrorCode::kConfig);
-  EXPECT_EQ(open_error(folder.path("cat/0.jpg")).code, ErrorCode::kConfig);  // neither folder nor tar
+  EXPECT_EQ(open_error(folder.path("cat/0.jpg")).code, ErrorCode::kConfig);  // neither a folder nor a tar file
 }
 
 TEST(FolderFormat, InspectionTellsWhatIsOdd) {

@@ -13,13 +13,13 @@ namespace feedline::format {
 namespace {
 
 // An index file is a frame (cache/frame.h). S samples, C classes, F folders, P bytes of paths, N bytes of names, and O
-// objects: S where the listing says what they are, else none.
+// objects: O is S if the listing describes the objects, else 0.
 //
 //     numbers     S, C, F, P, N, fingerprint of the dataset, O
 //     8 x S       end of each sample's path in the paths
-//     8 x C       samples of the classes up to and with each
+//     8 x C       number of samples in each class and those before it
 //     8 x C+F+1   end of each name in the names: the classes, the folders relative to the root, the root
-//     16 x F      size and modification time of each folder, from before it was listed
+//     16 x F      size and modification time of each folder, read before it was listed
 //     16 x O      size and tag of each sample's object
 //     P           paths
 //     N           names
@@ -27,7 +27,7 @@ enum Number : std::size_t { kSamples, kClasses, kFolders, kPathBytes, kNameBytes
 
 constexpr cache::TableKind kIndexes{kFolderIndex, ".feedline-folder-index"};
 
-// Not the root's path: a copy of the dataset elsewhere is the same dataset.
+// The root's path is not included, so a copy of the dataset elsewhere has the same fingerprint.
 std::uint64_t fingerprint_of(const FolderListing& listing) {
   Fingerprint fingerprint;
   fingerprint.add("folder");
@@ -74,7 +74,7 @@ std::optional<FolderIndex> FolderIndex::parse(std::span<const std::byte> file, s
   return index;
 }
 
-// The one place that knows the order of the sections.
+// The only function that depends on the order of the sections.
 bool FolderIndex::find_sections() {
   cache::FrameReader reader(file_, kFolderIndex, kNumbers);
   const std::uint64_t samples = reader.count(kSamples), classes = reader.count(kClasses);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The samples of a folder of class folders as a table, in memory and on disk the same bytes: kept in a file, it is
-// mapped, so that a dataset of millions of files opens without looking at one of them.
+// The table of samples in a folder of class folders, with the same layout in memory and on disk. An index file is
+// mapped, so a dataset with millions of files opens without a stat of each file.
 
 #include <chrono>
 #include <cstddef>
@@ -26,27 +26,28 @@
 
 namespace feedline::format {
 
-// What its file is; another format number with every change of its layout, drawn in folder_index.cpp.
+// The frame kind of an index file. Increment the format version whenever the layout (drawn in folder_index.cpp)
+// changes.
 inline constexpr cache::FrameKind kFolderIndex{0x64'6c'66'6c'64'65'65'66, 2};  // "feedlfld"
 
-// Immutable; any thread may read.
+// Immutable and thread-safe.
 class FolderIndex {
  public:
   static FolderIndex build(const std::string& root, const FolderListing& listing);
-  // Takes an index file's bytes, which stay as long as `pin`. nullopt unless it is whole, undamaged, of this root, and
-  // all its numbers lie inside it.
+  // Parses the bytes of an index file, which `pin` keeps alive. Returns nullopt if the file is truncated, damaged or of
+  // another root, or if any offset is out of range.
   static std::optional<FolderIndex> parse(std::span<const std::byte> file, std::shared_ptr<const void> pin,
                                           const std::string& root);
 
   const ListedFolders& folders() const { return folders_; }
 
-  // Requires: numbers below the counts.
+  // Requires: arguments are below the counts.
   std::uint64_t samples() const { return paths_.size(); }
   std::uint64_t classes() const { return class_ends_.size(); }
   std::string_view path(std::uint64_t sample) const { return paths_[sample]; }
   std::string_view class_name(std::uint64_t label) const { return names_[label]; }
   std::uint64_t class_of(std::uint64_t sample) const;
-  // Where the listing said it: the object's version, and its size.
+  // The object's version and size, if the listing has them.
   std::optional<storage::Version> version(std::uint64_t sample) const;
   std::optional<std::uint64_t> bytes(std::uint64_t sample) const;
   std::uint64_t fingerprint() const { return fingerprint_; }
@@ -58,25 +59,25 @@ class FolderIndex {
   bool find_sections();
   bool is_consistent() const;
 
-  memory::ByteBuffer buffer_;  // holds the bytes, unless pin_ does
+  memory::ByteBuffer buffer_;  // owns the bytes, unless pin_ does
   std::shared_ptr<const void> pin_;
   std::span<const std::byte> file_;
   std::uint64_t fingerprint_ = 0;
   TextList paths_, names_;
   std::span<const std::uint64_t> class_ends_;
-  std::span<const ListedObject> objects_;  // of each sample, or none
+  std::span<const ListedObject> objects_;  // one per sample, or none
   ListedFolders folders_;
 };
 
-// The index that is kept of this folder, in `directory` or, where that is empty, in the user's cache folder; nullopt:
-// there is none, or none that is still true.
+// Returns the stored index of this folder, from `directory` or, if that is empty, from the user's cache folder; nullopt
+// if there is none or it is out of date.
 std::optional<FolderIndex> load_folder_index(const storage::Storage& storage, const std::string& root,
                                              const std::string& directory,
                                              std::chrono::seconds listing_age = kListingAge,
                                              const std::shared_ptr<cache::Notes>& notes = nullptr);
-// The next one to load it finds none.
+// Deletes the stored index.
 void forget_folder_index(const storage::Storage& storage, const std::string& root, const std::string& directory);
-// Keeps it. An error only where `directory` was chosen: it is made again the next time.
+// Stores the index. Returns an error only if the user chose `directory`; otherwise the index is rebuilt next time.
 Result<void> save_folder_index(const storage::Storage& storage, const FolderIndex& index, const std::string& root,
                                const std::string& directory, const std::shared_ptr<cache::Notes>& notes = nullptr);
 

@@ -26,7 +26,7 @@ class FolderIndexTest : public testing::Test {
       folder_.write("data/" + std::string(file), "content");
     settle();
   }
-  // As if all folders had last changed a minute ago.
+  // Sets the modification time of all folders to a minute ago.
   void settle() const {
     std::vector<fs::path> folders{data()};
     for (const auto& entry : fs::recursive_directory_iterator(data()))
@@ -121,7 +121,8 @@ TEST_F(FolderIndexTest, ADamagedFileIsMadeAnew) {
   }
 }
 
-// The sum is of the file's own writing, so a file with a right sum and wrong numbers is refused by its numbers.
+// The checksum covers the stored bytes, so a file with a valid checksum but invalid numbers must be rejected because of
+// its numbers.
 TEST_F(FolderIndexTest, AnIndexOfAnotherFolderOrVersionDoesNotCount) {
   open();
   const std::string name = index_file().filename().string();

@@ -15,7 +15,7 @@
 namespace feedline::format {
 namespace {
 
-// torchvision.datasets.folder.IMG_EXTENSIONS, those that decode reads first.
+// torchvision.datasets.folder.IMG_EXTENSIONS, with the ones that Feedline decodes itself first.
 constexpr std::array<std::string_view, 9> kImageFolderExtensions{".jpg", ".jpeg", ".png", ".webp", ".ppm",
                                                                  ".bmp", ".pgm",  ".tif", ".tiff"};
 constexpr std::size_t kDecodable = 4;
@@ -42,11 +42,11 @@ struct ClassListing {
   std::vector<ListedFolder> folders;
   std::map<std::string, std::uint64_t> extensions;
 
-  // True: it is a sample.
+  // Returns true if the file is a sample.
   bool add_file(std::string_view folder, std::string_view file) {
     std::string extension = extension_of(file);
     if (!extension.empty()) extension.erase(0, 1);
-    // looked up per run of equal extensions, not per file: nearly all are the same
+    // looked up once per run of equal extensions, because nearly all are the same
     if (!counted_ || extension != counted_->first) counted_ = &*extensions.try_emplace(std::move(extension), 0).first;
     ++counted_->second;
     if (!is_image_name(file)) return false;
@@ -59,8 +59,8 @@ struct ClassListing {
   std::pair<const std::string, std::uint64_t>* counted_ = nullptr;
 };
 
-// Lists one class folder. ImageFolder takes the folders below a class in the order of their whole paths, not of a walk:
-// "c/a-b" comes before "c/a/b", because '-' sorts before '/'.
+// Lists one class folder. ImageFolder orders the folders below a class by full path, not depth first: "c/a-b" precedes
+// "c/a/b" because '-' sorts before '/'.
 class ClassWalker {
  public:
   ClassWalker(const storage::Storage& storage, const std::string& root) : storage_(storage), root_(root) {}
@@ -77,11 +77,11 @@ class ClassWalker {
 
  private:
   Result<void> collect(const std::string& path, int depth) {
-    constexpr int kDeepest = 32;  // deeper than datasets are, less deep than what a link to a parent makes
+    constexpr int kDeepest = 32;  // deeper than any dataset, but stops early at a link to a parent folder
     if (depth > kDeepest)
       return config_error("folders nested more than 32 deep below '" + root_ + "': does a link at '" + path +
                           "' lead to a parent folder?");
-    // first its time, then its contents: what changes in between has a later time
+    // Read the time before the contents, so that a change in between has a later time.
     FEEDLINE_TRY(const storage::ObjectStat stat, storage_.stat(root_ + "/" + path));
     FEEDLINE_TRY(auto entries, storage_.list(root_ + "/" + path));
     const std::size_t own = folders_.size();
@@ -102,17 +102,17 @@ class ClassWalker {
   ClassListing listing_;
 };
 
-// The folder within its class that a sample lies in; empty: the class folder itself.
+// Returns the folder of a sample, relative to its class; empty for the class folder itself.
 std::string_view inner_folder(std::string_view path) {
   const std::size_t begin = path.find('/') + 1, end = path.find('/', begin);
   return end == std::string_view::npos ? std::string_view() : path.substr(begin, end - begin);
 }
 
-// A class of nothing but folders of images is in all likelihood a parent of class folders, such as "train".
+// A class folder that contains only folders of images is probably a parent of class folders, such as "train".
 void note_merged_folders(const std::string& root, const std::string& name, std::uint64_t first,
                          FolderListing& listing) {
   if (first == listing.samples()) return;
-  // sorted by folder: images of the class folder itself would come first
+  // sorted by folder, so images in the class folder itself would be first
   const auto from = inner_folder(listing.path(first)), to = inner_folder(listing.path(listing.samples() - 1));
   if (from.empty() || from == to) return;
   listing.findings.add({"merged_folders",
@@ -120,9 +120,9 @@ void note_merged_folders(const std::string& root, const std::string& name, std::
                         root + "/" + name,
                         name,
                         {},
-                        "class folder '" + name + "' holds no image itself, and the images of the folders in it, '" +
+                        "class folder '" + name + "' contains no images itself, and the images in its subfolders, '" +
                             std::string(from) + "' to '" + std::string(to) + "', become one class: open '" + root +
-                            "/" + name + "' to have these folders as classes"});
+                            "/" + name + "' to use these subfolders as classes"});
 }
 
 void add_class(const std::string& root, std::string name, ClassListing found, FolderListing& listing) {
@@ -148,7 +148,7 @@ void add_class(const std::string& root, std::string name, ClassListing found, Fo
   listing.class_ends.push_back(listing.samples());
 }
 
-// Files beside the class folders. Where there are no class folders these are the mistake, which is said once.
+// Reports files next to the class folders. Without class folders, a single error reports them instead.
 void add_strays(const std::string& root, const std::vector<storage::Entry>& entries, FolderListing& listing) {
   std::map<std::string, std::uint64_t> others;
   for (const storage::Entry& entry : entries) {
@@ -167,7 +167,7 @@ void add_strays(const std::string& root, const std::vector<storage::Entry>& entr
                             root + "/" + name,
                             name,
                             {},
-                            "'" + name + "' lies beside the class folders and is not read"});
+                            "'" + name + "' is next to the class folders and is not read"});
   }
   for (const auto& [extension, count] : others)
     listing.findings.add({"other_files",
@@ -177,21 +177,21 @@ void add_strays(const std::string& root, const std::vector<storage::Entry>& entr
                           {},
                           std::string("files ") +
                               (extension.empty() ? "without an extension" : "ending in " + extension) +
-                              " beside the class folders are not read, " + std::to_string(count) + " in all"});
+                              " next to the class folders are not read, " + std::to_string(count) + " in all"});
 }
 
 void add_unknown_extensions(const std::string& root, FolderListing& listing) {
   for (const auto& [extension, count] : listing.extensions)
     if (!is_image_name("." + extension))
-      listing.findings.add({"unknown_extension",
-                            Severity::kWarning,
-                            root,
-                            "",
-                            {},
-                            std::string("files ") +
-                                (extension.empty() ? "without an extension" : "ending in ." + extension) +
-                                " are not read, " + std::to_string(count) +
-                                " in all: class folders have the extensions that torchvision's ImageFolder reads"});
+      listing.findings.add(
+          {"unknown_extension",
+           Severity::kWarning,
+           root,
+           "",
+           {},
+           std::string("files ") + (extension.empty() ? "without an extension" : "ending in ." + extension) +
+               " are not read, " + std::to_string(count) +
+               " in all: in class folders, only the extensions of torchvision's ImageFolder are read"});
   listing.paths.shrink_to_fit();
   listing.path_ends.shrink_to_fit();
 }
@@ -213,11 +213,11 @@ Result<FolderListing> list_folders(const storage::Storage& storage, const std::s
   return listing;
 }
 
-// "cat", "cat/inner" and "1.jpg" of "cat/inner/1.jpg".
+// Splits "cat/inner/1.jpg" into "cat", "cat/inner" and "1.jpg".
 struct PathParts {
   explicit PathParts(std::string_view path) {
     const std::size_t first = path.find('/'), last = path.rfind('/');
-    name = path.substr(last + 1);  // npos + 1 is 0: all of it
+    name = path.substr(last + 1);  // npos + 1 is 0, so the name is the whole path
     if (first == path.npos) return;
     top = path.substr(0, first);
     folder = path.substr(0, last);
@@ -226,7 +226,7 @@ struct PathParts {
   auto order() const { return std::tie(top, folder, name); }
 };
 
-// By class, then as ClassWalker has the folders of one.
+// Sorts by class, then by folder in the order of ClassWalker.
 void sort_as_image_folder(std::vector<storage::StoredBelow>& objects) {
   const auto is_before = [](const storage::StoredBelow& a, const storage::StoredBelow& b) {
     return PathParts(a.path).order() < PathParts(b.path).order();
@@ -251,9 +251,9 @@ Result<FolderListing> list_flat(const storage::Storage& storage, const std::stri
     if (object.path.find('/') == object.path.npos) {
       beside.push_back({object.path, false});
     } else if (parts.top.empty()) {
-      // no folder of a machine is called so, and a copy of the dataset there would have other samples
+      // No local folder can have an empty name, so a local copy of the dataset would have other samples.
       return config_error("'" + root + "/" + object.path +
-                          "' has two slashes behind the folder, and so a class without a name: rename or remove it");
+                          "' has two slashes after the folder, so its class has no name: rename or remove it");
     } else {
       auto found = classes.find(parts.top);
       if (found == classes.end()) found = classes.emplace(parts.top, ClassListing()).first;
@@ -270,7 +270,7 @@ Result<FolderListing> list_flat(const storage::Storage& storage, const std::stri
 
 bool is_image_name(std::string_view name) { return is_among(name, kImageFolderExtensions.size()); }
 bool is_any_image_name(std::string_view name) {
-  // extensions of Pillow's formats, of its plugins (HEIF, JPEG XL), and of Ultralytics' list
+  // Extensions of Pillow's formats and plugins (HEIF, JPEG XL), and those in Ultralytics' list.
   constexpr std::array<std::string_view, 15> kOthers{".avif", ".gif", ".jp2", ".j2k",  ".jpx",  ".jpe", ".jfif", ".dib",
                                                      ".pnm",  ".pbm", ".pfm", ".heic", ".heif", ".jxl", ".mpo"};
   return is_image_name(name) || std::ranges::find(kOthers, extension_of(name)) != kOthers.end();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The samples of a folder of class folders, in exactly the order of torchvision's ImageFolder.
+// Lists the samples of a folder of class folders, in exactly the order of torchvision's ImageFolder.
 
 #include <array>
 #include <cstddef>
@@ -18,25 +18,26 @@
 
 namespace feedline::format {
 
-// What a listing says of an object: its size, and the tag of its version, or 0 (storage/reader.h).
+// The data that a listing has about an object: its size, and the tag of its version or 0 (storage/reader.h).
 struct ListedObject {
   std::uint64_t bytes;
   std::uint64_t tag;
 };
 
-// A few dozen bytes per sample: millions of files are usual.
+// Uses a few dozen bytes per sample, because datasets with millions of files are common.
 struct FolderListing {
-  std::vector<std::string> classes;                 // sorted; the label is the place in here
-  std::vector<std::uint64_t> class_ends;            // samples of the classes up to and with this one
-  std::string paths;                                // of all samples, relative to the root, one after the other
-  std::vector<std::uint64_t> path_ends;             // where each ends in `paths`
-  std::vector<ListedObject> objects;                // of each sample; empty: the listing says nothing of them
-  std::vector<ListedFolder> folders;                // all that were listed
-  std::map<std::string, std::uint64_t> extensions;  // files below class folders, lower case, of no sample too
+  std::vector<std::string> classes;                 // sorted; the index is the label
+  std::vector<std::uint64_t> class_ends;            // number of samples in each class and those before it
+  std::string paths;                                // paths of all samples relative to the root, concatenated
+  std::vector<std::uint64_t> path_ends;             // end of each path in `paths`
+  std::vector<ListedObject> objects;                // one per sample; empty if the listing has no object data
+  std::vector<ListedFolder> folders;                // all folders that were listed
+  std::map<std::string, std::uint64_t> extensions;  // files below class folders by lower-case extension, including
+                                                    // files that are not samples
   // Files next to the class folders, which ImageFolder ignores, by their extensions as written (".JPG").
   std::map<std::string, std::uint64_t> stray_extensions;
   std::vector<std::string> stray_tars;
-  // A file that describes images, in the folder or in one of its first class folders; of flat names alone.
+  // A file that describes the images, in the root or in one of the first class folders. Only set for flat storage.
   std::string metadata;
   Findings findings;  // class_without_images, unknown_extension, stray_file
 
@@ -44,20 +45,21 @@ struct FolderListing {
   std::string_view path(std::uint64_t sample) const;
 };
 
-// Reads folders only, no file; several classes at a time where there are CPUs for it, or a network. kStorage: one
-// cannot be listed. kConfig: nested absurdly deep, as by a link to a parent folder.
+// Lists folders without opening files, several classes in parallel if there are enough CPUs or the storage is remote.
+// kStorage: a folder cannot be listed. kConfig: folders are nested too deep, for example by a link to a parent folder.
 Result<FolderListing> list_folder(const storage::Storage& storage, const std::string& root);
 
 // Names of files that describe the images next to them.
 inline constexpr std::array<std::string_view, 3> kMetadataNames{"metadata.csv", "metadata.jsonl", "metadata.parquet"};
-// A folder of classes with metadata has it in one of so many first ones: of thousands not all are looked into.
+// Number of class folders that are searched for metadata; datasets may have thousands of classes.
 inline constexpr std::ptrdiff_t kFirstClasses = 8;
 
-// Does the name end in one of the extensions that ImageFolder takes for images?
+// Returns whether the name ends in one of ImageFolder's image extensions.
 bool is_image_name(std::string_view name);
-// Likewise, or in the extension of any other image that Feedline decodes, if need be by Pillow.
+// Like is_image_name(), but also accepts the extensions of all other images that Feedline can decode, with Pillow if
+// necessary.
 bool is_any_image_name(std::string_view name);
-// One of ImageFolder's extensions that Feedline decodes without Pillow.
+// Returns whether the name ends in one of ImageFolder's extensions that Feedline decodes without Pillow.
 bool is_decodable_name(std::string_view name);
 
 }  // namespace feedline::format

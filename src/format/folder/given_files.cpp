@@ -56,7 +56,7 @@ Where GivenFiles::where(std::uint64_t index) const {
 
 Result<void> GivenFiles::read(std::uint64_t index, memory::Record& record) const {
   const auto given = find(index, record.name);
-  if (!given) return data_error("file " + std::to_string(index) + " is not among those that were given", "format");
+  if (!given) return data_error("file " + std::to_string(index) + " was not added or was removed", "format");
   if (given->data() != nullptr) return accept(index, std::span(&*given, 1), record);
   FEEDLINE_TRY(const auto bytes, storage_->read_all(record.name, record.storage, record.most_bytes));
   return accept(index, std::span(&bytes, 1), record);
@@ -65,7 +65,7 @@ Result<void> GivenFiles::read(std::uint64_t index, memory::Record& record) const
 Result<void> GivenFiles::find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const {
   storage::Piece piece;
   const auto given = find(index, piece.path);
-  if (given && given->data() == nullptr) pieces.push_back(std::move(piece));  // what is in memory is not fetched
+  if (given && given->data() == nullptr) pieces.push_back(std::move(piece));  // files in memory need no fetch
   return {};
 }
 
@@ -81,7 +81,7 @@ Result<void> GivenFiles::accept(std::uint64_t /*index*/, std::span<const std::sp
 }
 
 Result<Inspection> GivenFiles::inspect() const {
-  return config_error("inspect: files that are given one by one cannot be looked at as a whole");
+  return config_error("inspect: files that are added one by one cannot be inspected as a dataset");
 }
 
 }  // namespace feedline::format

@@ -15,28 +15,28 @@
 
 namespace feedline::format {
 
-// An image file that somebody else names, or has in memory.
+// An image file that the caller names or has in memory.
 struct GivenFile {
-  std::string path;                       // what messages call it; of one that is not in memory, where it lies
-  std::span<const std::byte> bytes = {};  // its content; none: it is read from `path`
+  std::string path;                       // name in error messages; also the file's path, unless it is in memory
+  std::span<const std::byte> bytes = {};  // the contents, or empty to read them from `path`
 };
 
-// Image files that come while they are read, for datasets that are listed elsewhere. The one format that
-// changes: samples are added and forgotten, and an index means the same file for as long as it is known.
+// Image files that are added during iteration, for datasets that are listed elsewhere. This is the only format that
+// changes: samples are added and removed, and an index refers to the same file until that file is removed.
 class GivenFiles final : public RecordFormat {
  public:
   explicit GivenFiles(std::shared_ptr<const storage::Storage> storage);
 
-  // Index of the first of `files`; the others follow. Indexes are never given twice.
+  // Adds files and returns the index of the first; the others follow. Indexes are never reused.
   std::uint64_t add(std::vector<GivenFile> files);
-  // Lives as long as this: what the bytes of files in memory lie in.
+  // Keeps the owner of the bytes of files in memory alive as long as this object.
   void keep(std::shared_ptr<const void> owner);
-  // Drops what the add() that returned `first` brought. A thread that reads one of them goes on; later reads fail.
+  // Removes the files of the add() call that returned `first`. Reads in progress complete; later reads fail.
   void forget(std::uint64_t first);
   void forget_all();
 
   std::string_view name() const override { return "files"; }
-  std::uint64_t size() const override { return kSize; }  // not how many there are: how many there may ever be
+  std::uint64_t size() const override { return kSize; }  // the upper bound of indexes, not the number of files
   const std::vector<FieldDescription>& fields() const override { return fields_; }
   const std::vector<std::string>& classes() const override { return classes_; }
   Result<void> read(std::uint64_t index, memory::Record& record) const override;
@@ -50,13 +50,14 @@ class GivenFiles final : public RecordFormat {
 
  private:
   static constexpr std::uint64_t kSize = std::uint64_t{1} << 62;
-  // Room for the path, and the bytes of a file in memory; nullopt: not known.
+  // Looks up a file: copies its path to `path` and returns its bytes if it is in memory; nullopt if the index is
+  // unknown.
   std::optional<std::span<const std::byte>> find(std::uint64_t index, std::string& path) const;
 
   const std::shared_ptr<const storage::Storage> storage_;
   const std::vector<FieldDescription> fields_{{"image", FieldKind::kImage}};
   const std::vector<std::string> classes_;
-  mutable std::shared_mutex mutex_;                            // guards what follows
+  mutable std::shared_mutex mutex_;                            // guards the members below
   std::map<std::uint64_t, std::vector<GivenFile>> additions_;  // by the index of their first file
   std::vector<std::shared_ptr<const void>> owners_;
   std::uint64_t next_ = 0;

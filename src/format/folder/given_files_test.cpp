@@ -39,7 +39,7 @@ TEST_F(GivenFilesTest, ReadsWhatWasAddedUntilItIsForgotten) {
   EXPECT_EQ(read(second), "three");
   EXPECT_EQ(files_.where(first + 1).key, folder_.path("b"));
   files_.forget(first);
-  EXPECT_TRUE(read(first + 1).starts_with("error: file 1 is not among"));
+  EXPECT_TRUE(read(first + 1).starts_with("error: file 1 was not added"));
   EXPECT_EQ(read(second), "three");
   files_.forget_all();
   EXPECT_TRUE(read(second).starts_with("error: "));

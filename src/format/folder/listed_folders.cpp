@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 std::chrono::nanoseconds since_1970() { return std::chrono::system_clock::now().time_since_epoch(); }
 
-// Below 0: the clock has been set back.
+// Negative if the clock has been set back.
 std::chrono::nanoseconds age_of(const ListedFolders::Stat& listing) {
   return since_1970() - std::chrono::nanoseconds(listing.mtime_ns);
 }
@@ -28,8 +28,8 @@ bool ListedFolders::is_current(const storage::Storage& storage, const std::strin
   return true;
 }
 
-// A folder that changes twice within one tick of its file system's clock has the same time both times: what was
-// changed just now may change once more unseen. The coarsest clocks tick every two seconds.
+// A folder that changes twice within one tick of its file system's clock has the same time after both changes, so a
+// recent change may be followed by one that the time does not show. The coarsest clocks tick every two seconds.
 bool ListedFolders::is_settled(const storage::Storage& storage, std::chrono::system_clock::time_point listed) const {
   if (storage.has_flat_names()) return true;
   constexpr auto kCoarsestTick = std::chrono::seconds(2);
@@ -45,10 +45,10 @@ bool is_worth_keeping(const storage::Storage& storage, std::uint64_t samples, co
 ListedFolder listed_now() { return {"", {0, since_1970().count(), 0}}; }
 
 std::string kept_listing_text(const storage::Storage& storage, const ListedFolders& folders) {
-  if (!storage.has_flat_names()) return "listed by the index that is kept of it; no folder has changed since";
+  if (!storage.has_flat_names()) return "listed from the stored index; no folder has changed since";
   const auto minutes = std::chrono::duration_cast<std::chrono::minutes>(age_of(folders.stats[0])).count();
-  return "listed by the index that is kept of it, " + std::to_string(minutes) +
-         (minutes == 1 ? " minute" : " minutes") + " old; listing_age=0 lists anew";
+  return "listed from the stored index, " + std::to_string(minutes) + (minutes == 1 ? " minute" : " minutes") +
+         " old; listing_age=0 lists again";
 }
 
 std::vector<ListedFolders::Stat> stats_of(std::span<const ListedFolder> folders) {

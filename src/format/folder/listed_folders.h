@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The folders that a listing went through, with their times, as a part of the index that is kept of it: files that
-// come, go or are renamed change the time of their folder, and bytes inside a file, which a listing says nothing about,
-// do not.
+// The folders of a listing and their modification times, stored in the index. Adding, deleting or renaming a file
+// changes the time of its folder; changing the bytes inside a file does not, and does not affect the listing.
 
 #include <chrono>
 #include <cstdint>
@@ -17,38 +16,38 @@
 namespace feedline::format {
 
 struct ListedFolder {
-  std::string path;          // relative to the root; empty: the root
-  storage::ObjectStat stat;  // from before it was listed
+  std::string path;          // relative to the root; empty for the root
+  storage::ObjectStat stat;  // read before the folder was listed
 };
 
-// Views of a table.
+// Views into a table.
 struct ListedFolders {
   struct Stat {
     std::uint64_t bytes;
     std::int64_t mtime_ns;
   };
 
-  TextList names;               // the folders' paths among others
-  std::uint64_t first = 0;      // of them
-  std::span<const Stat> stats;  // one for each folder
+  TextList names;               // contains the folders' paths
+  std::uint64_t first = 0;      // index of the first folder's path in `names`
+  std::span<const Stat> stats;  // one per folder
 
-  // Has no folder another time by now, or another size? Where folders have no times (Storage::has_flat_names()), the
-  // root's is that of the listing: is it no older than `age`?
+  // Returns whether no folder has changed its time or size. If folders have no times (Storage::has_flat_names()), the
+  // root's time is that of the listing; returns whether the listing is no older than `age`.
   bool is_current(const storage::Storage& storage, const std::string& root, std::chrono::seconds age) const;
-  // Did none change so shortly before `listed`, or since, that it may do so again without another time?
+  // Returns whether all folders changed long enough before `listed` that a further change would change their time.
   bool is_settled(const storage::Storage& storage, std::chrono::system_clock::time_point listed) const;
 };
 
 std::vector<ListedFolders::Stat> stats_of(std::span<const ListedFolder> folders);
 
-// Samples from which on an index is kept unasked: fewer are listed within some milliseconds.
+// Smallest number of samples for which an index is stored by default; fewer are listed within milliseconds.
 constexpr std::uint64_t kWorthAnIndex = 10'000;
-// Is the listing worth keeping? directory: what the user chose for it.
+// Returns whether the listing is worth storing. `directory` is the user's cache directory, or empty.
 bool is_worth_keeping(const storage::Storage& storage, std::uint64_t samples, const std::string& directory);
 
-// The time of a listing, in place of its root's: see ListedFolders::is_current().
+// Returns an entry with the time of the listing instead of the root's time; see ListedFolders::is_current().
 ListedFolder listed_now();
-// For explain(): why an index that is kept is good enough.
+// Returns why the stored index is current, for explain().
 std::string kept_listing_text(const storage::Storage& storage, const ListedFolders& folders);
 
 std::string without_end_slashes(std::string path);

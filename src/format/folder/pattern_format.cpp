@@ -54,7 +54,8 @@ PatternFormat::PatternFormat(PatternQuestion question, OpenOptions options, Patt
 std::string PatternFormat::summary() const {
   std::string text = index_.is_mapped() ? kept_listing_text(*options_.storage, index_.folders()) : "";
   if (index_.left_out() > 0)
-    text += (text.empty() ? "" : "\n") + std::to_string(index_.left_out()) + " samples left out, as they lack a field";
+    text +=
+        (text.empty() ? "" : "\n") + std::to_string(index_.left_out()) + " samples left out because they lack a field";
   return text;
 }
 
@@ -86,7 +87,7 @@ std::unexpected<Error> PatternFormat::failed(std::uint64_t index, std::size_t fi
   return std::unexpected(std::move(error));
 }
 
-// Has the sample what it may not lack?
+// Checks that the sample has all of its required fields.
 Result<void> PatternFormat::check_fields(std::uint64_t index) const {
   for (std::size_t i = 0; i < fields_.size(); ++i)
     if (!has(index, i) && !fields_[i].may_be_absent)
@@ -179,7 +180,7 @@ Result<Inspection> PatternFormat::inspect() const { return inspect(question_.roo
 
 Result<Inspection> PatternFormat::inspect(const std::string& source, const OpenOptions& given) {
   OpenOptions options = given;
-  options.missing = Missing::kError;  // to tell all
+  options.missing = Missing::kError;  // to report every missing field
   FEEDLINE_TRY(auto patterns, parse_patterns(options.fields));
   PatternQuestion question{without_end_slashes(source), std::move(patterns), options.missing};
   FEEDLINE_TRY(const PatternListing listing, list_patterns(*options.storage, question.root, question.patterns));

@@ -13,12 +13,11 @@
 
 namespace feedline::format {
 
-// A folder with a file for each field of a sample, found by patterns: samples are the keys that files are there for,
-// sorted.
+// A folder with one file per field of a sample, found by patterns. The samples are the keys that have files, sorted.
 class PatternFormat final : public RecordFormat {
  public:
-  // Takes the kept index, or lists the folders of all fields and keeps one. Requires: options.storage, and fields.
-  // kConfig: no pattern, or no file for one.
+  // Loads the stored index, or lists the folders of all fields and stores the index. Requires: options.storage, and
+  // fields. kConfig: an invalid pattern, or a pattern that matches no file.
   static Result<std::shared_ptr<const RecordFormat>> open(const std::string& source, const OpenOptions& options);
   static Result<Inspection> inspect(const std::string& source, const OpenOptions& options);
 

@@ -125,7 +125,7 @@ TEST_F(PatternFormatTest, FilesAreCalledAfterTheirFields) {
 TEST_F(PatternFormatTest, ASampleIsTooLargeByAllOfItsFiles) {
   const auto format = opened(Missing::kError);
   memory::Record record;
-  record.most_bytes = 11 + 3;  // "image of b/1" is 12, " 7\n" 3
+  record.most_bytes = 11 + 3;  // "image of b/1" has 12 bytes, " 7\n" has 3
   const auto read = format->read(1, record);
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().code, ErrorCode::kData);

@@ -16,21 +16,21 @@ namespace {
 //
 //     numbers     S, F, D, K, N, samples left out, fingerprint of the dataset
 //     8 x S       end of each sample's key in the keys
-//     8 x F x W   bit i % 64 of word i / 64 of a field's W = (S + 63) / 64: sample i has no file for it
+//     8 x F x W   W = (S + 63) / 64 words per field: bit i % 64 of word i / 64 is set if sample i has no file for the field
 //     8 x D+1     end of each name in the names: the folders relative to the root, the question
-//     16 x D      size and modification time of each folder, from before it was listed
+//     16 x D      size and modification time of each folder, read before it was listed
 //     K           keys
 //     N           names
 enum Number : std::size_t { kSamples, kFields, kFolders, kKeyBytes, kNameBytes, kLeftOut, kFingerprint, kNumbers };
 
-constexpr std::uint64_t kMostFields = 1 << 16;  // far above any sample's, far below overflow
+constexpr std::uint64_t kMostFields = 1 << 16;  // more fields than any sample has, and too few to overflow
 
 std::string digest_of(const PatternQuestion& question) {
   const std::string text = question.text();
   return cache::hex_of(xxh3(std::as_bytes(std::span(text))));
 }
 
-// Indexes of one folder for different questions lie side by side.
+// Indexes of the same folder for different questions are stored next to each other.
 class TableName {
  public:
   explicit TableName(const PatternQuestion& question)
@@ -52,7 +52,7 @@ std::vector<std::uint64_t> bits_of(const std::vector<std::vector<bool>>& lacks, 
   return bits;
 }
 
-// Not the root's path: a copy of the dataset elsewhere is the same dataset.
+// The root's path is not included, so a copy of the dataset elsewhere has the same fingerprint.
 std::uint64_t fingerprint_of(const PatternQuestion& question, const PatternSamples& samples) {
   Fingerprint fingerprint;
   fingerprint.add(std::string_view("patterns"));
@@ -71,7 +71,7 @@ std::uint64_t fingerprint_of(const PatternQuestion& question, const PatternSampl
 }  // namespace
 
 std::string PatternQuestion::text() const {
-  constexpr char kEnd = '\0';  // in no path, nor in a spec
+  constexpr char kEnd = '\0';  // occurs in no path and no spec
   std::string text = root + kEnd + std::to_string(static_cast<int>(missing));
   for (const FieldPattern& pattern : patterns)
     text += kEnd + pattern.description.name + kEnd + pattern.path_of("{key}");
@@ -113,7 +113,7 @@ std::optional<PatternIndex> PatternIndex::parse(std::span<const std::byte> file,
   return index;
 }
 
-// The one place that knows the order of the sections.
+// The only function that depends on the order of the sections.
 bool PatternIndex::find_sections() {
   cache::FrameReader reader(file_, kPatternIndex, kNumbers);
   const std::uint64_t samples = reader.count(kSamples), folders = reader.count(kFolders);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The samples of a folder whose fields are found by patterns as a table, in memory and on disk the same bytes, as that
-// of class folders (folder_index.h).
+// The table of samples in a folder whose fields are found by patterns, with the same layout in memory and on disk, like
+// the table of class folders (folder_index.h).
 
 #include <cstddef>
 #include <cstdint>
@@ -24,35 +24,37 @@
 
 namespace feedline::format {
 
-// What its file is; another format number with every change of its layout, drawn in pattern_index.cpp.
+// The frame kind of an index file. Increment the format version whenever the layout (drawn in pattern_index.cpp)
+// changes.
 inline constexpr cache::FrameKind kPatternIndex{0x74'61'70'6c'64'65'65'66, 1};  // "feedlpat"
 
-// Which samples a table is of: the folder, the fields by name and pattern, and what becomes of those that lack one.
+// Identifies a table's contents: the folder, the fields' names and patterns, and the handling of samples that lack a
+// field.
 struct PatternQuestion {
   std::string root;
   std::vector<FieldPattern> patterns;
   Missing missing = Missing::kError;
 
-  std::string text() const;  // the same for no two of them
+  std::string text() const;  // unique for each question
 };
 
-// Immutable; any thread may read.
+// Immutable and thread-safe.
 class PatternIndex {
  public:
   static PatternIndex build(const PatternQuestion& question, const PatternListing& listing);
-  // Takes an index file's bytes, which stay as long as `pin`. nullopt unless it is whole, undamaged, of this question,
-  // and all its numbers lie inside it.
+  // Parses the bytes of an index file, which `pin` keeps alive. Returns nullopt if the file is truncated, damaged or of
+  // another question, or if any offset is out of range.
   static std::optional<PatternIndex> parse(std::span<const std::byte> file, std::shared_ptr<const void> pin,
                                            const PatternQuestion& question);
 
   const ListedFolders& folders() const { return folders_; }
-  // Requires: numbers below the counts.
+  // Requires: arguments are below the counts.
   std::uint64_t samples() const { return keys_.size(); }
   std::string_view key(std::uint64_t sample) const { return keys_[sample]; }
   bool has(std::uint64_t sample, std::size_t field) const {
     return (lacks_[field * words() + sample / 64] >> (sample % 64) & 1) == 0;
   }
-  bool have_all(std::size_t field) const;  // do all samples have it?
+  bool have_all(std::size_t field) const;  // whether all samples have the field
   std::uint64_t left_out() const { return left_out_; }
   std::uint64_t fingerprint() const { return fingerprint_; }
   std::span<const std::byte> file_bytes() const { return file_; }
@@ -63,22 +65,22 @@ class PatternIndex {
   std::uint64_t words() const { return (samples() + 63) / 64; }
   bool find_sections();
 
-  memory::ByteBuffer buffer_;  // holds the bytes, unless pin_ does
+  memory::ByteBuffer buffer_;  // owns the bytes, unless pin_ does
   std::shared_ptr<const void> pin_;
   std::span<const std::byte> file_;
   std::uint64_t fields_ = 0, left_out_ = 0, fingerprint_ = 0;
   TextList keys_, names_;
-  std::span<const std::uint64_t> lacks_;  // per field a bit per sample
+  std::span<const std::uint64_t> lacks_;  // per field, one bit per sample
   ListedFolders folders_;
 };
 
-// The index that is kept, in `directory` or, where that is empty, in the user's cache folder; nullopt: there is none,
-// or none that is still true.
+// Returns the stored index, from `directory` or, if that is empty, from the user's cache folder; nullopt if there is
+// none or it is out of date.
 std::optional<PatternIndex> load_pattern_index(const storage::Storage& storage, const PatternQuestion& question,
                                                const std::string& directory,
                                                std::chrono::seconds listing_age = kListingAge,
                                                const std::shared_ptr<cache::Notes>& notes = nullptr);
-// Keeps it. An error only where `directory` was chosen: it is made again the next time.
+// Stores the index. Returns an error only if the user chose `directory`; otherwise the index is rebuilt next time.
 Result<void> save_pattern_index(const storage::Storage& storage, const PatternIndex& index,
                                 const PatternQuestion& question, const std::string& directory,
                                 const std::shared_ptr<cache::Notes>& notes = nullptr);

@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
-// Local files, and how often a folder was listed.
+// Local storage that counts how often a folder was listed.
 class CountingStorage final : public storage::Storage {
  public:
   Result<std::unique_ptr<storage::Reader>> open(const std::string& path, storage::Access access) const override {
@@ -54,7 +54,7 @@ class PatternIndexTest : public testing::Test {
       folder_.write("data/" + std::string(file), "content of " + std::string(file));
     settle();
   }
-  // As if all folders had last changed a minute ago.
+  // Sets the modification time of all folders to a minute ago.
   void settle() const {
     std::vector<fs::path> folders{data()};
     for (const auto& entry : fs::recursive_directory_iterator(data()))
@@ -78,7 +78,7 @@ class PatternIndexTest : public testing::Test {
     for (std::uint64_t i = 0; i < format.size(); ++i) keys += format.where(i).key + " ";
     return keys;
   }
-  // Which samples lack which field.
+  // Returns the fields that each sample lacks.
   static std::string lacking(const RecordFormat& format) {
     std::string text;
     memory::Record record;
@@ -97,7 +97,7 @@ class PatternIndexTest : public testing::Test {
 TEST_F(PatternIndexTest, OpensAsListed) {
   const auto listed = open(), opened = open();
   EXPECT_EQ(listed->summary(), "");
-  EXPECT_NE(opened->summary().find("listed by the index"), std::string::npos);
+  EXPECT_NE(opened->summary().find("listed from the stored index"), std::string::npos);
   EXPECT_EQ(keys_of(*opened), "a b-1/3 b/1 b/2 z ");
   EXPECT_EQ(keys_of(*opened), keys_of(*listed));
   EXPECT_EQ(lacking(*opened), "++ ++ +- ++ -+ ");
@@ -140,7 +140,7 @@ TEST_F(PatternIndexTest, EachQuestionHasItsOwn) {
   EXPECT_EQ(keys_of(*open(images)), "a b-1/3 b/1 b/2 ");
   EXPECT_EQ(std::distance(fs::directory_iterator(kept()), fs::directory_iterator()), 3);
   for (const OpenOptions& asked : {options(Missing::kSkip), options(Missing::kNone), images})
-    EXPECT_NE(open(asked)->summary().find("listed by the index"), std::string::npos);
+    EXPECT_NE(open(asked)->summary().find("listed from the stored index"), std::string::npos);
   EXPECT_NE(open(options(Missing::kSkip))->summary().find("2 samples left out"), std::string::npos);
   EXPECT_EQ(keys_of(*open(options(Missing::kSkip))), "a b-1/3 b/2 ");
 }

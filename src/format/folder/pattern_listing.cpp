@@ -15,14 +15,14 @@ namespace {
 
 using Keys = std::vector<std::string>;
 
-// Deeper than data is nested: a link to a parent folder.
+// Deeper than any real data; a deeper path means a link to a parent folder.
 constexpr int kMostDepth = 64;
 
 std::string joined(const std::string& folder, const std::string& path) {
   return folder.empty() ? path : path.empty() ? folder : folder + "/" + path;
 }
 
-// Lists one folder for the fields whose files lie below it.
+// Lists one folder for all fields with files below it.
 class PatternWalker {
  public:
   PatternWalker(const storage::Storage& storage, const std::string& root, std::string folder,
@@ -37,12 +37,12 @@ class PatternWalker {
   }
 
  private:
-  // inner: relative to the folder.
+  // inner: path relative to the folder.
   Result<void> list(const std::string& inner, int depth) {
     const std::string below = joined(folder_, inner), path = joined(root_, below);
     if (depth > kMostDepth)
       return config_error("'" + path + "' is nested over " + std::to_string(kMostDepth) + " levels deep");
-    // first its time, then its contents: what changes in between has a later time
+    // Read the time before the contents, so that a change in between has a later time.
     FEEDLINE_TRY(const storage::ObjectStat stat, storage_.stat(path));
     FEEDLINE_TRY(const auto entries, storage_.list(path));
     listing_.folders.push_back({below, stat});
@@ -84,14 +84,14 @@ Result<PatternListing> list_folders(const storage::Storage& storage, const std::
   return all;
 }
 
-// The path below a folder; nullopt: it is not in there. folder: empty for the root.
+// Returns the path relative to `folder`, or nullopt if it is not below it. An empty folder is the root.
 std::optional<std::string_view> path_in(std::string_view path, std::string_view folder) {
   if (folder.empty()) return path;
   if (!path.starts_with(folder) || path.size() <= folder.size() || path[folder.size()] != '/') return {};
   return path.substr(folder.size() + 1);
 }
 
-// The same of a storage with flat names: what lies in each folder at once, those that have to be looked into alone.
+// Lists a storage with flat names: the root's own level in one listing, and only deeper folders separately.
 Result<PatternListing> list_flat(const storage::Storage& storage, const std::string& root,
                                  std::span<const std::string> folders, std::span<const FieldPattern> patterns) {
   PatternListing listing;
@@ -133,7 +133,7 @@ Result<PatternListing> list_patterns(const storage::Storage& storage, const std:
   for (std::size_t field = 0; field < patterns.size(); ++field) {
     const FieldPattern& pattern = patterns[field];
     if (all.keys[field].empty())
-      return config_error("no file for the field '" + pattern.description.name + "': none is called '" +
+      return config_error("no file for the field '" + pattern.description.name + "': no file matches '" +
                           pattern.path_of("{key}") + "' below '" + root + "'");
   }
   return all;

@@ -14,22 +14,22 @@
 
 namespace feedline::format {
 
-// The files that patterns name below a folder.
+// The files in a folder that match the patterns.
 struct PatternListing {
-  std::vector<std::vector<std::string>> keys;  // of each field, sorted
-  std::vector<ListedFolder> folders;           // all that were listed
+  std::vector<std::vector<std::string>> keys;  // sorted, per field
+  std::vector<ListedFolder> folders;           // all folders that were listed
 };
 
-// Lists the folders of all fields, those of several fields once; reads no file. kConfig: there is no file for a field.
-// kStorage: a folder cannot be listed.
+// Lists the folders of all fields, each once, without opening files. kConfig: a field has no file. kStorage: a folder
+// cannot be listed.
 Result<PatternListing> list_patterns(const storage::Storage& storage, const std::string& root,
                                      std::span<const FieldPattern> patterns);
 
-// The samples that they make: the keys that files are there for.
+// The samples of a listing: the keys that have files.
 struct PatternSamples {
   std::vector<std::string> keys;         // sorted
-  std::vector<std::vector<bool>> lacks;  // per field: which samples have no file for it
-  std::uint64_t left_out = 0;            // with Missing::kSkip
+  std::vector<std::vector<bool>> lacks;  // per field, the samples that have no file for it
+  std::uint64_t left_out = 0;            // samples left out by Missing::kSkip
 };
 PatternSamples samples_of(const PatternListing& listing, Missing missing);
 

@@ -8,7 +8,7 @@
 
 namespace feedline::format {
 
-// Texts one behind the other, and where each ends: a part of a table that is mapped.
+// Concatenated strings and the end of each: part of a mapped table.
 struct TextList {
   std::string_view text;
   std::span<const std::uint64_t> ends;
@@ -19,7 +19,7 @@ struct TextList {
     const std::uint64_t begin = i == 0 ? 0 : ends[i - 1];
     return text.substr(begin, ends[i] - begin);
   }
-  // Does each end lie at or behind the one before, and the last where the text ends?
+  // Returns whether the ends never decrease and the last is the end of the text.
   bool is_consistent() const { return std::ranges::is_sorted(ends) && (ends.empty() ? 0 : ends.back()) == text.size(); }
 };
 

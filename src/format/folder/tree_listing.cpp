@@ -12,7 +12,7 @@ namespace feedline::format {
 namespace {
 
 std::unexpected<Error> nothing_there(const std::string& root) {
-  auto error = storage_error("nothing is stored whose name begins with '" + root + "/'", ENOENT);
+  auto error = storage_error("no stored name begins with '" + root + "/'", ENOENT);
   error.error().where.shard = root;
   return error;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What lies below a folder of a storage whose folders are slashes in names.
+// The contents of a folder in a storage whose folders are only slashes in names.
 
 #include <string>
 
@@ -10,8 +10,9 @@
 
 namespace feedline::format {
 
-// All of it, the folders in `root` side by side: a listing of a million names is a thousand requests, each of which has
-// to wait for the one before it. kStorage: there is nothing, or it cannot be listed. Requires: flat names.
+// Lists everything below `root`, its folders in parallel: a million names take a thousand requests, and each request of
+// a listing needs the result of the one before. kStorage: there is nothing below the root, or it cannot be listed.
+// Requires: flat names.
 Result<storage::Tree> list_tree(const storage::Storage& storage, const std::string& root);
 
 }  // namespace feedline::format

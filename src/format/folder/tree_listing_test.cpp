@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folders of a bucket, or behind HTTP: the samples of a local copy, in their order, listed once.
+// Tests that folders in a bucket or on an HTTP server have the samples of a local copy in the same order, with one
+// listing.
 #include "format/folder/tree_listing.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +24,8 @@ namespace {
 namespace fs = std::filesystem;
 using storage::HttpServer, storage::ServedAnswer, storage::ServedRequest;
 
-// What has to be escaped, what sorts otherwise by keys than by folders, and what is no sample.
+// Names that must be escaped, names whose order by key differs from the order by folder, and files that are not
+// samples.
 const std::map<std::string, std::string> kFiles{{"cat/1 + 1=2.jpg", "one"},
                                                 {"cat/a-b/3.png", "two"},
                                                 {"cat/a/4.JPEG", "three"},
@@ -42,7 +44,7 @@ class TreeListingTest : public testing::Test {
       local_.write("local/train/" + path, content);
       bucket_.put("train/" + path, content);
     }
-    bucket_.put("train/", "");  // marks of folders, as consoles make them
+    bucket_.put("train/", "");  // folder markers, as created by web consoles
     bucket_.put("train/cat/", "");
     bucket_.put("train/cat/a/deep/", "");
     bucket_.put("train-2/other/1.jpg", "");
@@ -163,11 +165,11 @@ TEST_F(TreeListingTest, AnObjectThatChangedOrWentIsAnErrorAndTheListingIsMadeAne
 }
 
 TEST_F(TreeListingTest, ErrorsSayWhatIsMissing) {
-  EXPECT_NE(error_of("s3://bucket/nothing/").find("nothing is stored whose name begins with 's3://bucket/nothing/'"),
+  EXPECT_NE(error_of("s3://bucket/nothing/").find("no stored name begins with 's3://bucket/nothing/'"),
             std::string::npos)
       << error_of("s3://bucket/nothing/");
   bucket_.put("empty/", "");
-  EXPECT_NE(error_of("s3://bucket/empty/").find("nothing is stored"), std::string::npos);
+  EXPECT_NE(error_of("s3://bucket/empty/").find("no stored name begins"), std::string::npos);
   bucket_.put("flat/1.jpg", "x");
   EXPECT_NE(error_of("s3://bucket/flat/").find("images but no class folders"), std::string::npos);
   bucket_.put("marked/cat/1.jpg", "x");

@@ -35,10 +35,10 @@ Result<Front> front_of(const storage::Reader& chunk) {
   return front;
 }
 
-// Stored values need at least one byte, so offsets of samples that are not rows differ.
+// Stored values have at least one byte, so the first two offsets differ unless the samples are rows.
 bool has_rows(const Front& front) { return front.samples > 0 && front.first == front.second; }
 
-// The place of the Arrow file in a chunk of so many bytes.
+// Returns the position of the Arrow file in a chunk of the given size.
 Result<ByteRange> rows_in(const storage::Reader& chunk, std::uint64_t bytes, std::uint64_t samples) {
   std::array<std::byte, kEndBytes> end;
   if (bytes < end.size()) return damaged("it has " + std::to_string(bytes) + " bytes, too few for its end", bytes);
@@ -52,7 +52,7 @@ Result<ByteRange> rows_in(const storage::Reader& chunk, std::uint64_t bytes, std
         "of LitData");
   if (front.samples != samples)
     return damaged(
-        "its header has " + std::to_string(front.samples) + " samples, and the index has " + std::to_string(samples),
+        "its header has " + std::to_string(front.samples) + " samples, but the index has " + std::to_string(samples),
         0);
   if (std::memcmp(end.data() + kNumber, kMagic.data(), kMagic.size()) != 0)
     return damaged("its samples are Arrow rows, but it does not end with \"LDARW01\"", end_at);

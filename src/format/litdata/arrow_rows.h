@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Chunks whose samples are the rows of an Arrow file, which LitData writes for dicts of plain values if pyarrow is
+// Reads chunks whose samples are the rows of an Arrow file. LitData writes them for dicts of plain values if pyarrow is
 // installed:
 //
-//     u32 samples; u32 offsets, one more than samples, all of them the end of this table; an Arrow file or stream;
-//     u32 its bytes; "LDARW01\0"
+//     u32 samples; u32 offsets, one more than samples, all equal to the end of this table; an Arrow file or stream;
+//     u32 size of the Arrow data; "LDARW01\0"
 //
 // Source: litdata/streaming/{writer,item_loader}.py.
 
@@ -19,10 +19,10 @@
 
 namespace feedline::format {
 
-// Does a chunk begin like one with Arrow rows? Reads only its first bytes.
+// Returns whether a chunk starts like one with Arrow rows. Reads only its first bytes.
 Result<bool> begins_as_arrow_rows(const storage::Reader& chunk);
 
-// The kind of such chunks. samples: the index's number of samples of each chunk, by path.
+// Returns the kind of such chunks. samples: each chunk's number of samples in the index, by path.
 TableKind arrow_rows_kind(std::map<std::string, std::uint64_t> samples);
 
 }  // namespace feedline::format

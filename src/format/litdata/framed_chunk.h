@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// LitData's chunks with zstd inside the file, some samples in a frame:
+// LitData's chunks with internal zstd compression, several samples per frame:
 //
 //     "LDFZ01\0\0", u16 version 1, u16 0
-//     u32 samples N, u32 samples of a frame, u32 frames
-//     u32 offset[N + 1]          in the samples behind each other, without compression
-//     frames: u32 first sample, u32 samples, u64 offset in the file, u32 bytes, u32 bytes without compression
+//     u32 samples N, u32 samples per frame, u32 frames
+//     u32 offset[N + 1]          into the concatenated samples, uncompressed
+//     frames: u32 first sample, u32 samples, u64 offset in the file, u32 bytes, u32 uncompressed bytes
 //     the frames
 //
 // Source: litdata/streaming/framed_zstd.py.
@@ -19,8 +19,9 @@ namespace feedline::format {
 
 Result<bool> is_framed(const storage::Reader& reader);
 
-// Writes the same samples as a chunk without compression: their number, u32 offsets from its begin, the samples.
-// samples: that the index says there are. kData: it is damaged, with the place.
+// Writes the same samples as an uncompressed chunk: their number, u32 offsets from the start of the chunk, and the
+// samples. samples: the number of samples according to the index. kData: the chunk is damaged; the error has the
+// position.
 Result<void> write_unframed(const storage::Reader& reader, std::uint64_t samples, cache::OutputFile& output);
 
 }  // namespace feedline::format

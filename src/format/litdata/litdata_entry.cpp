@@ -23,9 +23,9 @@ Result<bool> is_litdata(const std::string& source, const storage::Storage& stora
          });
 }
 
-// The index has no size of a compressed chunk's plain bytes that holds for every version of its writer.
+// The index has no uncompressed chunk size that is correct for every version of LitData's writer.
 Result<void> make_plain(const std::string& path, const storage::Reader& reader, cache::OutputFile& output) {
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 32U;  // what u32 offsets reach
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 32U;  // the range of u32 offsets
   FEEDLINE_TRY(auto stream, StreamDecompression::start(Compression::kZstd, kMost));
   const auto take = [&](std::span<const std::byte> plain) { return output.append(plain); };
   std::vector<std::byte> piece(std::size_t{1} << 20U);
@@ -46,8 +46,8 @@ Result<void> make_plain(const std::string& path, const storage::Reader& reader, 
   return done;
 }
 
-// LitData itself, reading a folder of this machine, puts a plain chunk in the place of a compressed one, under the name
-// without ".zstd" or ".zstd:4", and leaves the index as it was.
+// When LitData reads a local folder, it replaces a compressed chunk with an uncompressed one whose name lacks ".zstd"
+// or ".zstd:4", and does not update the index.
 std::string in_place_of(const std::string& path, const storage::Storage& storage) {
   const std::size_t begin = path.find(".zstd", path.rfind('/') + 1), end = path.find(".bin", begin);
   if (storage.is_remote() || begin == path.npos || end == path.npos || storage.stat(path)) return path;
@@ -82,7 +82,7 @@ PlannedShard plan_of(const std::string& folder, const LitChunk& chunk, std::size
   shard.schema = schema;
   shard.name = folder + "/" + chunk.name;
   shard.samples = chunk.samples;
-  shard.ends_with_last_sample = false;  // some versions of LitData append the samples again, as Arrow rows
+  shard.ends_with_last_sample = false;  // Some versions of LitData append the samples again as Arrow rows.
   if (!chunk.name.contains(".zstd")) shard.stored_path = shard.name;
   shard.locate = [path = shard.name, samples = chunk.samples](std::shared_ptr<const storage::Storage> storage,
                                                               cache::Notes* notes) {
@@ -91,14 +91,14 @@ PlannedShard plan_of(const std::string& folder, const LitChunk& chunk, std::size
   return shard;
 }
 
-// One of the folders of a source.
+// One of the folders in a source.
 struct LitFolder {
   std::string path;
   LitIndex index;
   bool has_rows = false;
 };
 
-// Decided by the first chunk that exists. If there is none, opening reports it.
+// The first existing chunk decides. If no chunk exists, opening the dataset reports it.
 Result<bool> has_arrow_rows(const LitFolder& folder, const storage::Storage& storage) {
   if (!folder.index.may_have_rows) return false;
   for (const LitChunk& chunk : folder.index.chunks) {

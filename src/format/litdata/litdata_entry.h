@@ -5,7 +5,7 @@
 
 namespace feedline::format {
 
-// LitData's optimized datasets: a folder with an index.json, the index itself, or a list of them.
+// LitData's optimized datasets: a folder with an index.json, the path of that file, or a list of either.
 const FormatEntry& litdata_entry();
 
 }  // namespace feedline::format

@@ -27,7 +27,7 @@ std::string quoted(const std::vector<std::string>& texts) {
   return list;
 }
 
-// config: members behind data_format and data_spec, each with a comma in front.
+// config: members after data_format and data_spec, each preceded by a comma.
 std::string index_of(const std::vector<std::string>& names, const std::vector<std::string>& formats,
                      const std::vector<std::pair<std::string, std::size_t>>& chunks, const std::string& config = "") {
   std::string listed, keys, leaves;
@@ -78,7 +78,7 @@ std::vector<std::string> stored(std::span<const StoredSample> samples) {
   return all;
 }
 
-// Two chunks; `wrap` makes one of its samples.
+// Writes two chunks; `wrap` encodes the samples of a chunk.
 std::string store(const TemporaryFolder& folder, const std::vector<StoredSample>& samples, const std::string& name,
                   const std::string& config, std::string (*wrap)(const std::vector<std::string>&)) {
   const std::span<const StoredSample> all(samples), first = all.first(all.size() / 2), rest = all.subspan(first.size());
@@ -259,7 +259,8 @@ TEST_F(LitData, DamagedFramesAreErrors) {
   for (std::size_t bytes = 8; bytes < whole.size(); ++bytes)
     EXPECT_TRUE(with(whole.substr(0, bytes)).contains("damaged")) << bytes;
   const std::size_t table = 24 + 4 * 4;
-  // version, samples, frames, an offset; of the second frame: first sample, samples, offset, bytes, plain bytes
+  // version, samples, frames, one offset; for the second frame: first sample, samples, offset, bytes, uncompressed
+  // bytes
   for (const std::size_t offset : {std::size_t{8}, std::size_t{12}, std::size_t{20}, std::size_t{24}, table + 24,
                                    table + 28, table + 32, table + 40, table + 44}) {
     std::string wrong = whole;
@@ -276,9 +277,9 @@ TEST_F(LitData, WhatIsNotReadIsRefusedByName) {
                   .contains("LitData's ParquetLoader"));
   EXPECT_TRUE(shown(write({"int"}, {"12345678"}, ", \"compression\": \"lz4\""), 0).contains("compressed by 'lz4'"));
   folder_.write("index.json", index_of({"a", "b"}, {"int"}, {}));
-  EXPECT_TRUE(shown(folder_.path(), 0).contains("1 formats of values, and its data_spec 2 names"));
+  EXPECT_TRUE(shown(folder_.path(), 0).contains("1 value formats, but its data_spec has 2 names"));
   folder_.write("index.json", index_of({"a"}, {"int"}, {{"../x.bin", 1}}));
-  EXPECT_TRUE(shown(folder_.path(), 0).contains("no name of a chunk"));
+  EXPECT_TRUE(shown(folder_.path(), 0).contains("not the name of a chunk"));
 }
 
 TEST_F(LitData, TokensAreArraysOfTheirOwnLengths) {

@@ -28,7 +28,7 @@ bool put(Value& value, auto read) {
   return true;
 }
 
-// A text, or nothing.
+// Reads a string or null.
 bool read_text(JsonReader& json, std::string& out) {
   if (json.peek() == Kind::kString) return put(out, json.string());
   return json.skip();
@@ -68,11 +68,11 @@ bool read_config(JsonReader& json, Written& written) {
 
 struct Node {
   bool is_leaf = false;
-  std::vector<std::string> keys;  // of a dict
+  std::vector<std::string> keys;  // keys of a dict
   std::vector<Node> children;
 };
 
-// Keys of a dict; of other kinds of nodes what stands there is no list of as many keys as there are children.
+// Returns the keys of a dict. For other node types, the context is not a list with one key per child.
 std::vector<std::string> keys_in(std::string_view context) {
   std::vector<std::string> keys;
   JsonReader json(context);
@@ -110,7 +110,7 @@ void add_leaves(const Node& node, const std::string& prefix, std::vector<std::st
   }
 }
 
-// What "no_header_tensor:18" has behind its colon.
+// Returns the type number after the colon in "no_header_tensor:18".
 std::optional<std::uint64_t> number_behind(std::string_view encoding) {
   const std::size_t colon = encoding.find(':');
   if (colon == encoding.npos) return {};
@@ -126,7 +126,7 @@ Result<Columns> columns_of(const Written& written) {
       names.push_back(written.formats.size() == 1 ? "item" : std::to_string(i));
   if (names.size() != written.formats.size() || names.empty())
     return data_error("the index has " + std::to_string(written.formats.size()) +
-                          " formats of values, and its data_spec " + std::to_string(names.size()) + " names",
+                          " value formats, but its data_spec has " + std::to_string(names.size()) + " names",
                       "format");
   Columns columns;
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -138,13 +138,13 @@ Result<Columns> columns_of(const Written& written) {
 
 Result<LitIndex> checked(Written& written) {
   if (!written.encryption.empty())
-    return config_error("the dataset is encrypted, which is not read: decrypt it with LitData");
+    return config_error("the dataset is encrypted, which is not supported: decrypt it with LitData");
   const bool are_tokens = written.loader == "TokensLoader";
   if (!written.loader.empty() && !are_tokens && written.loader != "PyTreeLoader")
-    return config_error("the dataset is one for LitData's " + written.loader + ", and those of PyTreeLoader and " +
-                        "TokensLoader are read");
+    return config_error("the dataset was written for LitData's " + written.loader +
+                        "; only datasets for PyTreeLoader and " + "TokensLoader are supported");
   if (!written.compression.empty() && !written.compression.starts_with("zstd"))
-    return config_error("the dataset is compressed by '" + written.compression + "', and zstd is read");
+    return config_error("the dataset is compressed by '" + written.compression + "'; only zstd is supported");
   LitIndex index;
   FEEDLINE_TRY(index.columns, columns_of(written));
   index.are_tokens = are_tokens;
@@ -152,12 +152,12 @@ Result<LitIndex> checked(Written& written) {
   index.may_have_rows = written.has_types && !are_tokens;
   if (are_tokens && (index.columns.size() != 1 || index.columns.front().kind != ColumnKind::kArray ||
                      index.columns.front().header != ArrayHeader::kNothing))
-    return data_error("the index is one of tokens, and says of its values: " + names_of(index.columns), "format");
+    return data_error("the index of a token dataset must not have the values " + names_of(index.columns), "format");
   if (are_tokens && index.columns.front().name == "item") index.columns.front().name = "tokens";
   for (const LitChunk& chunk : written.chunks)
     if (chunk.name.empty() || chunk.name.contains('/') || chunk.name.find('\0') != chunk.name.npos ||
         chunk.name == "..")
-      return data_error("'" + chunk.name + "' is no name of a chunk in the index's folder", "format");
+      return data_error("'" + chunk.name + "' is not the name of a chunk in the index's folder", "format");
   index.chunks = std::move(written.chunks);
   return index;
 }
@@ -218,7 +218,7 @@ Result<LitIndex> parse_litdata_index(std::string_view text) {
     return json.array([&] { return read_chunk(json, written.chunks.emplace_back()); });
   });
   if (done && json.finish()) return checked(written);
-  auto error = data_error("the index is not that of a LitData dataset: " + json.error()->what, "format");
+  auto error = data_error("the index is not from a LitData dataset: " + json.error()->what, "format");
   error.error().where.offset = json.offset();
   return error;
 }

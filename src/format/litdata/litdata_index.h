@@ -8,9 +8,9 @@
 //                   "compression_level": null, "chunk", "batch" or "sample", "encryption": null,
 //                   "item_loader": "PyTreeLoader" or "TokensLoader", ... } }
 //
-// data_spec is JSON in a text, the tree that the values are leaves of: [1, {"type": "builtins.dict", "context": the
-// keys, JSON in a text, "children_spec": [...]}], a type of null being a leaf.
-// Source: litdata/streaming/{writer,config,serializers}.py, litdata/utilities/_pytree.py.
+// data_spec is a JSON string of the tree whose leaves are the values: [1, {"type": "builtins.dict", "context": the keys
+// as a JSON string, "children_spec": [...]}]. A node of type null is a leaf. Source:
+// litdata/streaming/{writer,config,serializers}.py, litdata/utilities/_pytree.py.
 
 #include <cstdint>
 #include <string>
@@ -23,24 +23,25 @@
 namespace feedline::format {
 
 struct LitChunk {
-  std::string name;  // of a file in the index's folder
+  std::string name;  // name of a file in the index's folder
   std::uint64_t samples = 0, bytes = 0;
 };
 
 struct LitIndex {
   Columns columns;
   std::vector<LitChunk> chunks;
-  bool are_tokens = false;        // one column, whose samples have no sizes in front
-  bool are_samples_zstd = false;  // each sample is compressed by itself
+  bool are_tokens = false;        // a single column, without sizes before the samples
+  bool are_samples_zstd = false;  // each sample is compressed separately
   bool may_have_rows = false;     // chunks may store their samples as Arrow rows (arrow_rows.h)
 };
 
-// kData: it is damaged, or describes what does not go together. kConfig: what is not read: encrypted chunks, Parquet.
+// kData: the index is damaged or inconsistent. kConfig: it uses an unsupported feature, such as encrypted chunks or
+// Parquet.
 Result<LitIndex> parse_litdata_index(std::string_view text);
 
-// The leaves of a data_spec: "image", "meta/name", "0". Empty where it is not understood.
+// Returns the paths of a data_spec's leaves: "image", "meta/name", "0". Empty if the data_spec has an unknown form.
 std::vector<std::string> leaf_names(std::string_view data_spec);
-// The column of a name and one of data_format.
+// Returns the column with the given name and data_format entry.
 Column litdata_column(std::string name, std::string encoding);
 
 }  // namespace feedline::format

@@ -11,7 +11,7 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-// An int32, as a varint has it.
+// Converts a varint to an int32.
 std::int64_t integer_in(Bytes bytes) {
   return static_cast<std::int32_t>(static_cast<std::uint32_t>(take_varint(bytes).value_or(0)));
 }
@@ -48,7 +48,7 @@ bool take(const WireReader& field, Datum& datum) {
   }
 }
 
-// Of the extents; nullopt: no array has them.
+// Returns the product of the dimensions; nullopt if no array can have them.
 std::optional<std::uint64_t> elements_of(const Datum& datum) {
   std::uint64_t count = 1;
   for (const std::int64_t extent : {datum.channels, datum.height, datum.width})
@@ -79,9 +79,9 @@ Result<memory::PixelView> pixels_of(const Datum& datum, memory::ByteBuffer& room
   const std::string extents =
       std::to_string(datum.channels) + " x " + std::to_string(datum.height) + " x " + std::to_string(datum.width);
   if (!datum.is_whole())
-    return data_error("the Datum has " + std::to_string(datum.data.size()) + " bytes, and is " + extents, "format");
+    return data_error("the Datum has " + std::to_string(datum.data.size()) + " bytes, but is " + extents, "format");
   if (datum.height > memory::PixelBuffer::kMaxPixels / datum.width)
-    return data_error("the Datum is " + extents + ", which are too many pixels", "format");
+    return data_error("the Datum is " + extents + ", which is too many pixels", "format");
   const std::size_t bytes = datum.data.size(), pixels = bytes / static_cast<std::size_t>(datum.channels);
   FEEDLINE_TRY(const auto out,
                room.make_room(bytes + memory::PixelBuffer::kRowSlack, most_bytes + memory::PixelBuffer::kRowSlack));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Test support: Caffe's Datum messages.
+// Writes Caffe's Datum messages for tests.
 
 #include <cstdint>
 #include <string>

@@ -7,9 +7,9 @@
 namespace feedline::format {
 namespace {
 
-constexpr std::size_t kMostDigits = 18;  // of a number that 64 bits hold
+constexpr std::size_t kMostDigits = 18;  // maximum digits of a 64-bit number
 
-// "", ":d", ":09d": how many digits a number has at least; nullopt: no number.
+// Parses "", ":d" or ":09d" and returns the minimum number of digits; nullopt if the text is not a number format.
 std::optional<std::size_t> digits_of(std::string_view inside) {
   if (inside.empty() || inside == ":d" || inside == ":") return 0;
   if (!inside.starts_with(":0") || !inside.ends_with('d') || inside.size() < 4) return {};
@@ -47,7 +47,7 @@ std::optional<std::string_view> KeyPattern::sample_in(std::string_view key) cons
   if (!is_number) return sample;
   const bool is_digits = std::ranges::all_of(sample, [](char c) { return c >= '0' && c <= '9'; });
   if (!is_digits || sample.size() < digits || sample.size() > kMostDigits) return {};
-  // what format() would not write is another key
+  // Only the digits that format() would write are the same key.
   if (sample.size() > std::max<std::size_t>(digits, 1) && sample.front() == '0') return {};
   return sample;
 }

@@ -11,21 +11,21 @@
 
 namespace feedline::format {
 
-// Which keys are of one field, and of which sample: "{key}", "{key}.txt", or with a number of the sample in place of
-// its name, as Python's format() writes it: "image-{:09d}", "label-{}".
+// Matches the keys of one field and extracts the sample from each: "{key}", "{key}.txt", or with the sample's number in
+// the syntax of Python's format(): "image-{:09d}", "label-{}".
 struct KeyPattern {
   std::string before, behind;
   bool is_number = false;
-  std::size_t digits = 0;  // of a number: filled with zeros up to so many
+  std::size_t digits = 0;  // numbers are zero-padded to this width
 
-  // kConfig: not one pair of braces, or something else between them.
+  // kConfig: not exactly one pair of braces, or invalid text between them.
   static Result<KeyPattern> parse(std::string_view text);
   bool takes_all() const { return !is_number && before.empty() && behind.empty(); }
-  // The sample in a key: its name, or its number's digits; nullopt: the key is of something else.
+  // Returns the sample's name or the digits of its number; nullopt if the key does not match.
   std::optional<std::string_view> sample_in(std::string_view key) const;
-  // Of a number without the zeros before it.
+  // Removes the leading zeros of a number.
   std::string_view id_of(std::string_view sample) const;
-  // The order of samples, by their ids.
+  // Compares samples by their ids.
   bool is_before(std::string_view a, std::string_view b) const {
     return is_number && a.size() != b.size() ? a.size() < b.size() : a < b;
   }

@@ -12,19 +12,19 @@
 namespace feedline::format {
 namespace {
 
-// By the name alone: of a URL without what stands behind "?".
+// Checks only the name, without a URL's query.
 bool has_name_of_lmdb(std::string_view path) {
   path = path.substr(0, path.find('?'));
   while (path.ends_with('/')) path.remove_suffix(1);
   return path.ends_with(".lmdb") || path.ends_with(".mdb");
 }
 
-// The databases that a source names, in its order: files, or folders with a data.mdb.
+// Returns the databases that a source names, in order: files, or folders with a data.mdb.
 Result<std::vector<std::string>> databases_of(const std::string& source, const storage::Storage& storage) {
   return names_of_list(source, storage, "LMDB database", true);
 }
 
-// Asks no server: there, a name says it, or format=.
+// Makes no network requests: remote databases are recognised by name or by format=.
 Result<bool> is_lmdb_source(const std::string& source, const storage::Storage& storage) {
   const std::string first = first_of_list(source, storage);
   if (storage.is_remote()) return has_name_of_lmdb(first);

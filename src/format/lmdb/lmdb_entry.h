@@ -5,7 +5,7 @@
 
 namespace feedline::format {
 
-// LMDB databases: one, or a list.
+// LMDB databases: one or a list.
 const FormatEntry& lmdb_entry();
 
 }  // namespace feedline::format

@@ -20,7 +20,7 @@ using Value = std::optional<Bytes>;
 constexpr std::string_view kKeyList = "meta_info.txt";
 constexpr std::string_view kDataFile = "/data.mdb";
 
-// For a tar: of a name without what ends keys there, or leads out of a folder.
+// Makes a key valid in a tar: escapes characters that would end the key there or lead out of the folder.
 std::string tar_key(const std::string& key) {
   const std::size_t name = key.rfind('/') == key.npos ? 0 : key.rfind('/') + 1;
   std::string text;
@@ -58,7 +58,7 @@ Result<std::optional<std::string>> read_key_list(const storage::Storage& storage
   const std::string path = storage.below(folder, kKeyList);
   memory::ByteBuffer buffer;
   const auto text = storage.read_all(path, buffer, memory::usual_sample_limit());
-  // a bucket that may not be listed answers so, too, where there is nothing
+  // A bucket without list permission returns the same error if the object does not exist.
   const int code = text ? 0 : text.error().system_errno;
   if (code == ENOENT || (code == EACCES && storage.is_remote())) return std::optional<std::string>();
   if (!text) return std::unexpected(text.error());
@@ -149,7 +149,7 @@ LmdbFormat::LmdbFormat(std::string source, OpenOptions options, std::vector<Data
   fingerprint_ = compute_fingerprint();
 }
 
-// Keys do not form groups with names, so this reports the number of entries that fit no field.
+// Keys do not form groups with names, so this reports the number of entries that match no field.
 std::vector<UnopenedColumn> LmdbFormat::unopened() const {
   std::uint64_t entries = 0, taken = 0;
   for (const Database& database : databases_) {
@@ -167,10 +167,10 @@ std::string LmdbFormat::summary() const {
   std::uint64_t left_out = 0;
   for (const Database& database : databases_) left_out += database.samples.left_out();
   if (left_out == 0) return {};
-  return std::to_string(left_out) + " samples left out, as they lack a field";
+  return std::to_string(left_out) + " samples left out because they lack a field";
 }
 
-// Not where things lie: a database that was copied anew with mdb_copy is the same dataset.
+// Positions are not included, so a database rewritten by mdb_copy has the same fingerprint.
 std::uint64_t LmdbFormat::compute_fingerprint() const {
   Fingerprint fingerprint;
   fingerprint.add(name());
@@ -240,7 +240,7 @@ std::unexpected<Error> LmdbFormat::at(std::uint64_t index, Error error) const {
   return std::unexpected(std::move(error));
 }
 
-// The first value that there is into record.storage, the others into record.more.
+// Reads the first present value into record.storage, and the others into record.more.
 Result<void> LmdbFormat::fetch(const Place& place, memory::Record& record, Values values) const {
   record.pin.reset();
   FEEDLINE_TRY(const auto reader, open_shards_.reader(*place.shard));
@@ -321,7 +321,7 @@ Result<SampleFiles> LmdbFormat::files(std::uint64_t index) const {
   return SampleFiles{tar_key(key), std::nullopt, std::move(*files)};
 }
 
-// Reads the sample: what a value is decides what its file is called.
+// Reads the sample, because the type of a value determines the extension of its file.
 Result<SampleFileSizes> LmdbFormat::file_sizes(std::uint64_t index) const {
   FEEDLINE_TRY(const SampleFiles sample, files(index));
   SampleFileSizes sizes{sample.key, sample.label, {}};

@@ -15,7 +15,7 @@
 
 namespace feedline::format {
 
-// LMDB databases: one or a list of them. Samples are numbered through them.
+// One or several LMDB databases, with consecutive sample numbers.
 class LmdbFormat final : public RecordFormat {
  public:
   // Requires: options.storage, and at least one database.
@@ -54,7 +54,7 @@ class LmdbFormat final : public RecordFormat {
   struct Place {
     const LmdbShard* shard;
     const LmdbSamples* samples;
-    std::uint64_t sample;  // in the database
+    std::uint64_t sample;  // number within the database
   };
 
   LmdbFormat(std::string source, OpenOptions options, std::vector<Database> databases, LmdbLayout layout);
@@ -64,7 +64,7 @@ class LmdbFormat final : public RecordFormat {
   Result<void> fetch(const Place& place, memory::Record& record, Values values) const;
   Result<void> take_values(std::span<const std::optional<std::span<const std::byte>>> values,
                            memory::Record& record) const;
-  // `error` with the sample's place, as far as it does not name one itself.
+  // Adds the sample's position to `error`, unless the error has its own.
   std::unexpected<Error> at(std::uint64_t index, Error error) const;
 
   std::string source_;
@@ -72,20 +72,20 @@ class LmdbFormat final : public RecordFormat {
   std::vector<Database> databases_;
   mutable OpenShards open_shards_;
   ValueReader reader_;
-  std::vector<std::uint64_t> ends_;  // samples of the databases up to and with this one
+  std::vector<std::uint64_t> ends_;  // cumulative number of samples, per database
   std::vector<FieldDescription> fields_;
   std::vector<std::string> classes_;  // none
   std::uint64_t fingerprint_ = 0;
 };
 
-// Of a sample, for messages: its name or number as its first key has it.
+// Returns the sample's name or number from its first key, for messages.
 std::string sample_key(const LmdbLayout& layout, const LmdbIndex& index, const LmdbSamples& samples,
                        std::uint64_t sample);
-// The list of keys beside a database in a folder; nullopt: there is none.
+// Returns the list of keys stored next to a database in a folder, or nullopt if there is none.
 Result<std::optional<std::string>> read_key_list(const storage::Storage& storage, const ShardFile& file);
-// What an entry of a database is, read to look at it.
+// Returns a function that reads an entry, to determine its type.
 ReadEntry entries_of(const LmdbShard& shard, std::shared_ptr<const storage::Reader> reader, memory::Record& record);
-// kData: the database says another number of samples than it has.
+// kData: the database states a different number of samples.
 Result<void> check_count(const LmdbLayout& layout, const LmdbIndex& index, const LmdbSamples& samples,
                          const ReadEntry& read);
 

@@ -43,7 +43,7 @@ std::string store_pairs(const TemporaryFolder& folder, const std::vector<StoredS
   return folder.write("pairs.mdb", file_of(entries));
 }
 
-// Two databases, one in a folder.
+// Writes two databases, one of them in a folder.
 std::string store_list(const TemporaryFolder& folder, const std::vector<StoredSample>& samples) {
   const auto half = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
   const std::string first = store_datums(folder, {samples.begin(), half});
@@ -52,7 +52,7 @@ std::string store_list(const TemporaryFolder& folder, const std::vector<StoredSa
   return folder.path("first") + "::" + folder.path("images_lmdb");
 }
 
-constexpr std::size_t kBefore = 64;  // an image, in its frame
+constexpr std::size_t kBefore = 64;  // an image file in a Datum
 
 FormatUnderTest under_test(const std::string& name, std::function<std::shared_ptr<const storage::Storage>()> storage) {
   return {name, "lmdb", store_datums, std::move(storage), {}, "{key}", nullptr, kBefore};
@@ -200,14 +200,14 @@ TEST_F(Lmdb, FieldsThatCannotBeAreErrors) {
   const std::string source = write({{"a", kPhoto}, {"b", kPhoto}});
   EXPECT_CONTAINS(refusal(source, {"x={name}"}), "neither {key} nor a number");
   EXPECT_CONTAINS(refusal(source, {"{key}{key}"}), "is not a pattern of keys");
-  EXPECT_CONTAINS(refusal(source, {"label"}), "is of Datums, and the values are none");
-  EXPECT_CONTAINS(refusal(source, {"{key}.png"}), "no key is as '{key}.png'");
+  EXPECT_CONTAINS(refusal(source, {"label"}), "is a part of Datums, but the values are not Datums");
+  EXPECT_CONTAINS(refusal(source, {"{key}.png"}), "no key matches '{key}.png'");
   EXPECT_CONTAINS(refusal(source, {"x={key}", "x={key}"}), "two fields are called 'x'");
   EXPECT_CONTAINS(refusal(source, {"={key}"}), "an empty name");
-  EXPECT_CONTAINS(refusal(write({{"a", "text"}}, "text.mdb")), "no images and no Datums");
+  EXPECT_CONTAINS(refusal(write({{"a", "text"}}, "text.mdb")), "neither images nor Datums");
   EXPECT_CONTAINS(refusal(write({}, "empty.mdb")), "holds no entries");
   const std::string datums = write({{"a0", encoded_datum(kPhoto, 1)}}, "datums.mdb");
-  EXPECT_CONTAINS(refusal(datums, {"image", "x=a{key}"}), "do not mix");
+  EXPECT_CONTAINS(refusal(datums, {"image", "x=a{key}"}), "cannot be combined");
   EXPECT_CONTAINS(refusal(datums, {"image:text"}), "the Datum's image is image");
 }
 
@@ -227,7 +227,7 @@ TEST_F(Lmdb, AWriterIsNoticedWhenAnEpochBegins) {
   EXPECT_EQ(shown(**format, 0), kPhoto);
   (*format)->notice_changes();
   EXPECT_EQ(shown(**format, 0), kPhoto);
-  // the other meta page, as a transaction leaves it, at the same time of the file
+  // Writes the other meta page, as a transaction does, without changing the file's time.
   const auto time = std::filesystem::last_write_time(source);
   std::string file = TemporaryFolder::read(source);
   const std::uint64_t transaction = 3;
@@ -251,7 +251,7 @@ TEST_F(Lmdb, AValueThatIsAnotherOneNowIsAnError) {
   const auto time = std::filesystem::last_write_time(source);
   folder_.write("x.mdb", file);
   std::filesystem::last_write_time(source, time);
-  EXPECT_CONTAINS(shown(**format, 0), "the value of 'a' is not where the index has it: another entry");
+  EXPECT_CONTAINS(shown(**format, 0), "the value of 'a' is not at its position in the index: another entry");
   EXPECT_CONTAINS(shown(**format, 1), "no page of values begins there");
   EXPECT_CONTAINS(shown(**format, 1), "record 1");
 }

@@ -11,14 +11,14 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-// An index file is a frame (cache/frame.h). E entries, by key.
+// An index file is a frame (cache/frame.h). E entries, sorted by key.
 //
-//     numbers     size of the LMDB file, its stamp (storage/reader.h), the size of its pages, the transaction, the
-//                 database's flags, E, bytes of all keys
-//     8 x E       where each value's frame begins (LmdbTable::places)
-//     8 x E       where each key ends, in the keys
+//     numbers     size of the LMDB file, its stamp (storage/reader.h), its page size, the transaction, the database's
+//                 flags, E, bytes of all keys
+//     8 x E       offset of each value's frame (LmdbTable::places)
+//     8 x E       end of each key in the keys
 //     4 x E       bytes of each value
-//                 the keys, one behind the other
+//                 the keys, concatenated
 enum Number : std::size_t { kFileBytes, kFileStamp, kPageBytes, kTransaction, kFlags, kEntries, kKeyBytes, kNumbers };
 
 }  // namespace
@@ -41,7 +41,7 @@ std::optional<LmdbIndex> LmdbIndex::parse(memory::ByteBuffer buffer, std::size_t
                                           const storage::ObjectStat& file) {
   LmdbIndex index;
   index.buffer_ = std::move(buffer);
-  index.file_ = index.buffer_.resize(bytes);  // no growth: what is in it stays
+  index.file_ = index.buffer_.resize(bytes);  // does not reallocate, so views into it stay valid
   if (!index.find_sections() || !index.is_consistent(file)) return {};
   return index;
 }
@@ -100,13 +100,13 @@ std::expected<Bytes, std::string> LmdbIndex::value_in(Bytes frame, std::uint64_t
   if (place.on_own_pages) {
     const std::uint64_t pages = (place.bytes + page_bytes_ - 1) / page_bytes_;
     if (!begins_value(frame, place.offset / page_bytes_, pages))
-      return std::unexpected("is not where the index has it: no page of values begins there");
+      return std::unexpected("is not at its position in the index: no page of values begins there");
     return frame.subspan(kPageHeaderBytes, place.value_bytes);
   }
   if (number_at<std::uint32_t>(frame, 0) != place.value_bytes || number_at<std::uint16_t>(frame, 4) != 0 ||
       number_at<std::uint16_t>(frame, 6) != key.size() ||
       std::memcmp(frame.data() + kNodeHeaderBytes, key.data(), key.size()) != 0)
-    return std::unexpected("is not where the index has it: another entry is there");
+    return std::unexpected("is not at its position in the index: another entry is there");
   return frame.subspan(kNodeHeaderBytes + key.size(), place.value_bytes);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where the values of an LMDB file are: the table behind random access, in memory and on disk the same bytes.
+// The positions of the values in an LMDB file: the table for random access, with the same layout in memory and on disk.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,24 +21,24 @@
 
 namespace feedline::format {
 
-// What its file is; another format number with every change of its layout, drawn in lmdb_index.cpp.
+// The frame kind of an index file. Increment the format version whenever the layout (drawn in lmdb_index.cpp) changes.
 inline constexpr cache::FrameKind kLmdbIndex{0x78'64'69'62'64'6d'6c'66, 1};  // "flmdbidx"
 
-// Immutable; any thread may read.
+// Immutable and thread-safe.
 class LmdbIndex {
  public:
-  // A frame as LmdbTable has them.
+  // The position of a frame, as in LmdbTable.
   struct Place {
     std::uint64_t offset = 0;
-    std::uint64_t bytes = 0;  // of the frame
+    std::uint64_t bytes = 0;  // size of the frame
     std::uint64_t value_bytes = 0;
     bool on_own_pages = false;
   };
 
   // Requires: a walk without findings, of this version of the file.
   static LmdbIndex build(const LmdbWalk& walk, const storage::ObjectStat& file);
-  // Takes an index file's bytes, all of `buffer`'s first `bytes`. nullopt unless it is whole, undamaged, of a file of
-  // exactly this version, and all it says lies inside that file.
+  // Parses an index file, the first `bytes` bytes of `buffer`. Returns nullopt if it is truncated, damaged or of
+  // another version of the file, or if a frame is outside the file.
   static std::optional<LmdbIndex> parse(memory::ByteBuffer buffer, std::size_t bytes, const storage::ObjectStat& file);
 
   std::uint64_t size() const { return places_.size(); }
@@ -48,11 +48,11 @@ class LmdbIndex {
     const std::uint64_t begin = entry == 0 ? 0 : key_ends_[entry - 1];
     return keys_.substr(begin, key_ends_[entry] - begin);
   }
-  // As people write it: of a database of numbers, digits.
+  // Returns the key in readable form: digits if the database has integer keys.
   std::string key_text(std::uint64_t entry) const;
   std::uint64_t page_bytes() const { return page_bytes_; }
   std::uint64_t transaction() const { return transaction_; }
-  // Of the values. kData, as the end of a sentence: what is in the frame is not what the index says.
+  // Returns the value in a frame. kData if the frame is not the one in the index; the message completes a sentence.
   std::expected<std::span<const std::byte>, std::string> value_in(std::span<const std::byte> frame,
                                                                   std::uint64_t entry) const;
   std::span<const std::byte> file_bytes() const { return file_; }
@@ -70,7 +70,7 @@ class LmdbIndex {
   std::string_view keys_;
 };
 
-// As they are kept. Thread-safe.
+// Loads and stores index files. Thread-safe.
 class LmdbIndexStore : public KeptIndexes<LmdbIndex> {
  public:
   LmdbIndexStore(std::string directory, std::shared_ptr<cache::Notes> notes)

@@ -21,7 +21,7 @@ std::string shown(const KeyPattern& pattern) {
   return pattern.before + "{" + (pattern.is_number ? digits : "key") + "}" + pattern.behind;
 }
 
-// Adds up what all samples of one database have.
+// Accumulates statistics over all samples of one database.
 class DatabaseLook {
  public:
   DatabaseLook(const LmdbShard& shard, const LmdbLayout& layout, const LmdbSamples& samples, Missing missing,
@@ -97,12 +97,13 @@ class DatabaseLook {
     for (const auto& [source, count] : counts_) taken += count;
     const std::uint64_t unread = shard_.index().size() - std::min(taken, shard_.index().size());
     if (unread == 0 || (layout_.is_counted && unread == 1) || samples_.left_out() > 0) return;
-    findings_.add({"unread_key",
-                   Severity::kNote,
-                   shard_.name(),
-                   "",
-                   {},
-                   std::to_string(unread) + " entries are not read: no field matches their keys; fields= chooses"});
+    findings_.add(
+        {"unread_key",
+         Severity::kNote,
+         shard_.name(),
+         "",
+         {},
+         std::to_string(unread) + " entries are not read: no field matches their keys; select them with fields="});
   }
 
   const LmdbShard& shard_;
@@ -113,7 +114,7 @@ class DatabaseLook {
   Inspection& inspection_;
   Findings& findings_;
   memory::Record record_;
-  std::map<std::size_t, std::uint64_t> counts_;  // of entries, by source
+  std::map<std::size_t, std::uint64_t> counts_;  // number of entries, by source
   std::uint64_t sample_ = 0;
 };
 
@@ -121,7 +122,7 @@ void add_error(Findings& findings, std::string_view code, const std::string& nam
   findings.add({code, Severity::kError, name, error.where.key, error.where.offset, error.what});
 }
 
-// One database; what is wrong becomes a finding, as the others are still worth a look.
+// Inspects one database. Errors become findings, so that the remaining databases are inspected.
 Result<void> look_at(const std::string& name, const OpenOptions& options, std::optional<LmdbLayout>& layout,
                      std::map<std::string, std::uint64_t>& counts, Inspection& inspection, Findings& findings) {
   auto file = locate_lmdb_file(options.storage, name);

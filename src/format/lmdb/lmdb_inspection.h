@@ -8,8 +8,8 @@
 
 namespace feedline::format {
 
-// Walks the trees anew, and reads every sample of databases whose trees are whole: of a value nothing but itself says
-// whether it is one. Requires: options.storage.
+// Walks the trees again and reads every sample of undamaged databases, because nothing but the value itself shows
+// whether it is valid. Requires: options.storage.
 Result<Inspection> inspect_lmdb(const std::string& source, const std::vector<std::string>& databases,
                                 const OpenOptions& options);
 

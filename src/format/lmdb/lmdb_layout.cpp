@@ -15,17 +15,17 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-constexpr std::size_t kLookedAt = 8;  // values, which say what a field is
+constexpr std::size_t kLookedAt = 8;  // number of values that are read to determine a field's type
 
 struct Spec {
   std::string text, name;
-  std::string_view pattern;  // in text; without braces it is a part of a Datum
+  std::string_view pattern;  // as text; without braces it is a part of a Datum
   std::optional<FieldKind> said;
 };
 
 bool is_label(std::string_view name) { return name == "label" || name == "cls" || name == "class"; }
 
-// "image" of "image-{:09d}", "txt" of "{key}.txt".
+// Returns "image" for "image-{:09d}", and "txt" for "{key}.txt".
 std::string name_of(const KeyPattern& pattern) {
   constexpr std::string_view kEnds = "-_./: ";
   std::string_view name = pattern.before;
@@ -42,7 +42,7 @@ Result<Spec> parse_spec(const std::string& text) {
   Spec spec{text, {}, {}, {}};
   std::string_view rest = text;
   const std::size_t brace = text.find('{'), close = text.rfind('}');
-  // a colon between braces is the pattern's
+  // a colon between braces belongs to the pattern
   if (const std::size_t colon = text.rfind(':'); colon != text.npos && (close == text.npos || colon > close)) {
     FEEDLINE_TRY(spec.said, take_kind(rest));
   }
@@ -55,7 +55,7 @@ Result<Spec> parse_spec(const std::string& text) {
   return spec;
 }
 
-// Of the entries that a pattern takes, the first.
+// Returns the first entries that match a pattern.
 std::vector<std::uint64_t> first_of(const KeyPattern& pattern, const LmdbIndex& index) {
   std::vector<std::uint64_t> entries;
   for (std::uint64_t i = 0; i < index.size() && entries.size() < kLookedAt; ++i)
@@ -71,7 +71,7 @@ std::string keys_shown(const LmdbIndex& index) {
   return text + (index.size() > kShown ? ", ..." : "");
 }
 
-// What all of the values are; of those that cannot be read, nothing is known.
+// Counts the types of the first values, except values that cannot be read.
 struct Seen {
   std::size_t values = 0, images = 0, arrays = 0, integers = 0, datums = 0;
   FieldKind datum_kind = FieldKind::kImage;  // of the first Datum's image
@@ -123,7 +123,7 @@ Result<void> add_datum_part(const Spec& spec, const Seen& seen, LmdbLayout& layo
   return {};
 }
 
-// Where in the sources a pattern is, which may be there already.
+// Returns a pattern's index in the sources, and adds the pattern if necessary.
 std::size_t source_of(KeyPattern pattern, LmdbLayout& layout) {
   for (std::size_t i = 0; i < layout.sources.size(); ++i) {
     const KeyPattern& other = layout.sources[i];
@@ -141,8 +141,8 @@ Result<void> add_pattern(const Spec& spec, const LmdbIndex& index, const ReadEnt
   field.description.name = spec.name.empty() ? name_of(pattern) : spec.name;
   const auto entries = first_of(pattern, index);
   if (entries.empty())
-    return config_error("no key is as '" + std::string(spec.pattern) + "' of the field '" + field.description.name +
-                        "' says; there are " + keys_shown(index));
+    return config_error("no key matches '" + std::string(spec.pattern) + "' of the field '" + field.description.name +
+                        "'; there are " + keys_shown(index));
   Seen seen;
   if (!spec.said) {
     FEEDLINE_TRY(seen, look_at(entries, read));
@@ -152,13 +152,13 @@ Result<void> add_pattern(const Spec& spec, const LmdbIndex& index, const ReadEnt
   if (layout.sources[field.source].is_number != layout.sources.front().is_number)
     return config_error("fields: '" + spec.text + "' has " +
                         (layout.sources[field.source].is_number ? "a number" : "a name") +
-                        " for the sample, and the field before it does not");
+                        " for the sample, but the field before it does not");
   layout.fields.push_back(std::move(field));
   return {};
 }
 
 Result<LmdbLayout> usual_layout(const LmdbIndex& index, const ReadEntry& read) {
-  const KeyPattern numbered{"image-", "", true, 9};  // of MMOCR and those before it
+  const KeyPattern numbered{"image-", "", true, 9};  // used by MMOCR and earlier tools
   for (std::uint64_t i = 0; i < index.size(); ++i) {
     if (index.key(i) != kSampleCount) continue;
     if (first_of(numbered, index).empty()) break;
@@ -172,7 +172,7 @@ Result<LmdbLayout> usual_layout(const LmdbIndex& index, const ReadEntry& read) {
   if (seen.are_all(seen.images)) return choose_layout({"image={key}:image"}, index, read);
   if (seen.are_all(seen.datums)) return choose_layout({"image", "label"}, index, read);
   return config_error(
-      "the values are no images and no Datums; say which keys are the fields, as with "
+      "the values are neither images nor Datums; specify the keys of the fields, as in "
       "fields=(\"image={key}.jpg\", \"label={key}.cls\"); there are " +
       keys_shown(index));
 }
@@ -192,15 +192,15 @@ Result<LmdbLayout> choose_layout(const std::vector<std::string>& specs, const Lm
         FEEDLINE_TRY(datums, look_at(first_of(layout.sources.back(), index), read));
         if (!datums->are_all(datums->datums))
           return config_error("fields: '" + text +
-                              "' is of Datums, and the values are none; a pattern of keys such as "
-                              "'{key}' takes values as they are");
+                              "' is a part of Datums, but the values are not Datums; a pattern of keys such as "
+                              "'{key}' reads values unchanged");
       }
       FEEDLINE_CHECK_OK(add_datum_part(spec, *datums, layout));
     } else {
       FEEDLINE_CHECK_OK(add_pattern(spec, index, read, layout));
     }
     if (datums && layout.sources.size() > 1)
-      return config_error("fields: parts of Datums and patterns of keys do not mix: '" + text + "'");
+      return config_error("fields: parts of Datums and patterns of keys cannot be combined: '" + text + "'");
     const auto& name = layout.fields.back().description.name;
     for (std::size_t i = 0; i + 1 < layout.fields.size(); ++i)
       if (layout.fields[i].description.name == name)

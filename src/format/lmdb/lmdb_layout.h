@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which entries of a database make a field, and what the field is.
+// Maps the entries of a database to fields.
 
 #include <cstddef>
 #include <cstdint>
@@ -17,28 +17,28 @@
 
 namespace feedline::format {
 
-// What of a value a field takes.
+// The part of a value that a field uses.
 enum class ValuePart : std::uint8_t { kWhole, kDatumImage, kDatumLabel };
 
 struct LmdbField {
   FieldDescription description;
-  std::size_t source = 0;  // of LmdbLayout::sources
+  std::size_t source = 0;  // index into LmdbLayout::sources
   ValuePart part = ValuePart::kWhole;
 };
 
 struct LmdbLayout {
   std::vector<KeyPattern> sources;
   std::vector<LmdbField> fields;
-  bool is_counted = false;  // the entry "num-samples" says how many there are
+  bool is_counted = false;  // the entry "num-samples" has the number of samples
 };
 
 inline constexpr std::string_view kSampleCount = "num-samples";
 
 using ReadEntry = std::function<Result<std::span<const std::byte>>(std::uint64_t entry)>;
 
-// One field per spec: "[NAME=]PATTERN[:KIND]", or "[NAME=]image", "[NAME=]label" of values that are Datums; none: what
-// the keys and the first values are known to be. kConfig: neither, a pattern that no key has, or two fields of one
-// name.
+// Chooses one field per spec: "[NAME=]PATTERN[:KIND]", or "[NAME=]image" and "[NAME=]label" for values that are Datums.
+// Without specs, the fields are inferred from the keys and the first values. kConfig: the fields cannot be inferred, a
+// pattern matches no key, or two fields have the same name.
 Result<LmdbLayout> choose_layout(const std::vector<std::string>& specs, const LmdbIndex& index, const ReadEntry& read);
 
 }  // namespace feedline::format

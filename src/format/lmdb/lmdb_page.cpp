@@ -17,13 +17,13 @@ static_assert(std::endian::native == std::endian::little, "numbers are read in p
 constexpr std::uint32_t kMagic = 0xBEEFC0DE;
 constexpr std::uint32_t kVersion = 1;
 constexpr std::size_t kMagicAt = 16, kMagicAtOf32Bits = 12;
-constexpr std::size_t kMagicAtOfVersion3 = 24;                        // LMDB 1.0 has a longer page header
-constexpr std::uint16_t kKinds = 0x6f;                                // of the flags, those that say what a page is
-constexpr std::uint64_t kSmallestPage = 256, kLargestPage = 1 << 15;  // liblmdb's own bounds
+constexpr std::size_t kMagicAtOfVersion3 = 24;                        // the page header of LMDB 1.0 is longer
+constexpr std::uint16_t kKinds = 0x6f;                                // the flags that specify the type of a page
+constexpr std::uint64_t kSmallestPage = 256, kLargestPage = 1 << 15;  // liblmdb's own limits
 
 std::unexpected<Error> refused(std::string what) { return data_error("lmdb: " + std::move(what), "format"); }
 
-// What kind of machine wrote the file; empty: one as this, or it is no LMDB file.
+// Returns the kind of machine that wrote the file; empty if it is like this machine, or if this is not an LMDB file.
 std::string_view other_machine(Bytes head) {
   if (number_at<std::uint32_t>(head, kMagicAt) == std::byteswap(kMagic)) return "a big-endian machine";
   if (number_at<std::uint32_t>(head, kMagicAtOf32Bits) == kMagic) return "a machine of 32 bits";
@@ -43,12 +43,14 @@ Result<LmdbMeta> parse_meta(Bytes head, std::string_view which) {
   if (number_at<std::uint32_t>(head, kMagicAt) != kMagic) {
     const std::string_view machine = other_machine(head);
     if (machine.empty())
-      return refused("the " + std::string(which) + " is none: this is no LMDB file, or a damaged one");
+      return refused("the " + std::string(which) + " is invalid: this is not an LMDB file, or it is damaged");
     return refused("the database was written on " + std::string(machine) +
-                   ", whose files liblmdb reads nowhere else: copy it there with mdb_dump, and here with mdb_load");
+                   ", whose files liblmdb cannot read on other machines: dump it there with mdb_dump, and load it here "
+                   "with mdb_load");
   }
   if (const auto version = number_at<std::uint32_t>(head, 20); version != kVersion)
-    return refused("version " + std::to_string(version) + " of the file format; version 1 is read, of liblmdb 0.9");
+    return refused("version " + std::to_string(version) +
+                   " of the file format, but only version 1, of liblmdb 0.9, is supported");
   const auto kind = static_cast<std::uint16_t>(number_at<std::uint16_t>(head, 10) & kKinds);
   if (kind != static_cast<std::uint16_t>(PageKind::kMeta)) return refused("the " + std::string(which) + " is damaged");
   LmdbMeta meta;
@@ -64,7 +66,8 @@ Result<LmdbMeta> parse_meta(Bytes head, std::string_view which) {
 Result<LmdbMeta> read_one(const storage::Reader& reader, std::uint64_t offset, std::string_view which) {
   std::array<std::byte, kMetaBytes> head;
   FEEDLINE_TRY(const std::size_t got, reader.read_at(offset, head));
-  if (got < head.size()) return refused("the file ends within its " + std::string(which) + ": it is cut, or none");
+  if (got < head.size())
+    return refused("the file ends within its " + std::string(which) + ": it is truncated, or not an LMDB file");
   return parse_meta(head, which);
 }
 
@@ -77,11 +80,11 @@ bool is_lmdb(Bytes head) {
 
 Result<LmdbMeta> read_lmdb_meta(const storage::Reader& reader, std::uint64_t bytes) {
   FEEDLINE_TRY(const LmdbMeta first, read_one(reader, 0, "first meta page"));
-  // as liblmdb does, refuse a file of which one is damaged: it may be the newer one
+  // Like liblmdb, refuse a file with one damaged meta page, because that page may be the newer one.
   FEEDLINE_TRY(const LmdbMeta second, read_one(reader, first.page_bytes, "second meta page"));
   if (second.page_bytes != first.page_bytes)
-    return refused("its meta pages say different sizes of pages: it is damaged");
-  if (bytes < 2 * first.page_bytes) return refused("the file ends within its meta pages: it is cut");
+    return refused("its meta pages have different page sizes: the file is damaged");
+  if (bytes < 2 * first.page_bytes) return refused("the file ends within its meta pages: it is truncated");
   return second.transaction > first.transaction ? second : first;
 }
 
@@ -92,7 +95,7 @@ LmdbRoot lmdb_root_in(Bytes bytes) {
 
 std::expected<LmdbPage, std::string> LmdbPage::of(Bytes bytes, std::uint64_t number, PageKind kind) {
   if (const auto own = number_at<std::uint64_t>(bytes, 0); own != number)
-    return Unfit("says that it is page " + std::to_string(own));
+    return Unfit("has the page number " + std::to_string(own));
   const auto is = static_cast<std::uint16_t>(number_at<std::uint16_t>(bytes, 10) & kKinds);
   if (is != static_cast<std::uint16_t>(kind))
     return Unfit("is of kind " + std::to_string(is) + ", where a " + (kind == PageKind::kLeaf ? "leaf" : "branch") +
@@ -114,7 +117,7 @@ std::expected<LmdbNode, std::string> LmdbPage::node(std::size_t i) const {
   const auto low = number_at<std::uint32_t>(rest, 0);
   const auto flags = number_at<std::uint16_t>(rest, 4);
   const std::size_t key_bytes = number_at<std::uint16_t>(rest, 6);
-  if (kNodeHeaderBytes + key_bytes > rest.size()) return Unfit("has a key that leads outside of it");
+  if (kNodeHeaderBytes + key_bytes > rest.size()) return Unfit("has a key that extends outside of it");
   node.key = rest.subspan(kNodeHeaderBytes, key_bytes);
   const Bytes behind = rest.subspan(kNodeHeaderBytes + key_bytes);
   if (kind_ == PageKind::kBranch) {
@@ -125,9 +128,9 @@ std::expected<LmdbNode, std::string> LmdbPage::node(std::size_t i) const {
   node.value_bytes = low;
   if ((flags & ~(kOwnPages | kIsDatabase | kHasDuplicates)) != 0) return Unfit("has a node of an unknown kind");
   const std::size_t stored = (flags & kOwnPages) != 0 ? sizeof(std::uint64_t) : low;
-  if (stored > behind.size()) return Unfit("has a value that leads outside of it");
+  if (stored > behind.size()) return Unfit("has a value that extends outside of it");
   if ((flags & kIsDatabase) != 0 && (stored < kRootBytes || (flags & kOwnPages) != 0))
-    return Unfit("has a database that is none");
+    return Unfit("has an invalid database record");
   if ((flags & kOwnPages) != 0)
     node.page = number_at<std::uint64_t>(behind, 0);
   else

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The pages of an LMDB file of version 1, as liblmdb writes it on little-endian machines of 64 bits. All pages have one
-// size, and page N begins at N times that.
+// The pages of an LMDB file of version 1, as written by liblmdb on 64-bit little-endian machines. All pages have the
+// same size, and page N begins at N times that size.
 //
 //     page   0  8      its number
 //           10  2      kind: branch 1, leaf 2, overflow 4, meta 8
-//           12  2      where the list of its nodes ends; of overflow, 4: pages that belong together, one header in all
-//           14  2      where its nodes begin
-//           16  2 x n  where each node is, sorted by key
-//     meta  16  4      0xBEEFC0DE, in pages 0 and 1; the one with the higher transaction counts
+//           12  2      end of the list of nodes; for overflow pages, 4: number of consecutive pages that share this header
+//           14  2      begin of the nodes
+//           16  2 x n  offset of each node, sorted by key
+//     meta  16  4      0xBEEFC0DE, in pages 0 and 1; the page with the higher transaction is current
 //           20  4      version
-//           40  48     root of what is free, of which the first 4 are the size of a page
+//           40  48     root of the free list, whose first 4 bytes are the page size
 //           88  48     root of the main database
 //          136  8      last page in use
 //          144  8      transaction
-//     root   4  2      flags: 2 keys are compared from their ends, 4 several values of a key, 8 keys are numbers
+//     root   4  2      flags: 2 keys are compared from their ends, 4 several values per key, 8 keys are integers
 //            6  2      levels of pages
 //           32  8      entries
-//           40  8      page on top; all ones: none
-//     node   0  4      bytes of the value; of a branch the lower bits of a page's number
-//            4  2      flags: 1 the value has pages of its own, 2 it is the root of a database, 4 it is several values; of
+//           40  8      top page; all ones: none
+//     node   0  4      bytes of the value; in a branch the lower bits of a page's number
+//            4  2      flags: 1 the value has its own pages, 2 it is the root of a database, 4 it is several values; in
 //                      a branch the upper bits
 //            6  2      bytes of the key
 //            8  k      the key
-//               n      the value; or 8: the first of its pages, behind whose header it begins
+//               n      the value; or 8: its first page, in which it follows the header
 //
 // Source: libraries/liblmdb/mdb.c (MDB_page, MDB_meta, MDB_db, MDB_node).
 
@@ -64,26 +64,27 @@ struct LmdbMeta {
   std::uint64_t transaction = 0;
 };
 
-// Is it an LMDB file, of whatever machine, by its first kMetaBytes bytes?
+// Returns whether this is an LMDB file from any kind of machine, based on its first kMetaBytes bytes.
 bool is_lmdb(std::span<const std::byte> head);
-// Of a file of so many bytes, the newer of both. kData: it is none, of another version or kind of machine, or damaged.
+// Parses the newer meta page of a file of this size. kData: not an LMDB file, another version or kind of machine, or
+// damaged.
 Result<LmdbMeta> read_lmdb_meta(const storage::Reader& reader, std::uint64_t bytes);
 // Requires: kRootBytes bytes.
 LmdbRoot lmdb_root_in(std::span<const std::byte> bytes);
 
 struct LmdbNode {
-  std::size_t at = 0;  // in its page
+  std::size_t at = 0;  // offset in its page
   std::uint16_t flags = 0;
-  std::uint64_t page = 0;         // of a branch: the page below; with kOwnPages: the first of the value's
-  std::uint32_t value_bytes = 0;  // not of a branch
+  std::uint64_t page = 0;         // in a branch: the page below; with kOwnPages: the value's first page
+  std::uint32_t value_bytes = 0;  // unused in a branch
   std::span<const std::byte> key;
-  std::span<const std::byte> value;  // where it stands in the node
+  std::span<const std::byte> value;  // offset in the node
 };
 
-// A branch or leaf page, whose bytes must outlive it.
+// A branch or leaf page. Its bytes must outlive this object.
 class LmdbPage {
  public:
-  // What is wrong is said as the end of a sentence about the page.
+  // Errors are written to complete a sentence about the page.
   static std::expected<LmdbPage, std::string> of(std::span<const std::byte> bytes, std::uint64_t number, PageKind kind);
   std::size_t nodes() const { return nodes_; }
   // Requires: i < nodes().
@@ -97,10 +98,10 @@ class LmdbPage {
   std::size_t nodes_ = 0;
 };
 
-// Is it the header of the first of so many or more pages of a value?
+// Returns whether this is the header of a value's first page, with at least this many pages.
 bool begins_value(std::span<const std::byte> header, std::uint64_t number, std::uint64_t pages);
 
-// A number out of bytes that need not be aligned. Requires: they are there.
+// Reads an unaligned number. Requires: the bytes exist.
 template <typename Number>
 Number number_at(std::span<const std::byte> bytes, std::size_t at) {
   Number number;

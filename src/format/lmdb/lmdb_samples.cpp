@@ -8,7 +8,7 @@
 namespace feedline::format {
 namespace {
 
-// An entry of a source, with the sample that it is of.
+// An entry of a source, and its sample.
 struct Match {
   std::string_view id;
   std::uint32_t entry;
@@ -24,7 +24,7 @@ std::vector<Match> matches_of(const KeyPattern& pattern, const LmdbIndex& index)
   return matches;
 }
 
-// "name.png (480,640,3) 1" is the key "name".
+// Returns the key "name" for the line "name.png (480,640,3) 1".
 std::string_view key_in(std::string_view line) {
   line = line.substr(0, line.find(' '));
   return line.substr(0, line.rfind('.'));
@@ -61,7 +61,7 @@ void LmdbSamples::take(const std::vector<std::uint32_t>& row, Missing missing) {
   ++size_;
 }
 
-// All sources side by side, from the lowest id that one of them has next.
+// Merges all sources in the order of their ids.
 void LmdbSamples::match(const LmdbLayout& layout, const LmdbIndex& index, Missing missing) {
   std::vector<std::vector<Match>> matches;
   for (const KeyPattern& pattern : layout.sources) matches.push_back(matches_of(pattern, index));

@@ -15,16 +15,16 @@
 
 namespace feedline::format {
 
-// The samples of one database: which entries each is made of. Immutable; any thread may read. Its index outlives it.
+// The samples of one database, and the entries of each. Immutable and thread-safe. The index must outlive it.
 class LmdbSamples {
  public:
-  // By name or number; in the order of a list of keys, where there is one: meta_info.txt, as OpenMMLab's tools write
-  // it. kData: the list names a key that the database has not. kConfig: more entries than 32 bits count.
+  // Builds the samples, ordered by name or number, or in the order of meta_info.txt if OpenMMLab's tools wrote that
+  // list. kData: the list has a key that is not in the database. kConfig: more entries than 32 bits can count.
   static Result<LmdbSamples> of(const LmdbLayout& layout, const LmdbIndex& index, Missing missing,
                                 std::optional<std::string_view> key_list = {});
 
   std::uint64_t size() const { return size_; }
-  // nullopt: the sample lacks what is of this source. Requires: sample < size().
+  // Returns nullopt if the sample has no entry in this source. Requires: sample < size().
   std::optional<std::uint64_t> entry(std::uint64_t sample, std::size_t source) const {
     if (entries_.empty()) return sample;
     const std::uint32_t entry = entries_[sample * sources_ + source];
@@ -41,8 +41,8 @@ class LmdbSamples {
 
   std::size_t sources_ = 1;
   std::uint64_t size_ = 0, left_out_ = 0;
-  std::vector<std::uint32_t> entries_;  // of each sample, by source; none: sample i is entry i
-  std::vector<bool> gaps_;              // per source: does a sample lack it?
+  std::vector<std::uint32_t> entries_;  // entry of each sample, by source; if empty, sample i is entry i
+  std::vector<bool> gaps_;              // per source: whether any sample lacks it
 };
 
 }  // namespace feedline::format

@@ -9,10 +9,10 @@ namespace {
 using Bytes = std::span<const std::byte>;
 
 std::unexpected<Error> written_to(const std::string& name) {
-  return storage_error("'" + name + "' is being written to: open the dataset again when that has ended", 0);
+  return storage_error("'" + name + "' is being written to: open the dataset again after the write", 0);
 }
 
-// Is the newest transaction of the file the one that was indexed?
+// Returns whether the file's newest transaction is the one in the index.
 Result<bool> has_transaction(const storage::Reader& reader, std::uint64_t bytes, std::uint64_t transaction) {
   FEEDLINE_TRY(const LmdbMeta meta, read_lmdb_meta(reader, bytes));
   return meta.transaction == transaction;
@@ -28,7 +28,7 @@ Result<LmdbIndex> make_index(const ShardFile& file, const storage::Reader& reade
   if (!same) return written_to(file.name);
   if (const Finding* finding = findings.first_error()) return std::unexpected(to_error(*finding));
   LmdbIndex index = LmdbIndex::build(walk, file.version);
-  // of tiny values it may be larger than the file, and the walk is as quick as it
+  // With tiny values, the index may be larger than the file, and walking the tree is as fast as reading it.
   if (index.file_bytes().size() < file.version.bytes) FEEDLINE_CHECK_OK(indexes.save(*file.storage, file.path, index));
   return index;
 }

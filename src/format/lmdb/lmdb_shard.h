@@ -15,30 +15,30 @@
 
 namespace feedline::format {
 
-// The file of a database: itself, or data.mdb in a folder, told by `is_folder`.
+// Returns the file of a database: the path itself, or data.mdb if `is_folder`.
 std::string lmdb_file_of(const std::string& name, const storage::Storage& storage, bool is_folder);
-// Likewise, where that is asked of the storage; behind a network the name says it, whose end is a slash.
+// Queries the storage whether the path is a folder; remote folders are recognised by a trailing slash.
 Result<std::string> locate_lmdb(const std::string& name, const storage::Storage& storage);
 
-// One LMDB file of a dataset: its index, and its bytes once somebody reads them. Takes no lock and makes no lock file.
-// Thread-safe.
+// One LMDB file of a dataset: its index, and its bytes, which are opened on the first read. Neither locks the file nor
+// creates a lock file. Thread-safe.
 class LmdbShard : public ShardReader {
  public:
-  // Takes the kept index, or walks the tree and keeps one. kData: the first damage.
+  // Loads the stored index, or walks the tree and stores the index. kData: the first damage.
   static Result<std::unique_ptr<LmdbShard>> open(std::shared_ptr<const storage::Storage> storage,
                                                  const std::string& name, const LmdbIndexStore& indexes);
-  // Of a file that was walked already.
+  // Opens a file whose tree was already walked.
   static std::unique_ptr<LmdbShard> of(ShardFile file, const LmdbWalk& walk);
 
   const LmdbIndex& index() const { return index_; }
-  // Reads an entry's frame into `room`, or finds it mapped, then kept by `pin`, and gives its value.
+  // Reads an entry's frame into `room`, or maps it and sets `pin` to its owner, and returns the value.
   Result<std::span<const std::byte>> read(const std::shared_ptr<const storage::Reader>& reader, std::uint64_t entry,
                                           memory::ByteBuffer& room, std::uint64_t most_bytes,
                                           std::shared_ptr<const void>& pin) const;
-  // The same of a frame that was read already.
+  // Returns the value in a frame that was already read.
   Result<std::span<const std::byte>> value_of(std::uint64_t entry, std::span<const std::byte> frame) const;
-  // ShardReader::notice_change(), and whether the database has another transaction by now: of one that is written to by
-  // a map of memory the file's time may be the same.
+  // Like ShardReader::notice_change(), but also compares the database's transaction, because a write through a memory
+  // map may not change the file's time.
   void notice_change() const;
 
  private:
@@ -48,7 +48,7 @@ class LmdbShard : public ShardReader {
   mutable std::atomic<bool> is_written_to_{false};
 };
 
-// What a file is when it is opened. kStorage: it cannot be.
+// Returns the version of the file. kStorage: it cannot be opened.
 Result<ShardFile> locate_lmdb_file(std::shared_ptr<const storage::Storage> storage, const std::string& name);
 
 }  // namespace feedline::format

@@ -15,12 +15,12 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-constexpr std::uint16_t kDeepest = 32;  // liblmdb's own bound
+constexpr std::uint16_t kDeepest = 32;  // liblmdb's own limit
 
-// Does `a` come before `b` in a database of such flags, as liblmdb compares?
+// Compares keys like liblmdb in a database with these flags.
 bool is_before(std::string_view a, std::string_view b, std::uint16_t flags) {
   const auto less = [](char x, char y) { return static_cast<unsigned char>(x) < static_cast<unsigned char>(y); };
-  if ((flags & (kReverseKeys | kNumberKeys)) == 0) return a < b;  // of std::string_view: as unsigned bytes
+  if ((flags & (kReverseKeys | kNumberKeys)) == 0) return a < b;  // std::string_view compares unsigned bytes
   return std::lexicographical_compare(a.rbegin(), a.rend(), b.rbegin(), b.rend(), less);
 }
 
@@ -73,16 +73,16 @@ class Walker {
   }
 
  private:
-  // Takes pages for one use; whatever the file says, none is used twice, so that every walk ends.
+  // Marks pages as used and refuses to use a page twice, so that a walk of a damaged file terminates.
   bool claim(std::uint64_t page, std::uint64_t count, const std::string& user) {
     const auto wrong = [&](const std::string& how) {
       report("damaged_page", page < taken_.size() ? std::optional(page) : std::nullopt,
-             user + " leads to page " + std::to_string(page) + ", which " + how +
-                 ": the file is damaged, cut or was copied while it was written to; copy it again with mdb_copy");
+             user + " refers to page " + std::to_string(page) + ", which " + how +
+                 ": the file is damaged or truncated, or was copied during a write; copy it again with mdb_copy");
       return false;
     };
     if (page < 2) return wrong("is a meta page");
-    if (page >= taken_.size() || count > taken_.size() - page) return wrong("is behind the end of the file");
+    if (page >= taken_.size() || count > taken_.size() - page) return wrong("is after the end of the file");
     if (page > meta_.last_page || count - 1 > meta_.last_page - page) return wrong("is not in use");
     for (std::uint64_t i = page; i < page + count; ++i)
       if (taken_[i]) return wrong("is used twice");
@@ -92,7 +92,7 @@ class Walker {
 
   template <typename Take>
   Result<void> each_page(std::span<const std::uint64_t> level, PageKind kind, Take&& take) {
-    constexpr std::size_t kAtATime = 1024;  // 4 MiB of usual pages, and enough for 32 requests side by side
+    constexpr std::size_t kAtATime = 1024;  // 4 MiB of pages of the usual size, and enough for 32 parallel requests
     for (std::size_t begin = 0; begin < level.size(); begin += kAtATime) {
       const auto some = level.subspan(begin, std::min(kAtATime, level.size() - begin));
       FEEDLINE_CHECK_OK(pages_.read(some));
@@ -102,7 +102,7 @@ class Walker {
         if (!done)
           report("damaged_page", some[i],
                  "page " + std::to_string(some[i]) + " " + done.error() +
-                     ": the file is damaged, or was copied while it was written to; copy it again with mdb_copy");
+                     ": the file is damaged, or was copied during a write; copy it again with mdb_copy");
       }
     }
     return {};
@@ -136,12 +136,12 @@ class Walker {
       else
         add(*node, key, number);
     }
-    // liblmdb leaves no gap between nodes, so that a size that is damaged shows here
+    // liblmdb leaves no gaps between nodes, so this detects damaged sizes
     if (first + bytes != meta_.page_bytes) return std::unexpected("has nodes of sizes that do not fill it");
     return {};
   }
 
-  // Of a node of a leaf, which begins at an even place.
+  // Returns the size of a leaf node; nodes begin at even offsets.
   static std::uint64_t bytes_of(const LmdbNode& node) {
     const bool has_pages = (node.flags & kOwnPages) != 0;
     const std::uint64_t value = has_pages ? sizeof(std::uint64_t) : node.value_bytes;
@@ -165,8 +165,8 @@ class Walker {
     const std::uint64_t found = table_.size() + named_.size();
     if (found != root.entries)
       report("entries_differ", {},
-             "the database has " + std::to_string(root.entries) + " entries by its root, and " + std::to_string(found) +
-                 " by its pages: the file is damaged, or was copied while it was written to");
+             "the database has " + std::to_string(root.entries) + " entries according to its root, but " +
+                 std::to_string(found) + " according to its pages: the file is damaged, or was copied during a write");
     return {};
   }
 
@@ -194,7 +194,7 @@ std::string names_of(const std::vector<Walker::Named>& named) {
 bool has_duplicates(const LmdbRoot& root, Walker& walker) {
   if ((root.flags & kDuplicates) == 0) return false;
   walker.report("duplicate_keys", {},
-                "the database takes several values of one key (MDB_DUPSORT), and a sample's field is one; write it "
+                "the database may have several values per key (MDB_DUPSORT), but a field has one per sample; write it "
                 "without");
   return true;
 }
@@ -213,14 +213,14 @@ Result<LmdbWalk> walk_lmdb(const storage::Reader& reader, std::uint64_t bytes, c
     if (named.size() > 1 || walker.table().size() > 0) {
       walker.report("named_databases", {},
                     "the file holds the named databases " + names_of(named) +
-                        ", and one database is read of a file: copy one to a file of its own");
+                        ", but only one database per file is supported: copy one to a separate file");
       return found;
     }
     if (has_duplicates(named.front().root, walker)) return found;
     found.flags = named.front().root.flags;
     FEEDLINE_CHECK_OK(walker.walk(named.front().root));
     if (!walker.named().empty())
-      walker.report("named_databases", {}, "the database '" + named.front().name + "' holds databases itself");
+      walker.report("named_databases", {}, "the database '" + named.front().name + "' contains databases");
   }
   found.table = std::move(walker.table());
   return found;

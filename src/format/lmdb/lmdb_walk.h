@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// From page to page through the tree of an LMDB file: where its values are, and what is wrong with it.
+// Walks the tree of an LMDB file page by page, and finds the positions of values and any damage.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,14 +16,15 @@
 
 namespace feedline::format {
 
-// A key's value lies in a frame that says what it is, which is compared whenever one is read: its node, with the key;
-// or its own pages, with their header.
+// Every value is stored in a frame that identifies it and that is checked on each read: either its node, which includes
+// the key, or its own pages with their header.
 struct LmdbTable {
   static constexpr std::uint64_t kOnOwnPages = std::uint64_t{1} << 63;
 
-  std::vector<std::uint64_t> places;       // of the frames in the file, by key; with kOnOwnPages of pages
-  std::vector<std::uint32_t> value_bytes;  // likewise
-  std::vector<std::uint64_t> key_ends;     // in keys
+  std::vector<std::uint64_t> places;       // offsets of the frames in the file, sorted by key; with kOnOwnPages for
+                                           // frames of pages
+  std::vector<std::uint32_t> value_bytes;  // sizes of the values, in the same order
+  std::vector<std::uint64_t> key_ends;     // ends of the keys in `keys`
   std::string keys;
 
   std::size_t size() const { return places.size(); }
@@ -35,13 +36,14 @@ struct LmdbTable {
 
 struct LmdbWalk {
   LmdbMeta meta;
-  std::uint16_t flags = 0;  // of the database
+  std::uint16_t flags = 0;  // flags of the database
   LmdbTable table;
 };
 
-// Reads every branch and leaf page that is in use, and of values only what lies in these; each page once, whatever the
-// file says. Of a file whose one entry is a named database: that. What is wrong goes to `findings`, and what lies below
-// a damaged page is left out. An error is one of the storage, or of the meta pages. is_remote: many reads at a time.
+// Reads each branch and leaf page in use exactly once, even in a damaged file; reads no overflow pages. If the file's
+// only entry is a named database, walks that one. Damage is added to `findings`, and the tree below a damaged page is
+// skipped. Returns an error if the storage fails or the meta pages are damaged. is_remote: issue many reads in
+// parallel.
 Result<LmdbWalk> walk_lmdb(const storage::Reader& reader, std::uint64_t bytes, const std::string& shard, bool is_remote,
                            Findings& findings);
 

@@ -15,7 +15,7 @@ namespace {
 
 using Entries = std::vector<LmdbWriter::Entry>;
 
-// Small and large values, so that both kinds of frames are there.
+// Small and large values, for both kinds of frames.
 Entries some_entries(std::size_t count) {
   Entries entries;
   for (std::size_t i = 0; i < count; ++i) {
@@ -27,7 +27,7 @@ Entries some_entries(std::size_t count) {
 }
 
 struct Walked {
-  std::string wrong;  // the first finding, or error
+  std::string wrong;  // Returns the first finding, or the error.
   std::string code;
   LmdbWalk walk;
 };
@@ -146,14 +146,14 @@ TEST(LmdbWalk, OtherMachinesVersionsAndFilesAreNamed) {
   contains(with([](std::string& f) { put(f, 10, std::uint16_t{2}); }), "first meta page is damaged");
   for (const std::uint32_t bytes : {0U, 1000U, 128U, 65536U})
     contains(with([&](std::string& f) { put(f, 40, bytes); }), "is damaged: pages of");
-  contains(with([](std::string& f) { put(f, 4096 + 40, std::uint32_t{8192}); }), "different sizes");
+  contains(with([](std::string& f) { put(f, 4096 + 40, std::uint32_t{8192}); }), "different page sizes");
   contains(walked(good.substr(0, 100)).wrong, "ends within its first meta page");
   contains(walked(good.substr(0, 4200)).wrong, "ends within its second meta page");
-  contains(walked(std::string(9000, 'x')).wrong, "no LMDB file");
+  contains(walked(std::string(9000, 'x')).wrong, "not an LMDB file");
   EXPECT_EQ(walked("").code, "error");
 }
 
-// Of the root page and of what it leads to.
+// Each case damages a pointer in the root page or in a page below it.
 TEST(LmdbWalk, EveryWrongPointerIsAnErrorAndNoLoopIsWalked) {
   LmdbWriter writer(4096, 3);
   const LmdbRoot root = writer.add_tree(some_entries(20));
@@ -170,14 +170,14 @@ TEST(LmdbWalk, EveryWrongPointerIsAnErrorAndNoLoopIsWalked) {
   for (const auto& [page, says] :
        std::vector<std::pair<std::uint32_t, const char*>>{{static_cast<std::uint32_t>(root.page), "is used twice"},
                                                           {0, "is a meta page"},
-                                                          {pages, "is behind the end of the file"},
-                                                          {0xFFFFFFFF, "is behind the end of the file"},
-                                                          {2, "where a branch was expected"}})  // a value's
+                                                          {pages, "is after the end of the file"},
+                                                          {0xFFFFFFFF, "is after the end of the file"},
+                                                          {2, "where a branch was expected"}})  // an overflow page
     EXPECT_NE(with_child(page).find(says), std::string::npos) << with_child(page);
   std::string unused = good;
   for (const std::size_t meta : {0, 4096}) put(unused, meta + 136, std::uint64_t{pages - 3});
   EXPECT_NE(walked(unused).wrong.find("is not in use"), std::string::npos) << walked(unused).wrong;
-  EXPECT_NE(walked(good.substr(0, good.size() - 4096)).wrong.find("behind the end"), std::string::npos);
+  EXPECT_NE(walked(good.substr(0, good.size() - 4096)).wrong.find("after the end"), std::string::npos);
 }
 
 TEST(LmdbWalk, WhatAPageSaysOfItselfIsChecked) {
@@ -194,25 +194,25 @@ TEST(LmdbWalk, WhatAPageSaysOfItselfIsChecked) {
   const auto contains = [](const std::string& text, const char* part) {
     EXPECT_NE(text.find(part), std::string::npos) << text;
   };
-  contains(with(0, std::uint64_t{3}), "says that it is page 3");
+  contains(with(0, std::uint64_t{3}), "has the page number 3");
   contains(with(10, std::uint16_t{1}), "is of kind 1, where a leaf");
   contains(with(12, std::uint16_t{8}), "its nodes outside");
   contains(with(12, std::uint16_t{4000}), "a node outside of it");
   contains(with(14, std::uint16_t{5000}), "its nodes outside of it");
   contains(with(16, std::uint16_t{4090}), "a node outside of it");
   contains(with(16, std::uint16_t{4}), "a node outside of it");
-  contains(with(at(0) + 6U, std::uint16_t{60000}), "a key that leads outside");
+  contains(with(at(0) + 6U, std::uint16_t{60000}), "a key that extends outside");
   contains(with(at(0) + 6U, std::uint16_t{0}), "a key without bytes");
-  contains(with(at(0) + 0U, std::uint32_t{0x7fffffff}), "a value that leads outside");
+  contains(with(at(0) + 0U, std::uint32_t{0x7fffffff}), "a value that extends outside");
   contains(with(at(0) + 0U, std::uint32_t{2}), "sizes that do not fill it");
   contains(with(18, at(0)), "not in order");
   contains(with(at(0) + 4U, std::uint16_t{0x10}), "an unknown kind");
-  contains(with(at(0) + 4U, std::uint16_t{kIsDatabase}), "a database that is none");
+  contains(with(at(0) + 4U, std::uint16_t{kIsDatabase}), "an invalid database record");
   contains(with(at(0) + 4U, std::uint16_t{kHasDuplicates}), "several values of one key");
-  contains(with(12, std::uint16_t{18}), "2 entries by its root, and 1");
+  contains(with(12, std::uint16_t{18}), "2 entries according to its root, but 1");
   std::string entries = good;
   for (const std::size_t meta : {0, 4096}) put(entries, meta + 88 + 32, std::uint64_t{3});
-  contains(walked(entries).wrong, "3 entries by its root, and 2");
+  contains(walked(entries).wrong, "3 entries according to its root, but 2");
   std::string depth = good;
   for (const std::size_t meta : {0, 4096}) put(depth, meta + 88 + 6, std::uint16_t{33});
   contains(walked(depth).wrong, "33 levels");

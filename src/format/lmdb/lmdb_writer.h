@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Test support: LMDB files, byte by byte, as a program would leave them that wrote all entries at once.
+// Writes LMDB files byte by byte for tests, as if all entries had been written in one transaction.
 
 #include <algorithm>
 #include <cstdint>
@@ -17,16 +17,16 @@ namespace feedline::format {
 
 class LmdbWriter {
  public:
-  // nodes_a_page: at most so many in a leaf or branch, for tall trees of few entries.
+  // nodes_a_page: maximum number of nodes in a leaf or branch, for deep trees with few entries.
   explicit LmdbWriter(std::size_t page_bytes = 4096, std::size_t nodes_a_page = 1000)
       : page_bytes_(page_bytes), most_nodes_(nodes_a_page) {}
 
-  // The main database, or the root of a named one: add_database() puts that into another.
+  // Writes the main database, or a named one whose root add_database() inserts into another.
   struct Entry {
     std::string key, value;
     std::uint16_t flags = 0;
   };
-  // Requires: sorted by key as the flags say.
+  // Requires: entries sorted by key according to the flags.
   LmdbRoot add_tree(const std::vector<Entry>& entries, std::uint16_t flags = 0) {
     LmdbRoot root{flags, 0, entries.size(), LmdbRoot::kNoPage};
     std::vector<std::pair<std::string, std::uint64_t>> level;  // first key and page
@@ -53,7 +53,7 @@ class LmdbWriter {
     return {std::move(key), root_bytes(root, 0), kIsDatabase};
   }
 
-  // The file: of `main`, with the meta page of `transaction` last.
+  // Returns the file for `main`, with the meta page of `transaction` as the last one.
   std::string file(const LmdbRoot& main, std::uint64_t transaction = 2) const {
     const std::uint64_t last = 1 + body_.size() / page_bytes_;
     std::string file = meta_page(0, main, last, transaction % 2 == 0 ? transaction : transaction - 1);
@@ -91,7 +91,7 @@ class LmdbWriter {
     return raw(pad) + raw(root.flags) + raw(root.depth) + std::string(24, '\0') + raw(root.entries) + raw(root.page);
   }
 
-  // As liblmdb decides, a node of half a page or more gets pages of its own for its value.
+  // Like liblmdb, stores values of nodes of half a page or more on their own pages.
   std::string leaf_node(const Entry& entry) {
     const std::size_t most = ((page_bytes_ - kPageHeaderBytes) / 2 & ~std::size_t{1}) - 2;
     const std::string sizes = raw(static_cast<std::uint32_t>(entry.value.size()));
@@ -114,7 +114,7 @@ class LmdbWriter {
     std::string page = header(number, kind, static_cast<std::uint16_t>(lower), static_cast<std::uint16_t>(upper));
     std::size_t at = page_bytes_;
     std::string list, packed;
-    for (const std::string& node : nodes.all) {  // from the end of the page on
+    for (const std::string& node : nodes.all) {  // fills the page from its end
       at -= node.size();
       list += raw(static_cast<std::uint16_t>(at));
       packed.insert(0, node);
@@ -141,7 +141,7 @@ class LmdbWriter {
       };
       if (!fits(nodes, node_of(key))) finish();
       if (nodes.all.empty()) first = key;
-      nodes.add(node_of(nodes.all.empty() ? "" : key));  // the first one has no key
+      nodes.add(node_of(nodes.all.empty() ? "" : key));  // the first node has no key
     }
     finish();
     return level;

@@ -10,7 +10,7 @@
 namespace feedline::format {
 
 std::vector<PageReader::Range> PageReader::ranges_of(std::span<const std::uint64_t> pages) {
-  // over a network some pages in vain cost less than a request; more of them would be the values
+  // Over a network, reading a few unneeded pages costs less than a request; a larger gap would include the values.
   constexpr std::uint64_t kMostGap = 256 << 10, kMostBytes = 1 << 20;
   const std::uint64_t gap = std::min<std::uint64_t>(reader_.worthwhile_bytes(), kMostGap) / page_bytes_;
   const std::uint64_t most = kMostBytes / page_bytes_;

@@ -11,22 +11,22 @@
 
 namespace feedline::format {
 
-// Pages of a file out of as few reads as is quick: those that lie near each other in one.
+// Reads pages of a file with few reads, by reading neighbouring pages together.
 class PageReader {
  public:
   PageReader(const storage::Reader& reader, std::uint64_t page_bytes, bool is_remote)
       : reader_(reader), page_bytes_(page_bytes), is_remote_(is_remote) {}
 
-  // Reads these pages, in any order. kStorage: the file is shorter than it was.
+  // Reads these pages, which may be in any order. kStorage: the file has become shorter.
   Result<void> read(std::span<const std::uint64_t> pages);
-  // The page that read() had at this place of its list; until the next read().
+  // Returns the page at this position in read()'s list; valid until the next read().
   std::span<const std::byte> page(std::size_t i) const {
     return std::span(room_).subspan(i * page_bytes_, page_bytes_);
   }
 
  private:
   struct Range {
-    std::size_t begin, end;  // of the pages sorted
+    std::size_t begin, end;  // in the order of the sorted pages
   };
   std::vector<Range> ranges_of(std::span<const std::uint64_t> pages);
   Result<char> read_range(std::span<const std::uint64_t> pages, Range range);

@@ -22,7 +22,8 @@ Problem problem(std::string_view code, const LmdbField& field, const std::string
   return Problem({code, data_error("field '" + field.description.name + "': " + what, "format").error()});
 }
 
-// The numbers of a Datum that is no image, (channels, height, width), as a .npy file. Requires: it is whole.
+// Converts a Datum that is not an image, (channels, height, width), to a .npy file. Requires: its size matches its
+// dimensions.
 std::string array_header(const Datum& datum) {
   const DType dtype = datum.floats.empty() ? DType::kUint8 : DType::kFloat32;
   return memory::npy_header({dtype, {datum.channels, datum.height, datum.width}});
@@ -69,7 +70,7 @@ std::expected<void, ValueProblem> ValueReader::read_field(const LmdbField& field
     return {};
   }
   const auto datum = parse_datum(value);
-  if (!datum) return problem("not_a_datum", field, "the value is no Datum, as the first ones are");
+  if (!datum) return problem("not_a_datum", field, "the value is not a Datum, unlike the first ones");
   if (field.part == ValuePart::kDatumLabel) {
     out.value = datum->label;
     return {};
@@ -77,12 +78,12 @@ std::expected<void, ValueProblem> ValueReader::read_field(const LmdbField& field
   if (datum->encoded) {
     if (datum->data.empty()) return problem("empty_value", field, "an empty file");
     if (kind == FieldKind::kArray)
-      return problem("value_differs", field, "an image file, and the first ones are arrays");
+      return problem("value_differs", field, "an image file, but the first ones are arrays");
     out.bytes = datum->data;
     return {};
   }
   if (!datum->is_whole())
-    return problem("damaged_datum", field, "the Datum has not as many numbers as its extents say");
+    return problem("damaged_datum", field, "the number of values in the Datum does not match its dimensions");
   if (datum->is_pixels() != (kind != FieldKind::kArray))
     return problem(
         "value_differs", field,
@@ -124,7 +125,7 @@ Result<std::vector<File>> ValueReader::files(std::span<const std::optional<Bytes
   MemberFiles files;
   const auto add = [&](const LmdbField& field, const std::string& extension, Bytes bytes) {
     const FieldKind kind = field.description.kind;
-    const bool is_usual = kind == FieldKind::kImage || kind == FieldKind::kInteger;  // a tar's own fields
+    const bool is_usual = kind == FieldKind::kImage || kind == FieldKind::kInteger;  // reserved for the fields of a tar
     files.add(plain_name(field.description.name) + "." + extension, is_usual ? extension : "",
               {bytes.begin(), bytes.end()});
   };
@@ -136,18 +137,18 @@ Result<std::vector<File>> ValueReader::files(std::span<const std::optional<Bytes
       continue;
     }
     const auto datum = parse_datum(*value);
-    if (!datum) return data_error("the value is no Datum", "format");
+    if (!datum) return data_error("the value is not a Datum", "format");
     if (field.part == ValuePart::kDatumLabel) {
       const std::string label = std::to_string(datum->label);
       add(field, "cls", std::as_bytes(std::span(label)));
     } else if (datum->encoded) {
       add(field, extension_of(field, {}, datum->data), datum->data);
     } else if (!datum->is_whole()) {
-      return data_error("the Datum has not as many numbers as its extents say", "format");
+      return data_error("the number of values in the Datum does not match its dimensions", "format");
     } else if (datum->is_pixels()) {
       return config_error(
-          "the Datum holds pixels that are no image file, of which no member of a tar is made; "
-          "feedline.pack_pixels writes them as they are");
+          "the Datum contains decoded pixels, which cannot be written as a member of a tar; "
+          "feedline.pack_pixels writes them unchanged");
     } else {
       const std::string header = array_header(*datum);
       std::vector<std::byte> file(header.size() + array_bytes(*datum));

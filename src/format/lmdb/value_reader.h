@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// From the values of a sample to its fields.
+// Converts the values of a sample to its fields.
 
 #include <cstddef>
 #include <optional>
@@ -17,23 +17,23 @@
 
 namespace feedline::format {
 
-// Why a sample is none: its error, and the code of a finding.
+// The reason why a sample is invalid: its error, and the code of a finding.
 struct ValueProblem {
   std::string_view code;
   Error error;
 };
 
-// Immutable; any thread may use it.
+// Immutable and thread-safe.
 class ValueReader {
  public:
   explicit ValueReader(LmdbLayout layout) : layout_(std::move(layout)) {}
 
   const LmdbLayout& layout() const { return layout_; }
-  // values: one for each source; nullopt: the sample lacks it. Bytes stay where they are; pixels and arrays of a Datum
-  // are put together in record.more.
+  // values: one per source; nullopt if the sample lacks it. Bytes are not copied; pixels and arrays of a Datum are
+  // assembled in record.more.
   std::expected<void, ValueProblem> read(std::span<const std::optional<std::span<const std::byte>>> values,
                                          memory::Record& record) const;
-  // The same as files, for copying the sample to a tar. kConfig: pixels that are stored decoded, of which none is made.
+  // Returns the sample as files, for copying it to a tar. kConfig: decoded pixels, which cannot be written as a file.
   Result<std::vector<SampleFiles::File>> files(std::span<const std::optional<std::span<const std::byte>>> values) const;
 
  private:

@@ -17,7 +17,8 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-// What MD5 (RFC 1321) and SHA-1 (FIPS 180-4) have in common: blocks of 64 bytes, then a bit, zeros and the length.
+// The part that MD5 (RFC 1321) and SHA-1 (FIPS 180-4) share: 64-byte blocks, padded with a one bit, zeros and the
+// length.
 template <typename Rounds>
 class BlockDigest final : public RunningDigest {
  public:
@@ -74,7 +75,7 @@ struct Md5Rounds {
   static constexpr bool kBigEndian = false;
   std::array<std::uint32_t, 4> state{0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476};
 
-  // The integer parts of 2^32 times |sin(i + 1)|.
+  // The integer parts of 2^32 * |sin(i + 1)|.
   static const std::array<std::uint32_t, 64>& sines() {
     static const auto kSines = [] {
       std::array<std::uint32_t, 64> table{};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The checksums that an MDS index may have of its shards, by the names of Python's hashlib and xxhash.
+// The checksum algorithms that an MDS index may use for its shards, by their names in Python's hashlib and xxhash.
 
 #include <cstddef>
 #include <memory>
@@ -12,15 +12,16 @@
 
 namespace feedline::format {
 
-// Of bytes that come one after the other. Not for several threads at once.
+// Computes a checksum incrementally. Not thread-safe.
 class RunningDigest {
  public:
   virtual ~RunningDigest() = default;
   virtual void add(std::span<const std::byte> bytes) = 0;
-  virtual std::string hex() = 0;  // of all of them; nothing may follow
+  virtual std::string hex() = 0;  // checksum of all bytes; call add() no more after this
 };
 
-// "md5", "sha1", "sha256", "xxh32", "xxh64", "xxh3_64", "xxh3_128" and "xxh128"; nullptr: another one.
+// Creates a digest for "md5", "sha1", "sha256", "xxh32", "xxh64", "xxh3_64", "xxh3_128" or "xxh128"; nullptr for any
+// other name.
 std::unique_ptr<RunningDigest> make_digest(std::string_view algorithm);
 
 }  // namespace feedline::format

@@ -52,7 +52,7 @@ const Named* encoding_of(std::string_view name) {
   return found == std::end(kEncodings) ? nullptr : found;
 }
 
-// "3,224,224": extents of at least 1 whose product is a size.
+// Parses "3,224,224": dimensions of at least 1 whose product does not overflow.
 std::optional<Shape> parse_shape(std::string_view text) {
   Shape shape;
   std::vector<std::int64_t> extents;
@@ -61,7 +61,7 @@ std::optional<Shape> parse_shape(std::string_view text) {
     const std::string_view part = text.substr(0, text.find(','));
     std::int64_t extent = 0;
     const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), extent);
-    constexpr std::int64_t kMost = std::numeric_limits<std::uint32_t>::max();  // of the bytes of a value
+    constexpr std::int64_t kMost = std::numeric_limits<std::uint32_t>::max();  // size of a value in bytes
     if (error != std::errc() || end != part.data() + part.size() || extent < 1 || extent > kMost) return {};
     if (__builtin_mul_overflow(elements, extent, &elements) || elements > kMost) return {};
     extents.push_back(extent);
@@ -73,7 +73,7 @@ std::optional<Shape> parse_shape(std::string_view text) {
   return shape;
 }
 
-// "ndarray", "ndarray:DTYPE", "ndarray:DTYPE:EXTENTS".
+// Parses "ndarray", "ndarray:DTYPE" or "ndarray:DTYPE:SHAPE".
 void take_array(Column& column) {
   std::string_view rest = column.encoding;
   rest.remove_prefix(std::string_view("ndarray").size());
@@ -107,7 +107,7 @@ Result<Column> mds_column(std::string name, std::string encoding, std::optional<
   } else {
     column.kind = ColumnKind::kRefused;
   }
-  std::optional<std::uint64_t> own;  // what every value of the encoding has
+  std::optional<std::uint64_t> own;  // the size of every value with this encoding
   if (column.kind == ColumnKind::kNumber) own = size_of(*column.dtype);
   if (column.shape && column.dtype) own = ArraySpec{*column.dtype, *column.shape}.bytes();
   const bool has_size = size && *size != 0;
@@ -116,7 +116,7 @@ Result<Column> mds_column(std::string name, std::string encoding, std::optional<
   if ((has_size && !is_size) || !fits ||
       (own && column.kind != ColumnKind::kRefused && static_cast<std::uint64_t>(*size) != *own))
     return data_error("the index says that each value of the column '" + column.name + "' (" + column.encoding +
-                          ") has " + (size ? std::to_string(*size) : "any number of") + " bytes, which it cannot have",
+                          ") has " + (size ? std::to_string(*size) : "any number of") + " bytes, which is invalid",
                       "format");
   if (has_size) column.fixed_bytes = static_cast<std::uint32_t>(*size);
   return column;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What MDS calls the types of its columns (streaming/base/format/mds/encodings.py).
+// The names of MDS column types (streaming/base/format/mds/encodings.py).
 
 #include <cstdint>
 #include <optional>
@@ -12,12 +12,12 @@
 
 namespace feedline::format {
 
-// The column of a name, an encoding ("jpeg", "ndarray:float32:3,4") and a size, which counts for encodings that do not
-// say it. Pickles, and encodings that this version does not know, are columns that are refused. kData: a size that the
-// encoding cannot have.
+// Returns the column with the given name, encoding ("jpeg", "ndarray:float32:3,4") and size; the size is used only by
+// encodings that do not define it. Pickles and unknown encodings produce a column that is refused when it is read.
+// kData: a size that the encoding cannot have.
 Result<Column> mds_column(std::string name, std::string encoding, std::optional<std::int64_t> size);
 
-// A column of lines of text: "int", "float" or "str", or one that is refused
+// Returns a column of text lines: "int", "float" or "str", or one that is refused
 // (streaming/base/format/{json,xsv}/encodings.py).
 Column line_column(std::string name, std::string encoding);
 

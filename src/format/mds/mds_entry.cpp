@@ -17,7 +17,7 @@ namespace {
 Result<bool> is_mds(const std::string& source, const storage::Storage& storage) {
   FEEDLINE_TRY(const bool is_index, begins_with_key(source, storage, {"shards", "version"}));
   return is_index || holds_shards(source, storage, [](std::string_view name) {
-           return name.ends_with(".mds") || name.contains(".mds.");  // the latter: compressed
+           return name.ends_with(".mds") || name.contains(".mds.");  // the second one is compressed
          });
 }
 
@@ -32,7 +32,7 @@ Result<void> add(const std::string& source, const storage::Storage& storage, Pla
   auto index = parse_mds_index(text);
   if (!index) return located(std::move(index).error());
   const bool is_first = dataset.schemas.empty();
-  // datasets that call their labels differently have no names in common
+  // Datasets with different label names have no common label names.
   if (is_first) dataset.classes = std::move(index->classes);
   if (!is_first && dataset.classes != index->classes) dataset.classes.clear();
   std::vector<std::size_t> schemas;

@@ -5,7 +5,7 @@
 
 namespace feedline::format {
 
-// MosaicML streaming's datasets: a folder with an index.json, the index itself, or a list of them.
+// MosaicML streaming datasets: a folder with an index.json, the path of that file, or a list of either.
 const FormatEntry& mds_entry();
 
 }  // namespace feedline::format

@@ -27,7 +27,7 @@ std::vector<std::string> samples_of(std::span<const StoredSample> samples) {
   return stored;
 }
 
-// Writes a shard, compressed or not, and gives what the index says of it.
+// Writes a shard, optionally compressed, and returns its entry in the index.
 std::string put(const TemporaryFolder& folder, const std::vector<MdsColumn>& columns, const std::string& name,
                 const std::vector<std::string>& samples, const std::vector<std::string>& hashes = {},
                 const std::string& compression = "", Compression kind = Compression::kZstd) {
@@ -43,7 +43,7 @@ std::string store_one(const TemporaryFolder& folder, const std::vector<StoredSam
   return folder.path();
 }
 
-// Three shards, the middle one without a sample, in folders as merge_index leaves them.
+// Writes three shards, the middle one without samples, in folders as merge_index creates them.
 std::string store_several(const TemporaryFolder& folder, const std::vector<StoredSample>& samples,
                           const std::string& compression) {
   const std::span<const StoredSample> all(samples), first = all.first(all.size() / 2);
@@ -85,7 +85,7 @@ class Mds : public ::testing::Test {
   void SetUp() override { ::setenv("XDG_CACHE_HOME", cache_.path().c_str(), 1); }
   void TearDown() override { ::unsetenv("XDG_CACHE_HOME"); }
 
-  // A dataset of one shard.
+  // Writes a dataset with one shard.
   std::string write(const std::vector<MdsColumn>& columns, const std::vector<std::vector<std::string>>& samples,
                     const std::vector<std::string>& hashes = {}, const std::string& compression = "",
                     Compression kind = Compression::kZstd) const {
@@ -121,7 +121,7 @@ class Mds : public ::testing::Test {
     }
     return text;
   }
-  // Of the only sample, or why there is none.
+  // Returns the only sample, or the error.
   std::string read_back(const std::vector<MdsColumn>& columns, const std::vector<std::string>& values,
                         const std::vector<std::string>& fields = {}) const {
     const auto format = opened(write(columns, {values}), fields);
@@ -162,7 +162,7 @@ TEST_F(Mds, ArraysHaveThreeForms) {
   EXPECT_EQ(read_back({{"a", "ndarray:float16:8", 16}, {"b", "ndarray:int64:1", 8}},
                       {std::string(16, 'x'), six.substr(0, 8)}),
             "float16(8,):16 int64(1,):8");
-  // what no array is
+  // values that are not arrays
   for (const std::string& wrong :
        {std::string(), std::string("\x22", 1), std::string("\x22\x04", 2), std::string("\x22\x04\x07", 3) + six,
         std::string("\x22\x04\x05", 3) + six, std::string("\x01\x04\x06", 3) + six,
@@ -217,7 +217,7 @@ TEST_F(Mds, CompressedShardsAreMadePlainOnce) {
     EXPECT_EQ(shown(**format, 1), "two") << name;
     const std::string end = "." + std::string(name).substr(0, std::string(name).find(':'));
     EXPECT_EQ((*format)->where(1).shard, source + "/shard.00000.mds" + end);
-    // the copy is used while its origin is the same: another one is made of another file
+    // A plain copy is used while the shard is unchanged; a changed shard gets a new copy.
     EXPECT_EQ(shown(**opened(source), 0), "one");
     std::filesystem::remove(source + "/shard.00000.mds" + end);
   }
@@ -295,18 +295,18 @@ TEST_F(Mds, AnIndexThatCannotBeIsRefused) {
     folder_.write("index.json", index);
     return error_of(source);
   };
-  EXPECT_TRUE(with("\"version\": 2}", "\"version\": 3}").contains("of version 3"));
-  EXPECT_TRUE(with("\"mds\"", "\"jsonl\"").contains("it holds samples as 'jsonl'"));
+  EXPECT_TRUE(with("\"version\": 2}", "\"version\": 3}").contains("version 3"));
+  EXPECT_TRUE(with("\"mds\"", "\"jsonl\"").contains("it stores samples as 'jsonl'"));
   EXPECT_TRUE(with("\"mds\"", "\"json\"").contains("it has no raw_meta"));
-  EXPECT_TRUE(with("\"samples\": 1", "\"samples\": -1").contains("no number of samples"));
-  EXPECT_TRUE(with("\"samples\": 1", "\"samples\": 4294967295").contains("no number of samples"));
+  EXPECT_TRUE(with("\"samples\": 1", "\"samples\": -1").contains("number of samples is missing or invalid"));
+  EXPECT_TRUE(with("\"samples\": 1", "\"samples\": 4294967295").contains("number of samples is missing or invalid"));
   EXPECT_TRUE(with("\"samples\": 1", "\"samples\": 4000000000").contains("whose offsets need more bytes"));
   EXPECT_TRUE(with("\"samples\": 1", "\"samples\": 0").contains("holds no samples"));
-  EXPECT_TRUE(with("shard.00000.mds", "../../etc/passwd").contains("no name of a file below"));
-  EXPECT_TRUE(with("shard.00000.mds", "/etc/passwd").contains("no name of a file below"));
-  EXPECT_TRUE(with("[null]", "[8]").contains("8 bytes, which it cannot have"));
-  EXPECT_TRUE(with("[null]", "[null, null]").contains("names of columns"));
-  EXPECT_TRUE(with("\"str\"", "\"int\"").contains("any number of bytes, which it cannot have"));
+  EXPECT_TRUE(with("shard.00000.mds", "../../etc/passwd").contains("not the name of a file below"));
+  EXPECT_TRUE(with("shard.00000.mds", "/etc/passwd").contains("not the name of a file below"));
+  EXPECT_TRUE(with("[null]", "[8]").contains("8 bytes, which is invalid"));
+  EXPECT_TRUE(with("[null]", "[null, null]").contains("column names"));
+  EXPECT_TRUE(with("\"str\"", "\"int\"").contains("any number of bytes, which is invalid"));
   EXPECT_TRUE(with("\"raw_data\"", "\"no_data\"").contains("has no raw_data"));
   for (std::size_t bytes = 12; bytes < whole.size(); bytes += 7) {
     folder_.write("index.json", whole.substr(0, bytes));
@@ -336,7 +336,7 @@ TEST(MdsDigest, IsWhatHashlibAndXxhashGive) {
   EXPECT_EQ(digest_of_text("xxh64", "abc"), "44bc2cf5ad770999");
   EXPECT_EQ(digest_of_text("xxh3_64", "abc"), "78af5f94892f3950");
   EXPECT_EQ(digest_of_text("xxh128", "abc"), "06b05ab6733a618578af5f94892f3950");
-  for (std::size_t bytes = 54; bytes < 66; ++bytes) {  // the length, in the last block or behind it
+  for (std::size_t bytes = 54; bytes < 66; ++bytes) {  // the length, in the last block or after it
     const std::string text(bytes, 'x');
     const auto digest = make_digest("md5");
     for (const char& c : text) digest->add(std::as_bytes(std::span(&c, 1)));

@@ -16,13 +16,13 @@ namespace {
 using Kind = text::JsonReader::Kind;
 using text::JsonReader;
 
-// A shard as it is written, before anything of it is believed.
+// A shard as written in the index, before validation.
 struct Written {
-  // of its samples
+  // number of samples
   std::string format, separator, newline;
   std::vector<std::string> names, encodings;
   std::vector<std::optional<std::int64_t>> sizes;
-  // of its files
+  // of the shard's files
   std::string compression;
   std::int64_t version = 2, samples = -1;
   std::optional<MdsFile> raw, zip, raw_table, zip_table;
@@ -105,7 +105,7 @@ std::unexpected<Error> wrong(std::size_t shard, const std::string& what) {
   return data_error("shard " + std::to_string(shard) + " of the index: " + what, "format");
 }
 
-// A path below the index's folder: an index must not make others read what lies elsewhere.
+// Checks that a path is below the index's folder; an index must not cause reads outside it.
 bool is_inside(std::string_view name) {
   if (name.empty() || name.starts_with('/') || name.find('\0') != name.npos || name.contains("://")) return false;
   while (!name.empty()) {
@@ -121,7 +121,7 @@ Result<Columns> columns_of(const Written& shard, std::size_t number) {
   const bool fits = shard.names.size() == shard.encodings.size() && !shard.names.empty() &&
                     (is_of_lines || shard.names.size() == shard.sizes.size());
   if (!fits)
-    return wrong(number, "it has " + std::to_string(shard.names.size()) + " names of columns, " +
+    return wrong(number, "it has " + std::to_string(shard.names.size()) + " column names, " +
                              std::to_string(shard.encodings.size()) + " encodings and " +
                              std::to_string(shard.sizes.size()) + " sizes");
   Columns columns;
@@ -138,7 +138,7 @@ Result<Columns> columns_of(const Written& shard, std::size_t number) {
   return columns;
 }
 
-// Of samples of the formats that are read.
+// Parses the columns of the supported formats.
 Result<SampleSchema> schema_of(const Written& shard, std::size_t number) {
   SampleSchema schema;
   FEEDLINE_TRY(schema.columns, columns_of(shard, number));
@@ -151,11 +151,11 @@ Result<SampleSchema> schema_of(const Written& shard, std::size_t number) {
   schema.newline = shard.newline;
   schema.separator = shard.format == "csv" ? "," : shard.format == "tsv" ? "\t" : shard.separator;
   if (schema.newline.empty() || schema.separator.empty())
-    return wrong(number, "it says nothing of what is between its lines, or between their cells");
+    return wrong(number, "it does not specify what is between its lines or between their cells");
   return schema;
 }
 
-// Of the first line.
+// Returns the size of the first line.
 std::uint64_t header_bytes(const SampleSchema& schema) {
   if (schema.layout != SampleLayout::kSeparated) return 0;
   std::uint64_t bytes = schema.newline.size() + (schema.columns.size() - 1) * schema.separator.size();
@@ -163,7 +163,7 @@ std::uint64_t header_bytes(const SampleSchema& schema) {
   return bytes;
 }
 
-// "zstd:7": the level does not matter to who reads.
+// Parses "zstd:7"; readers do not need the level.
 std::optional<Compression> compression_of(std::string_view name) {
   name = name.substr(0, name.find(':'));
   if (name == "zstd") return Compression::kZstd;
@@ -180,22 +180,24 @@ Result<MdsPart> part_of(const Written& shard, std::optional<MdsFile> raw, std::o
   MdsPart part{std::move(*raw), std::move(zip)};
   for (const MdsFile* file : {&part.raw, part.zip ? &*part.zip : nullptr})
     if (file != nullptr && !is_inside(file->name))
-      return wrong(number, "'" + file->name + "' is no name of a file below the index's folder");
+      return wrong(number, "'" + file->name + "' is not the name of a file below the index's folder");
   if (!part.zip) return part;
   part.compression = compression_of(shard.compression);
   if (!part.compression)
-    return wrong(number, "it is compressed by '" + shard.compression + "', and br, bz2, gz, snappy and zstd are read");
+    return wrong(number,
+                 "it is compressed by '" + shard.compression + "'; only br, bz2, gz, snappy and zstd are supported");
   return part;
 }
 
-// What it says of its files.
+// Parses the entries of the shard's files.
 Result<MdsShard> checked(Written& shard, std::size_t number) {
   constexpr std::string_view kFormats[] = {"mds", "json", "csv", "tsv", "xsv"};
-  if (shard.version != 2) return wrong(number, "it is of version " + std::to_string(shard.version) + ", and 2 is read");
+  if (shard.version != 2)
+    return wrong(number, "it has version " + std::to_string(shard.version) + "; only version 2 is supported");
   if (std::ranges::find(kFormats, shard.format) == std::end(kFormats))
-    return wrong(number, "it holds samples as '" + shard.format + "', and mds, json, csv, tsv and xsv are read");
+    return wrong(number, "it stores samples as '" + shard.format + "'; only mds, json, csv, tsv and xsv are supported");
   if (shard.samples < 0 || shard.samples >= std::numeric_limits<std::uint32_t>::max())
-    return wrong(number, "it says no number of samples that a shard can have");
+    return wrong(number, "its number of samples is missing or invalid");
   MdsShard made;
   made.samples = static_cast<std::uint64_t>(shard.samples);
   FEEDLINE_TRY(made.data, part_of(shard, std::move(shard.raw), std::move(shard.zip), "raw_data", number));
@@ -239,12 +241,12 @@ Result<MdsIndex> parse_mds_index(std::string_view text) {
   });
   if (!refused) return std::unexpected(refused.error());
   if (!done || !json.finish()) {
-    auto error = data_error("the index is not that of an MDS dataset: " + json.error()->what, "format");
+    auto error = data_error("the index is not from an MDS dataset: " + json.error()->what, "format");
     error.error().where.offset = json.offset();
     return error;
   }
   if (version != 2)
-    return data_error("the index is of version " + std::to_string(version) + ", and 2 is read", "format");
+    return data_error("the index has version " + std::to_string(version) + "; only version 2 is supported", "format");
   return index;
 }
 

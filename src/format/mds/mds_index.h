@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The index.json of an MDS dataset, of version 2: what its writer makes last, so that a dataset without it is not
-// finished.
+// The index.json of an MDS dataset, version 2. The writer creates it last, so a dataset without an index is incomplete.
 //
 //     { "version": 2, "shards": [ {
 //         "format": "mds", "version": 2, "samples": N,
 //         "column_names": [...], "column_encodings": [...], "column_sizes": [BYTES or null, ...],
 //         "compression": null or "zstd:7", "hashes": ["sha1", ...],
 //         "raw_data": {"basename": NAME, "bytes": N, "hashes": {"sha1": HEX}},
-//         "zip_data": null or the same of the compressed file }, ... ] }
+//         "zip_data": null or the same for the compressed file }, ... ] }
 //
-// Shards of lines have two files, the lines and their table of offsets, and other keys for what a line is:
+// Shards of text lines have two files, the lines and a table of their offsets, and other keys that describe the lines:
 //
-//     "format": "csv", "tsv" or "xsv", "separator": TEXT (xsv alone), "newline": TEXT,
+//     "format": "csv", "tsv" or "xsv", "separator": TEXT (only xsv), "newline": TEXT,
 //         "column_names": [...], "column_encodings": ["int", "float" or "str", ...]; the first line has the names
 //     "format": "json", "columns": {NAME: ENCODING, ...}, "newline": TEXT
-//     "raw_meta", "zip_meta": of the table, as raw_data and zip_data
+//     "raw_meta", "zip_meta": the table's entries, like raw_data and zip_data
 //
 // Source: streaming/base/format/{index,mds/writer,base/writer,json/writer,xsv/writer}.py.
 
@@ -35,33 +34,33 @@
 namespace feedline::format {
 
 struct MdsFile {
-  std::string name;  // relative to the index's folder, and inside of it
+  std::string name;  // relative to the index's folder, and below it
   std::uint64_t bytes = 0;
-  std::vector<std::pair<std::string, std::string>> digests = {};  // algorithm, hexadecimal digits in lower case
+  std::vector<std::pair<std::string, std::string>> digests = {};  // algorithm, lower-case hexadecimal digits
 };
 
-// As it was written, and as it is stored where it is compressed.
+// The uncompressed file and, if the shard is compressed, the stored file.
 struct MdsPart {
   MdsFile raw;
   std::optional<MdsFile> zip = {};
-  std::optional<Compression> compression = {};  // of zip
+  std::optional<Compression> compression = {};  // compression of zip
 };
 
 struct MdsShard {
   std::uint64_t samples = 0;
-  std::size_t schema = 0;  // of the index's
+  std::size_t schema = 0;  // number in the index
   MdsPart data;
-  std::optional<MdsPart> table = {};  // of a shard of lines
-  std::uint64_t header_bytes = 0;     // its first line's, where that has the names of columns
+  std::optional<MdsPart> table = {};  // for a shard of lines
+  std::uint64_t header_bytes = 0;     // size of the header line with the column names, if there is one
 };
 
 struct MdsIndex {
   std::vector<SampleSchema> schemas;
   std::vector<MdsShard> shards;
-  std::vector<std::string> classes = {};  // names of the labels, which feedline pack writes; others do not have them
+  std::vector<std::string> classes = {};  // label names, which feedline pack writes; other writers do not
 };
 
-// kData: it is damaged, or of another version or kind of shards; says which.
+// kData: the index is damaged, or has an unsupported version or shard format.
 Result<MdsIndex> parse_mds_index(std::string_view text);
 
 }  // namespace feedline::format

@@ -31,7 +31,7 @@ class MdsLinesFormat : public ::testing::Test {
   void SetUp() override { ::setenv("XDG_CACHE_HOME", cache_.path().c_str(), 1); }
   void TearDown() override { ::unsetenv("XDG_CACHE_HOME"); }
 
-  // A dataset of one shard of two samples.
+  // Writes a dataset with one shard of two samples.
   std::string write(const MdsLines& kind, const std::vector<std::string>& hashes = {},
                     const std::string& compression = "") const {
     const MdsLineFiles files = mds_lines(kind, {line(kind, 1, "one"), line(kind, 2, "two")});
@@ -45,7 +45,7 @@ class MdsLinesFormat : public ::testing::Test {
                   mds_index({mds_entry_of(kind, "x." + kind.format, 2, files, hashes, compression, stored)}));
     return folder_.path();
   }
-  // A dataset of one shard of one sample with one column.
+  // Writes a dataset with one shard that has one sample with one column.
   static std::string write_sized(const storage::TemporaryFolder& folder, const MdsColumn& column,
                                  const std::string& value) {
     const std::string shard = mds_shard({mds_sample({column}, {value})});
@@ -68,7 +68,7 @@ class MdsLinesFormat : public ::testing::Test {
     for (const auto& finding : inspected->findings) text += finding.code + " ";
     return text;
   }
-  // With this number at a place of the file.
+  // Overwrites the number at an offset of the file.
   std::string with(const std::string& name, std::size_t offset, std::uint32_t number) const {
     const std::string whole = storage::TemporaryFolder::read(folder_.path(name));
     std::string file = whole;
@@ -130,8 +130,8 @@ TEST_F(MdsLinesFormat, DamageOfATableIsNamedWithItsFile) {
 
 TEST_F(MdsLinesFormat, DamageOfALineIsNamedWithItsSample) {
   (void)write(kCsv);
-  const std::string text = with("x.csv", 4 + 5, 0x32'30'30'30);  // "1,one\n2,two\n", of which "2,t" is "0002"
-  EXPECT_TRUE(text.contains("the sample is damaged: it has 1 cells, but there are 2 columns: n (int), t (str)"))
+  const std::string text = with("x.csv", 4 + 5, 0x32'30'30'30);  // "1,one\n2,two\n" with "2,t" replaced by "0002"
+  EXPECT_TRUE(text.contains("the sample is damaged: it has 1 cells, and there are 2 columns: n (int), t (str)"))
       << text;
   EXPECT_TRUE(text.contains("x.csv") && text.contains("x_csv/00000001")) << text;
   EXPECT_TRUE(with("x.csv", 4, 0x6f'2c'78'78).starts_with("error: field 'n': not an integer")) << "xx,o";
@@ -149,13 +149,13 @@ TEST_F(MdsLinesFormat, AnIndexThatCannotBeIsRefused) {
     return shown(folder_.path());
   };
   EXPECT_TRUE(with(kCsv, "\"raw_meta\"", "\"no_meta\"").contains("it has no raw_meta"));
-  EXPECT_TRUE(with(kCsv, "x.csv.meta", "../x.csv.meta").contains("no name of a file below"));
+  EXPECT_TRUE(with(kCsv, "x.csv.meta", "../x.csv.meta").contains("not the name of a file below"));
   EXPECT_TRUE(with(kCsv, "\"newline\": \"\\n\"", "\"newline\": \"\"").contains("what is between its lines"));
   EXPECT_TRUE(with(kXsv, "\"separator\": \"::\"", "\"separator\": \"\"").contains("between their cells"));
-  EXPECT_TRUE(with(kCsv, "[\"n\", \"t\"]", "[\"n\"]").contains("1 names of columns, 2 encodings"));
+  EXPECT_TRUE(with(kCsv, "[\"n\", \"t\"]", "[\"n\"]").contains("1 column names, 2 encodings"));
   EXPECT_TRUE(with(kCsv, "[\"n\", \"t\"]", "[\"n\", \"n\"]").contains("two columns are called 'n'"));
-  EXPECT_TRUE(with(kJson, "\"columns\"", "\"colours\"").contains("0 names of columns"));
-  EXPECT_TRUE(with(kJson, "\"int\"", "\"bytes\"").contains("'n' is stored as 'bytes', which is not supported"));
+  EXPECT_TRUE(with(kJson, "\"columns\"", "\"colours\"").contains("0 column names"));
+  EXPECT_TRUE(with(kJson, "\"int\"", "\"bytes\"").contains("'n' is stored as 'bytes', which is not read"));
 }
 
 TEST_F(MdsLinesFormat, AnIndexWithoutShardsHasNoSamples) {

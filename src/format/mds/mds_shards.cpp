@@ -14,7 +14,7 @@ using Bytes = std::span<const std::byte>;
 
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20U;
 
-// All checksums of one file that are known, computed in one pass.
+// Computes all supported checksums of one file in one pass.
 class Checks {
  public:
   Checks(const MdsFile& file, std::string path) : file_(file), path_(std::move(path)) {
@@ -22,7 +22,7 @@ class Checks {
       if (auto digest = make_digest(algorithm)) running_.push_back({algorithm, hex, std::move(digest)});
   }
   bool is_any() const { return !running_.empty(); }
-  // Of the algorithms that are not known here.
+  // Returns the names of unsupported algorithms.
   std::string unknown() const {
     std::string names;
     for (const auto& [algorithm, hex] : file_.digests)
@@ -33,7 +33,7 @@ class Checks {
     bytes_ += bytes.size();
     for (Running& one : running_) one.digest->add(bytes);
   }
-  // kData: what came is not what the index says.
+  // kData: the size or a checksum differs from the index.
   Result<void> compare() {
     if (bytes_ != file_.bytes)
       return differs("it has " + std::to_string(bytes_) + " bytes, and the index says " + std::to_string(file_.bytes));
@@ -71,7 +71,7 @@ Result<void> each_piece(const storage::Reader& reader, Take&& take) {
   }
 }
 
-// The plain bytes of a compressed file, compared with all checksums of both.
+// Decompresses a file and compares both files with all their checksums.
 Result<void> make_plain(const MdsPart& part, const std::string& path, const storage::Reader& reader,
                         cache::OutputFile& output) {
   const auto located = [&](Error error, std::uint64_t offset) {
@@ -99,7 +99,7 @@ Result<void> make_plain(const MdsPart& part, const std::string& path, const stor
   return raw.compare();
 }
 
-// As it was written, where that is there: what streaming itself prefers. Behind a network nobody keeps both.
+// Returns whether the uncompressed file exists, which streaming itself prefers. Remote datasets do not store both.
 bool is_there(const storage::Storage& storage, const std::string& path, std::uint64_t bytes) {
   if (storage.is_remote()) return false;
   const auto stat = storage.stat(path);
@@ -123,7 +123,7 @@ Result<ShardFile> locate(const MdsPart& part, const std::string& folder,
   return ShardFile{zip, std::move(plain), storage::local_storage(), version};
 }
 
-// What is stored, with the checksums of it.
+// Compares the stored file with its checksums.
 Result<void> check(const MdsPart& part, const std::string& folder, const storage::Storage& storage,
                    Findings& findings) {
   const bool is_zipped = part.zip && !is_there(storage, storage.below(folder, part.raw.name), part.raw.bytes);
@@ -136,7 +136,7 @@ Result<void> check(const MdsPart& part, const std::string& folder, const storage
                   path,
                   "",
                   {},
-                  "the index has checksums of it by " + names + ", which are not compared"});
+                  "the index has checksums with the unsupported algorithms " + names + ", which are not compared"});
   if (!checks.is_any()) return {};
   FEEDLINE_TRY(const auto reader, storage.open(path, storage::Access::kRead));
   FEEDLINE_CHECK_OK(each_piece(
@@ -146,7 +146,7 @@ Result<void> check(const MdsPart& part, const std::string& folder, const storage
   return {};
 }
 
-// part: of the shard that the plan's functions keep.
+// part: belongs to the shard that the plan's functions own.
 void plan_file(PlannedFile& plan, std::shared_ptr<const MdsPart> part, const std::string& folder,
                const storage::Storage& stored_in) {
   plan.name = folder + "/" + (part->zip ? part->zip->name : part->raw.name);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// From an index to shards that can be opened: compressed ones are made plain once, and compared with their checksums
-// while they are.
+// Turns an index into shards that can be opened. Compressed shards are decompressed once and their checksums compared
+// at the same time.
 
 #include <cstddef>
 #include <span>
@@ -14,7 +14,7 @@
 
 namespace feedline::format {
 
-// folder: of the index. schemas: which of the dataset's each of the index's is.
+// folder: the index's folder. schemas: for each schema of the index, its number in the dataset.
 std::vector<PlannedShard> plan_shards(const std::string& folder, const storage::Storage& stored_in,
                                       std::vector<MdsShard> shards, std::span<const std::size_t> schemas);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Test and fuzz support: MDS shards and their index, byte by byte.
+// Writes MDS shards and their index byte by byte, for tests and fuzzing.
 
 #include <cstdint>
 #include <cstring>
@@ -27,7 +27,7 @@ std::string raw_number(Number value) {
   return bytes;
 }
 
-// values: of the columns, in their order.
+// values: one per column, in their order.
 inline std::string mds_sample(const std::vector<MdsColumn>& columns, const std::vector<std::string>& values) {
   std::string sizes, data;
   for (std::size_t i = 0; i < columns.size(); ++i) {
@@ -61,7 +61,8 @@ inline std::string mds_file(const std::string& name, std::string_view content, c
   return text + "}}";
 }
 
-// What the index says of a shard. `zipped`: the compressed file, of the same name with an end; empty: there is none.
+// Returns the index entry of a shard. `zipped` is the name of the compressed file: the shard's name with a suffix, or
+// empty if there is none.
 inline std::string mds_entry_of(const std::vector<MdsColumn>& columns, const std::string& name, std::size_t samples,
                                 std::string_view shard, const std::vector<std::string>& hashes = {},
                                 const std::string& compression = "", std::string_view zipped = "") {
@@ -80,7 +81,8 @@ inline std::string mds_entry_of(const std::vector<MdsColumn>& columns, const std
          (zipped.empty() ? "null" : mds_file(name + end, zipped, hashes)) + "}";
 }
 
-// Lines with a table of their offsets. The format: "json" with columns, or "csv", "tsv", "xsv" with a first line.
+// Writes lines with a table of their offsets. The format is "json" with columns, or "csv", "tsv" or "xsv" with a header
+// line.
 struct MdsLines {
   std::string format;
   std::vector<MdsColumn> columns;
@@ -122,7 +124,7 @@ inline MdsLineFiles mds_lines(const MdsLines& kind, const std::vector<std::strin
   return files;
 }
 
-// What the index says of them.
+// Returns their index entry.
 inline std::string mds_entry_of(const MdsLines& kind, const std::string& name, std::size_t samples,
                                 const MdsLineFiles& files, const std::vector<std::string>& hashes = {},
                                 const std::string& compression = "", const MdsLineFiles& zipped = {}) {

@@ -17,7 +17,7 @@ using Bytes = std::span<const std::byte>;
 
 constexpr std::string_view kArrayEnd = ".npy";
 
-// Bytes with what keeps them.
+// Bytes and the owner of their memory.
 struct Held {
   Bytes bytes;
   std::shared_ptr<void> owner;
@@ -29,7 +29,7 @@ Result<Held> room_for(std::uint64_t bytes, std::span<std::byte>& room) {
   return Held{room, buffer};
 }
 
-// The whole file: mapped, or read. Of a mapped .npy file no more than its header is brought in.
+// Maps or reads the whole file. Of a mapped .npy file, only the header is paged in.
 Result<Held> hold(const storage::Storage& storage, const std::string& path) {
   FEEDLINE_TRY(std::shared_ptr<storage::Reader> reader, storage.open(path, storage::Access::kMap));
   if (const Bytes all = reader->mapping(); !all.empty()) {
@@ -48,12 +48,12 @@ Result<Held> hold(const storage::Storage& storage, const std::string& path) {
   return held;
 }
 
-// Elements of `size` bytes with theirs turned round.
+// Reverses the byte order of elements of `size` bytes.
 void swap_bytes(std::span<std::byte> data, std::size_t size) {
   for (std::size_t at = 0; at + size <= data.size(); at += size) std::ranges::reverse(data.subspan(at, size));
 }
 
-// From the first extent running quickest to the last one.
+// Converts from Fortran order, whose first dimension varies fastest, to C order.
 void to_c_order(Bytes in, const ArraySpec& spec, std::byte* out) {
   const std::size_t dims = spec.shape.dims(), size = size_of(spec.dtype);
   std::vector<std::size_t> strides(dims), place(dims);
@@ -64,7 +64,7 @@ void to_c_order(Bytes in, const ArraySpec& spec, std::byte* out) {
   }
   for (std::size_t done = 0, from = 0; done < in.size(); done += size) {
     std::memcpy(out + done, in.data() + from, size);
-    for (std::size_t i = dims; i-- > 0;) {  // the next element: the last extent first
+    for (std::size_t i = dims; i-- > 0;) {  // Advances to the next element, last dimension first.
       from += strides[i];
       if (++place[i] < static_cast<std::size_t>(spec.shape[i])) break;
       from -= strides[i] * std::exchange(place[i], 0);
@@ -72,7 +72,7 @@ void to_c_order(Bytes in, const ArraySpec& spec, std::byte* out) {
   }
 }
 
-// An array of `file`'s bytes.
+// Returns an array that refers to `file`'s bytes.
 Result<NamedArray> array_of(Held file, std::string name) {
   auto header = memory::read_npy_header(file.bytes.first(std::min(file.bytes.size(), memory::kMostNpyHeader)));
   if (!header) {
@@ -158,7 +158,7 @@ Result<ArrayFile> arrays_in(Held file, const std::string& path, const std::vecto
     }
     FEEDLINE_TRY(found.arrays.emplace_back(), array_of_member(member, file.owner));
   }
-  if (found.arrays.empty()) return config_error("the .npz file holds no array");
+  if (found.arrays.empty()) return config_error("the .npz file contains no arrays");
   return found;
 }
 
@@ -168,7 +168,7 @@ bool begins_as_npy(Bytes front) { return memory::is_npy(front); }
 
 bool begins_as_zip(Bytes front) {
   const std::string_view text(reinterpret_cast<const char*>(front.data()), front.size());
-  return text.starts_with("PK\x03\x04") || text.starts_with("PK\x05\x06");  // the second of an archive without members
+  return text.starts_with("PK\x03\x04") || text.starts_with("PK\x05\x06");  // an empty archive
 }
 
 Result<ArrayFile> open_array_file(const storage::Storage& storage, const std::string& path,

@@ -15,28 +15,28 @@
 
 namespace feedline::format {
 
-// The arrays of a .npy or .npz file: mapped where that can be, so that rows are read where they lie; in memory where
-// they are behind a network, deflated, big-endian or in Fortran order. The rows go from the first extent.
+// The arrays of a .npy or .npz file: mapped if possible, so that rows are read in place; in memory if they are remote,
+// deflated, big-endian or in Fortran order. The first dimension is that of the rows.
 struct ArrayFile {
   std::string path;
   std::uint64_t bytes = 0;
-  std::vector<NamedArray> arrays;  // of a .npy one, without a name
-  // Of an archive, its members that are not opened.
+  std::vector<NamedArray> arrays;  // the array of a .npy file has no name
+  // members of an archive that are not opened
   struct Other {
     std::string name;
-    Result<memory::NpyHeader> header;  // or why no batch can hold it
+    Result<memory::NpyHeader> header;  // or the reason why no batch can hold it
   };
   std::vector<Other> others;
 };
 
-// wanted: names of the arrays of a .npz to open, all if it is empty; of others only the header is read, whatever they
-// hold. The checksums of opened arrays are compared, for which all of them are read. kConfig: a wanted array is not in
-// the file. kData: neither kind of file, truncated or damaged, or an array that no batch can hold; `shard` is set.
-// kStorage: it cannot be read.
+// wanted: names of the arrays of a .npz file to open, or all if empty; for other arrays only the header is read.
+// Compares the checksums of opened arrays, so these are read completely. kConfig: a wanted array is not in the file.
+// kData: not a .npy or .npz file, truncated, damaged, or an array that no batch can hold; `shard` is set. kStorage: the
+// file cannot be read.
 Result<ArrayFile> open_array_file(const storage::Storage& storage, const std::string& path,
                                   const std::vector<std::string>& wanted = {});
 
-// By the first bytes of a file: an array, or a zip archive.
+// Detects an array or a zip archive by the first bytes of a file.
 bool begins_as_npy(std::span<const std::byte> front);
 bool begins_as_zip(std::span<const std::byte> front);
 

@@ -14,18 +14,19 @@ namespace {
 constexpr std::string_view kWhat = ".npy or .npz file";
 
 bool has_name_of_arrays(std::string_view path) {
-  path = path.substr(0, path.find('?'));  // of a URL
+  path = path.substr(0, path.find('?'));  // strip a URL's query
   return path.ends_with(".npy") || path.ends_with(".npz");
 }
 
-// Asks no server: there, a name says it, or format=. An archive is one of arrays by its name: others are zipped, too.
+// Makes no network requests: remote files are recognised by name or by format=. An archive needs the .npz name, because
+// other files are zip archives, too.
 Result<bool> is_numpy(const std::string& source, const storage::Storage& storage) {
   const std::string part = first_of_list(source, storage);
   if (storage.is_remote() || is_list(split_list(source).front())) return has_name_of_arrays(part);
   if (const auto folder = storage.is_directory(part); !folder || *folder) return false;
   if (has_name_of_arrays(part)) return true;
   const auto reader = storage.open(part, storage::Access::kRead);
-  if (!reader) return false;  // who opens it says why
+  if (!reader) return false;  // opening the file reports the error
   std::array<std::byte, 6> front;
   const auto got = (*reader)->read_at(0, front);
   return got && begins_as_npy(std::span(front).first(*got));

@@ -5,7 +5,7 @@
 
 namespace feedline::format {
 
-// .npy and .npz files: one, or a list.
+// .npy and .npz files: one file or a list.
 const FormatEntry& numpy_entry();
 
 }  // namespace feedline::format

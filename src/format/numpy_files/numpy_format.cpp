@@ -14,7 +14,7 @@
 namespace feedline::format {
 namespace {
 
-// A field that the user asks for.
+// A field that the user selected.
 struct Spec {
   std::string name, array;
   std::optional<FieldKind> kind;
@@ -32,7 +32,7 @@ Result<Spec> parse_spec(const std::string& text) {
   return spec;
 }
 
-// "features" of "data/features-00.npy", one of several.
+// Returns "features" for "data/features-00.npy", one of several files.
 std::string stem_of(const std::string& path, bool is_numbered) {
   std::string stem = path.substr(path.rfind('/') + 1);
   stem.resize(std::min(stem.find('?'), stem.size()));
@@ -47,7 +47,7 @@ std::string names_of(const std::vector<NamedArray>& arrays) {
   return names;
 }
 
-// The arrays of a file that are asked for, with the names and kinds of their fields.
+// The selected arrays of a file, with the names and kinds of their fields.
 Result<std::vector<NamedArray>> choose(std::vector<NamedArray> arrays, const std::vector<std::string>& specs,
                                        const std::string& stem) {
   const bool is_alone = arrays.size() == 1 && arrays.front().name.empty();
@@ -57,7 +57,7 @@ Result<std::vector<NamedArray>> choose(std::vector<NamedArray> arrays, const std
   for (const std::string& text : specs) {
     FEEDLINE_TRY(const Spec spec, parse_spec(text));
     auto found = std::ranges::find(arrays, spec.array, &NamedArray::name);
-    // an array that has no name is called as the user says
+    // an array without a name gets the name that the user chose
     if (is_alone && specs.size() == 1) found = arrays.begin();
     if (found == arrays.end())
       return config_error("fields: there is no array '" + spec.array + "'; there are " + names_of(arrays));
@@ -76,7 +76,7 @@ struct Part {
   std::vector<UnopenedColumn> unopened;
 };
 
-// rows: of the arrays that are opened.
+// rows: number of rows of the opened arrays.
 UnopenedColumn unopened_column(const ArrayFile::Other& other, std::uint64_t rows) {
   UnopenedColumn column{other.name, "", "not in fields=", ""};
   if (!other.header) {
@@ -112,7 +112,7 @@ Result<Part> open_part(const std::string& path, const std::string& stem, const O
   return part;
 }
 
-// In the file that an error is about.
+// Adds the file to an error.
 Result<Part> open_named(const std::string& path, const std::string& stem, const OpenOptions& options) {
   auto part = open_part(path, stem, options);
   if (part) return part;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Arrays out of files: what `arrays` makes of them (rows, or records with images), with the files' names in errors.
+// Opens arrays from files as rows or as records with images, like `arrays`, with the files' names in errors.
 
 #include <algorithm>
 #include <cstdint>
@@ -17,24 +17,24 @@
 
 namespace feedline::format {
 
-// Of one file or several, whose rows follow each other. One spec per field, "[NAME=]ARRAY[:KIND]", of a .npy file
-// "[NAME][:KIND]"; none: all arrays, as they are. kConfig: no such array or kind, numbers of rows that differ, files
-// with different arrays.
+// Opens one or several files, whose rows are concatenated. There is one spec per field, "[NAME=]ARRAY[:KIND]", or
+// "[NAME][:KIND]" for a .npy file; without specs, all arrays are fields of their default kind. kConfig: an unknown
+// array or kind, different numbers of rows, or files with different arrays.
 Result<std::shared_ptr<const Format>> open_numpy(const std::string& source, const std::vector<std::string>& files,
                                                  const OpenOptions& options);
-// Opens them, and tells what is wrong with which. Requires: options.storage.
+// Opens the files and reports the problems of each. Requires: options.storage.
 Result<Inspection> inspect_numpy(const std::string& source, const std::vector<std::string>& files,
                                  const OpenOptions& options);
 
-// Which file a row is from.
+// Maps rows to files.
 struct NumpyFiles {
   std::string source;
   std::vector<std::string> paths;
-  std::vector<std::uint64_t> ends;       // rows of the files up to and with each
-  std::vector<UnopenedColumn> unopened;  // arrays of the files that no field is of
+  std::vector<std::uint64_t> ends;       // cumulative number of rows, per file
+  std::vector<UnopenedColumn> unopened;  // arrays that are not used by a field
 };
 
-// Kind: RowFormat or RecordFormat. Immutable; every method is thread-safe.
+// Kind: RowFormat or RecordFormat. Immutable and thread-safe.
 template <typename Kind>
 class NumpyFormat : public Kind {
  public:

@@ -17,7 +17,7 @@ namespace {
 
 using storage::TemporaryFolder;
 
-constexpr int kRawWindow = -15;  // of deflateInit2(): deflate without a header
+constexpr int kRawWindow = -15;  // for deflateInit2(): deflate without a header
 
 std::string npy(const std::string& descr, const std::string& shape, const std::string& data,
                 const std::string& order = "False") {
@@ -35,7 +35,7 @@ struct Member {
   bool is_deflated = false;
 };
 
-// big: sizes and places in the fields of ZIP64, as numpy writes them.
+// big: writes sizes and offsets in ZIP64 fields, like numpy.
 std::string zip(const std::vector<Member>& members, bool big = false) {
   std::string file, directory;
   for (const Member& member : members) {
@@ -76,7 +76,7 @@ class Numpy : public ::testing::Test {
     const auto format = opened(folder_.write("x.npz", content), fields);
     return format ? "opens" : format.error().what;
   }
-  // All rows of a field, whose numbers have `size` bytes.
+  // Returns all rows of a field whose elements have `size` bytes.
   static std::string rows(const Format& format, std::size_t field = 0) {
     const auto& all = dynamic_cast<const RowFormat&>(format);
     const std::size_t bytes = all.fields()[field].array.bytes();
@@ -138,7 +138,7 @@ TEST_F(Numpy, MembersOfAnArchiveAreFields) {
   EXPECT_EQ(rows(**opened(folder_.path("x.npz"), {"label=y"})), "1111111122222222");
   EXPECT_CONTAINS(refusal(zip({x, y}), {"z"}), "no array 'z'; the file has x, y");
   EXPECT_CONTAINS(refusal(zip({x, {"y.npy", npy("|u1", "(1,)", "a")}})), "has 1 rows");
-  EXPECT_CONTAINS(refusal(zip({})), "holds no array");
+  EXPECT_CONTAINS(refusal(zip({})), "contains no arrays");
 }
 
 TEST_F(Numpy, RowsOfSeveralFilesFollowEachOther) {
@@ -210,20 +210,20 @@ TEST(ZipDirectory, WhatItSaysIsChecked) {
   };
   EXPECT_CONTAINS(with(entry + 8, std::uint16_t{1}), "is encrypted");
   EXPECT_CONTAINS(with(entry + 10, std::uint16_t{12}), "compressed by method 12");
-  EXPECT_CONTAINS(with(entry + 20, std::uint32_t{5000}), "leads outside");
+  EXPECT_CONTAINS(with(entry + 20, std::uint32_t{5000}), "extends outside");
   EXPECT_CONTAINS(with(entry + 24, std::uint32_t{5}), "stored with two sizes");
   EXPECT_CONTAINS(with(entry + 24, ~std::uint32_t{0}), "damaged sizes");
-  EXPECT_CONTAINS(with(entry + 42, std::uint32_t{1}), "leads outside");
-  EXPECT_CONTAINS(with(entry + 28, std::uint16_t{60000}), "is cut");
-  EXPECT_CONTAINS(with(end + 10, std::uint16_t{9}), "leads outside");
-  EXPECT_CONTAINS(with(end + 12, std::uint32_t{9000}), "leads outside");
+  EXPECT_CONTAINS(with(entry + 42, std::uint32_t{1}), "extends outside");
+  EXPECT_CONTAINS(with(entry + 28, std::uint16_t{60000}), "is truncated");
+  EXPECT_CONTAINS(with(end + 10, std::uint16_t{9}), "extends outside");
+  EXPECT_CONTAINS(with(end + 12, std::uint32_t{9000}), "extends outside");
   EXPECT_CONTAINS(with(end + 16, std::uint32_t{0}), "entry 0 of its directory is damaged");
-  EXPECT_CONTAINS(refused("PK"), "is cut");
+  EXPECT_CONTAINS(refused("PK"), "is truncated");
   EXPECT_CONTAINS(refused(std::string(100, 'x')), "no directory");
   std::string bomb = zip({{"x.npy", std::string(1000, 'x'), true}});
   const std::uint32_t huge = 0x7fffffff;
   std::memcpy(bomb.data() + bomb.find("PK\1\2") + 24, &huge, sizeof huge);
-  EXPECT_CONTAINS(refused(bomb), "cannot be as large");
+  EXPECT_CONTAINS(refused(bomb), "is too small for its uncompressed size");
 }
 
 }  // namespace

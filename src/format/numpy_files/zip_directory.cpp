@@ -32,7 +32,7 @@ struct Directory {
 };
 
 Result<Directory> find_directory(Bytes archive) {
-  if (archive.size() < kEndBytes) return refused("the file is cut, or no zip archive");
+  if (archive.size() < kEndBytes) return refused("the file is truncated, or not a zip archive");
   const std::size_t last = archive.size() - kEndBytes;
   const std::size_t first = last - std::min(last, kMostComment);
   for (std::size_t end = last + 1; end-- > first;) {
@@ -46,10 +46,11 @@ Result<Directory> find_directory(Bytes archive) {
     const Bytes big = archive.subspan(place);
     return Directory{at<std::uint64_t>(big, 32), at<std::uint64_t>(big, 40), at<std::uint64_t>(big, 48)};
   }
-  return refused("it has no directory at its end: the file is cut, or no zip archive");
+  return refused("it has no directory at its end: the file is truncated, or not a zip archive");
 }
 
-// The numbers of a member that are in its extra field where 32 bits were too few; false: they are not there.
+// Reads a member's values from its ZIP64 extra field if they did not fit into 32 bits. Returns false if they are
+// missing.
 bool take_big_numbers(Bytes extra, std::initializer_list<std::uint64_t*> numbers) {
   const auto is_big = [](const std::uint64_t* number) { return *number == std::numeric_limits<std::uint32_t>::max(); };
   if (std::ranges::none_of(numbers, is_big)) return true;
@@ -71,7 +72,7 @@ bool take_big_numbers(Bytes extra, std::initializer_list<std::uint64_t*> numbers
   return false;
 }
 
-// Where the data of a member begins, behind its local header; nullopt: that is damaged.
+// Returns the offset of a member's data, which follows its local header; nullopt if the header is damaged.
 std::optional<std::uint64_t> data_of(Bytes archive, std::uint64_t local) {
   if (local > archive.size() || archive.size() - local < kLocalBytes) return {};
   const Bytes header = archive.subspan(local);
@@ -97,11 +98,11 @@ Result<ZipMember> member_in(Bytes archive, Bytes entry, std::size_t name_bytes, 
     return refused(shown + "has damaged sizes");
   const auto begin = data_of(archive, local);
   if (!begin || stored > archive.size() - *begin)
-    return refused(shown + "leads outside of the file: it is cut or damaged");
-  constexpr std::uint64_t kMostRatio = 1032;  // of deflate
+    return refused(shown + "extends outside of the file: it is truncated or damaged");
+  constexpr std::uint64_t kMostRatio = 1032;  // maximum compression ratio of deflate
   if (!member.is_deflated && stored != member.plain_bytes) return refused(shown + "is stored with two sizes");
   if (member.is_deflated && member.plain_bytes / kMostRatio > stored + 1)
-    return refused(shown + "cannot be as large as it says");
+    return refused(shown + "is too small for its uncompressed size");
   member.stored = archive.subspan(*begin, stored);
   return member;
 }
@@ -112,7 +113,7 @@ Result<std::vector<ZipMember>> zip_members(Bytes archive) {
   FEEDLINE_TRY(const Directory directory, find_directory(archive));
   if (directory.begin > archive.size() || directory.bytes > archive.size() - directory.begin ||
       directory.members > directory.bytes / kCentralBytes)
-    return refused("its directory leads outside of the file: it is cut or damaged");
+    return refused("its directory extends outside of the file: it is truncated or damaged");
   Bytes rest = archive.subspan(directory.begin, directory.bytes);
   std::vector<ZipMember> members;
   for (std::uint64_t i = 0; i < directory.members; ++i) {
@@ -121,7 +122,7 @@ Result<std::vector<ZipMember>> zip_members(Bytes archive) {
     const std::size_t name = at<std::uint16_t>(rest, 28), extra = at<std::uint16_t>(rest, 30),
                       comment = at<std::uint16_t>(rest, 32);
     if (kCentralBytes + name + extra + comment > rest.size())
-      return refused("entry " + std::to_string(i) + " of its directory is cut");
+      return refused("entry " + std::to_string(i) + " of its directory is truncated");
     FEEDLINE_TRY(members.emplace_back(), member_in(archive, rest, name, extra));
     rest = rest.subspan(kCentralBytes + name + extra + comment);
   }
@@ -129,7 +130,7 @@ Result<std::vector<ZipMember>> zip_members(Bytes archive) {
 }
 
 Result<void> inflate_member(const ZipMember& member, std::span<std::byte> out) {
-  constexpr std::size_t kMost = 1U << 30;  // what zlib counts at a time
+  constexpr std::size_t kMost = 1U << 30;  // zlib's counters are 32 bits wide
   z_stream stream{};
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) return internal_error("zlib cannot be used");
   Bytes in = member.stored;
@@ -139,13 +140,13 @@ Result<void> inflate_member(const ZipMember& member, std::span<std::byte> out) {
     const std::size_t offered = std::min(in.size(), kMost), free = std::min(room.size(), kMost);
     stream.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(in.data()));
     stream.avail_in = static_cast<uInt>(offered);
-    std::byte none{};  // a stream may end with no room left
+    std::byte none{};  // a stream may end when no room is left
     stream.next_out = reinterpret_cast<Bytef*>(free > 0 ? room.data() : &none);
     stream.avail_out = static_cast<uInt>(free > 0 ? free : 1);
     const uInt room_before = stream.avail_out;
     status = inflate(&stream, Z_NO_FLUSH);
     const std::size_t written = room_before - stream.avail_out;
-    if (written > free) status = Z_BUF_ERROR;  // more than it says
+    if (written > free) status = Z_BUF_ERROR;  // longer than the declared size
     in = in.subspan(offered - stream.avail_in);
     room = room.subspan(std::min(written, free));
   }
@@ -158,7 +159,7 @@ Result<std::size_t> inflate_front(const ZipMember& member, std::span<std::byte> 
   z_stream stream{};
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) return internal_error("zlib cannot be used");
   stream.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(member.stored.data()));
-  stream.avail_in = static_cast<uInt>(std::min(member.stored.size(), std::size_t{1} << 30));  // more than any front
+  stream.avail_in = static_cast<uInt>(std::min(member.stored.size(), std::size_t{1} << 30));  // enough for any header
   stream.next_out = reinterpret_cast<Bytef*>(out.data());
   stream.avail_out = static_cast<uInt>(out.size());
   const int status = out.empty() ? Z_OK : inflate(&stream, Z_SYNC_FLUSH);

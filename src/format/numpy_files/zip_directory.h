@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The members of a zip archive, as .npz files are, with the sizes of ZIP64. Little-endian.
+// The members of a zip archive such as an .npz file, including ZIP64 sizes. Little-endian.
 //
-//     local   0  4  "PK\3\4", before each member         central  0  4  "PK\1\2", one for each member, behind them all
+//     local   0  4  "PK\3\4", before each member         central  0  4  "PK\1\2", one per member, after all members
 //            26  2  bytes of the name, n                         8  2  flags: 1 encrypted
-//            28  2  of what is extra, m                         10  2  method: 0 stored, 8 deflated
-//            30  n  name, m extra, then the data                16  4  CRC-32 of the plain bytes
-//     end     0  4  "PK\5\6", in the last 64 KiB                20  4  bytes stored, 4 plain bytes
+//            28  2  bytes of the extra field, m                 10  2  method: 0 stored, 8 deflated
+//            30  n  name, m extra, then the data                16  4  CRC-32 of the uncompressed bytes
+//     end     0  4  "PK\5\6", in the last 64 KiB                20  4  bytes stored, 4 uncompressed bytes
 //            10  2  members                                     28  2  bytes of name, 2 extra, 2 comment
-//            12  4  bytes of the central directory              42  4  where the local header is
-//            16  4  where it begins                             46  n  name; extra: 2 kind (1 is ZIP64), 2 bytes, which
-//     end of ZIP64 "PK\6\6", found by its locator "PK\6\7"                 has in 8 bytes each number that is all ones
+//            12  4  bytes of the central directory              42  4  offset of the local header
+//            16  4  offset of the central directory             46  n  name; extra: 2 kind (1 is ZIP64), 2 bytes, which
+//     end of ZIP64 "PK\6\6", found by its locator "PK\6\7"                 has 8 bytes for each number that is all ones
 //
 // Source: APPNOTE.TXT of PKWARE, 4.3 and 4.5.3.
 
@@ -33,14 +33,14 @@ struct ZipMember {
   std::span<const std::byte> stored;
 };
 
-// In the order of the directory; the archive's bytes must outlive them. kData: it is none, cut, damaged, or has a
-// member that is encrypted or compressed in another way.
+// Returns the members in the order of the directory; the archive's bytes must outlive them. kData: not a zip archive,
+// truncated, damaged, or a member is encrypted or uses another compression.
 Result<std::vector<ZipMember>> zip_members(std::span<const std::byte> archive);
-// Decompresses a deflated member into `out`, of plain_bytes bytes. kData: it is damaged, or of another size.
+// Decompresses a deflated member into `out`, which has plain_bytes bytes. kData: damaged, or of another size.
 Result<void> inflate_member(const ZipMember& member, std::span<std::byte> out);
-// Decompresses the first bytes of a deflated member into `out`, and gives how many there are. kData: it is damaged.
+// Decompresses the first bytes of a deflated member into `out` and returns how many were written. kData: damaged.
 Result<std::size_t> inflate_front(const ZipMember& member, std::span<std::byte> out);
-// kData: the plain bytes have another checksum.
+// kData: the uncompressed bytes have another checksum.
 Result<void> check_sum(const ZipMember& member, std::span<const std::byte> plain);
 
 }  // namespace feedline::format

@@ -57,7 +57,7 @@ std::uint64_t CompactReader::list(CompactType& type) {
   std::uint64_t count = head >> 4U;
   if (count == 15) count = varint();
   const unsigned kind = head & 0x0FU;
-  // an element takes a byte at least
+  // each element takes at least one byte
   if (damaged_ || kind == 0 || kind > static_cast<unsigned>(CompactType::kStruct) || count > rest_.size()) {
     if (!damaged_ && count == 0) return 0;
     return fail(), 0;
@@ -67,7 +67,7 @@ std::uint64_t CompactReader::list(CompactType& type) {
 }
 
 void CompactReader::skip(CompactType type) {
-  if (type != CompactType::kTrue && type != CompactType::kFalse) skip_item(type);  // whose value is the type
+  if (type != CompactType::kTrue && type != CompactType::kFalse) skip_item(type);  // the type is the boolean's value
 }
 
 void CompactReader::skip_item(CompactType type) {
@@ -97,7 +97,7 @@ void CompactReader::skip_item(CompactType type) {
       const std::uint64_t count = varint();
       if (count > 0) {
         const std::uint8_t kinds = byte();
-        if (count > rest_.size()) return fail();  // a pair takes bytes
+        if (count > rest_.size()) return fail();  // each pair takes at least one byte
         for (std::uint64_t i = 0; i < count && !damaged_; ++i) {
           skip_item(static_cast<CompactType>(kinds >> 4U));
           skip_item(static_cast<CompactType>(kinds & 0x0FU));

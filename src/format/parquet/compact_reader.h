@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Structs in Thrift's compact protocol, as its specification (thrift-compact-protocol.md) has it: whatever the bytes
-// are, nothing outside of them is looked at.
+// Reads structs in Thrift's compact protocol (thrift-compact-protocol.md). Never reads out of bounds, even if the data
+// is damaged.
 //
-//     field   a byte: how far its id is from the one before (0: the id follows, zigzag), and its type; 0: the end
-//     list    a byte: elements (15: they follow, a varint), and their type
-//     number  a varint, zigzag; text: its bytes, a varint, then these
+//     field   a byte: the difference of its id from the previous one (0: the id follows, zigzag) and its type; 0: the end
+//     list    a byte: number of elements (15: a varint follows) and their type
+//     number  a varint, zigzag; text: its length as a varint, then its bytes
 
 #include <cstddef>
 #include <cstdint>
@@ -31,15 +31,16 @@ enum class CompactType : std::uint8_t {
   kStruct,
 };
 
-// The bytes must outlive it. Of what does not fit the numbers are 0 and the texts empty, and is_damaged() says so.
+// The bytes must outlive the reader. Values that do not fit are read as 0 or an empty text, and is_damaged() becomes
+// true.
 class CompactReader {
  public:
   explicit CompactReader(std::span<const std::byte> bytes) : rest_(bytes) {}
 
   bool is_damaged() const { return damaged_; }
   std::span<const std::byte> rest() const { return rest_; }
-  // Reads a struct to its end: calls `take(id, type)`, which reads the field's value and gives true, or gives false
-  // without a look at it.
+  // Reads a struct to its end: calls `take(id, type)`, which reads the field's value and returns true, or returns false
+  // to skip the field.
   template <typename Take>
   void fields(const Take& take) {
     if (++depth_ > kDeepest) return fail();
@@ -48,7 +49,7 @@ class CompactReader {
       if (!take(id, type)) skip(type);
     --depth_;
   }
-  // The same of a list, whose elements `take(type)` reads.
+  // Reads a list; `take(type)` reads each element.
   template <typename Take>
   void items(const Take& take) {
     CompactType type = CompactType::kStop;
@@ -60,7 +61,7 @@ class CompactReader {
   std::string_view text();
 
  private:
-  static constexpr int kDeepest = 32;  // nesting that a file can ask for
+  static constexpr int kDeepest = 32;  // maximum nesting depth
 
   void fail();
   std::uint64_t varint();

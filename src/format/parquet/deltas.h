@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Integers as differences (DELTA_BINARY_PACKED).
+// Decodes integers stored as differences (DELTA_BINARY_PACKED).
 //
-//     varint values of a block, varint parts of a block, varint values in all, zigzag the first one
-//     block  zigzag the least difference; a byte per part: bits of a value; per part its values, what is over the least
+//     varint values per block, varint parts per block, varint number of values, zigzag first value
+//     block  zigzag smallest difference; per part, a byte with the bit width; per part, its differences minus the smallest
 
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace feedline::format {
 
-// All of them, taken off the front of `bytes`. nullopt: they do not fit, or are more than `most`.
+// Decodes all integers and removes them from the front of `bytes`. nullopt if they do not fit or exceed `most`.
 std::optional<std::vector<std::uint64_t>> take_deltas(std::span<const std::byte>& bytes, std::uint64_t most);
 
 }  // namespace feedline::format

@@ -8,7 +8,7 @@ namespace {
 
 bool is_number(CompactType type) { return type == CompactType::kInt32 || type == CompactType::kInt64; }
 
-// Of the ids of parquet.thrift. A header with a negative number is none.
+// Field ids are from parquet.thrift. A header with a negative number is invalid.
 class HeaderReader {
  public:
   explicit HeaderReader(std::span<const std::byte> bytes) : in_(bytes), size_(bytes.size()) {}
@@ -37,7 +37,7 @@ class HeaderReader {
     return static_cast<std::uint64_t>(value);
   }
 
-  // Of a dictionary too, whose first two numbers are the same.
+  // Also reads a dictionary header, which starts with the same two numbers.
   void data() {
     in_.fields([&](std::int64_t id, CompactType type) {
       if (!is_number(type) || id > 4) return false;

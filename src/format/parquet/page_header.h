@@ -21,16 +21,16 @@ enum class ParquetEncoding : std::uint8_t {
   kStreams = 9,
 };
 
-// What stands before the bytes of a page.
+// The header that precedes the bytes of a page.
 struct PageHeader {
   enum class Kind : std::uint8_t { kData, kIndex, kDictionary, kDataOfV2, kOther };
   Kind kind = Kind::kOther;
-  std::uint64_t bytes = 0;  // of itself
+  std::uint64_t bytes = 0;  // size of the header itself
   std::uint64_t plain_bytes = 0, packed_bytes = 0;
-  std::optional<std::uint32_t> crc = {};  // of the packed bytes
-  std::uint64_t values = 0;               // with those that are null
+  std::optional<std::uint32_t> crc = {};  // compressed size
+  std::uint64_t values = 0;               // including nulls
   std::int64_t encoding = 0, definition_encoding = 3, repetition_encoding = 3;
-  // of kDataOfV2
+  // only for kDataOfV2
   std::uint64_t rows = 0, nulls = 0;
   std::uint64_t definition_bytes = 0, repetition_bytes = 0;
   bool is_compressed = true;
@@ -38,7 +38,7 @@ struct PageHeader {
   bool is_data() const { return kind == Kind::kData || kind == Kind::kDataOfV2; }
 };
 
-// nullopt: there is none in these bytes, or they are cut.
+// Returns nullopt if the bytes are not a complete page header.
 std::optional<PageHeader> parse_page_header(std::span<const std::byte> bytes);
 
 }  // namespace feedline::format

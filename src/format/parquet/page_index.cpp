@@ -16,7 +16,7 @@ std::unexpected<Error> damaged(std::uint64_t offset, const std::string& how) {
   return error;
 }
 
-// Where a chunk's pages begin and end.
+// The positions of a chunk's pages.
 struct Extent {
   std::uint64_t begin = 0, end = 0;
 };
@@ -30,7 +30,7 @@ Result<Extent> extent_of(const ParquetColumnChunk& chunk, std::uint64_t bytes) {
   return Extent{static_cast<std::uint64_t>(begin), static_cast<std::uint64_t>(begin + chunk.packed_bytes)};
 }
 
-// Goes from header to header.
+// Finds the pages by reading each header in turn.
 class HeaderWalk {
  public:
   HeaderWalk(const storage::Reader& reader, const ParquetColumn& column, const ParquetColumnChunk& chunk, Extent extent)
@@ -60,7 +60,7 @@ class HeaderWalk {
   }
 
  private:
-  // A header has tens of bytes, and more with the least and largest values.
+  // A header has tens of bytes, more if it contains minimum and maximum values.
   Result<PageHeader> header_at(std::uint64_t offset) {
     constexpr std::uint64_t kMost = 16 << 20;
     for (std::uint64_t bytes = reader_.worthwhile_bytes();; bytes *= 4) {
@@ -68,8 +68,7 @@ class HeaderWalk {
       FEEDLINE_TRY(const std::size_t got, reader_.read_at(offset, window_));
       if (got < window_.size()) return damaged(offset, "the file ends inside a column");
       if (const auto header = parse_page_header(window_)) return *header;
-      if (window_.size() == extent_.end - offset || bytes > kMost)
-        return damaged(offset, "there is no page where one has to be");
+      if (window_.size() == extent_.end - offset || bytes > kMost) return damaged(offset, "a page is missing");
     }
   }
 
@@ -148,7 +147,8 @@ Result<PageIndex> read_page_index(const storage::Reader& reader, std::uint64_t b
                                   const ParquetColumnChunk& chunk, std::uint64_t rows) {
   if (chunk.is_encrypted) return config_error("the column '" + column.type.name + "' is encrypted");
   if (chunk.is_elsewhere)
-    return config_error("the column '" + column.type.name + "' lies in another file, which this version does not read");
+    return config_error("the column '" + column.type.name +
+                        "' is stored in another file, which this version does not read");
   if (std::cmp_not_equal(chunk.type, static_cast<int>(column.stored)) || chunk.codec < 0 || chunk.codec > 7 ||
       chunk.values < 0 || (column.most_repetition == 0 && std::cmp_not_equal(chunk.values, rows)))
     return damaged(0, "the column '" + column.type.name + "' is another one in a row group");

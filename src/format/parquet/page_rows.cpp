@@ -17,14 +17,15 @@ namespace {
 using Bytes = std::span<const std::byte>;
 using Buffer = std::vector<std::byte>;
 
-constexpr std::uint64_t kMostValues = 1 << 26;                // of a page: levels of runs take hardly a byte
-constexpr std::uint64_t kMostPlain = std::uint64_t{1} << 31;  // as its size has 32 bits with a sign
-constexpr std::uint64_t kMostOfAByte = 1 << 16;               // more than any codec makes of one
+constexpr std::uint64_t kMostValues = 1 << 26;                // limits the values of a page, because runs of levels can
+                                                              // encode many values in few bytes
+constexpr std::uint64_t kMostPlain = std::uint64_t{1} << 31;  // sizes are signed 32-bit integers
+constexpr std::uint64_t kMostOfAByte = 1 << 16;               // above the compression ratio of every codec
 
 std::unexpected<Error> damaged(const std::string& how) { return data_error("a page is damaged: " + how, "format"); }
 
 Result<void> check(const PageHeader& header, Bytes packed) {
-  if (packed.size() != header.packed_bytes) return damaged("it is cut");
+  if (packed.size() != header.packed_bytes) return damaged("it is truncated");
   if (header.values > kMostValues)
     return config_error("a page has " + std::to_string(header.values) + " values, more than this version reads");
   if (!header.crc) return {};
@@ -32,7 +33,7 @@ Result<void> check(const PageHeader& header, Bytes packed) {
   return damaged("its checksum differs; copy or download the file again");
 }
 
-// Packed bytes as they were before; of what is not compressed the same ones.
+// Decompresses a page; returns the same bytes if it is not compressed.
 Result<Buffer> unpacked(ParquetCodec codec, Bytes in, std::uint64_t bytes) {
   constexpr struct {
     ParquetCodec codec;
@@ -60,7 +61,7 @@ Result<Buffer> unpacked(ParquetCodec codec, Bytes in, std::uint64_t bytes) {
   return out;
 }
 
-// Levels and values of a page, where they lie.
+// The levels and values of a page, in place.
 struct Parts {
   Bytes repetition, definition, values;
   std::shared_ptr<const void> kept;
@@ -85,7 +86,7 @@ Result<Parts> split_v2(ParquetCodec codec, const PageHeader& header, Bytes packe
   FEEDLINE_TRY(Buffer plain, unpacked(codec, parts.values, header.plain_bytes - levels));
   auto held = std::make_shared<const Buffer>(std::move(plain));
   parts.values = *held;
-  parts.kept = std::move(held);  // the levels are read before the packed bytes go
+  parts.kept = std::move(held);  // Copy the levels before the packed bytes are released.
   return parts;
 }
 
@@ -104,7 +105,7 @@ Result<Parts> split(const ParquetColumn& column, ParquetCodec codec, const PageH
   const auto kRuns = static_cast<std::int64_t>(ParquetEncoding::kRuns);
   if ((column.most_repetition > 0 && header.repetition_encoding != kRuns) ||
       (column.most_definition > 0 && header.definition_encoding != kRuns))
-    return config_error("levels are stored as no writer has for years, which this version does not read");
+    return config_error("levels use the obsolete BIT_PACKED encoding, which this version does not read");
   if ((column.most_repetition > 0 && !take_level(parts.values, parts.repetition)) ||
       (column.most_definition > 0 && !take_level(parts.values, parts.definition)))
     return damaged("its levels do not fit into it");
@@ -121,7 +122,7 @@ Result<Levels> levels_of(Bytes bytes, unsigned most, std::uint64_t count) {
   return std::move(*levels);
 }
 
-// Gives the number of values that are there.
+// Returns the number of non-null values.
 std::uint64_t place_values(const ParquetColumn& column, const Levels& definitions, PageRows& rows) {
   std::uint32_t next = 0;
   for (const std::uint32_t level : definitions)
@@ -130,7 +131,7 @@ std::uint64_t place_values(const ParquetColumn& column, const Levels& definition
   return next;
 }
 
-// The same of lists: a level of repetition 0 begins a row.
+// Decodes the rows of a list column: repetition level 0 starts a row.
 std::uint64_t place_lists(const ParquetColumn& column, const Levels& definitions, const Levels& repetitions,
                           PageRows& rows) {
   std::uint32_t next = 0;
@@ -140,7 +141,7 @@ std::uint64_t place_lists(const ParquetColumn& column, const Levels& definitions
     const std::uint32_t level = definitions[i];
     std::size_t present = 0;
     while (present < lists.size() && level >= lists[present]) ++present;
-    // one level below its elements, a list exists and is empty
+    // one definition level below its elements, the list exists but is empty
     const bool is_there = present == lists.size() ? level == column.most_definition : level + 1 >= lists[present];
     const bool is_lacking = present > 0 && !is_there;
     if (repetitions[i] == 0) {
@@ -165,7 +166,7 @@ std::uint64_t place_lists(const ParquetColumn& column, const Levels& definitions
 
 std::optional<Shape> shape_of(std::span<const PageRows::Entry> row, unsigned lists) {
   std::array<std::optional<std::int64_t>, Shape::kMaxDims> sizes{},
-      open{};  // of all lists at a depth; of the open list
+      open{};  // sizes of all lists at each depth, and of the current list
   const auto close = [&](std::size_t from) {
     for (std::size_t depth = from; depth < lists; ++depth) {
       if (open[depth] && sizes[depth] && *open[depth] != *sizes[depth]) return false;
@@ -181,7 +182,7 @@ std::optional<Shape> shape_of(std::span<const PageRows::Entry> row, unsigned lis
       if (!open[repetition - 1]) return {};
       ++*open[repetition - 1];
     }
-    // an element that exists opens the list in it
+    // An existing element opens the list inside it.
     for (std::size_t depth = repetition; depth < lists && depth <= entry.present; ++depth)
       open[depth] = depth < entry.present ? 1 : 0;
   }
@@ -217,7 +218,7 @@ Result<PageRows> decode_page(const ParquetColumn& column, ParquetCodec codec, co
                              std::shared_ptr<const Buffer> packed,
                              const std::shared_ptr<const PageValues>& dictionary) {
   FEEDLINE_CHECK_OK(check(header, *packed));
-  if (!header.is_data()) return damaged("it is no page of data");
+  if (!header.is_data()) return damaged("it is not a data page");
   FEEDLINE_TRY(Parts parts, split(column, codec, header, *packed, packed));
   PageRows rows;
   rows.rows = header.values;

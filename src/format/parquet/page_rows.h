@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A page, decompressed and decoded: the rows that begin in it.
+// A decompressed and decoded page: the rows that begin in it.
 
 #include <cstddef>
 #include <cstdint>
@@ -17,23 +17,23 @@
 
 namespace feedline::format {
 
-// How a column's chunk is compressed: parquet.thrift's CompressionCodec.
+// The compression of a column chunk: parquet.thrift's CompressionCodec.
 enum class ParquetCodec : std::uint8_t { kNone, kSnappy, kGzip, kLzo, kBrotli, kLz4Framed, kZstd, kLz4 };
 
-// Immutable once made.
+// Immutable after construction.
 struct PageRows {
-  // Of a column without lists: per row the value, or kNull; none: the i-th row has the i-th value.
+  // For a column without lists: the value's index per row, or kNull. If empty, row i has value i.
   static constexpr std::uint32_t kNull = 0xffffffff;
   std::vector<std::uint32_t> value_of = {};
-  // Of one with lists: where each row's values begin, and where the last one's end; those before the first are of a row
-  // that began in the page before. A list that is not there, and one with a null in it.
+  // For a column with lists: the first value of each row, and the end of the last row. Values before the first row
+  // belong to a row that began in the previous page. `is_null`: the list is null; `has_null`: it contains a null.
   std::vector<std::uint32_t> begins = {};
   std::vector<std::uint8_t> is_null = {}, has_null = {};
-  bool begins_with_null = false;  // among those before the first row
-  // For lists in lists: the levels of the entries, the begin of each row's entries, and the end of the last row's.
+  bool begins_with_null = false;  // whether there is a null before the first row
+  // For nested lists: the levels of the entries, the first entry of each row, and the end of the last row.
   struct Entry {
-    std::uint8_t repetition = 0;  // the list in which a new element begins; 0: a row
-    std::uint8_t present = 0;     // the number of lists that have an element there
+    std::uint8_t repetition = 0;  // depth of the list that gets a new element; 0 for a new row
+    std::uint8_t present = 0;     // number of nested lists that have an element here
   };
   std::vector<Entry> entries = {};
   std::vector<std::uint32_t> entry_begins = {};
@@ -43,16 +43,18 @@ struct PageRows {
   std::uint64_t bytes() const;
 };
 
-// The extents of the array that a row's lists form. nullopt: inner lists differ in length, or the levels are damaged.
+// Returns the shape of the array that a row's lists form; nullopt if inner lists differ in length or the levels are
+// damaged.
 std::optional<Shape> shape_of(std::span<const PageRows::Entry> row, unsigned lists);
 
-// A dictionary's values, of its page with header and packed bytes. kData: damaged, as its checksum says if it has one.
+// Decodes the values of a dictionary page, given its header and packed bytes. kData: damaged, for example a checksum
+// mismatch.
 Result<PageValues> decode_dictionary(const ParquetColumn& column, ParquetCodec codec, const PageHeader& header,
                                      std::span<const std::byte> packed);
 Result<PageRows> decode_page(const ParquetColumn& column, ParquetCodec codec, const PageHeader& header,
                              std::shared_ptr<const std::vector<std::byte>> packed,
                              const std::shared_ptr<const PageValues>& dictionary);
-// How many rows begin in a page, by its levels alone. Requires: a column with lists.
+// Counts the rows that begin in a page, from its levels only. Requires: a column with lists.
 Result<std::uint64_t> count_rows(const ParquetColumn& column, ParquetCodec codec, const PageHeader& header,
                                  std::span<const std::byte> packed);
 

@@ -19,7 +19,7 @@ std::unexpected<Error> do_not_fit() {
   return data_error("its values do not fit into their bytes: the file is damaged there", "format");
 }
 
-// Byte strings that are put together: what prefixes make of few bytes.
+// Appends decoded byte strings. Limits their total size, because shared prefixes can expand few bytes to many.
 constexpr std::uint64_t kMostJoined = std::uint64_t{1} << 30;
 
 class Decoder {
@@ -69,7 +69,7 @@ class Decoder {
     return true;
   }
 
-  // Of truth values alone: their bytes, u32, then runs.
+  // Boolean values: the number of bytes as u32, then runs.
   bool runs() {
     std::uint32_t bytes = 0;
     if (column_.stored != ParquetType::kBool || in_.size() < sizeof bytes) return false;
@@ -126,7 +126,7 @@ class Decoder {
     return true;
   }
 
-  // The first bytes of all values, then their second ones, and so on.
+  // BYTE_STREAM_SPLIT: the first bytes of all values, then their second bytes, and so on.
   bool streams() {
     if (is_binary() || column_.stored == ParquetType::kBool || in_.size() / column_.value_bytes < count_) return false;
     set_width(column_.value_bytes);
@@ -155,7 +155,7 @@ class Decoder {
     return true;
   }
 
-  // Their lengths as differences, then their bytes.
+  // The lengths as deltas, followed by the bytes.
   bool slice_by_lengths(std::vector<PageValues::Slice>& slices) {
     const auto lengths = take_deltas(in_, count_);
     if (!lengths || lengths->size() != count_) return false;
@@ -168,7 +168,7 @@ class Decoder {
     return true;
   }
 
-  // Integers are stored with 32 or 64 bits, and may be given with fewer.
+  // Integers are stored with 32 or 64 bits, but may be delivered with fewer.
   void narrow() {
     const std::uint64_t width = column_.made_bytes;
     if (column_.type.dtype == DType::kBool || width == 0 || made_.width <= width) return;
@@ -192,14 +192,14 @@ Result<PageValues> decode_values(const ParquetColumn& column, std::int64_t encod
                                  const std::shared_ptr<const void>& page) {
   Decoder decoder(column, in, count);
   bool fits = false;
-  std::shared_ptr<const void> kept = page;  // which has `in`, to the end of this function
+  std::shared_ptr<const void> kept = page;  // owns the memory of `in` until the end of this function
   switch (static_cast<ParquetEncoding>(encoding)) {
     case ParquetEncoding::kPlain:
       fits = decoder.plain();
       break;
     case ParquetEncoding::kPlainDictionary:
     case ParquetEncoding::kDictionary:
-      if (!dictionary) return data_error("its values are of a dictionary, which is not there", "format");
+      if (!dictionary) return data_error("its values refer to a dictionary that is missing", "format");
       kept = dictionary;
       fits = decoder.dictionary(*dictionary);
       break;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The values of a page, out of each of Parquet's encodings.
+// Decodes the values of a page from any of Parquet's encodings.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,13 +15,13 @@
 
 namespace feedline::format {
 
-// Immutable once made.
+// Immutable after construction.
 struct PageValues {
   std::uint64_t count = 0;
-  // Numbers, and byte strings of one size: side by side, `width` bytes each.
-  std::uint64_t width = 0;  // 0: `slices` in place of `data`
+  // Numbers and fixed-size byte strings: concatenated, `width` bytes each.
+  std::uint64_t width = 0;  // 0 if `slices` is used instead of `data`
   std::vector<std::byte> data = {};
-  // Byte strings: into `data`, or into the page or the dictionary, which `kept` keeps.
+  // Byte strings, which refer to `data`, or to the page or dictionary that `kept` owns.
   struct Slice {
     const std::byte* begin = nullptr;
     std::uint64_t bytes = 0;
@@ -36,8 +36,8 @@ struct PageValues {
   std::uint64_t bytes() const { return data.capacity() + slices.capacity() * sizeof(Slice); }
 };
 
-// `count` values, which `in` holds behind the levels of a page. `page` keeps `in`. dictionary: of the column's chunk;
-// nullptr: it has none. kData: they do not fit into it; kConfig: an encoding that this version does not read.
+// Decodes `count` values from `in`, the part of a page after its levels. `page` owns `in`. dictionary: the chunk's
+// dictionary, or nullptr. kData: the values do not fit into `in`. kConfig: an unsupported encoding.
 Result<PageValues> decode_values(const ParquetColumn& column, std::int64_t encoding, std::span<const std::byte> in,
                                  std::uint64_t count, const std::shared_ptr<const PageValues>& dictionary,
                                  const std::shared_ptr<const void>& page);

@@ -24,7 +24,7 @@ constexpr std::string_view kWhat = "Parquet file", kEnd = ".parquet", kMetadataT
 
 bool has_magic(const storage::Storage& storage, const std::string& path) {
   const auto reader = storage.open(path, storage::Access::kRead);
-  if (!reader) return false;  // who opens it says why
+  if (!reader) return false;  // opening the file reports the error
   std::array<std::byte, 4> front;
   const auto got = (*reader)->read_at(0, front);
   return got && *got == front.size() && std::memcmp(front.data(), "PAR1", front.size()) == 0;
@@ -32,7 +32,7 @@ bool has_magic(const storage::Storage& storage, const std::string& path) {
 
 bool has_name(std::string_view name) { return has_end(name, kEnd); }
 
-// Is it a report of img2dataset, which is next to its tar, or the metadata.parquet of images?
+// Returns whether this is img2dataset's report next to its tar, or the metadata.parquet of images.
 bool is_of_other_files(const std::string& file, const storage::Storage& storage) {
   const std::size_t slash = file.rfind('/');
   const std::string stem = file.substr(0, file.size() - kEnd.size());
@@ -44,9 +44,9 @@ bool is_of_other_files(const std::string& file, const storage::Storage& storage)
          });
 }
 
-// A report that img2dataset wrote with output_format="files": 00000.parquet next to a folder 00000 of images.
+// Rejects a report that img2dataset wrote with output_format="files": 00000.parquet next to a folder 00000 of images.
 Result<void> check_report_of_images(const std::string& file, const storage::Storage& storage) {
-  constexpr std::size_t kSome = 64;  // entries that show an image: text and JSON files are between them
+  constexpr std::size_t kSome = 64;  // enough entries to find an image among the text and JSON files
   const std::string stem = file.substr(0, file.size() - kEnd.size());
   const std::string number = stem.substr(stem.rfind('/') + 1);
   if (!std::ranges::all_of(number, [](char c) { return c >= '0' && c <= '9'; })) return {};
@@ -63,7 +63,7 @@ Result<void> check_report_of_images(const std::string& file, const storage::Stor
                       (has_captions ? " \"caption={key}.txt\"" : "") + "), or the reports with format=\"parquet\"");
 }
 
-// Asks no server: there, a name says it, or format=.
+// Makes no network requests: remote files are recognised by name or by format=.
 Result<bool> is_parquet(const std::string& source, const storage::Storage& storage) {
   const std::string first = first_of_list(source, storage);
   if (storage.is_remote()) return has_name(first);

@@ -5,7 +5,7 @@
 
 namespace feedline::format {
 
-// Parquet files: one, a list, a pattern, or a folder of a dataset's split.
+// Parquet files: one file, a list, a pattern, or a folder with one split of a dataset.
 const FormatEntry& parquet_entry();
 
 }  // namespace feedline::format

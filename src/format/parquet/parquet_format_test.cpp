@@ -67,7 +67,7 @@ std::string store_plain(const TemporaryFolder& folder, const std::vector<StoredS
 std::string store_indexed(const TemporaryFolder& folder, const std::vector<StoredSample>& samples) {
   return folder.write("data.parquet", written(samples, {.has_index = true}));
 }
-// Without checksums, so that images are read by themselves where they are large enough.
+// Written without checksums, so that large images can be read individually.
 std::string store_unchecked(const TemporaryFolder& folder, const std::vector<StoredSample>& samples) {
   std::vector<MadeLeaf> leaves = leaves_of(samples, samples.size(), 3);
   for (MadeLeaf& leaf : leaves)
@@ -84,7 +84,7 @@ std::string store_split(const TemporaryFolder& folder, const std::vector<StoredS
 
 std::string key_of_one(std::size_t i) { return "data/" + std::string(i < 10 ? 7 : 6, '0') + std::to_string(i); }
 
-// An image lies in its page.
+// Returns a file with an image in an uncompressed page.
 FormatUnderTest under_test(const std::string& name, decltype(store_plain)* store,
                            std::function<std::shared_ptr<const storage::Storage>()> storage) {
   const bool is_split = store == store_split;
@@ -124,7 +124,7 @@ class Parquet : public ::testing::Test {
   std::string all(const std::string& bytes, const std::vector<std::string>& fields, Missing missing = Missing::kError) {
     return shown_samples(opened(bytes, fields, missing));
   }
-  // One required column "x" in one page.
+  // Returns a file with one required column "x" in one page.
   std::string one(ParquetType type, ParquetEncoding encoding, std::int64_t values, const std::string& data,
                   std::optional<std::int64_t> converted = {}, std::int64_t type_bytes = 0) {
     MadeLeaf leaf{
@@ -161,7 +161,8 @@ TEST_F(Parquet, PlainValuesOfEveryType) {
 }
 
 TEST_F(Parquet, EveryEncoding) {
-  // a header of 128 values in 4 parts, 3 values, the first is 7; then 9 and 6: the least difference is -3, 5 over it
+  // A header for 128 values in 4 parts, with 3 values, of which the first is 7; then 9 and 6: the smallest difference
+  // is -3, the other is 5 above it.
   const std::string deltas = varint_text(128) + varint_text(4) + varint_text(3) + zigzag_text(7) + zigzag_text(-3) +
                              std::string("\x03\x00\x00\x00", 4) + std::string("\x05", 1) + std::string(11, '\0');
   EXPECT_EQ(one(ParquetType::kInt64, Encoding::kDelta, 3, deltas), "7|9|6");
@@ -197,7 +198,7 @@ TEST_F(Parquet, EveryEncoding) {
   leaf.groups[0][0].data = plain_bytes({"zero"});
   EXPECT_CONTAINS(all(ParquetWriter::write({leaf}, {6}), {"x"}), "do not fit");
   leaf.groups[0].erase(leaf.groups[0].begin());
-  EXPECT_CONTAINS(all(ParquetWriter::write({leaf}, {6}), {"x"}), "of a dictionary, which is not there");
+  EXPECT_CONTAINS(all(ParquetWriter::write({leaf}, {6}), {"x"}), "refer to a dictionary that is missing");
 }
 
 TEST_F(Parquet, EveryCodecInPagesOfBothVersions) {
@@ -211,7 +212,7 @@ TEST_F(Parquet, EveryCodecInPagesOfBothVersions) {
       EXPECT_EQ(all(ParquetWriter::write({leaf}, {3}, packed(codec, kind)), {"x"}, Missing::kNone), value + "|-|b")
           << codec;
     }
-  // of fixed bytes the page is the line alone
+  // A page of fixed-size bytes consists of only the line.
   MadeLeaf leaf{{node_of("x", 0, ParquetType::kFixedBytes, 0, {}, static_cast<std::int64_t>(line.size()))},
                 ParquetType::kFixedBytes};
   leaf.groups = {{{40, 40, {}, {}, value}}};
@@ -241,7 +242,7 @@ MadeLeaf list_leaf(const std::string& name = "ids") {
 }
 
 TEST_F(Parquet, ListsBecomeArraysAlsoAcrossPages) {
-  // null, empty, [1, 2], [3, ... and on the second and third page 4, 5], [6]; of the last one an element is null
+  // null, empty, [1, 2], [3, ... and on the second and third page 4, 5], [6]; the last list contains a null
   const auto pages = [](bool is_v2) {
     return std::vector<MadePage>{
         {5, 4, runs_text({0, 0, 0, 1, 0}), runs_text({0, 1, 3, 3, 3}), plain_text<std::int64_t>({1, 2, 3}),
@@ -342,7 +343,7 @@ TEST_F(Parquet, NoChangedByteReadsOutsideOrGivesTooManyRows) {
   EXPECT_GT(refused, 100u);
 }
 
-// Photos as `datasets` writes them: many in a page, which is read once.
+// Photos as written by `datasets`: many in a page, which is read once.
 TEST_F(Parquet, LargePlainValuesAreReadByThemselvesOnceTheirPageIsKnown) {
   const std::string first(5000, 'a'), third(3000, 'c');
   const std::string levels = varint_text(2) + '\1' + varint_text(2) + std::string(1, '\0') + varint_text(2) + '\1';
@@ -404,7 +405,7 @@ TEST_F(Parquet, SourcesAreToldByNameContentAndFolder) {
   EXPECT_CONTAINS(opened(encrypted).error().what, "its footer is encrypted");
 }
 
-// A map of types that no value has would be gone through without a byte less to read.
+// A map whose types have no values would make the reader loop without consuming any bytes.
 TEST_F(Parquet, AMapWithoutEndInAHeaderIsNone) {
   const std::string map = "\x1b" + varint_text(std::uint64_t{1} << 62) + std::string("\0and more", 9);
   EXPECT_FALSE(parse_page_header(std::as_bytes(std::span(map))));
@@ -421,7 +422,7 @@ TEST_F(Parquet, PackedNumbersOfAnyWidth) {
     for (std::uint64_t i = 0; i < 64; ++i)
       EXPECT_EQ(packed_at(std::span(packed).first(8 * bits), i, bits), (most - i * 977) & most) << bits;
   }
-  // the difference of the two ends of 64 bits wraps
+  // the difference of the two 64-bit limits wraps around
   const std::string ends = varint_text(128) + varint_text(4) + varint_text(2) +
                            zigzag_text(std::numeric_limits<std::int64_t>::max()) + zigzag_text(1) +
                            std::string(4, '\0');

@@ -20,7 +20,7 @@ std::unexpected<Error> damaged(std::uint64_t offset, const std::string& how) {
   return error;
 }
 
-// Of each struct the ids of parquet.thrift.
+// Field ids of each struct are from parquet.thrift.
 class MetadataReader {
  public:
   explicit MetadataReader(std::span<const std::byte> bytes) : in_(bytes) {}
@@ -94,7 +94,7 @@ class MetadataReader {
   std::int64_t byte() {
     const auto rest = in_.rest();
     const std::int64_t value = rest.empty() ? 0 : std::to_integer<std::int64_t>(rest.front());
-    (void)in_.integer();  // of one byte, as it is below 64
+    (void)in_.integer();  // a one-byte varint, because the value is below 64
     return value;
   }
 
@@ -165,7 +165,8 @@ std::optional<ParquetMetadata> parse_parquet_metadata(std::span<const std::byte>
 
 Result<ParquetMetadata> read_parquet_metadata(const storage::Reader& reader, std::uint64_t bytes) {
   if (bytes < kMagic.size() + kEndBytes) return damaged(0, "it is too short for a Parquet file");
-  std::vector<std::byte> end(kEndBytes);  // behind a network the usual footer comes with it (opening_reader.h)
+  std::vector<std::byte> end(kEndBytes);  // For remote files, the same request usually fetches the footer
+                                          // (opening_reader.h).
   FEEDLINE_TRY(std::size_t got, reader.read_at(bytes - end.size(), end));
   if (got < end.size()) return storage_error("the file became shorter while it was opened", 0);
   const char* const magic = reinterpret_cast<const char*>(end.data()) + end.size() - kMagic.size();

@@ -12,9 +12,9 @@
 namespace feedline::format {
 namespace {
 
-constexpr int kDeepest = 32;  // nesting that a schema can ask for
+constexpr int kDeepest = 32;  // maximum nesting depth
 
-// ConvertedType and LogicalType, in part.
+// The ConvertedType and LogicalType values in use.
 constexpr std::int64_t kConvertedText = 0, kConvertedEnum = 4, kConvertedDecimal = 5, kConvertedUint8 = 11,
                        kConvertedInt64 = 18, kConvertedJson = 19;
 constexpr std::int64_t kLogicalText = 1, kLogicalEnum = 4, kLogicalDecimal = 5, kLogicalInteger = 10,
@@ -35,7 +35,7 @@ std::optional<DType> integer_of(std::int64_t bits, bool is_signed) {
   }
 }
 
-// The dtype of a leaf's numbers; nullopt: it has none.
+// Returns the dtype of a leaf's numbers; nullopt if it has none.
 std::optional<DType> dtype_of(const ParquetNode& leaf) {
   if (leaf.converted == kConvertedDecimal || leaf.logical == kLogicalDecimal || leaf.logical == kLogicalNothing)
     return {};
@@ -63,7 +63,7 @@ std::optional<DType> dtype_of(const ParquetNode& leaf) {
   }
 }
 
-// Times are integers: sets their unit and meaning.
+// Times are integers; sets their unit and meaning.
 void set_unit(const ParquetNode& leaf, ColumnType& type) {
   constexpr std::int64_t kConvertedDate = 6, kTimeMs = 7, kTimeUs = 8, kTimestampMs = 9, kTimestampUs = 10;
   constexpr std::int64_t kLogicalDate = 6, kLogicalTime = 7, kLogicalTimestamp = 8;
@@ -116,7 +116,7 @@ class SchemaWalk {
  public:
   explicit SchemaWalk(const std::vector<ParquetNode>& nodes) : nodes_(nodes) {}
 
-  // What the levels are above a node.
+  // The levels above a node.
   struct Above {
     std::string name;
     unsigned definition = 0, repetition = 0;
@@ -150,7 +150,7 @@ class SchemaWalk {
       below.is_file = is_file;
       if (next_ >= nodes_.size()) return false;
       const ParquetNode& child = nodes_[next_];
-      // the two names inside of a list say nothing
+      // the two names inside a list have no meaning
       const bool is_silent = is_list || is_inside_list;
       if (is_list) is_inside_list_ = next_;
       if (is_file ? child.name != "bytes" : !is_silent || is_root)
@@ -163,15 +163,15 @@ class SchemaWalk {
   std::vector<ParquetColumn> take() { return std::move(columns_); }
 
  private:
-  // A group around one repeated group, by whatever it is called.
+  // Returns whether this is a group around one repeated group, with any name.
   bool is_list_of(const ParquetNode& node) const {
     constexpr std::int64_t kList = 3;
     return node.children == 1 && (node.converted == kList || node.logical == kList) && next_ < nodes_.size() &&
            nodes_[next_].repetition == Repetition::kRepeated;
   }
 
-  // The bytes and the path of a file, as `datasets` stores images and sound. The path may have any type: if no file has
-  // a path, the column's type is null.
+  // Detects the bytes and path of a file, as `datasets` stores images and audio. The path may have any type: if no file
+  // has a path, the column's type is null.
   bool is_file_of(const ParquetNode& node) const {
     if (node.children != 2 || next_ + 2 > nodes_.size()) return false;
     const ParquetNode &a = nodes_[next_], &b = nodes_[next_ + 1];
@@ -217,7 +217,7 @@ class SchemaWalk {
 Result<std::vector<ParquetColumn>> read_parquet_schema(const ParquetMetadata& metadata) {
   SchemaWalk walk(metadata.schema);
   if (!walk.walk({}, true) || !walk.is_done())
-    return data_error("the schema in the footer is no tree: the file is damaged", "format");
+    return data_error("the schema in the footer is not a tree: the file is damaged", "format");
   auto columns = walk.take();
   std::vector<ColumnType*> types;
   for (ParquetColumn& column : columns) types.push_back(&column.type);

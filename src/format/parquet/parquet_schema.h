@@ -11,20 +11,20 @@
 
 namespace feedline::format {
 
-// A column that samples' fields are made of: a leaf of the schema.
+// A leaf of the schema that can be read as a field.
 struct ParquetColumn {
   ColumnType type;
-  std::size_t leaf = 0;  // among the leaves: its chunk in each row group
+  std::size_t leaf = 0;  // index of the leaf, and of its chunk in each row group
   ParquetType stored = ParquetType::kBytes;
-  std::uint64_t value_bytes = 0;  // of a stored number, or of kFixedBytes
-  std::uint64_t made_bytes = 0;   // of a number as it is given
-  // Levels, which say of each value how much of its path is there.
+  std::uint64_t value_bytes = 0;  // size of a stored number or of kFixedBytes
+  std::uint64_t made_bytes = 0;   // size of a delivered number
+  // Levels encode how much of a value's path is present.
   unsigned most_definition = 0, most_repetition = 0;
   // For each list, outermost first: the lowest definition level at which it has an element.
   std::vector<unsigned> list_definitions = {};
 };
 
-// kData: the tree does not fit. Columns of what no field is made of come as Holds::kOther.
+// kData: the tree is inconsistent. Columns that cannot be fields are returned as Holds::kOther.
 Result<std::vector<ParquetColumn>> read_parquet_schema(const ParquetMetadata& metadata);
 
 }  // namespace feedline::format

@@ -12,7 +12,7 @@ namespace {
 
 using Buffer = std::vector<std::byte>;
 
-// A page as it is stored.
+// A page as stored.
 struct Stored {
   PageHeader header;
   std::shared_ptr<const Buffer> packed;
@@ -25,7 +25,7 @@ Result<Stored> read_page(const storage::Reader& reader, const PagePlace& place) 
     return storage_error("the file ends at byte " + std::to_string(place.offset + got) + ": it became shorter", 0);
   const auto header = parse_page_header(bytes);
   if (!header || header->packed_bytes > bytes.size() - header->bytes)
-    return data_error("there is no page where one has to be: the file is damaged there", "format");
+    return data_error("a page is missing: the file is damaged there", "format");
   bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(header->bytes));
   bytes.resize(header->packed_bytes);
   return Stored{*header, std::make_shared<const Buffer>(std::move(bytes))};
@@ -57,7 +57,7 @@ ParquetTable::ParquetTable(ShardFile file, bool is_checked, ParquetMetadata meta
   for (const ParquetRowGroup& group : metadata_.groups) ends_.push_back(end += static_cast<std::uint64_t>(group.rows));
 }
 
-// Where the indexes of these columns' pages lie, in all row groups; of files that have them.
+// Returns the positions of these columns' page indexes in all row groups that have them.
 std::vector<ByteRange> ParquetTable::page_indexes(const std::vector<std::size_t>& columns) const {
   std::vector<ByteRange> ranges;
   for (const std::size_t chosen : columns)
@@ -151,7 +151,7 @@ Result<PageRows> ParquetTable::read_rows(const storage::Reader& reader, const Sl
   const bool is_flat = slot.column.most_repetition == 0;
   if (is_flat ? stored.header.values != rows_here : stored.header.values > index.values)
     return data_error("a page has " + std::to_string(stored.header.values) +
-                          " values, which are not those of its index: the file is damaged there",
+                          " values, but its index has another number: the file is damaged there",
                       "format");
   const auto encoding = static_cast<ParquetEncoding>(stored.header.encoding);
   std::shared_ptr<const PageValues> dictionary;
@@ -161,7 +161,7 @@ Result<PageRows> ParquetTable::read_rows(const storage::Reader& reader, const Sl
   FEEDLINE_TRY(PageRows rows, decode_page(slot.column, index.codec, stored.header, stored.packed, dictionary));
   if (rows.rows != rows_here)
     return data_error("a page has " + std::to_string(rows.rows) +
-                          " rows, which are not those of its index: the file is damaged there",
+                          " rows, but its index has another number: the file is damaged there",
                       "format");
   if (slot.places && lie_plain(stored.header, rows_here))
     slot.places->note(slot.first_pages[group] + page, places_of(rows, stored.header, *stored.packed));
@@ -184,7 +184,7 @@ Result<std::shared_ptr<const PageRows>> ParquetTable::page_of(const storage::Rea
   return std::static_pointer_cast<const PageRows>(std::move(*found));
 }
 
-// A row may go on in the pages behind the one that it begins in.
+// A row may continue in the pages after the one in which it begins.
 Result<TableCell> ParquetTable::list_at(const storage::Reader& reader, const Slot& slot, const Place& at,
                                         std::shared_ptr<const PageRows> page, std::shared_ptr<const void>& pin) const {
   bool has_null = page->has_null[at.row] != 0;
@@ -256,7 +256,8 @@ bool ParquetTable::find_blocks(std::uint64_t row, std::size_t number, std::vecto
   const PagePlace& page = index.pages[at.page];
   if (index.dictionary) blocks.push_back({index.dictionary->offset, index.dictionary->bytes});
   blocks.push_back({page.offset, page.bytes});
-  // in this order: of a page that is kept it is known whether its values lie plain, and those are asked for by place()
+  // The cache lookup must be first: only after a page was cached is it known whether its values can be read
+  // individually; place() requests those.
   return cache_->has({this, page.offset}) && known_places(slot, at) == nullptr;
 }
 

@@ -15,8 +15,8 @@
 
 namespace feedline::format {
 
-// A Parquet file. A value is read by the page that it is in, which is decoded and kept in `cache`; on this machine one
-// that lies plain in a page that was read before, by itself.
+// A Parquet file. To read a value, its page is decoded and stored in `cache`. In local files, a value that is stored
+// uncompressed in a page that was read before is read individually.
 class ParquetTable final : public ColumnTable {
  public:
   static Result<std::unique_ptr<ColumnTable>> open(const ShardFile& file, const storage::Reader& reader,
@@ -38,14 +38,14 @@ class ParquetTable final : public ColumnTable {
     ParquetColumn column;
     bool may_have_nulls = false;
     std::vector<PageIndex> groups;
-    // Of all groups' pages; nullptr: none of them may lie plain, or the file is far, where one request for a page is
-    // better than one for each of its values.
+    // Values of all groups' pages that can be read individually; nullptr if no page has such values, or if the file is
+    // remote, for which one request per page is better than one per value.
     std::unique_ptr<ValuePlaces> places = nullptr;
-    std::vector<std::size_t> first_pages = {};  // of each group, among those
+    std::vector<std::size_t> first_pages = {};  // index of each group's first page in `places`
   };
   struct Place {
     std::size_t group, page;
-    std::uint64_t row;  // in the page
+    std::uint64_t row;  // within the page
   };
 
   ParquetTable(ShardFile file, bool is_checked, ParquetMetadata metadata, std::vector<ParquetColumn> columns,
@@ -66,7 +66,7 @@ class ParquetTable final : public ColumnTable {
   ParquetMetadata metadata_;
   std::vector<ParquetColumn> columns_;
   std::vector<ColumnType> types_;
-  std::vector<std::uint64_t> ends_;  // rows up to and with each row group
+  std::vector<std::uint64_t> ends_;  // cumulative number of rows, per row group
   std::vector<Slot> slots_;
   std::shared_ptr<BlockCache> cache_;
 };

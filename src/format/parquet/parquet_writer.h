@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Test support: Parquet files, byte by byte.
+// Writes Parquet files byte by byte for tests.
 
 #include <algorithm>
 #include <cstdint>
@@ -27,7 +27,7 @@ inline std::string zigzag_text(std::int64_t value) {
   return varint_text(static_cast<std::uint64_t>(value) << 1 ^ static_cast<std::uint64_t>(value >> 63));
 }
 
-// A struct in the compact protocol. Requires: ids that rise.
+// Writes a struct in the compact protocol. Requires: ascending ids.
 class CompactWriter {
  public:
   CompactWriter& number(int id, std::int64_t value, int type = 5) {
@@ -56,7 +56,7 @@ class CompactWriter {
   int last_ = 0;
 };
 
-// A page of one column: its levels as runs, and its values as they are stored.
+// A page of one column: its levels as runs, and its stored values.
 struct MadePage {
   std::int64_t values = 0, rows = 0;
   std::string repetition = {}, definition = {}, data = {};
@@ -65,7 +65,7 @@ struct MadePage {
   std::int64_t nulls = 0;
 };
 
-// Levels, each a run of its own; `bits` up to 8.
+// Encodes each level as a separate run; `bits` up to 8.
 inline std::string runs_text(const std::vector<unsigned>& levels) {
   std::string text;
   for (const unsigned level : levels) text += varint_text(2) + static_cast<char>(level);
@@ -73,7 +73,7 @@ inline std::string runs_text(const std::vector<unsigned>& levels) {
 }
 
 struct MadeLeaf {
-  std::vector<CompactWriter> nodes;  // of the schema, from below the root to the leaf
+  std::vector<CompactWriter> nodes;  // schema nodes from below the root to the leaf
   ParquetType type = ParquetType::kInt64;
   std::vector<std::vector<MadePage>> groups = {};  // pages of each row group
   std::int64_t nulls = -1;
@@ -97,9 +97,9 @@ class ParquetWriter {
   struct Options {
     int codec = 0;
     Pack pack = nullptr;
-    bool has_index = false;  // an OffsetIndex
+    bool has_index = false;  // whether to write an OffsetIndex
     std::string features = {};
-    std::size_t children = 0;  // of the root; 0: one for each leaf
+    std::size_t children = 0;  // children of the root; 0: one per leaf
   };
 
   static std::string write(const std::vector<MadeLeaf>& leaves, const std::vector<std::int64_t>& rows) {
@@ -205,7 +205,7 @@ class ParquetWriter {
   }
 };
 
-// Values as PLAIN has them.
+// Values in PLAIN encoding.
 template <typename T>
 std::string plain_text(const std::vector<T>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};

@@ -25,7 +25,7 @@ std::uint64_t packed_at(std::span<const std::byte> bytes, std::uint64_t i, unsig
   const unsigned shift = first % 8;
   std::memcpy(&value, bytes.data() + begin, std::min<std::uint64_t>(sizeof value, bytes.size() - begin));
   value >>= shift;
-  // of more than 57 bits a ninth byte may have a part
+  // values of more than 57 bits may extend into a ninth byte
   if (shift + bits > 64 && begin + 8 < bytes.size())
     value |= std::to_integer<std::uint64_t>(bytes[begin + 8]) << (64 - shift);
   return bits == 64 ? value : value & ((std::uint64_t{1} << bits) - 1);
@@ -34,7 +34,7 @@ std::uint64_t packed_at(std::span<const std::byte> bytes, std::uint64_t i, unsig
 std::optional<std::vector<std::uint32_t>> take_runs(std::span<const std::byte>& bytes, unsigned bits,
                                                     std::uint64_t count) {
   std::vector<std::uint32_t> values;
-  constexpr std::uint64_t kSure = 1 << 16;  // more is made room for when it comes
+  constexpr std::uint64_t kSure = 1 << 16;  // grows when more values arrive
   values.reserve(std::min(count, kSure));
   while (values.size() < count) {
     const auto head = take_varint_of(bytes);
@@ -50,7 +50,7 @@ std::optional<std::vector<std::uint32_t>> take_runs(std::span<const std::byte>& 
       continue;
     }
     if (size == 0 || (bits > 0 && size > bytes.size() / bits + 1)) return {};
-    // the last group may be cut behind the last value
+    // the last group may be truncated after the last value
     const std::uint64_t taken = size > left ? left : std::min<std::uint64_t>(left, 8 * size);
     if (bytes.size() < (taken * bits + 7) / 8) return {};
     for (std::uint64_t i = 0; i < taken; ++i)

@@ -33,7 +33,7 @@ std::optional<std::vector<std::byte>> bytes_of_base64(std::string_view text) {
 
 void take(const ColumnType& arrow, ColumnType& column) {
   const bool is_same_list = arrow.dtype == column.dtype && arrow.lists.dims() == column.lists.dims();
-  // a tensor whose shape does not fit remains a list that cannot be a field
+  // A tensor whose shape does not match remains a list, which cannot be a field.
   const bool is_of_numbers = arrow.holds == Holds::kNumbers || (arrow.holds == Holds::kOther && arrow.lists.dims() > 0);
   if (column.holds == Holds::kNumbers && is_same_list && is_of_numbers) {
     column.lists = arrow.lists;
@@ -42,7 +42,7 @@ void take(const ColumnType& arrow, ColumnType& column) {
     if (arrow.tensor.dims() > 0) column.shown = arrow.shown;
     column.holds = arrow.holds;
   }
-  // Parquet stores some times in other units than Arrow's schema has; Parquet's unit is that of the values
+  // Parquet stores some times in other units than Arrow's schema specifies; the values have Parquet's unit.
   if (!column.unit.empty() && column.unit != arrow.unit) return;
   if (column.holds == Holds::kText) column.is_json = arrow.is_json;
   if (arrow.meaning.empty()) return;
@@ -57,7 +57,7 @@ Result<void> take_arrow_types(std::string_view base64, const std::vector<ColumnT
   const auto bytes = bytes_of_base64(base64);
   if (!bytes) return data_error("the Arrow schema in the footer is not base64: the file is damaged", "format");
   const auto schema = read_schema_message(*bytes);
-  if (!schema && schema.error().code == ErrorCode::kConfig) return {};  // of types that Parquet columns cannot have
+  if (!schema && schema.error().code == ErrorCode::kConfig) return {};  // types that Parquet columns cannot have
   if (!schema) return std::unexpected(schema.error());
   std::map<std::string_view, const ColumnType*> named;
   for (const ArrowColumn& column : schema->columns) named.emplace(column.type.name, &column.type);

@@ -8,7 +8,7 @@
 namespace feedline::format {
 namespace {
 
-// On average: reading a smaller value by itself takes longer than copying it out of a page that is at hand.
+// Average size: reading a smaller value separately is slower than copying it from a page in memory.
 constexpr std::uint64_t kLeastBytes = 1024;
 
 }  // namespace

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where the values of a page lie in it, of pages that keep byte strings as they are: without compression, checksum or
-// dictionary, as `datasets` writes photos. The first row of a page reads all of it, and says so here; a later one
-// reads its value alone, where a page has as many photos as a megabyte holds.
+// The positions of values in pages that store byte strings uncompressed, without checksum or dictionary, as `datasets`
+// stores photos. The first read of a page reads all of it and records the positions here; later reads fetch only their
+// value, although a page may contain a megabyte of photos.
 
 #include <atomic>
 #include <cstddef>
@@ -17,12 +17,12 @@
 
 namespace feedline::format {
 
-// Of the pages of one column. Thread-safe.
+// Value positions in the pages of one column. Thread-safe.
 class ValuePlaces {
  public:
   static constexpr std::uint32_t kNull = 0xffffffff;
   struct Value {
-    std::uint32_t offset = 0, bytes = kNull;  // from the page's first byte, its header; of a null kNull bytes
+    std::uint32_t offset = 0, bytes = kNull;  // offset from the page's header; nulls have kNull bytes
   };
   using Page = std::vector<Value>;
 
@@ -31,7 +31,7 @@ class ValuePlaces {
   ValuePlaces(const ValuePlaces&) = delete;
   ValuePlaces& operator=(const ValuePlaces&) = delete;
 
-  // By its rows; nullptr: nobody has noted them yet. It stays as long as this.
+  // Returns the values of a page by row, or nullptr if none have been recorded. Valid as long as this object.
   const Page* of(std::size_t page) const { return pages_[page].load(std::memory_order_acquire); }
   void note(std::size_t page, Page values);
 
@@ -39,11 +39,11 @@ class ValuePlaces {
   std::vector<std::atomic<const Page*>> pages_;
 };
 
-// Can pages of this column have such values?
+// Returns whether pages of this column can have such values.
 bool may_lie_plain(const ParquetColumn& column, ParquetCodec codec);
-// Are the values of this page such, and large enough to be read one by one?
+// Returns whether this page's values are stored this way, and are large enough to be read individually.
 bool lie_plain(const PageHeader& header, std::uint64_t rows);
-// Requires: they lie plain. packed: the page behind its header, whose values `rows` are.
+// Requires: lie_plain(). packed: the page after its header; its values are `rows`.
 ValuePlaces::Page places_of(const PageRows& rows, const PageHeader& header, std::span<const std::byte> packed);
 
 }  // namespace feedline::format

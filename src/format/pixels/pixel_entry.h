@@ -5,7 +5,7 @@
 
 namespace feedline::format {
 
-// A pixel file.
+// Pixel files.
 const FormatEntry& pixel_entry();
 
 }  // namespace feedline::format

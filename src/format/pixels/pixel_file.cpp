@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Who may write to PATH.filling is settled by one lock (flock) on the file itself, which the kernel releases when its
-// holder dies, and which ends with its closing, though a child that was forked in between has the file open as well:
+// Access to PATH.filling is controlled by one lock (flock) on the file itself. The kernel releases it when the process
+// exits; closing the file releases it even if a forked child still has the file open.
 //
-//  1. A process takes the lock for itself, if nobody has it. It is alone then: it makes the file where it is new,
-//     counts the samples that are in it (a killed process may have named one and not counted it) and notes which
-//     running system it is on.
-//  2. Otherwise somebody is filling the file, and the process shares the lock with them. The system that is noted must
-//     be its own: on another machine that shares the file system, stores into mapped pages would not be seen.
-//  3. Everybody shares the lock while the file is filled. Index entries are set by compare-and-swap.
-//  4. Whoever adds the last sample flushes the file and renames it. Those that have it open go on with it.
+//  1. A process that gets the exclusive lock is the only writer. It initializes the file if it is new, counts the
+//     samples in it (a killed process may have added one without counting it), and records the id of the running
+//     system.
+//  2. Otherwise other processes are filling the file, and this process gets the shared lock. The recorded id must be
+//     that of its own system: another machine that shares the file system would not see stores into mapped pages.
+//  3. All processes hold the shared lock while they fill the file. Index entries are set by compare-and-swap.
+//  4. The process that adds the last sample flushes and renames the file. Processes that have it open keep using it.
 
 #include "format/pixels/pixel_file.h"
 
@@ -35,9 +35,9 @@ namespace {
 using storage::file_error;
 using storage::FileDescriptor;
 
-// The address space that a file is mapped into reaches as far as it may grow. 16 TiB is an eighth of what there is.
+// The address space reserved for a mapping limits the file's size. 16 TiB is an eighth of the address space.
 constexpr std::uint64_t kMostMapped = std::uint64_t{1} << 44;
-// Between two tries another process may end, or finish the file and rename it.
+// Between two attempts, another process may exit, or finish the file and rename it.
 constexpr int kMostTries = 100;
 
 std::string filling_name(const std::string& path) { return path + ".filling"; }
@@ -47,12 +47,12 @@ std::span<const std::byte> bytes_of(const Value& value) {
   return std::as_bytes(std::span(&value, 1));
 }
 
-// The head goes last: a file without one is begun anew.
+// The head is written last: a file without a head is initialized again.
 Result<void> make_empty(const FileDescriptor& fd, const std::string& name, const PixelContents& contents) {
   const std::vector<std::byte> serialized = contents.serialized();
   const PixelHead head = make_head(contents, serialized);
   if (::ftruncate(fd.get(), 0) != 0) return file_error("cannot write", name, errno);
-  // with its blocks: the index is written through a mapping, where a full disk would be a signal
+  // Allocates the blocks, too: the index is written through a mapping, and a full disk would raise a signal.
   if (const int error = ::posix_fallocate(fd.get(), 0, static_cast<off_t>(head.data_offset)))
     return file_error("cannot make room", name, error);
   FEEDLINE_CHECK_OK(cache::write_at(fd, name, kPageBytes, serialized));
@@ -67,7 +67,7 @@ Result<std::uint64_t> count_present(const FileDescriptor& fd, const std::string&
   return static_cast<std::uint64_t>(std::ranges::count_if(index, [](std::uint64_t offset) { return offset != 0; }));
 }
 
-// Step 1. Requires: the lock, held alone.
+// Step 1. Requires: the exclusive lock.
 Result<void> take_over(const FileDescriptor& fd, const std::string& name, const PixelContents& contents) {
   PixelHead head;
   const ssize_t bytes = ::pread(fd.get(), &head, sizeof head, 0);
@@ -79,10 +79,10 @@ Result<void> take_over(const FileDescriptor& fd, const std::string& name, const 
     if (::fstat(fd.get(), &status) != 0) return file_error("cannot look up", name, errno);
     FEEDLINE_CHECK_OK(check_head(head, static_cast<std::uint64_t>(status.st_size)));
     FEEDLINE_TRY(head.present, count_present(fd, name, head));
-    // after a power cut the head may be older than the records: nothing is written over what is there
+    // After a power failure the head may be older than the records: do not overwrite existing records.
     const auto size = static_cast<std::uint64_t>(status.st_size);
     head.end = std::max(head.end, (size + kRecordAlignment - 1) / kRecordAlignment * kRecordAlignment);
-    head.finished = 0;  // all was there, and then the process ended before the file had its name
+    head.finished = 0;  // all samples were added, but the process ended before renaming the file
   }
   const std::string here = cache::running_system();
   std::memset(head.machine, 0, sizeof head.machine);
@@ -90,20 +90,20 @@ Result<void> take_over(const FileDescriptor& fd, const std::string& name, const 
   return cache::write_at(fd, name, 0, bytes_of(head));
 }
 
-// Steps 1 and 2; false: the file got its name, or was deleted, meanwhile.
+// Steps 1 and 2. Returns false if the file was renamed or deleted in the meantime.
 Result<bool> join(const FileDescriptor& fd, const std::string& name, const PixelContents& contents) {
   if (cache::lock_open_file(fd, LOCK_EX | LOCK_NB)) {
     if (!cache::is_named(fd, name)) return false;
     FEEDLINE_CHECK_OK(take_over(fd, name, contents));
   } else if (errno != EWOULDBLOCK) {
-    return file_error("cannot lock, which filling a pixel file needs; give a path on a local disk", name, errno);
+    return file_error("cannot lock, which writing a pixel file requires; use a path on a local disk", name, errno);
   }
   if (!cache::lock_open_file(fd, LOCK_SH)) return file_error("cannot lock", name, errno);
   if (!cache::is_named(fd, name)) return false;
   PixelHead head;
   if (::pread(fd.get(), &head, sizeof head, 0) != sizeof head || head.magic != kPixelMagic) return false;
   if (head.machine != cache::running_system().substr(0, sizeof head.machine - 1))
-    return file_error("another machine is filling this pixel file; give each machine a path of its own", name, 0);
+    return file_error("another machine is filling this pixel file; use a different path on each machine", name, 0);
   return true;
 }
 
@@ -117,8 +117,8 @@ Result<std::unique_ptr<PixelStore>> checked(Result<std::unique_ptr<PixelStore>> 
   if (!store) return store;
   const std::string difference = (*store)->contents().difference(contents);
   if (difference.empty()) return store;
-  return config_error("cache: '" + (*store)->name() + "' holds other pixels: " + difference +
-                      "; delete it, or give another path");
+  return config_error("cache: '" + (*store)->name() + "' contains other pixels: " + difference +
+                      "; delete it, or use another path");
 }
 
 }  // namespace
@@ -146,11 +146,12 @@ Result<std::unique_ptr<PixelStore>> open_or_fill_pixel_file(const std::string& p
   for (int tries = 0; tries < kMostTries; ++tries) {
     if (cache::is_there(path)) {
       if (!is_pixel_file(*storage::local_storage(), path))
-        return config_error("cache: '" + path + "' is there and is no pixel file; give another path");
+        return config_error("cache: '" + path + "' exists but is not a pixel file; use another path");
       return checked(open_pixel_file(path), contents);
     }
     FEEDLINE_TRY(FileDescriptor fd, cache::open_own_file(name));
-    cache::LockedFile file(std::move(fd));  // from here on: a child that was forked meanwhile keeps no lock
+    cache::LockedFile file(std::move(fd));  // unlocks explicitly from here on, so a child forked in between does not
+                                            // hold the lock
     FEEDLINE_TRY(const bool joined, join(file.file(), name, contents));
     if (!joined) continue;
     FEEDLINE_TRY(const auto extent, extent_of(name, file.file(), budget));
@@ -159,11 +160,11 @@ Result<std::unique_ptr<PixelStore>> open_or_fill_pixel_file(const std::string& p
     if (!store->is_complete()) return store;
     FEEDLINE_CHECK_OK(finish_pixel_file(*store, path));
   }
-  return file_error("the pixel file is made and deleted again and again by others", path, 0);
+  return file_error("other processes repeatedly create and delete the pixel file", path, 0);
 }
 
 Result<void> finish_pixel_file(PixelStore& store, const std::string& path) {
-  if (!store.is_complete()) return {};  // a damaged record was found meanwhile
+  if (!store.is_complete()) return {};  // a damaged record was found in the meantime
   FEEDLINE_CHECK_OK(store.finish());
   return cache::give_name(filling_name(path), path);
 }

@@ -33,7 +33,7 @@ class PixelFileTest : public ::testing::Test {
     EXPECT_TRUE(store) << store.error().message();
     return store ? std::move(*store) : nullptr;
   }
-  // Adds samples, and names the file when all are there.
+  // Adds samples, and finishes the file when it has all of them.
   void add(PixelStore& store, std::uint64_t from, std::uint64_t to) {
     for (std::uint64_t i = from; i < to; ++i) {
       const auto added = store.add(i, made_record(i));
@@ -63,7 +63,7 @@ TEST_F(PixelFileTest, GetsItsNameWithItsLastSampleAndIsReadByIt) {
   const auto finished = open_pixel_file(path_);
   ASSERT_TRUE(finished) << finished.error().message();
   for (std::uint64_t i = 0; i < 50; ++i) {
-    EXPECT_TRUE(has(*store, i));  // those that filled it go on
+    EXPECT_TRUE(has(*store, i));  // processes that filled the file keep using it
     EXPECT_TRUE(has(**finished, i));
     EXPECT_EQ(key_of(*(*finished)->find(i)), key_text(i));
   }
@@ -114,7 +114,7 @@ TEST_F(PixelFileTest, GoesOnWhereAKilledProcessStopped) {
 
 TEST_F(PixelFileTest, IsFilledByManyThreadsAndProcessesAtOnce) {
   constexpr std::uint64_t kSamples = 300;
-  auto one = fill(kSamples), other = fill(kSamples);  // as two processes: each with its own mapping and lock
+  auto one = fill(kSamples), other = fill(kSamples);  // like two processes, each with its own mapping and lock
   std::atomic<int> finished = 0;
   const auto work = [&](PixelStore& store, std::uint64_t start) {
     memory::Record record;
@@ -141,7 +141,7 @@ TEST_F(PixelFileTest, IsFilledByManyThreadsAndProcessesAtOnce) {
   EXPECT_TRUE(open_pixel_file(path_));
 }
 
-// A child of this process that runs `work`, and then waits until it is killed.
+// Forks a child that runs `work` and then waits to be killed.
 class Child {
  public:
   explicit Child(const std::function<void()>& work) {
@@ -211,7 +211,7 @@ TEST_F(PixelFileTest, OtherPixelsAreRefused) {
   changed.source = "another folder";
   EXPECT_NE(refused(changed).find("another folder"), std::string::npos);
   folder_.write("photos.pixels", "something else");
-  EXPECT_NE(refused(some_contents(5)).find("no pixel file"), std::string::npos);
+  EXPECT_NE(refused(some_contents(5)).find("not a pixel file"), std::string::npos);
 }
 
 TEST_F(PixelFileTest, AnUnfinishedFileOfOtherPixelsIsRefusedToo) {
@@ -224,14 +224,14 @@ TEST_F(PixelFileTest, AnUnfinishedFileOfOtherPixelsIsRefusedToo) {
   EXPECT_NE(other.error().what.find(".filling"), std::string::npos);
 }
 
-// Whatever byte is wrong: an error, or the right pixels.
+// For any damaged byte, the result is an error or the right pixels.
 TEST_F(PixelFileTest, DamageIsReportedAndNeverShown) {
   const std::string sound = write_finished(12);
   std::mt19937_64 random(3);
   int errors = 0;
   for (int round = 0; round < 300; ++round) {
     std::string bytes = sound;
-    // as often in the head and index, which are small, as in the records
+    // damages the small head and index as often as the records
     const std::size_t region = random() % 3 == 0 ? sizeof(PixelHead) : bytes.size();
     if (round % 10 == 0)
       bytes.resize(random() % bytes.size());
@@ -323,7 +323,7 @@ TEST_F(PixelFileTest, WhatDoesNotFitTheBudgetIsLeftOut) {
 
 TEST_F(PixelFileTest, ADiskThatIsFullIsAnError) {
   auto store = fill(100);
-  ::signal(SIGXFSZ, SIG_IGN);  // a limit of the process stands for the end of the disk
+  ::signal(SIGXFSZ, SIG_IGN);  // a process limit simulates a full disk
   rlimit before;
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
   rlimit low = before;
@@ -336,7 +336,7 @@ TEST_F(PixelFileTest, ADiskThatIsFullIsAnError) {
   ASSERT_TRUE(error);
   EXPECT_EQ(error->code, ErrorCode::kStorage);
   EXPECT_NE(error->where.shard.find(".filling"), std::string::npos);
-  for (std::uint64_t i = 0; i < 100; ++i) static_cast<void>(has(*store, i));  // what is there is whole
+  for (std::uint64_t i = 0; i < 100; ++i) static_cast<void>(has(*store, i));  // existing samples are undamaged
   add(*store, 0, 100);
   EXPECT_TRUE(open_pixel_file(path_));
 }
@@ -352,7 +352,7 @@ TEST_F(PixelFileTest, TwoMachinesDoNotFillOneFile) {
   const auto refused = open_or_fill_pixel_file(path_, some_contents(5), 0);
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().what.find("another machine is filling"), std::string::npos);
-  here.reset();  // nobody is: this one takes it over
+  here.reset();  // no process is filling the file, so this one continues
   EXPECT_TRUE(open_or_fill_pixel_file(path_, some_contents(5), 0));
 }
 

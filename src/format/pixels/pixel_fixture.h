@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Test support: made-up contents and records for pixel files.
+// Synthetic contents and records of pixel files for tests.
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ inline PixelContents some_contents(std::uint64_t samples, const std::string& pre
           "a"};
 }
 
-// A sample's size, and its pixel i.
+// Returns a sample's size, and its pixel i.
 inline int width_of(std::uint64_t sample) { return 1 + static_cast<int>(sample * 7 % 40); }
 inline int height_of(std::uint64_t sample) { return 1 + static_cast<int>(sample * 5 % 30); }
 inline std::byte pixel_of(std::uint64_t sample, std::size_t i) { return std::byte(sample * 31 + i * 7 + (i >> 8)); }
@@ -34,7 +34,7 @@ inline std::vector<std::byte> made_record(std::uint64_t sample) {
   return {record.begin(), record.end()};
 }
 
-// Is it what made_record() put there?
+// Returns whether the record is the one from made_record().
 inline bool is_as_made(const memory::Record& record, std::uint64_t sample) {
   const memory::PixelView& view = record.fields[0].pixels;
   if (view.width != width_of(sample) || view.height != height_of(sample) || view.channels != 3) return false;

@@ -14,7 +14,7 @@
 namespace feedline::format {
 namespace {
 
-// Sizes and labels of all samples, and which records are damaged.
+// Accumulates the sizes and labels of all samples, and finds damaged records.
 void add_samples(PixelStore& store, Inspection& inspection, Findings& findings) {
   const PixelContents& contents = store.contents();
   const auto of_kind = [&](FieldKind kind) {
@@ -45,7 +45,7 @@ void add_samples(PixelStore& store, Inspection& inspection, Findings& findings) 
 
 Result<void> check_options(const OpenOptions& options) {
   if (options.fields.empty()) return {};
-  return config_error("fields: a pixel file has the fields that it was made with, nothing to choose");
+  return config_error("fields: the fields of a pixel file are fixed; remove fields=");
 }
 
 }  // namespace

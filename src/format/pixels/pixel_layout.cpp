@@ -24,7 +24,7 @@ class ByteWriter {
   std::vector<std::byte> bytes_;
 };
 
-// Reads what ByteWriter wrote. At the first number or text that is not there it fails, and stays so.
+// Reads the output of ByteWriter. After the first missing number or text, all reads fail.
 class ByteReader {
  public:
   explicit ByteReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -60,7 +60,7 @@ std::uint64_t checksum_of(const PixelHead& head) {
   return xxh3(std::as_bytes(std::span(&head, 1)).first(offsetof(PixelHead, head_checksum)));
 }
 
-// How a field's kind is stored: the places of the kinds, and whether samples may lack it.
+// How a field's kind is stored: its number, and whether samples may lack it.
 constexpr std::uint64_t kMayBeAbsent = 1 << 8;
 static_assert(static_cast<int>(FieldKind::kImage) == 0 && static_cast<int>(FieldKind::kInteger) == 1 &&
               static_cast<int>(FieldKind::kArray) == 2 && static_cast<int>(FieldKind::kMask) == 3 &&
@@ -74,7 +74,7 @@ std::uint64_t stored_kind(const FieldDescription& field) {
 
 std::string word_of(const FieldDescription& field) {
   const std::string word(field.kind == FieldKind::kInteger ? "number" : name_of(field.kind));
-  return field.may_be_absent ? word + ", where there is one" : word;
+  return field.may_be_absent ? word + " (optional)" : word;
 }
 
 std::string described(const std::vector<FieldDescription>& fields) {
@@ -126,20 +126,20 @@ Result<PixelContents> PixelContents::parse(std::span<const std::byte> bytes) {
   const std::uint64_t classes = reader.number();
   for (std::uint64_t i = 0; i < classes && reader.ok(); ++i) contents.classes.push_back(reader.text());
   contents.source = reader.text();
-  if (!reader.ok() || !known) return data_error("damaged pixel file: what it says about its contents is cut", "format");
+  if (!reader.ok() || !known) return data_error("damaged pixel file: its description is truncated", "format");
   return contents;
 }
 
 std::string PixelContents::difference(const PixelContents& other) const {
   if (preparation != other.preparation)
-    return "the pixels there are " + preparation + "; these would be " + other.preparation;
+    return "the existing pixels are " + preparation + "; these would be " + other.preparation;
   if (samples != other.samples || fingerprint != other.fingerprint)
-    return "the pixels there are of another dataset, or its samples have changed since: " + std::to_string(samples) +
+    return "the existing pixels are of another dataset, or its samples have changed: " + std::to_string(samples) +
            " samples of " + source + " there, " + std::to_string(other.samples) + " of " + other.source + " here";
-  if (source != other.source) return "the pixels there are of " + source + "; these would be of " + other.source;
+  if (source != other.source) return "the existing pixels are of " + source + "; these would be of " + other.source;
   if (described(fields) != described(other.fields))
-    return "the fields there are " + described(fields) + "; these would be " + described(other.fields);
-  return classes == other.classes ? std::string() : "the classes there have other names";
+    return "the existing fields are " + described(fields) + "; these would be " + described(other.fields);
+  return classes == other.classes ? std::string() : "the existing classes have other names";
 }
 
 std::string PixelContents::digest() const { return cache::hex_of(xxh3(serialized())); }
@@ -166,12 +166,12 @@ Result<void> check_head(const PixelHead& head, std::uint64_t file_bytes) {
                           ": make it again",
                       "format");
   if (head.head_checksum != checksum_of(head)) return damaged("the checksum of its head does not match");
-  // the checksum vouches for the offsets; what follows is about the rest of the file
+  // The checksum covers the offsets; the checks below are about the rest of the file.
   if (file_bytes < head.data_offset)
-    return damaged("it is cut: " + std::to_string(file_bytes) + " bytes, its index ends at " +
+    return damaged("it is truncated: " + std::to_string(file_bytes) + " bytes, its index ends at " +
                    std::to_string(head.data_offset));
   if (head.finished != 0 && file_bytes < head.end)
-    return damaged("it is cut: " + std::to_string(file_bytes) + " bytes of " + std::to_string(head.end));
+    return damaged("it is truncated: " + std::to_string(file_bytes) + " bytes of " + std::to_string(head.end));
   return {};
 }
 

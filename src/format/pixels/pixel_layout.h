@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The bytes of a pixel file: decoded samples that were kept, in a file or in memory that processes share.
+// The layout of a pixel file: cached decoded samples, in a file or in memory shared by processes.
 //
 //     0         PixelHead, kPageBytes
-//     contents  what the pixels are of (PixelContents), to the next multiple of kPageBytes
-//     index     8 bytes per sample: where its record begins in the file; 0: it is not there
-//     data      records (pixel_record.h), each at a multiple of 64, in the order in which they came
+//     contents  description of the pixels (PixelContents), padded to a multiple of kPageBytes
+//     index     8 bytes per sample: offset of its record in the file, or 0 if it is missing
+//     data      records (pixel_record.h), each at a multiple of 64, in the order in which they were added
 //
-// Numbers are little-endian. A record is written first and named in the index after that, in one 8-byte store, so a
-// reader sees a whole record or none, whatever happens to the writer.
+// Numbers are little-endian. A record is written before its offset is stored in the index, in one 8-byte store, so a
+// reader sees a complete record or none, even if the writer is killed.
 
 #include <cstddef>
 #include <cstdint>
@@ -22,34 +22,36 @@
 
 namespace feedline::format {
 
-// The largest page that Linux uses on any machine of ours, so that a file made on one is mapped on another.
+// The largest page size of Linux on any supported machine, so that a file written on one machine can be mapped on
+// another.
 constexpr std::uint64_t kPageBytes = std::uint64_t{64} << 10;
 constexpr std::uint64_t kPixelMagic = 0x0a'4c'58'50'44'45'45'46;  // "FEEDPXL\n"
-// Images and numbers that every sample has are a file of the first version, as ever.
+// Files that contain only images and numbers, none of them optional, use the first version.
 constexpr std::uint32_t kPixelsAndNumbers = 1;
 constexpr std::uint32_t kPixelVersion = 2;
 
-// What the pixels of a file are of. Where difference() is empty, so are those of the samples.
+// Identifies the contents of a pixel file. Two files with an empty difference() have the same pixels.
 struct PixelContents {
   std::uint64_t fingerprint = 0;  // of the dataset
   std::uint64_t samples = 0;
-  std::string preparation;  // what was done to the stored images
+  std::string preparation;  // processing of the stored images
   std::vector<FieldDescription> fields;
   std::vector<std::string> classes;
-  // Where the dataset lies, however the user wrote it: the fingerprint is of names, and a copy of a dataset with
-  // other images has the same ones.
+  // The dataset's location, independent of how the user wrote it. The fingerprint covers only names, so a copy of the
+  // dataset with other images has the same fingerprint.
   std::string source;
 
-  std::uint32_t version() const;  // of the file
+  std::uint32_t version() const;  // layout version of the file
   std::vector<std::byte> serialized() const;
   static Result<PixelContents> parse(std::span<const std::byte> bytes);
-  // Empty: the same. Else what differs, for people: "the pixels there are of ..., these of ...".
+  // Returns an empty text if both are the same, else the difference for an error message: "the existing pixels are of
+  // ..., these of ...".
   std::string difference(const PixelContents& other) const;
-  std::string digest() const;  // 16 hexadecimal digits; the same where difference() is empty
+  std::string digest() const;  // 16 hexadecimal digits; equal if difference() is empty
 };
 
 struct PixelHead {
-  // fixed once the file is made
+  // constant after the file was created
   std::uint64_t magic = kPixelMagic;
   std::uint32_t version = kPixelVersion;
   std::uint32_t reserved = 0;
@@ -58,18 +60,18 @@ struct PixelHead {
   std::uint64_t contents_checksum = 0;
   std::uint64_t index_offset = 0;
   std::uint64_t data_offset = 0;
-  std::uint64_t head_checksum = 0;  // of all above
-  // written as it is filled, atomically
-  std::uint64_t end = 0;      // no record begins from here on
+  std::uint64_t head_checksum = 0;  // checksum of everything above
+  // updated atomically while the file is filled
+  std::uint64_t end = 0;      // end of the records
   std::uint64_t present = 0;  // samples in the index
-  // written when every sample is there
+  // written when the file is complete
   std::uint64_t finished = 0;
   std::uint64_t index_checksum = 0;
-  char machine[40] = {};  // which running system fills it
+  char machine[40] = {};  // id of the system that fills the file
 };
 
 PixelHead make_head(const PixelContents& contents, std::span<const std::byte> serialized);
-// kData: it is no pixel file, one of another version, or damaged. `file_bytes`: so long is the file.
+// kData: not a pixel file, unsupported version, or damaged. `file_bytes` is the size of the file.
 Result<void> check_head(const PixelHead& head, std::uint64_t file_bytes);
 
 }  // namespace feedline::format

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// How processes find each other's memory: cache/memory_register.h. The register is named after the contents and the PID
-// namespace.
+// Processes find each other's memory through cache/memory_register.h. The register's name contains the contents' id and
+// the PID namespace.
 
 #include "format/pixels/pixel_memory.h"
 
@@ -24,7 +24,7 @@ namespace {
 using storage::file_error;
 using storage::FileDescriptor;
 
-constexpr const char* kName = "pixels in memory";  // in errors
+constexpr const char* kName = "pixels in memory";  // name in errors
 
 std::string register_name(const PixelContents& contents) {
   return "pixels-" + contents.digest() + "-" + cache::process_namespace();
@@ -39,7 +39,7 @@ Result<FileDescriptor> made_memory(const PixelContents& contents, std::uint64_t 
   return fd;
 }
 
-// What it may grow to was settled by the process that made it.
+// The process that created the memory has set its maximum size.
 Result<std::unique_ptr<PixelStore>> mapped(FileDescriptor fd) {
   struct ::stat status;
   if (::fstat(fd.get(), &status) != 0) return file_error("cannot look up", kName, errno);
@@ -83,7 +83,7 @@ Result<std::unique_ptr<PixelMemory>> PixelMemory::join(const PixelContents& cont
 }
 
 PixelMemory::~PixelMemory() {
-  // a child after fork() is no process that others could find
+  // After fork(), a child does not register itself for other processes.
   if (register_path_.empty() || !line_.starts_with(std::to_string(::getpid()) + " ")) return;
   const auto found = cache::MemoryRegister::lock(register_path_);
   if (!found) return;

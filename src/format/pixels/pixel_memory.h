@@ -9,13 +9,13 @@
 
 namespace feedline::format {
 
-// Pixels in memory, one copy for all processes of this user on this machine that keep the same ones. The memory has no
-// name in any file system: the kernel frees it with the last process that has it, however that ends.
+// Pixels in memory, shared by all processes of this user on this machine that cache the same ones. The memory has no
+// name in any file system, so the kernel frees it when the last process that maps it exits.
 class PixelMemory {
  public:
-  // Finds the copy that another process has, or begins one. budget: bytes that a new one may
-  // grow to.
-  // folder: where processes find each other; "": a private one of this user in /dev/shm, else in the temporary folder.
+  // Finds the copy of another process, or creates one. budget: maximum size of a new copy in bytes. folder: the folder
+  // through which processes find each other; if empty, a private folder of this user in /dev/shm, or else in the
+  // temporary folder.
   static Result<std::unique_ptr<PixelMemory>> join(const PixelContents& contents, std::uint64_t budget,
                                                    const std::string& folder = "");
   ~PixelMemory();
@@ -28,8 +28,8 @@ class PixelMemory {
   PixelMemory(std::unique_ptr<PixelStore> store, std::string register_path, std::string line);
 
   std::unique_ptr<PixelStore> store_;
-  std::string register_path_;  // empty: other processes cannot find this one
-  std::string line_;           // of this process in it
+  std::string register_path_;  // empty if other processes cannot find this copy
+  std::string line_;           // this process's line in the register
 };
 
 }  // namespace feedline::format

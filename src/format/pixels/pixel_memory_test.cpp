@@ -48,7 +48,7 @@ TEST_F(PixelMemoryTest, IsOneCopyForAllThatKeepTheSame) {
   EXPECT_EQ(registers(), 0);
 }
 
-// What runs in another process; its exit status is 0 where `body` gives true.
+// Runs `body` in another process; the exit status is 0 if it returns true.
 template <typename Body>
 bool elsewhere(Body body) {
   const pid_t child = ::fork();
@@ -145,7 +145,7 @@ TEST_F(PixelMemoryTest, ThreadsSeeWholeRecordsOrNone) {
   EXPECT_EQ(last, 1u) << "told one of them that all are there";
 }
 
-// Large ones, so that writing takes long enough to be caught at it.
+// Large records, so that a process can be killed during a write.
 TEST_F(PixelMemoryTest, AReaderNeverSeesAPartOfARecord) {
   constexpr std::uint64_t kSamples = 24;
   constexpr int kSide = 400;

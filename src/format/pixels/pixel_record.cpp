@@ -39,14 +39,14 @@ void put(std::vector<std::byte>& bytes, std::uint64_t offset, const T& value) {
   std::memcpy(bytes.data() + offset, &value, sizeof value);
 }
 
-// Does the head's key lie inside, behind as many fields as it says?
+// Returns whether the key is inside the record, after the fields.
 bool is_framed(std::span<const std::byte> record) {
   if (record.size() < sizeof(PixelRecordHead)) return false;
   const auto head = at<PixelRecordHead>(record, 0);
   return head.bytes == record.size() && key_offset(head.fields) + head.key_bytes <= record.size();
 }
 
-// The pixels of an image, or the labels of a mask; an empty view where they do not lie inside the record.
+// Returns the pixels of an image or the labels of a mask, or an empty view if they are not inside the record.
 memory::PixelView pixels_of(std::span<const std::byte> record, const PixelField& field, FieldKind kind) {
   const std::uint32_t several = kind == FieldKind::kMask ? 2 : 3;
   const bool sound = (field.channels == 1 || field.channels == several) && field.width > 0 && field.height > 0 &&
@@ -59,14 +59,14 @@ memory::PixelView pixels_of(std::span<const std::byte> record, const PixelField&
           static_cast<int>(field.height), static_cast<int>(field.channels), static_cast<std::size_t>(stride)};
 }
 
-// nullopt: they do not lie inside the record.
+// Returns nullopt if the bytes are not inside the record.
 std::optional<std::span<const std::byte>> bytes_of(std::span<const std::byte> record, const PixelField& field) {
   const std::uint64_t bytes = field.width | std::uint64_t{field.height} << 32;
   if (bytes > record.size() || field.value > record.size() - bytes) return {};
   return record.subspan(field.value, bytes);
 }
 
-// What a record says of one field. false: it is not laid out as it must be.
+// Decodes a field's entry in a record. Returns false if its layout is invalid.
 bool take_field(std::span<const std::byte> record, const PixelField& field, const FieldDescription& description,
                 memory::Record::Field& out) {
   out = {};
@@ -156,9 +156,7 @@ bool is_intact(std::span<const std::byte> record, std::uint64_t sample) {
 
 Result<void> read_record(std::span<const std::byte> record, std::span<const FieldDescription> fields,
                          memory::Record& out) {
-  const auto damaged = [] {
-    return data_error("damaged pixel record: its fields are not what its file says", "format");
-  };
+  const auto damaged = [] { return data_error("damaged pixel record: its fields do not match its file", "format"); };
   if (!is_framed(record) || at<PixelRecordHead>(record, 0).fields != fields.size()) return damaged();
   out.fields.resize(fields.size());
   for (std::size_t i = 0; i < fields.size(); ++i)

@@ -4,15 +4,15 @@
 // One sample in a pixel file:
 //
 //     0    8  bytes of the record, a multiple of 64
-//     8    8  XXH3-64 of all that follows, keyed by the sample's index
+//     8    8  XXH3-64 of everything that follows, seeded with the sample's index
 //     16   4  bytes of the key
 //     20   4  fields
-//     24      per field 24 bytes: a number, or where its bytes begin in the record; width, height, channels (4 each),
-//             4 bytes that are 1 where the sample does not have the field
+//     24      per field 24 bytes: a number, or the offset of its bytes in the record; width, height, channels (4 each),
+//             4 bytes that are 1 if the sample lacks the field
 //             the key
 //             per image its rows, top to bottom, 8-bit channels interleaved, no gaps; begins at a multiple of 64
-//             per mask likewise, the bytes of a label, 1 or 2, in place of channels
-//             per field of another kind its stored bytes, whose number stands at width (low half) and height
+//             per mask likewise, with the bytes per label, 1 or 2, in place of channels
+//             per other field its stored bytes, whose number is stored at width (low half) and height
 //             at least memory::PixelBuffer::kRowSlack bytes, so that kernels may read whole vectors at an image's end
 
 #include <cstddef>
@@ -36,18 +36,19 @@ struct PixelRecordHead {
 
 constexpr std::uint64_t kRecordAlignment = 64;
 
-// Puts a record together. A thread keeps one and reuses its memory.
+// Builds a record. Each thread should reuse its builder, and so its memory.
 class PixelRecordBuilder {
  public:
-  // The fields follow, each once, in the format's order but where begin_field() says another one.
+  // Add each field once, in the format's order unless begin_field() selects another.
   void begin(std::uint64_t sample, std::string_view key, std::size_t fields);
   void begin_field(std::size_t field) { field_ = field; }
   void add_absent();
   void add_integer(std::int64_t value);
-  // Room for the pixels, or for the labels of a mask, of so many bytes each; valid until the next call.
+  // Returns the buffer for the pixels, or for the labels of a mask with this many bytes each; valid until the next
+  // call.
   std::span<std::byte> add_image(int width, int height, int channels);
   void add_bytes(std::span<const std::byte> bytes);
-  // The whole record; valid until begin().
+  // Returns the complete record; valid until begin().
   std::span<const std::byte> finish();
 
  private:
@@ -61,12 +62,12 @@ class PixelRecordBuilder {
   std::vector<std::byte> record_;
 };
 
-// Does the checksum match? Requires: a record's head, and as many bytes as it says.
+// Returns whether the checksum matches. Requires: a record's head, and the number of bytes that it states.
 bool is_intact(std::span<const std::byte> record, std::uint64_t sample);
-// Views of the fields, into the record. kData: it is not laid out as drawn above, or has other fields.
+// Decodes the fields as views into the record. kData: the layout differs from the drawing above, or the fields differ.
 Result<void> read_record(std::span<const std::byte> record, std::span<const FieldDescription> fields,
                          memory::Record& out);
-// Empty where the record is not laid out as drawn above.
+// Returns an empty text if the layout differs from the drawing above.
 std::string_view key_of(std::span<const std::byte> record);
 
 }  // namespace feedline::format

@@ -19,7 +19,7 @@
 namespace feedline::format {
 namespace {
 
-constexpr int kPopulateRead = 22;  // MADV_POPULATE_READ: Linux 5.14, not in the headers of older C libraries
+constexpr int kPopulateRead = 22;  // MADV_POPULATE_READ: added in Linux 5.14, not in the headers of older C libraries
 
 std::atomic_ref<std::uint64_t> shared(std::uint64_t& number) { return std::atomic_ref<std::uint64_t>(number); }
 
@@ -59,15 +59,16 @@ Result<void> PixelStore::map_all() {
   index_ = reinterpret_cast<std::uint64_t*>(static_cast<std::byte*>(front) + head.index_offset);
   const std::span<const std::byte> serialized(bytes + kPageBytes, head.contents_bytes);
   if (xxh3(serialized) != head.contents_checksum)
-    return data_error("damaged pixel file: the checksum of what it says about its contents does not match", "format");
+    return data_error("damaged pixel file: the checksum of its description does not match", "format");
   FEEDLINE_TRY(contents_, PixelContents::parse(serialized));
   if (contents_.samples != head.samples) return data_error("damaged pixel file: it has two sizes", "format");
   if (kind_ == Kind::kFinished && head.finished == 0)
-    return config_error("a pixel file that is not finished: " + std::to_string(head.present) + " of " +
-                        std::to_string(head.samples) + " samples are in it; go on with what was filling it");
+    return config_error("the pixel file is not finished: " + std::to_string(head.present) + " of " +
+                        std::to_string(head.samples) + " samples are in it; continue the program that was filling it");
   if (kind_ == Kind::kFinished) FEEDLINE_CHECK_OK(check_index());
-  if (extent_.mapped <= data_offset_) return {};  // nothing fits, or there is nothing
-  // What lies behind the file's end is mapped as well, so that nothing moves when it grows; find() never goes there.
+  if (extent_.mapped <= data_offset_) return {};  // no space, or nothing to read
+  // Also maps the range after the file's end, so that the mapping does not move when the file grows; find() never reads
+  // there.
   void* data = ::mmap(nullptr, extent_.mapped - data_offset_, PROT_READ, MAP_SHARED | MAP_NORESERVE, file_.get(),
                       static_cast<off_t>(data_offset_));
   if (data == MAP_FAILED) return storage::file_error("cannot map", name_, errno);
@@ -87,8 +88,8 @@ std::atomic_ref<std::uint64_t> PixelStore::entry(std::uint64_t sample) const {
   return shared(index_[sample]);
 }
 
-// Bytes from the file's start that may be touched, the head and the index among them. A file can be cut by others, and
-// touching what is gone would be a signal.
+// Returns how many bytes from the file's start can be accessed, including the head and the index. Another process may
+// truncate the file, and accessing the missing part would raise a signal.
 Result<std::uint64_t> PixelStore::readable_bytes() const {
   if (kind_ == Kind::kMemory) return extent_.mapped;
   struct ::stat status;
@@ -114,16 +115,16 @@ Where PixelStore::where(std::uint64_t sample) const {
 }
 
 Error PixelStore::damaged(std::uint64_t sample, std::uint64_t offset, const std::string& how) const {
-  Error error = data_error("damaged pixel file: " + how + "; delete the file and make it again", "format").error();
+  Error error = data_error("damaged pixel file: " + how + "; delete the file and create it again", "format").error();
   error.where.shard = name_;
   error.where.record = sample;
   error.where.offset = offset;
   return error;
 }
 
-// The kernel brings the pages in, with an error code where a page fault would be a signal: a failing disk, or a file
-// that is being cut at this moment. Asked first whether they are there, which takes a fifth of the time of asking for
-// them: for photos of 256 pixels in a warm cache 3 % of a sample instead of 16.
+// Lets the kernel load the pages and return an error code where a page fault would raise a signal, because of a failing
+// disk or a concurrent truncation. First checks whether they are resident, which takes a fifth of the time: for photos
+// of 256 pixels in a warm cache, 3 % of a sample's time instead of 16 %.
 Result<void> PixelStore::bring_in(std::uint64_t offset, std::uint64_t bytes) const {
   static const auto page_bytes = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   constexpr std::uint64_t kPagesAtATime = 1024;
@@ -141,12 +142,12 @@ Result<void> PixelStore::bring_in(std::uint64_t offset, std::uint64_t bytes) con
   return {};
 }
 
-// The bytes of the record that begins at `offset`, which lie below `limit`; what they say is not looked at.
+// Returns the bytes of the record at `offset`, which must end before `limit`, without validating them.
 Result<std::span<const std::byte>> PixelStore::framed(std::uint64_t sample, std::uint64_t offset,
                                                       std::uint64_t limit) const {
   const bool starts_inside = offset % kRecordAlignment == 0 && offset >= data_offset_ && offset < limit &&
                              limit - offset >= sizeof(PixelRecordHead);
-  if (!starts_inside) return std::unexpected(damaged(sample, offset, "a record lies outside the file"));
+  if (!starts_inside) return std::unexpected(damaged(sample, offset, "a record is outside the file"));
   if (kind_ != Kind::kMemory) FEEDLINE_CHECK_OK(bring_in(offset, sizeof(PixelRecordHead)));
   const std::byte* record = data_ + (offset - data_offset_);
   PixelRecordHead head;
@@ -163,10 +164,10 @@ Result<std::span<const std::byte>> PixelStore::find(std::uint64_t sample) {
   };
   FEEDLINE_TRY(const std::uint64_t before, limit());
   std::uint64_t offset = entry(sample).load(std::memory_order_acquire);
-  // behind what is mapped lies what a process added that lets the file grow further than this one ever expected
+  // beyond the mapping, there are records of a process that lets the file grow larger
   if (offset == 0 || (offset >= extent_.mapped && kind_ != Kind::kFinished)) return std::span<const std::byte>();
   auto record = framed(sample, offset, before);
-  if (!record && kind_ != Kind::kFinished) {  // this record may have been added since the end was asked for
+  if (!record && kind_ != Kind::kFinished) {  // this record may have been added after the end was read
     FEEDLINE_TRY(const std::uint64_t after, limit());
     record = framed(sample, offset, after);
   }
@@ -183,7 +184,7 @@ Result<std::span<const std::byte>> PixelStore::find(std::uint64_t sample) {
     record = std::unexpected(damaged(sample, offset, "the checksum of a record does not match"));
   }
   if (kind_ == Kind::kFinished || record.error().code != ErrorCode::kData) return record;
-  // not finished, and the machine went down before the record was on the disk: it is made again
+  // The file is unfinished, and the machine crashed before the record was written to disk: the record is created again.
   if (entry(sample).compare_exchange_strong(offset, 0)) shared(head_->present).fetch_sub(1);
   return std::span<const std::byte>();
 }
@@ -198,7 +199,7 @@ Result<bool> PixelStore::read(std::uint64_t sample, memory::Record& record) {
   return true;
 }
 
-// Where the bytes may be written; 0: the file would grow over its capacity.
+// Returns the offset at which the bytes may be written, or 0 if the file would exceed its capacity.
 std::uint64_t PixelStore::claim(std::uint64_t bytes) {
   const auto end = shared(head_->end);
   std::uint64_t from = end.load(std::memory_order_relaxed);
@@ -219,8 +220,8 @@ Result<bool> PixelStore::add(std::uint64_t sample, std::span<const std::byte> re
   const std::uint64_t offset = claim(record.size());
   if (offset == 0) return false;
   FEEDLINE_CHECK_OK(cache::write_at(file_.file(), name_, offset, record));
-  // named only now: whoever sees the offset sees the record. Another thread may have been quicker with this sample;
-  // its record stays, and these bytes are not used.
+  // The offset is stored last, so that readers who see it see the whole record. If another thread added this sample
+  // first, its record stays, and these bytes remain unused.
   std::uint64_t none = 0;
   if (!entry(sample).compare_exchange_strong(none, offset, std::memory_order_release)) return false;
   if (kind_ != Kind::kMemory)

@@ -15,22 +15,22 @@
 
 namespace feedline::format {
 
-// A pixel file (pixel_layout.h), mapped: samples are read as views of it, and those that are not there yet are added.
-// Thread-safe, and safe with other processes that have the same file open on this machine. A view is valid as long as
+// A mapped pixel file (pixel_layout.h): samples are read as views into it, and missing samples are added. Safe for
+// concurrent use by threads, and by processes on this machine that have the same file open. Views are valid as long as
 // the store.
 class PixelStore {
  public:
   enum class Kind : std::uint8_t {
-    kMemory,    // written by processes that run: nothing can have damaged it
-    kFilling,   // a damaged record, as a power cut leaves it, counts as not there
-    kFinished,  // every sample is there; a damaged record is an error, nothing is written
+    kMemory,    // written only by running processes, so it cannot be damaged
+    kFilling,   // a damaged record, for example after a power failure, is treated as missing
+    kFinished,  // complete and read-only; a damaged record is an error
   };
 
   struct Extent {
-    std::uint64_t mapped = 0;    // bytes of the file, as it is or may become, that can be read
-    std::uint64_t capacity = 0;  // bytes that this process lets it grow to
+    std::uint64_t mapped = 0;    // readable bytes of the file, now or after it grows
+    std::uint64_t capacity = 0;  // maximum size to which this process lets the file grow
   };
-  // Requires: the file is open for writing unless kFinished, and kFilling: locked.
+  // Requires: the file is open for writing unless kFinished, and locked if kFilling.
   static Result<std::unique_ptr<PixelStore>> map(cache::LockedFile file, std::string name, Kind kind, Extent extent);
   ~PixelStore();
   PixelStore(const PixelStore&) = delete;
@@ -38,13 +38,15 @@ class PixelStore {
 
   const PixelContents& contents() const { return contents_; }
   const std::string& name() const { return name_; }
-  // The whole record of a sample; empty: it is not there. kData: it is damaged. kStorage: it cannot be read.
+  // Returns the whole record of a sample, or an empty span if it is missing. kData: damaged. kStorage: it cannot be
+  // read.
   Result<std::span<const std::byte>> find(std::uint64_t sample);
-  // find(), read into `record`; false: it is not there.
+  // Calls find() and decodes the result into `record`; false if the record is missing.
   Result<bool> read(std::uint64_t sample, memory::Record& record);
-  // Adds a record, unless it is there by now, or would go over the capacity: is_full() from then on. true: it was the
-  // last one that was missing. A child after fork() adds nothing to a file that is filled: the lock is its parent's.
-  // kStorage: it cannot be written, such as when the disk is full. Requires: not kFinished.
+  // Adds a record, unless it already exists or would exceed the capacity; in the latter case is_full() becomes true.
+  // Returns true if it was the last missing one. A child after fork() adds nothing to a file that is being filled,
+  // because its parent holds the lock. kStorage: it cannot be written, for example because the disk is full. Requires:
+  // not kFinished.
   Result<bool> add(std::uint64_t sample, std::span<const std::byte> record);
 
   bool is_full() const { return full_.load(std::memory_order_relaxed); }
@@ -54,7 +56,8 @@ class PixelStore {
   std::uint64_t capacity() const { return extent_.capacity; }
   Where where(std::uint64_t sample) const;
 
-  // Makes the file one that is opened as kFinished, on the device. Requires: kFilling. Once.
+  // Writes the file to the device and marks it as complete, so that it can be opened as kFinished. Call once. Requires:
+  // kFilling.
   Result<void> finish();
 
  private:
@@ -74,11 +77,11 @@ class PixelStore {
   const Extent extent_;
   PixelContents contents_;
   PixelHead* head_ = nullptr;        // the mapped head, contents and index
-  std::uint64_t* index_ = nullptr;   // in it
-  std::uint64_t data_offset_ = 0;    // the part before it is mapped by itself: only that is written in place
+  std::uint64_t* index_ = nullptr;   // inside head_
+  std::uint64_t data_offset_ = 0;    // mapped separately up to here, because only this part is written in place
   const std::byte* data_ = nullptr;  // the mapped records; data_[0] is at data_offset_
   std::atomic<bool> full_ = false;
-  std::vector<std::atomic<std::uint64_t>> verified_;  // a bit per sample; none of kMemory
+  std::vector<std::atomic<std::uint64_t>> verified_;  // one bit per sample; empty for kMemory
 };
 
 }  // namespace feedline::format

@@ -54,7 +54,7 @@ std::string extension_of(std::string_view path) {
   return extension;
 }
 
-// What the files are that the first cells name; nullopt: they name none that is known.
+// Returns the kind of the files that the first cells name; nullopt if the extensions are unknown.
 std::optional<FieldKind> files_of(const TableColumn& column, const std::string& name) {
   constexpr std::uint64_t kLookedAt = 8;
   std::optional<FieldKind> kind;
@@ -78,7 +78,7 @@ std::unexpected<Error> cannot_be(const Spec& spec, const std::string& why) {
 }
 
 std::string shown(std::string_view cell) {
-  constexpr std::size_t kMost = 80;  // characters of a cell in a message
+  constexpr std::size_t kMost = 80;  // maximum characters of a cell in a message
   return "'" + std::string(cell.substr(0, kMost)) + (cell.size() > kMost ? "...'" : "'");
 }
 
@@ -92,9 +92,9 @@ std::unexpected<Error> wrong_cell(const Spec& spec, const Table& table, std::uin
   return std::unexpected(std::move(error));
 }
 
-// "7.0" and "7e2" are integers, too, if float64 holds them exactly.
+// Accepts integers such as "7.0" and "7e2", too, if float64 represents them exactly.
 std::optional<std::int64_t> exact_integer_in(std::string_view cell) {
-  constexpr double kExact = 9007199254740992;  // 2^53: float64 holds all integers below it
+  constexpr double kExact = 9007199254740992;  // 2^53: float64 represents all smaller integers
   if (const auto integer = integer_in(cell)) return integer;
   const auto real = real_in(cell);
   if (!real || std::abs(*real) >= kExact || *real != std::floor(*real)) return {};
@@ -115,7 +115,7 @@ void take_integers(const TableColumn& column, ColumnField& field) {
 // Requires: column.are_numbers().
 void take_reals(const TableColumn& column, ColumnField& field) {
   field.use = ColumnUse::kReal;
-  field.description.kind = FieldKind::kArray;  // without a dimension
+  field.description.kind = FieldKind::kArray;  // a scalar
   for (std::uint64_t row = 0; row < column.ends.size(); ++row) {
     const auto number = real_in(column.cell(row));
     field.reals.push_back(number.value_or(0));
@@ -123,7 +123,7 @@ void take_reals(const TableColumn& column, ColumnField& field) {
   }
 }
 
-// Numbers for the texts of a column, in their order.
+// Assigns numbers to the texts of a column, in sorted order.
 void take_classes(const TableColumn& column, ColumnField& field) {
   field.use = ColumnUse::kClass;
   field.description.kind = FieldKind::kInteger;
@@ -137,7 +137,8 @@ void take_classes(const TableColumn& column, ColumnField& field) {
   }
 }
 
-// Texts are class names, but among numbers they are a mistake, or numbers are names, which only the user knows.
+// Texts are class names. But if the column also has numbers, either the texts are errors or the numbers are names, and
+// only the user knows.
 Result<void> take_texts_as_classes(const Spec& spec, const Table& table, const TableColumn& column,
                                    ColumnField& field) {
   if (!column.first_number || !column.first_other) return take_classes(column, field), Result<void>();
@@ -162,7 +163,8 @@ Result<void> take_usual(const Spec& spec, const Table& table, const TableColumn&
   return take_text(FieldKind::kText, field), Result<void>();
 }
 
-// Requires: column.are_numbers(). A number such as 1.5 is a wrong spec; NaN and too large integers are wrong cells.
+// Requires: column.are_numbers(). A number such as 1.5 means that the spec is wrong; NaN or an integer out of range
+// means that the cell is wrong.
 Result<void> take_exact_integers(const Spec& spec, const Table& table, const TableColumn& column, ColumnField& field) {
   for (std::uint64_t row = 0; row < column.ends.size(); ++row) {
     const std::string_view cell = column.cell(row);
@@ -224,7 +226,7 @@ Result<ColumnField> choose(const Spec& spec, const Table& table) {
   return field;
 }
 
-// "mask" of "mask_file_name"; the image of "file_name".
+// Returns "mask" for "mask_file_name", and "image" for "file_name".
 std::string name_of_files(std::string_view column) {
   if (column == kFileName) return "image";
   return std::string(column.substr(0, column.size() - kFileName.size() - 1));
@@ -239,7 +241,7 @@ std::vector<Spec> specs_of_metadata(const Table& table) {
   return specs;
 }
 
-// For a table without images: every column with a value.
+// Selects every column with a value, for a table without images.
 std::vector<Spec> specs_of_all(const Table& table) {
   std::vector<Spec> specs;
   for (const TableColumn& column : table.columns)

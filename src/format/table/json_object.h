@@ -9,8 +9,8 @@
 
 namespace feedline::format {
 
-// Parses a line as one JSON object. Strings become UTF-8 text; numbers, lists and objects stay as written. An error is
-// the end of a sentence about the line.
+// Parses a line as one JSON object. Strings become UTF-8 text; numbers, lists and objects stay as written. Errors are
+// written to complete a sentence about the line.
 std::expected<JsonObject, std::string> parse_json_object(std::string_view line);
 
 }  // namespace feedline::format

@@ -22,7 +22,7 @@ using Bytes = std::span<const std::byte>;
 
 template <typename Number>
 std::string text_of(Number number) {
-  std::array<char, 32> text;  // longer than any number's shortest form
+  std::array<char, 32> text;  // longer than the shortest form of any number
   const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), number);
   return {text.data(), end};
 }
@@ -40,7 +40,7 @@ std::string text_of(memory::HalfBits half) {
   return text_of((half.bits & 0x8000) != 0 ? -value : value);
 }
 
-// Numbers of nested lists, in C order, as JSON.
+// Formats the numbers of nested lists in C order as JSON.
 std::string list_text(const ColumnType& column, std::span<const std::int64_t> extents, Bytes& bytes) {
   const std::size_t size = size_of(column.dtype);
   if (extents.empty()) {
@@ -102,7 +102,7 @@ Result<Table> read_parquet_rows(const std::shared_ptr<const storage::Storage>& s
       }
       made.columns[slot].add(cell_of(table->columns()[chosen[slot]], *cell));
     }
-    made.lines.push_back(row + 1);  // row numbers, as there are no lines
+    made.lines.push_back(row + 1);  // row numbers, because there are no lines
   }
   if (made.rows() == 0) return data_error("the table has no rows", "format");
   return made;

@@ -10,8 +10,8 @@
 
 namespace feedline::format {
 
-// A Parquet file as a table in memory, as metadata.parquet is: text, bytes, numbers, and lists of numbers as JSON.
-// Other columns are among its unread ones. kData: it is damaged.
+// Reads a Parquet file such as metadata.parquet as a table in memory: text, bytes, numbers, and lists of numbers as
+// JSON. Other columns are listed as unread. kData: the file is damaged.
 Result<Table> read_parquet_rows(const std::shared_ptr<const storage::Storage>& storage, const std::string& path);
 
 }  // namespace feedline::format

@@ -42,14 +42,14 @@ Result<Table> parse_separated(TextRows rows) {
     if (!*row) return table;
     const std::vector<Cell>& cells = **row;
     if (cells.size() != table.columns.size())
-      return wrong(rows.line(), "has " + std::to_string(cells.size()) + " cells, and the first line names " +
+      return wrong(rows.line(), "has " + std::to_string(cells.size()) + " cells, but the first line names " +
                                     std::to_string(table.columns.size()) + " columns");
     for (std::size_t i = 0; i < cells.size(); ++i) table.columns[i].add(cells[i]);
     table.lines.push_back(rows.line());
   }
 }
 
-// Adds objects to a table as rows.
+// Appends objects to a table as rows.
 class ObjectRows {
  public:
   Result<void> add(std::uint64_t line, const JsonObject& object) {
@@ -85,7 +85,7 @@ Result<Table> parse_objects(TextRows rows) {
   }
 }
 
-// Objects of one array, "[{...}, {...}]".
+// Parses the objects of one array, "[{...}, {...}]".
 Result<Table> parse_array(std::string_view text) {
   ObjectRows made;
   text::JsonReader reader(text);
@@ -118,7 +118,7 @@ std::string_view without_blanks(std::string_view text) {
   return first == text.npos ? std::string_view() : text.substr(first, text.find_last_not_of(kBlanks) + 1 - first);
 }
 
-// Names of missing values in columns of numbers: those of pandas' read_csv, except NaN, which is a number of float64.
+// Names of missing values in columns of numbers: those of pandas' read_csv, except NaN, which is a valid float64.
 bool is_missing_name(std::string_view text) {
   static constexpr std::string_view kNames[] = {"",     "NA",      "N/A",    "n/a",      "<NA>",
                                                 "#N/A", "#NA",     "NULL",   "null",     "#N/A N/A",
@@ -148,7 +148,7 @@ std::string without_compression(std::string_view path) {
   return name;
 }
 
-// By its byte-order mark, or by the zero byte in an ASCII character.
+// Detects UTF-16 by its byte-order mark, or by the zero byte in an ASCII character.
 bool is_utf16(std::string_view text) {
   return text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff") || text.substr(0, 2).contains('\0');
 }
@@ -255,7 +255,8 @@ bool begins_json_table(std::string_view text) {
     return next != text.npos && text[next] == '{';
   }
   if (text[first] != '{') return false;
-  // within one JSON value, no object follows another in the next line: strings have no line ends, and a comma separates
+  // Inside one JSON value, an object never follows another on the next line: strings contain no line ends, and objects
+  // are separated by commas.
   for (std::size_t end = text.find('\n', first); end != text.npos; end = text.find('\n', end + 1)) {
     const std::size_t next = text.find_first_not_of(kSpace, end);
     const std::size_t last = text.find_last_not_of(kSpace, end);

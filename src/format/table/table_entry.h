@@ -5,7 +5,7 @@
 
 namespace feedline::format {
 
-// Tables of samples: a file, or a folder of images with one beside them.
+// Tables of samples: a file, or a folder of images with a table in it.
 const FormatEntry& table_entry();
 
 }  // namespace feedline::format

@@ -32,14 +32,14 @@ std::string extension_in(std::string_view path) {
   return dot == path.npos || path.find('/', dot) != path.npos ? "bin" : std::string(path.substr(dot + 1));
 }
 
-// ends: rows up to the end of each file.
+// ends: cumulative number of rows, per file.
 const TablePlace& place_of_row(const TablePlaces& places, const std::vector<std::uint64_t>& ends, std::uint64_t row) {
   const auto end = std::ranges::upper_bound(ends, row);
   FEEDLINE_CHECK(end != ends.end());
   return places.files[static_cast<std::size_t>(end - ends.begin())];
 }
 
-// An error of choose_columns() with the file and the key of its row.
+// Adds the file and the key of its row to an error from choose_columns().
 Error located(Error error, const TablePlaces& places, const std::vector<std::uint64_t>& ends) {
   if (error.code != ErrorCode::kData || !error.where.record) return error;
   error.where.shard = place_of_row(places, ends, *error.where.record).path;
@@ -47,7 +47,7 @@ Error located(Error error, const TablePlaces& places, const std::vector<std::uin
   return error;
 }
 
-// Class names must be UTF-8.
+// Checks that class names are UTF-8.
 Result<void> check_classes(const ColumnField& field, const TablePlace& place) {
   for (const std::string& name : field.classes) {
     auto checked = text::check_utf8(std::as_bytes(std::span(name)));
@@ -115,7 +115,7 @@ void TableFormat::leave_out() {
 
 std::string TableFormat::summary() const {
   if (left_out_ == 0) return {};
-  return std::to_string(left_out_) + " samples left out, as they lack a field";
+  return std::to_string(left_out_) + " samples left out because they lack a field";
 }
 
 std::uint64_t TableFormat::compute_fingerprint() const {
@@ -141,7 +141,7 @@ Where TableFormat::where(std::uint64_t index) const {
                      static_cast<std::size_t>((file == fields_.end() ? fields_.begin() : file) - fields_.begin()));
 }
 
-// A file, or the table itself.
+// Returns a file, or the table itself.
 Where TableFormat::where_field(std::uint64_t index, std::size_t field) const {
   FEEDLINE_CHECK(index < size());
   const std::uint64_t row = row_of(index);
@@ -174,7 +174,7 @@ Result<void> TableFormat::check_row(std::uint64_t row) const {
   return {};
 }
 
-// files: of the fields that are files, where the sample has them, in their order.
+// files: for each file field that the sample has, in the order of the fields.
 Result<void> TableFormat::take(std::uint64_t row, std::span<const Bytes> files, memory::Record& record) const {
   record.fields.assign(fields_.size(), {});
   record.bytes_read = 0;
@@ -199,7 +199,7 @@ Result<void> TableFormat::take(std::uint64_t row, std::span<const Bytes> files, 
         break;
     }
   }
-  // behind the buffers of the files: a sample outlives its format
+  // after the buffers of the files, because a sample may outlive its format
   const std::size_t own = std::max<std::size_t>(file_fields_, 1) - 1;
   record.more.resize(std::max(record.more.size(), own + 1));
   FEEDLINE_TRY(std::span<std::byte> room, record.more[own].make_room(room_bytes, record.most_bytes));
@@ -247,7 +247,7 @@ Result<void> TableFormat::read(std::uint64_t index, memory::Record& record) cons
 
 Result<void> TableFormat::find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const {
   const std::uint64_t row = row_of(index);
-  if (!check_row(row)) return {};  // read() says it
+  if (!check_row(row)) return {};  // read() reports the error
   for (std::size_t i = 0; i < fields_.size(); ++i) {
     if (fields_[i].use != ColumnUse::kFile || !has(row, i)) continue;
     auto path = file_of(*options_.storage, place_of(row), cell(row, i));
@@ -283,12 +283,12 @@ Result<SampleFiles> TableFormat::files(std::uint64_t index) const {
     const auto is_taken = [&] {
       return std::ranges::find(sample.files, extension, &SampleFiles::File::extension) != sample.files.end();
     };
-    const bool is_usual = kind == FieldKind::kImage || kind == FieldKind::kInteger;  // a tar's own fields
+    const bool is_usual = kind == FieldKind::kImage || kind == FieldKind::kInteger;  // the usual fields of a tar
     if (!is_usual || is_taken()) extension = field.description.name + "." + extension;
     while (is_taken()) extension.insert(0, "_");
     sample.files.push_back({std::move(extension), {bytes.begin(), bytes.end()}});
   };
-  // the file that names the sample's picture first
+  // Files first, so that the image has the first place in the sample.
   for (const bool is_of_file : {true, false})
     for (std::size_t i = 0; i < fields_.size(); ++i) {
       const ColumnField& field = fields_[i];

@@ -14,8 +14,7 @@
 
 namespace feedline::format {
 
-// A table whose rows are samples: of files that its cells name, and of what stands in its cells. The table is in
-// memory.
+// A table in memory whose rows are samples. Fields are files named by cells, or the values of cells.
 class TableFormat final : public RecordFormat {
  public:
   // Requires: options.storage.
@@ -45,11 +44,11 @@ class TableFormat final : public RecordFormat {
   std::uint64_t fingerprint() const override { return fingerprint_; }
   Result<Inspection> inspect() const override;
 
-  // The key of a row: its number, with zeros, so that keys sort in the order of rows.
+  // Returns the key of a row: its number, zero-padded so that keys sort in row order.
   static std::string key_of(std::uint64_t row);
 
  private:
-  friend class TableLook;  // table_inspection.cpp
+  friend class TableLook;  // implemented in table_inspection.cpp
 
   TableFormat(std::string source, TablePlaces places, OpenOptions options, ReadTable read,
               std::vector<ColumnField> fields);
@@ -69,13 +68,13 @@ class TableFormat final : public RecordFormat {
   const TablePlaces places_;
   const OpenOptions options_;
   const Table table_;
-  const std::vector<std::uint64_t> file_ends_;  // rows up to the end of each file
+  const std::vector<std::uint64_t> file_ends_;  // cumulative number of rows, per file
   std::vector<ColumnField> fields_;
   std::size_t file_fields_ = 0;
-  std::vector<std::uint64_t> rows_;  // of the samples; none: all
+  std::vector<std::uint64_t> rows_;  // row of each sample; empty if all rows are samples
   std::uint64_t left_out_ = 0;
   std::vector<FieldDescription> descriptions_;
-  std::vector<std::string> classes_;  // of the first field with some
+  std::vector<std::string> classes_;  // of the first field with classes
   std::uint64_t fingerprint_ = 0;
 };
 

@@ -8,7 +8,7 @@
 
 namespace feedline::format {
 
-// Adds up what the rows of a table have, and asks for each file whether it is there.
+// Collects statistics over the rows of a table, and checks that each file exists.
 class TableLook {
  public:
   TableLook(const TableFormat& format, const OpenOptions& options)

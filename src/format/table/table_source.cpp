@@ -21,13 +21,13 @@
 namespace feedline::format {
 namespace {
 
-// The largest decompressed table: all of it is in memory, and a small file may expand to any size.
+// The maximum size of a decompressed table. Tables are stored in memory, and a small file can decompress to any size.
 constexpr std::uint64_t kMostTableBytes = std::uint64_t{16} << 30U;
-// Of a .json file: its first object is expected to be shorter.
+// Maximum bytes of a .json file that are searched for its first object.
 constexpr std::size_t kJsonStart = std::size_t{1} << 20U;
-constexpr std::string_view kLabel = "label";  // of class folders
+constexpr std::string_view kLabel = "label";  // the field of class folders
 
-// In a folder, .json files may be anything.
+// In a folder, .json files may have any content.
 bool is_table_name(std::string_view name) { return separator_of(name).has_value() && !has_json_name(name); }
 
 std::string without_end(std::string_view folder) {
@@ -42,8 +42,8 @@ std::vector<std::string> metadata_in(const storage::Storage& storage, const std:
   return names;
 }
 
-// The first of these folders in a folder that holds images; nullopt: none does. A storage with flat names is listed
-// once.
+// Returns the first of these subfolders that contains images; nullopt if none does. Lists a storage with flat names
+// only once.
 Result<std::optional<std::string>> first_with_images(const storage::Storage& storage, const std::string& folder,
                                                      const std::vector<std::string>& names) {
   if (names.empty()) return std::nullopt;
@@ -72,7 +72,7 @@ Result<std::string> only_metadata(const std::vector<std::string>& names, const s
   return storage.below(folder, names.front());
 }
 
-// Metadata in the subfolders of a folder, whose names are classes unless they are splits.
+// Finds metadata in the subfolders of a folder. The subfolders' names are classes unless they are splits.
 Result<std::optional<TablePlaces>> metadata_below(const storage::Storage& storage, const std::string& folder) {
   const auto entries = storage.list(folder);
   std::vector<std::string> names, without;
@@ -94,7 +94,7 @@ Result<std::optional<TablePlaces>> metadata_below(const storage::Storage& storag
                         "): open one of them, or all as class folders with format=\"folder\"");
   FEEDLINE_TRY(const auto other, first_with_images(storage, folder, without));
   if (other)
-    return config_error("'" + storage.below(folder, *other) + "' holds images and no metadata file, but '" +
+    return config_error("'" + storage.below(folder, *other) + "' contains images but no metadata file, and '" +
                         storage.below(folder, names.front()) +
                         "' has one: add one, or open all as class folders with format=\"folder\"");
   TablePlaces places{{}, {}, true};
@@ -152,7 +152,7 @@ Result<Table> read_one(const std::shared_ptr<const storage::Storage>& storage, c
   return parse_table({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, *separator);
 }
 
-// Up to kJsonStart bytes of what `packed`, the start of a compressed file, decompresses to.
+// Decompresses up to kJsonStart bytes of `packed`, the start of a compressed file.
 std::string decompressed_start(Compression kind, std::string_view packed) {
   std::string plain;
   auto stream = StreamDecompression::start(kind, kMostTableBytes);
@@ -162,13 +162,13 @@ std::string decompressed_start(Compression kind, std::string_view packed) {
     if (plain.size() < kJsonStart) return {};
     return data_error("enough was decompressed", "format");  // ends feed()
   };
-  // damage is reported when the whole file is decompressed
+  // Damage is reported when the whole file is decompressed.
   static_cast<void>(stream->feed(std::as_bytes(std::span(packed)), take));
   plain.resize(std::min(plain.size(), kJsonStart));
   return plain;
 }
 
-// Files of separated values have all columns in their header.
+// Files of separated values list all columns in their header.
 Result<void> check_columns(const Table& table, const Table& first, const TablePlaces& places, std::size_t file) {
   if (separator_of(places.files[file].path).value_or('\0') == '\0') return {};
   const auto has_all = [](const Table& a, const Table& b) {
@@ -201,7 +201,7 @@ Result<std::optional<TablePlaces>> find_tables(const storage::Storage& storage, 
 bool is_json_table(const storage::Storage& storage, const std::string& path) {
   if (storage.is_remote() || !has_json_name(path)) return false;
   const auto reader = storage.open(path, storage::Access::kRead);
-  if (!reader) return false;  // opening the file reports why
+  if (!reader) return false;  // opening the file reports the error
   std::string start(kJsonStart, '\0');
   start.resize((*reader)->read_at(0, std::as_writable_bytes(std::span(start))).value_or(0));
   const auto compression = compression_of(path);
@@ -242,12 +242,13 @@ Result<ReadTable> read_tables(const std::shared_ptr<const storage::Storage>& sto
 
 Result<std::string> file_of(const storage::Storage& storage, const TablePlace& place, std::string_view cell) {
   if (cell.contains("://"))
-    return data_error("'" + std::string(cell) + "' is a URL; the files of a table are where the table is", "format");
-  if (cell.contains('\0')) return data_error("a path with a byte of zero", "format");
+    return data_error(
+        "'" + std::string(cell) + "' is a URL; the files of a table must be in the same storage as the table",
+        "format");
+  if (cell.contains('\0')) return data_error("a path with a zero byte", "format");
   if (!cell.starts_with('/')) return storage.below(place.folder, cell);
   if (storage.is_remote())
-    return data_error("'" + std::string(cell) + "' is a path of a machine, and the table is behind a network",
-                      "format");
+    return data_error("'" + std::string(cell) + "' is a local path, but the table is remote", "format");
   return std::string(cell);
 }
 

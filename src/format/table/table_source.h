@@ -14,37 +14,37 @@
 
 namespace feedline::format {
 
-// Where a table is, and the files that it names.
+// The location of a table and of the files that it names.
 struct TablePlace {
   std::string path;
-  std::string folder;      // paths in cells are relative to it
-  std::string class_name;  // if it is metadata in a class folder
+  std::string folder;      // base of relative paths in cells
+  std::string class_name;  // class name, if the table is metadata in a class folder
 };
 
 // The files of one table, in order.
 struct TablePlaces {
   std::vector<TablePlace> files;
-  std::vector<Partition> partitions;  // of these files
+  std::vector<Partition> partitions;  // separator of these files
   bool is_metadata = false;           // metadata.csv, .jsonl or .parquet in folders of images
 };
 
-// Tables given by names, by patterns or by a folder; metadata of a folder of images, in it or in each of its class
-// folders; nullopt: the source has none. A remote folder is only listed if `is_asked_for`. kConfig: a folder has
-// several metadata files, metadata of several splits, or metadata in only some class folders.
+// Finds tables given by names, patterns or a folder, or the metadata of a folder of images, in the folder itself or in
+// each class folder; nullopt if the source has none. A remote folder is only listed if `is_asked_for`. kConfig: a
+// folder has several metadata files, metadata of several splits, or metadata in only some class folders.
 Result<std::optional<TablePlaces>> find_tables(const storage::Storage& storage, const std::string& source,
                                                bool is_asked_for);
 
-// Does a .json file hold JSON lines or an array of objects? Of compressed files the name decides, and remote ones are
-// not read.
+// Returns whether a .json file contains JSON lines or an array of objects. Compressed and remote files are not read;
+// only their names are checked.
 bool is_json_table(const storage::Storage& storage, const std::string& path);
 
 struct ReadTable {
   Table table;
-  std::vector<std::uint64_t> ends;  // rows up to the end of each file
+  std::vector<std::uint64_t> ends;  // cumulative number of rows, per file
 };
-// Reads and parses them. kData and kStorage with `shard`.
+// Reads and parses the files. kData and kStorage errors have `shard` set.
 Result<ReadTable> read_tables(const std::shared_ptr<const storage::Storage>& storage, const TablePlaces& places);
-// The object that a cell names. kData: it is empty, or names another place than a file by its path.
+// Returns the object that a cell names. kData: the cell is empty, or is not the path of a file.
 Result<std::string> file_of(const storage::Storage& storage, const TablePlace& place, std::string_view cell);
 
 }  // namespace feedline::format

@@ -33,8 +33,8 @@ TEST(Table, ReadsSeparatedValuesAsRfc4180HasThem) {
 }
 
 TEST(Table, WrongLinesAreNamed) {
-  EXPECT_EQ(csv("a,b\n1,2\n3\n"), "line 3 has 1 cells, and the first line names 2 columns");
-  EXPECT_EQ(csv("a,b\n\"1\n2\",2\n1,2,3\n"), "line 4 has 3 cells, and the first line names 2 columns");
+  EXPECT_EQ(csv("a,b\n1,2\n3\n"), "line 3 has 1 cells, but the first line names 2 columns");
+  EXPECT_EQ(csv("a,b\n\"1\n2\",2\n1,2,3\n"), "line 4 has 3 cells, but the first line names 2 columns");
   EXPECT_EQ(csv("a,b\n1,\"2\n"), "line 2 has a quote without an end");
   EXPECT_EQ(csv("a,b\n1,\"2\"x\n"), "line 2 has text after a quoted cell");
   EXPECT_EQ(csv("a,a\n1,2\n"), "line 1 names the column 'a' twice");
@@ -111,7 +111,7 @@ TEST(Table, JsonTablesAreRecognisedByTheirStart) {
 
 TEST(Table, CarriageReturnsEndLines) {
   EXPECT_EQ(csv("a,b\r1,2\r\"x\ry\",4\r"), "a=1|x\ry b=2|4");
-  EXPECT_EQ(csv("a,b\r1,\"2\r\"\r3\r"), "line 4 has 1 cells, and the first line names 2 columns");
+  EXPECT_EQ(csv("a,b\r1,\"2\r\"\r3\r"), "line 4 has 1 cells, but the first line names 2 columns");
 }
 
 TEST(Table, Utf16IsNamed) {

@@ -29,7 +29,7 @@ void TextRows::skip_empty_lines() {
   row_line_ = line_;
 }
 
-// From the quote on, up to the one that ends it.
+// Reads a quoted cell from its opening quote to the closing one.
 std::expected<Cell, std::string> TextRows::quoted_cell() {
   Cell cell{CellKind::kPlain, {}};
   for (++at_; !at_end(); ++at_) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Rows out of text: comma- or tab-separated values by RFC 4180, or an object of JSON in each line.
+// Splits text into rows: comma- or tab-separated values (RFC 4180), or one JSON object per line.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,13 +14,13 @@
 
 namespace feedline::format {
 
-// What a cell's text does not show. Cells of separated values are kPlain, quoted or not, as in pandas, or kAbsent if
-// empty.
+// The type of a cell, which its text does not always show. In separated values, cells are kPlain, quoted or not, as in
+// pandas, or kAbsent if empty.
 enum class CellKind : std::uint8_t {
-  kPlain,   // a number, or text
-  kText,    // text, though it may look like a number
-  kJson,    // a list or an object, or true or false
-  kAbsent,  // nothing
+  kPlain,   // a number or text
+  kText,    // text, even if it looks like a number
+  kJson,    // a list, an object, true or false
+  kAbsent,  // no value
 };
 
 struct Cell {
@@ -28,21 +28,22 @@ struct Cell {
   std::string text;
 };
 
-// The members of an object, in its order.
+// The members of an object, in their order in the text.
 using JsonObject = std::vector<std::pair<std::string, Cell>>;
 
-// Splits a text into rows; the text outlives it. A byte-order mark (UTF-8's) is skipped; lines end with LF or CRLF, of
-// separated values also with CR; empty lines are skipped.
+// Splits a text into rows; the text must outlive this object. A UTF-8 byte-order mark is skipped. Lines end with LF or
+// CRLF; separated values may also use CR. Empty lines are skipped.
 class TextRows {
  public:
-  // separator: ',' or '\t'; '\0': objects of JSON.
+  // separator: ',' or '\t', or '\0' for JSON objects.
   TextRows(std::string_view text, char separator);
 
-  // Where the row given last begins.
+  // The line number of the last returned row.
   std::uint64_t line() const { return row_line_; }
-  // The next row of separated values; nullopt: there is none. An error is the end of a sentence about line().
+  // Returns the next row of separated values; nullopt at the end. Errors are written to complete a sentence about
+  // line().
   std::expected<std::optional<std::vector<Cell>>, std::string> next_cells();
-  // The next object: its names and values, in its order.
+  // Returns the names and values of the next object, in their order in the text.
   std::expected<std::optional<JsonObject>, std::string> next_object();
 
  private:

@@ -18,7 +18,7 @@ std::shared_ptr<BlockCache::Slot> BlockCache::slot_of(const Key& key) {
 Result<std::shared_ptr<const void>> BlockCache::get(const Key& key, const Make& make) {
   asked_.fetch_add(1, std::memory_order_relaxed);
   const std::shared_ptr<Slot> slot = slot_of(key);
-  const std::lock_guard lock(slot->mutex);  // never under mutex_
+  const std::lock_guard lock(slot->mutex);  // must not be called with mutex_ held
   if (slot->block.content) return slot->block.content;
   auto made = make();
   if (!made) {
@@ -31,12 +31,12 @@ Result<std::shared_ptr<const void>> BlockCache::get(const Key& key, const Make& 
   return slot->block.content;
 }
 
-// Those asked for longest ago go; whoever holds one of them goes on.
+// Evicts the least recently used blocks; threads that hold one can continue to use it.
 void BlockCache::keep(const Key& key, const std::shared_ptr<Slot>& slot, std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   const auto own = entries_.find(key);
-  if (own == entries_.end() || own->second.slot != slot) return;  // it went while it was made
-  if (bytes > most_) {                                            // the others would go for one that goes too
+  if (own == entries_.end() || own->second.slot != slot) return;  // removed while it was made
+  if (bytes > most_) {                                            // caching it would evict all others, and then itself
     ages_.erase(own->second.age);
     entries_.erase(own);
     return;
@@ -86,7 +86,7 @@ std::string BlockCache::summary() const {
   const std::uint64_t made = made_.load(std::memory_order_relaxed);
   return std::to_string(made) + " blocks decompressed, " +
          std::to_string((asked - std::min(made, asked)) * 100 / asked) + " % of " + std::to_string(asked) +
-         " were at hand, in at most " + std::to_string(most_ >> 20) + " MiB";
+         " were cached, in at most " + std::to_string(most_ >> 20) + " MiB";
 }
 
 }  // namespace feedline::format

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Blocks that were decompressed, kept as long as there is room, for all threads of a dataset.
+// A cache of decompressed blocks, shared by all threads of a dataset.
 
 #include <atomic>
 #include <cstdint>
@@ -17,15 +17,16 @@
 
 namespace feedline::format {
 
-// Of a dataset: pages of photos have about a megabyte, and those of labels hold the ones of thousands of samples.
+// Cache size of a dataset: pages of photos have about a megabyte, and a page of labels has those of thousands of
+// samples.
 inline constexpr std::uint64_t kBlockCacheBytes = std::uint64_t{256} << 20;
 
-// Thread-safe. Whoever asks for a block that another thread is making waits for it.
+// Thread-safe. A thread that requests a block which another thread is making waits for it.
 class BlockCache {
  public:
   struct Key {
     const void* table = nullptr;
-    std::uint64_t offset = 0;  // of the block in its file
+    std::uint64_t offset = 0;  // offset of the block in its file
     friend auto operator<=>(const Key&, const Key&) = default;
   };
   struct Block {
@@ -34,14 +35,14 @@ class BlockCache {
   };
   using Make = std::function<Result<Block>()>;
 
-  // most: bytes of all blocks kept together. One that has more is given, and not kept.
+  // most: maximum total size of the cached blocks. A larger block is returned, but not cached.
   explicit BlockCache(std::uint64_t most) : most_(most) {}
 
-  // The block, made now unless it is kept. An error of `make` is this caller's; the next one tries again.
+  // Returns a cached block, or makes it. An error of `make` is returned to this caller only; the next call tries again.
   Result<std::shared_ptr<const void>> get(const Key& key, const Make& make);
-  // Lets go of a block that nobody will ask for again; whoever waits for it gets it all the same.
+  // Removes a block that will not be requested again; threads that wait for it still get it.
   void drop(const Key& key);
-  // Is it kept? It may go before it is asked for.
+  // Returns whether the block is cached. It may be evicted before it is requested.
   bool has(const Key& key) const;
   // "512 blocks decompressed, 90 % of 5,000 found, in at most 256 MiB"
   std::string summary() const;
@@ -50,13 +51,13 @@ class BlockCache {
 
  private:
   struct Slot {
-    ForkMutex mutex;  // held while the block is made
+    ForkMutex mutex;  // locked while the block is made
     Block block;      // guarded by mutex
   };
   struct Entry {
     std::shared_ptr<Slot> slot;
-    std::uint64_t bytes = 0;       // as counted in bytes_; 0: it is being made
-    std::list<Key>::iterator age;  // in ages_
+    std::uint64_t bytes = 0;       // size included in bytes_; 0 while the block is being made
+    std::list<Key>::iterator age;  // position in ages_
   };
 
   std::shared_ptr<Slot> slot_of(const Key& key);
@@ -65,8 +66,8 @@ class BlockCache {
 
   const std::uint64_t most_;
   mutable ForkMutex mutex_;
-  std::map<Key, Entry> entries_;  // guarded by mutex_, as the next two
-  std::list<Key> ages_;           // the one asked for last in front
+  std::map<Key, Entry> entries_;  // this and the next two are guarded by mutex_
+  std::list<Key> ages_;           // most recently used first
   std::uint64_t bytes_ = 0;
   std::atomic<std::uint64_t> made_{0}, asked_{0};
 };

@@ -10,7 +10,7 @@ namespace {
 
 class Blocks : public testing::Test {
  protected:
-  // The number that stands for the block's content: of this call, or of the one that made it.
+  // Returns the number that identifies the block's content: from this call, or from an earlier one that made it.
   int ask(std::uint64_t offset, std::uint64_t bytes) {
     const auto made = [&]() -> Result<BlockCache::Block> {
       return BlockCache::Block{std::make_shared<int>(++made_), bytes};

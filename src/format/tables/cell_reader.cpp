@@ -22,7 +22,7 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-// nullopt: over 63 bits, or not an integer.
+// nullopt if it exceeds 63 bits or is not an integer.
 std::optional<std::int64_t> integer_of(DType dtype, Bytes bytes) {
   return memory::with_number(dtype, bytes, [](auto number) -> std::optional<std::int64_t> {
     if constexpr (std::is_integral_v<decltype(number)>) {
@@ -43,7 +43,7 @@ Result<TableCell> copied(const TableCell& cell, std::uint64_t most_bytes, memory
   return TableCell{false, room, cell.shape};
 }
 
-// The shape of a value in a column of tensors, which replace the innermost list.
+// Returns the shape of a value in a column of tensors, which replace the innermost list.
 Result<Shape> shape_of_tensors(const PickedColumn& choice, const Shape& lists) {
   const ColumnType& column = choice.column;
   const std::size_t outer = lists.dims() - 1;
@@ -56,7 +56,7 @@ Result<Shape> shape_of_tensors(const PickedColumn& choice, const Shape& lists) {
   return shape;
 }
 
-// An empty list does not show the length of the lists in it, but the schema may.
+// An empty list does not show the length of the lists inside it, but the schema may.
 Shape with_known_extents(const Shape& shape, const Shape& lists) {
   if (shape.elements() > 0 || shape.dims() != lists.dims()) return shape;
   Shape made;
@@ -91,10 +91,10 @@ Result<void> make_numbers(const PickedColumn& choice, const TableCell& cell, std
     const auto row_of = static_cast<std::int64_t>(choice.row_of);
     if (shape[0] % row_of != 0)
       return problem(choice, "the column '" + choice.column.name + "' holds " + std::to_string(shape[0]) +
-                                 " values, which are no rows of " + std::to_string(row_of));
+                                 " values, which do not form rows of " + std::to_string(row_of));
     shape = {shape[0] / row_of, row_of};
   }
-  // lists in an empty list do not say how many numbers they would have
+  // an empty list does not show how many numbers its inner lists would have
   const FieldKind kind = choice.description.kind;
   if (shape.dims() == 2 && shape[0] == 0 && kind == FieldKind::kBoxes) shape = {0, 4};
   if (shape.dims() == 2 && shape[0] == 0 && kind == FieldKind::kKeypoints) shape = {0, 2};
@@ -137,7 +137,7 @@ Result<TableCell> read_cell(const ColumnTable& table, const std::shared_ptr<cons
     return cell.is_null ? cell : copied(cell, record.most_bytes, buffer);
   }
   record.bytes_read += place.bytes;
-  // mapped or not: the pages of a view are brought in
+  // mapped or not: reading a view loads its pages
   if (place.bytes > record.most_bytes) return memory::too_large(place.bytes, record.most_bytes);
   if (place.bytes == 0) return TableCell{false, {}, place.shape};
   FEEDLINE_TRY(const auto view, reader->view(place.offset, place.bytes));
@@ -167,7 +167,7 @@ Result<void> make_field(const PickedColumn& choice, const TableCell& cell, std::
   if (choice.description.kind != FieldKind::kInteger) return {};
   const auto value = parse_integer(cell.bytes);
   if (!value) {
-    constexpr std::size_t kShown = 80;  // characters of the cell
+    constexpr std::size_t kShown = 80;  // maximum characters of the cell
     const std::string text(reinterpret_cast<const char*>(cell.bytes.data()), std::min(cell.bytes.size(), kShown));
     return problem(choice, "the column '" + choice.column.name + "' has '" + text +
                                "', which is not an integer of 64 bits; read it as text with '" + choice.column.name +

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a column of a table holds, and where one value of it is: what Arrow and Parquet files have in common.
+// The type of a table's column and the position of a value, shared by Arrow and Parquet files.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,57 +14,59 @@
 namespace feedline::format {
 
 enum class Holds : std::uint8_t {
-  kNumbers,  // one, or lists of them
+  kNumbers,  // numbers, or lists of them
   kBytes,    // a byte string
-  kText,     // one in UTF-8
-  kNothing,  // every row lacks a value
-  kOther,    // what no field is made of
+  kText,     // a UTF-8 string
+  kNothing,  // no row has a value
+  kOther,    // a type that cannot be a field
 };
 
 struct ColumnType {
-  std::string name;  // of a member of a struct: "objects.bbox"
+  std::string name;  // "objects.bbox" for a member of a struct
   Holds holds = Holds::kOther;
   DType dtype = DType::kUint8;
-  Shape lists = {};                       // of numbers: extents of the lists, outermost first; kAnyLength: they differ
+  Shape lists = {};                       // for numbers: dimensions of the lists, outermost first; kAnyLength if they
+                                          // vary
   std::string shown = {};                 // "list of float32", "map"
-  bool is_file = false;                   // of bytes: those of a struct of `bytes` and `path`
-  bool is_image = false;                  // by the file's schema or its first values
-  bool is_json = false;                   // of text: a JSON document, by the schema
-  std::vector<std::string> classes = {};  // of integers that stand for names
-  // For tensors: the extents into which the elements of the innermost list are arranged, and the order of these
-  // dimensions in samples. No extents: not a tensor. No order: the order of the extents.
+  bool is_file = false;                   // bytes from a struct of `bytes` and `path`
+  bool is_image = false;                  // according to the file's schema or the first values
+  bool is_json = false;                   // text that is a JSON document, according to the schema
+  std::vector<std::string> classes = {};  // for integers that are numbers of classes
+  // For tensors: the dimensions into which the elements of the innermost list are arranged, and the order of these
+  // dimensions in samples. Without dimensions, the column has no tensors; without an order, the dimensions are not
+  // reordered.
   Shape tensor = {};
   std::vector<std::uint8_t> order = {};
-  std::string unit = {};     // of times, durations: "us"
+  std::string unit = {};     // unit of times and durations: "us"
   std::string meaning = {};  // a part of the schema that is not applied: "timestamp[us, tz=UTC]", "extension type x.y"
 };
 
-// The extents of a column's tensors in the order of samples. Requires: it holds tensors.
+// Returns the shape of a column's tensors, with the dimensions in the order of samples. Requires: it has tensors.
 Shape samples_shape(const ColumnType& column);
-// "int64, timestamp[us]".
+// Returns a description such as "int64, timestamp[us]".
 std::string described(const ColumnType& column);
-// May rows of both be samples of one dataset? Otherwise the schema changes between files.
+// Returns whether rows of both may be samples of one dataset. Otherwise the schema differs between files.
 bool have_same_values(const ColumnType& a, const ColumnType& b);
 
-// Where a value is, as far as that is known without a read.
+// The position of a value, as far as it is known without a read.
 struct CellPlace {
   enum class In : std::uint8_t {
-    kNull,    // there is none
-    kMemory,  // `held`, as long as its table
-    kFile,    // `bytes` bytes of the file from `offset` on
-    kPacked,  // among others, which are decompressed together
+    kNull,    // no value
+    kMemory,  // in `held`, which is valid as long as its table
+    kFile,    // `bytes` bytes of the file at `offset`
+    kPacked,  // in a block that is decompressed as a whole
   };
   In in = In::kNull;
   std::span<const std::byte> held = {};
   std::uint64_t offset = 0, bytes = 0;
-  Shape shape = {};  // of numbers
+  Shape shape = {};  // for numbers
 };
 
 // A value. Numbers are little-endian, in C order.
 struct TableCell {
   bool is_null = false;
   std::span<const std::byte> bytes = {};
-  Shape shape = {};  // of numbers
+  Shape shape = {};  // for numbers
 };
 
 }  // namespace feedline::format

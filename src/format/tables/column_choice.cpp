@@ -15,7 +15,7 @@
 namespace feedline::format {
 namespace {
 
-// What people call them; an image is one of bytes.
+// Common column names. An image column must contain bytes.
 constexpr std::array<std::string_view, 7> kImages{"image", "img", "jpg", "jpeg", "png", "webp", "image_bytes"};
 
 bool is_single(const ColumnType& column) { return column.holds == Holds::kNumbers && column.lists.dims() == 0; }
@@ -43,7 +43,7 @@ FieldKind usual_kind_of(const ColumnType& column) {
   return kind == FieldKind::kText || kind == FieldKind::kJson ? kind : FieldKind::kBytes;
 }
 
-// May a field of the kind be made of such values?
+// Returns whether a field of this kind can be made of such values.
 bool can_be(const ColumnType& column, FieldKind kind) {
   if (column.holds != Holds::kNumbers) return kind != FieldKind::kArray || is_bytes(column);
   switch (kind) {
@@ -84,7 +84,7 @@ Result<PickedColumn> choose(const WantedField& spec, const std::vector<ColumnTyp
                       "); there are: " + names_of(columns));
 }
 
-// The one column that it can be: said to be one by the file, or by its name.
+// Returns the only column that qualifies, by the file's schema or by its name.
 const ColumnType* image_of(const std::vector<ColumnType>& columns) {
   const ColumnType* said = nullptr;
   for (const ColumnType& column : columns) {
@@ -125,7 +125,7 @@ Result<std::vector<PickedColumn>> default_columns(const std::vector<ColumnType>&
     FEEDLINE_TRY(fields.emplace_back(), choose({column.name, {}, {}}, column));
   }
   if (!fields.empty()) return fields;
-  return config_error("no column is one that a field can be made of; there are: " + names_of(columns));
+  return config_error("no column can be a field; there are: " + names_of(columns));
 }
 
 }  // namespace
@@ -218,7 +218,7 @@ std::vector<UnopenedColumn> unopened_columns(const std::vector<PickedColumn>& fi
 UnopenedColumn unread_column(const ColumnType& column) {
   FEEDLINE_CHECK(column.holds == Holds::kOther || column.holds == Holds::kNothing);
   return {column.name, described(column),
-          column.holds == Holds::kOther ? "this version reads no such type" : "no row has a value", ""};
+          column.holds == Holds::kOther ? "this version does not read this type" : "no row has a value", ""};
 }
 
 std::string names_of(const std::vector<ColumnType>& columns) {

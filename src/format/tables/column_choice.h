@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which columns are fields, and what the fields are.
+// Chooses which columns are fields, and their kinds.
 
 #include <string>
 #include <vector>
@@ -15,37 +15,37 @@ namespace feedline::format {
 struct PickedColumn {
   FieldDescription description;
   ColumnType column;
-  std::uint64_t row_of = 0;  // numbers of a flat list that make a row of boxes or points; 0: as they are
+  std::uint64_t row_of = 0;  // values per row of boxes or points in a flat list; 0: no reshaping
 };
 
-// One field per spec, "COLUMN", "NAME=COLUMN;ALTERNATIVE:KIND"; none: an image and, where there is one, a label, else
-// every column that a field can be made of. kConfig: no such column, values that cannot be what the spec says, two
-// fields of one name.
+// Chooses one field per spec, "COLUMN" or "NAME=COLUMN;ALTERNATIVE:KIND". Without specs: an image and, if there is one,
+// a label; otherwise every column that can be a field. kConfig: the column does not exist, its values cannot have the
+// kind in the spec, or two fields have the same name.
 Result<std::vector<PickedColumn>> pick_columns(const std::vector<std::string>& specs,
                                                const std::vector<ColumnType>& columns);
 
-// Gives columns that hold nothing in the first file the type that they have in another one.
+// For columns without values in the first file, sets the type from another file.
 void complete_columns(std::vector<ColumnType>& columns, const std::vector<ColumnType>& of_another);
-// The columns of bytes of which pick_columns() makes fields, and whose names and schema do not show whether they are
-// images: their first values do.
+// Returns the columns of bytes that pick_columns() makes fields of and for which neither name nor schema shows whether
+// they are images; their first values decide.
 std::vector<std::size_t> columns_of_unknown_bytes(const std::vector<std::string>& specs,
                                                   const std::vector<ColumnType>& columns);
 
-// The columns among these that no field is of.
+// Returns the columns that no field uses.
 std::vector<UnopenedColumn> unopened_columns(const std::vector<PickedColumn>& fields, bool are_default,
                                              const std::vector<ColumnType>& columns);
 
-// A column of which no field can be made. Requires: it holds kOther or kNothing.
+// Describes a column that cannot be a field. Requires: it has the type kOther or kNothing.
 UnopenedColumn unread_column(const ColumnType& column);
 
-// Of fields whose column stands for more than its values.
+// Returns remarks for fields whose column type has a meaning beyond the values.
 std::vector<FieldRemark> remarks_of(const std::vector<PickedColumn>& fields);
 
-// Where the chosen columns are among these, of another shard. kConfig: one is not there, or holds something else.
+// Finds the chosen columns among those of another shard. kConfig: one is missing, or has a different type.
 Result<std::vector<std::size_t>> find_columns(const std::vector<PickedColumn>& fields,
                                               const std::vector<ColumnType>& columns);
 
-// "image (bytes), label (int64)", the first few.
+// Returns the first few columns as text: "image (bytes), label (int64)".
 std::string names_of(const std::vector<ColumnType>& columns);
 
 }  // namespace feedline::format

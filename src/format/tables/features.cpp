@@ -31,7 +31,7 @@ void take_names(const JsonValue& feature, ColumnType& column) {
 }
 
 // {"_type": "Image"}, {"_type": "ClassLabel", "names": [...]}; structs are objects of features; lists have a "feature"
-// or are JSON lists of one.
+// or are JSON arrays with one element.
 void describe(const JsonValue& feature, const std::string& name, const std::vector<ColumnType*>& columns) {
   if (feature.kind == JsonValue::Kind::kArray) {
     if (!feature.items.empty()) describe(feature.items.front(), name, columns);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the `datasets` library writes of a table's columns into its schema, as JSON.
+// Parses the JSON that the `datasets` library stores in a table's schema to describe its columns.
 
 #include <string_view>
 #include <vector>
@@ -10,8 +10,8 @@
 
 namespace feedline::format {
 
-// Takes over what `text` says of the columns: which are images, and which integers stand for names. Text that is no
-// such JSON says nothing.
+// Applies `text` to the columns: which are images, and which integers are class numbers. Ignores text that is not such
+// JSON.
 void describe(std::string_view text, const std::vector<ColumnType*>& columns);
 
 }  // namespace feedline::format

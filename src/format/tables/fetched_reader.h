@@ -10,8 +10,8 @@
 
 namespace feedline::format {
 
-// A file of which some parts were read already: those are copied, and all else is read. Requires: the parts and what
-// they are of outlive it. Thread-safe.
+// A file of which some parts were already read: copies those parts, and reads everything else. Requires: the parts and
+// the file outlive it. Thread-safe.
 class FetchedReader final : public storage::Reader {
  public:
   FetchedReader(const storage::Reader& file, std::span<const FileRange> ranges,

@@ -20,9 +20,10 @@ namespace {
 using Bytes = std::span<const std::byte>;
 using Tables = std::vector<std::unique_ptr<ColumnTable>>;
 
-constexpr std::uint64_t kLookedAt = 8;  // rows: the first ones may have no value
+constexpr std::uint64_t kLookedAt = 8;  // number of rows to search, because the first ones may have no value
 
-// The note of a shard: of each column that was looked at "+NAME" or "-NAME", an image or none, and a zero byte.
+// The note of a shard: for each column that was examined, "+NAME" if it is an image or "-NAME" if not, followed by a
+// zero byte.
 constexpr char kImage = '+', kNoImage = '-';
 
 void add_to_note(std::string& note, const std::string& column, bool is_image) {
@@ -38,10 +39,11 @@ std::optional<bool> find_in_note(std::string_view note, std::string_view column)
   return {};
 }
 
-// Behind a network a page and the dictionary before it are one request.
+// For remote files, a page and the dictionary before it are read in one request.
 Result<TableCell> unpack_by_one_read(const ColumnTable& table, const storage::Reader& reader, std::uint64_t row,
                                      std::size_t slot, std::shared_ptr<const void>& pin) {
-  constexpr std::uint64_t kGap = std::uint64_t{16} << 10U;  // less to read than another request costs
+  constexpr std::uint64_t kGap = std::uint64_t{16} << 10U;  // reading fewer bytes than this costs less than another
+                                                            // request
   std::vector<FileRange> blocks;
   const bool is_at_hand = table.find_blocks(row, slot, blocks);
   if (is_at_hand || blocks.size() < 2) return table.unpack(reader, row, slot, pin);
@@ -59,7 +61,7 @@ Result<TableCell> unpack_by_one_read(const ColumnTable& table, const storage::Re
   return table.unpack(FetchedReader(reader, {&range, 1}, {&part, 1}), row, slot, pin);
 }
 
-// nullopt: the row has no value.
+// nullopt if the row has no value.
 Result<std::optional<bool>> is_image_in(const ColumnTable& table, const storage::Reader& reader, std::uint64_t row,
                                         std::size_t slot) {
   std::array<std::byte, decode::kImageHead> head;
@@ -89,7 +91,7 @@ Result<std::optional<bool>> is_image_in(const ColumnTable& table, const storage:
   return !decode::image_extension(bytes).empty();
 }
 
-// Is the first value there an image? Damage is left to whoever reads the row.
+// Returns whether the first value is an image. Damage is reported when the row is read.
 Result<bool> begins_with_image(const ColumnTable& table, const storage::Reader& reader, std::size_t slot) {
   for (std::uint64_t row = 0; row < std::min(table.rows(), kLookedAt); ++row) {
     const auto found = is_image_in(table, reader, row, slot);
@@ -100,7 +102,7 @@ Result<bool> begins_with_image(const ColumnTable& table, const storage::Reader& 
   return false;
 }
 
-// The fields if all these columns are images: they have the same columns as without, or fewer.
+// Returns the fields chosen if all these columns are images: they use the same columns as otherwise, or fewer.
 Result<std::vector<PickedColumn>> pick_as_images(const std::vector<std::string>& specs, std::vector<ColumnType> columns,
                                                  const std::vector<std::size_t>& images) {
   for (const std::size_t at : images) columns[at].is_image = true;
@@ -109,8 +111,8 @@ Result<std::vector<PickedColumn>> pick_as_images(const std::vector<std::string>&
 
 }  // namespace
 
-// With a table of its own: the columns of the dataset's are chosen once, after this. It chooses those that are chosen
-// then as far as they are known, so that what the reader keeps serves both.
+// Opens a separate table, because the dataset's columns are chosen once, later. If possible, chooses the same columns
+// as the dataset will, so that the reader's cache serves both.
 Result<void> recognise_images(const TableKind& kind, const ShardFile& file, const storage::Reader& reader,
                               const std::vector<std::string>& specs, std::vector<ColumnType>& columns) {
   const auto* opening = dynamic_cast<const OpeningReader*>(&reader);
@@ -124,9 +126,9 @@ Result<void> recognise_images(const TableKind& kind, const ShardFile& file, cons
   if (unknown.empty()) return {};
   FEEDLINE_TRY(const auto table, kind.open(file, reader));
   const auto picked = pick_as_images(specs, columns, unknown);
-  if (!picked) return {};  // nor can they be picked later, which is the error
+  if (!picked) return {};  // they cannot be picked later either, and that error is reported
   const auto places = find_columns(*picked, table->columns());
-  if (!places) return {};  // another schema, whose error names the file
+  if (!places) return {};  // a different schema; the later error names the file
   if (const auto chosen = table->choose(reader, *places); !chosen)
     return chosen.error().code == ErrorCode::kStorage ? std::unexpected(chosen.error()) : Result<void>();
   std::shared_ptr<const storage::Reader> values(std::shared_ptr<const void>(), &reader);

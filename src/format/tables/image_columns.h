@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the tables of a dataset show of its columns besides their schema.
+// Finds properties of a dataset's columns that the schema does not have.
 
 #include <memory>
 #include <string>
@@ -16,15 +16,14 @@
 
 namespace feedline::format {
 
-// Marks the columns of `columns`, those of the dataset, that are images by their first values, if neither the schema
-// nor a name shows it. file, reader: of the first table with rows, which is opened once more. If the reader is an
-// OpeningReader, its note remembers what was found, so that another opening reads no value. kStorage: it cannot be
-// read.
+// Marks columns of the dataset as images if their first values are images and neither the schema nor a name shows it.
+// file, reader: the first table with rows, which is opened again. If the reader is an OpeningReader, its note stores
+// the result, so that the next opening reads no values. kStorage: the table cannot be read.
 Result<void> recognise_images(const TableKind& kind, const ShardFile& file, const storage::Reader& reader,
                               const std::vector<std::string>& specs, std::vector<ColumnType>& columns);
 
-// The columns that no field is of, of all tables (nullptr: one that could not be opened): those of the first one, then
-// those that only others have.
+// Returns the columns of all tables that no field uses: those of the first table, then those that only others have. A
+// table that could not be opened is nullptr.
 std::vector<UnopenedColumn> unopened_of_all(const std::vector<PickedColumn>& fields, bool are_default,
                                             const std::vector<std::unique_ptr<ColumnTable>>& tables);
 

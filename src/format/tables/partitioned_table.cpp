@@ -16,7 +16,7 @@
 namespace feedline::format {
 namespace {
 
-// A column and its value in one file, in the form of a table's values.
+// A partition column and its value in one file, stored like a table's values.
 struct PartitionColumn {
   ColumnType type;
   std::string bytes;
@@ -104,7 +104,7 @@ class PartitionedTable final : public ColumnTable {
   }
   Result<TableCell> unpack(const storage::Reader& reader, std::uint64_t row, std::size_t slot,
                            std::shared_ptr<const void>& pin) const override {
-    FEEDLINE_CHECK(slots_[slot].partition == nullptr);  // the places of a partition are never kPacked
+    FEEDLINE_CHECK(slots_[slot].partition == nullptr);  // values of partitions are never kPacked
     return table_->unpack(reader, row, slots_[slot].stored, pin);
   }
   bool find_blocks(std::uint64_t row, std::size_t slot, std::vector<FileRange>& blocks) const override {
@@ -114,8 +114,8 @@ class PartitionedTable final : public ColumnTable {
 
  private:
   struct Slot {
-    const PartitionColumn* partition = nullptr;  // nullptr if it is a column of the file
-    std::size_t stored = 0;                      // its slot
+    const PartitionColumn* partition = nullptr;  // nullptr for a column of the file
+    std::size_t stored = 0;                      // slot in the file's table
   };
 
   std::unique_ptr<ColumnTable> table_;

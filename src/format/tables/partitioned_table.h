@@ -10,8 +10,9 @@
 
 namespace feedline::format {
 
-// A kind whose tables also have the columns of Hive partitions: integers, class numbers of a label, or text. If a file
-// has such a column itself, that one is used. Requires: the partitions are those of these files, in this order.
+// Returns a kind whose tables also have the columns of Hive partitions: integers, class numbers of a label, or text. If
+// a file contains a column of that name, its values are used. Requires: the partitions of these files, in the same
+// order.
 TableKind with_partitions(TableKind kind, std::vector<Partition> partitions, const std::vector<std::string>& files);
 
 }  // namespace feedline::format

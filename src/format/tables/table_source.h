@@ -14,15 +14,15 @@
 
 namespace feedline::format {
 
-// Does a file's name end so, before "?" in a URL, in any case?
+// Returns whether a file's name, without a URL's query, has this extension, ignoring case.
 bool has_end(std::string_view path, std::string_view end);
 
-// The files, and the kind of their tables with the columns of Hive partitions.
+// The files, and the kind of their tables, including the columns of Hive partitions.
 struct TableFiles {
   TableKind kind;
   std::vector<std::string> files;
 };
-// All files of the only split of a folder (folder_files.h), else those of a list. kConfig: see there.
+// Returns all files of a folder's only split (folder_files.h), or those of a list. kConfig: see there.
 Result<TableFiles> table_files(const std::string& source, const storage::Storage& storage, TableKind kind,
                                const IsDataFile& is_data, std::string_view end);
 

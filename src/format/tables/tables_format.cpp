@@ -24,7 +24,7 @@ using Bytes = std::span<const std::byte>;
 
 std::string stem_of(const std::string& shard) {
   std::string stem = shard.substr(shard.rfind('/') + 1);
-  stem.resize(std::min(stem.find('?'), stem.size()));  // of a signed URL
+  stem.resize(std::min(stem.find('?'), stem.size()));  // the query of a signed URL
   for (const std::string_view end : {".parquet", ".arrow", ".arrows", ".feather", ".ipc"})
     if (stem.size() > end.size() && stem.ends_with(end)) stem.resize(stem.size() - end.size());
   return stem;
@@ -58,18 +58,18 @@ Result<std::unique_ptr<ColumnTable>> open_table(const TableKind& kind, std::shar
 
 namespace {
 
-// A table, and what it is read by until its columns are chosen.
+// A table, and its reader until the columns are chosen.
 struct Opened {
   std::unique_ptr<ColumnTable> table;
   std::unique_ptr<const OpeningReader> opening;
 };
 
-// How all tables of a dataset are opened.
+// The options with which all tables of a dataset are opened.
 struct Opening {
   const TableKind& kind;
   const std::shared_ptr<const storage::Storage>& storage;
   const ShardPartsStore& store;
-  bool asks = true;  // for the version of each, whatever its storage
+  bool asks = true;  // whether to query each file's version even if the storage pins reads to a version
 };
 
 Result<Opened> open_so(const Opening& how, const std::string& name, bool asks) {
@@ -161,8 +161,7 @@ TablesFormat::TablesFormat(TableKind kind, std::string source, OpenOptions optio
     if (choice.description.name == "label") classes_ = choice.column.classes;
 }
 
-// Which rows of a table lack none of the fields. Rows whose values cannot be read are among them, and errors of their
-// own.
+// Returns the rows of a table that lack no field. Includes rows that cannot be read; reading them reports the error.
 Result<std::vector<std::uint64_t>> TablesFormat::whole_rows(const ColumnTable& table,
                                                             std::vector<bool>& lacking) const {
   FEEDLINE_TRY(const auto opened, table.reader());
@@ -187,7 +186,7 @@ Result<std::vector<std::uint64_t>> TablesFormat::whole_rows(const ColumnTable& t
   return rows;
 }
 
-// Which samples there are, by what becomes of those that lack a field.
+// Selects the samples according to the handling of samples that lack a field.
 Result<void> TablesFormat::take_samples() {
   const bool skips = options_.missing == Missing::kSkip;
   if (options_.missing != Missing::kError) {
@@ -228,11 +227,11 @@ std::vector<UnopenedColumn> TablesFormat::unopened() const {
 std::string TablesFormat::summary() const {
   std::string text = kind_.summary ? kind_.summary() : std::string();
   if (left_out_ > 0)
-    text += (text.empty() ? "" : "\n") + std::to_string(left_out_) + " samples left out, as they lack a field";
+    text += (text.empty() ? "" : "\n") + std::to_string(left_out_) + " samples left out because they lack a field";
   return text;
 }
 
-// Not the shards' names: a copy of the dataset elsewhere is the same dataset.
+// The shards' names are not included, so a copy of the dataset elsewhere has the same fingerprint.
 std::uint64_t TablesFormat::compute_fingerprint() const {
   Fingerprint fingerprint;
   fingerprint.add(name());
@@ -332,8 +331,8 @@ std::optional<TablesFormat::Ranges> TablesFormat::ranges_of(const Place& place) 
   return ranges;
 }
 
-// Blocks are fetched ahead from afar alone: on this machine threads read those that are not at hand when they need
-// them, each once, where all rows of a block would ask for it ahead.
+// Prefetch blocks only of remote files. For local files, threads read missing blocks on demand, each once, whereas all
+// rows of a block would prefetch it.
 Result<void> TablesFormat::find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const {
   const Place place = place_of(index);
   FEEDLINE_TRY(auto reader, open_shards_.owned_reader(*place.table));
@@ -344,7 +343,7 @@ Result<void> TablesFormat::find_pieces(std::uint64_t index, std::vector<storage:
     for (const FileRange& range : all) pieces.push_back({reader, {}, range.offset, range.bytes});
   };
   add(ranges->stored);
-  if (!ranges->are_blocks_at_hand) add(ranges->blocks);  // all or none, so that accept() knows which they are
+  if (!ranges->are_blocks_at_hand) add(ranges->blocks);  // all or none, so that accept() can identify them
   return {};
 }
 
@@ -352,7 +351,7 @@ Result<void> TablesFormat::accept(std::uint64_t index, std::span<const Bytes> pi
   record.pin.reset();
   record.fields.assign(choices_.size(), {});
   record.more.resize(
-      std::max(record.more.size(), pieces.size() + choices_.size()));  // the pieces lie in the first ones
+      std::max(record.more.size(), pieces.size() + choices_.size()));  // the pieces are in the first ones
   record.bytes_read = 0;
   const Place place = place_of(index);
   const auto accept_all = [&]() -> Result<void> {
@@ -395,7 +394,7 @@ Result<SampleFiles> TablesFormat::files(std::uint64_t index) const {
   return SampleFiles{key_of(place_of(index)), std::nullopt, std::move(*files)};
 }
 
-// Reads the row: what its fields take stands nowhere else.
+// Reads the row, because the sizes of its fields are not stored anywhere else.
 Result<SampleFileSizes> TablesFormat::file_sizes(std::uint64_t index) const {
   FEEDLINE_TRY(const SampleFiles sample, files(index));
   SampleFileSizes sizes{sample.key, sample.label, {}};

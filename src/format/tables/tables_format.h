@@ -16,20 +16,20 @@
 
 namespace feedline::format {
 
-// A kind of file whose rows are samples.
+// A file type whose rows are samples.
 struct TableKind {
-  std::string_view name;  // "arrow", of the format
-  std::string_view what;  // "Arrow file", in messages
-  // kData: damaged. Reads what describes the file, and no values.
+  std::string_view name;  // name of the format: "arrow"
+  std::string_view what;  // name in messages: "Arrow file"
+  // Opens a file and reads its metadata, but no values. kData: damaged.
   std::function<Result<std::unique_ptr<ColumnTable>>(const ShardFile& file, const storage::Reader& reader)> open;
-  std::function<std::string()> summary = {};  // more lines for explain()
+  std::function<std::string()> summary = {};  // additional lines for explain()
 };
 
-// Opens the shard at `name`, whose error says where it is.
+// Opens the shard at `name` and adds its location to errors.
 Result<std::unique_ptr<ColumnTable>> open_table(const TableKind& kind, std::shared_ptr<const storage::Storage> storage,
                                                 const std::string& name);
 
-// Samples that are rows of tables: one or a list of them, numbered through the shards.
+// Samples that are rows of one or several tables, with consecutive numbers.
 class TablesFormat final : public RecordFormat {
  public:
   // Requires: options.storage, and at least one shard.
@@ -64,8 +64,8 @@ class TablesFormat final : public RecordFormat {
   using Tables = std::vector<std::unique_ptr<ColumnTable>>;
   struct Place {
     const ColumnTable* table;
-    std::size_t number;  // of the shard
-    std::uint64_t row;   // in the shard
+    std::size_t number;  // number of the shard
+    std::uint64_t row;   // row within the shard
   };
 
   TablesFormat(TableKind kind, std::string source, OpenOptions options, Tables tables,
@@ -76,35 +76,34 @@ class TablesFormat final : public RecordFormat {
   Place place_of(std::uint64_t index) const;
   std::string key_of(const Place& place) const;
   Result<void> read_row(const Place& place, memory::Record& record) const;
-  // What is read of a row's slots: parts of the file as they are, and blocks of them; nullopt: read() says what is
-  // wrong.
+  // Returns the reads that a row's slots need: parts of the file, and blocks; nullopt if read() will report an error.
   struct Ranges {
     std::vector<FileRange> stored, blocks;
     bool are_blocks_at_hand = true;
   };
   std::optional<Ranges> ranges_of(const Place& place) const;
-  // Where an error says that the object behind a network is another one by now: what was kept of it is not to be
-  // trusted again.
+  // If the error means that a remote object was replaced, invalidates the cached data about it.
   void doubt(const ColumnTable& table, const Error& error) const;
-  // `error` with the sample's place, as far as it does not name one itself.
+  // Adds the sample's position to `error`, unless the error has its own.
   std::unexpected<Error> at(std::uint64_t index, Error error) const;
 
   TableKind kind_;
   std::string source_;
   OpenOptions options_;
   Tables tables_;
-  std::vector<std::string> stems_;  // of keys, one for each shard
+  std::vector<std::string> stems_;  // prefixes of keys, one per shard
   mutable OpenShards open_shards_;
   std::vector<PickedColumn> choices_;
   std::vector<FieldDescription> fields_;
   std::vector<std::string> classes_;
-  std::vector<std::uint64_t> ends_;                // samples of the shards up to and with this one
-  std::vector<std::vector<std::uint64_t>> whole_;  // per shard: the rows that lack nothing; none: all are taken
+  std::vector<std::uint64_t> ends_;                // cumulative number of samples, per shard
+  std::vector<std::vector<std::uint64_t>> whole_;  // per shard: the rows that lack no field; empty if all rows are used
   std::uint64_t left_out_ = 0;
   std::uint64_t fingerprint_ = 0;
 };
 
-// What keys begin with: the shards' names without folders and ends; with their number where two are the same.
+// Returns the prefixes of keys: the shards' names without folders and extensions, with the shard's number if names
+// repeat.
 std::vector<std::string> table_stems(const std::vector<std::string>& shards);
 
 }  // namespace feedline::format

@@ -22,7 +22,7 @@ struct Looked {
   Findings findings;
 };
 
-// What makes a shard none. A file that is sound may be of a kind that this version does not read.
+// Returns why a shard cannot be read. An undamaged file may have an unsupported type.
 void add_error(Findings& findings, const std::string& shard, const Error& error, bool is_opened) {
   const auto stop = [&](std::string_view code, std::string text) {
     findings.add({code, Severity::kError, shard, "", error.where.offset, std::move(text)});
@@ -32,7 +32,7 @@ void add_error(Findings& findings, const std::string& shard, const Error& error,
   stop("bad_file", error.what);
 }
 
-// Goes through the rows of a table.
+// Inspects the rows of a table.
 class TableLook {
  public:
   TableLook(const ColumnTable& table, std::string stem, const std::vector<PickedColumn>& choices, Missing missing)
@@ -95,7 +95,7 @@ class TableLook {
   std::uint64_t row_ = 0;
 };
 
-using Tables = std::vector<std::unique_ptr<ColumnTable>>;  // nullptr: it could not be opened
+using Tables = std::vector<std::unique_ptr<ColumnTable>>;  // nullptr if it could not be opened
 
 Looked look_at(ColumnTable& table, const std::string& stem, const std::vector<PickedColumn>& choices, Missing missing) {
   const auto look = [&]() -> Result<Looked> {

@@ -9,7 +9,7 @@
 
 namespace feedline::format {
 
-// Reads every row of all shards, as far as a shard can be opened. Requires: options.storage.
+// Reads every row of all shards that can be opened. Requires: options.storage.
 Result<Inspection> inspect_columns(const TableKind& kind, const std::string& source,
                                    const std::vector<std::string>& shards, const OpenOptions& options);
 

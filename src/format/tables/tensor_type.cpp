@@ -18,7 +18,7 @@ namespace {
 using text::JsonValue;
 using text::parse_json;
 
-// The number of elements of a value is below this: values have at most 2 GiB.
+// Values have at most 2 GiB, so they have fewer elements than this.
 constexpr std::int64_t kMostElements = std::int64_t{1} << 31;
 
 std::optional<std::vector<std::int64_t>> numbers_in(const JsonValue* list) {
@@ -33,7 +33,7 @@ std::optional<std::vector<std::int64_t>> numbers_in(const JsonValue* list) {
   return numbers;
 }
 
-// The extents as a shape. nullopt: too many dimensions or elements, or a negative extent.
+// Converts dimensions to a shape. nullopt: too many dimensions or elements, or a negative dimension.
 std::optional<Shape> shape_of(const std::vector<std::int64_t>& extents) {
   Shape shape;
   std::int64_t elements = 1;
@@ -46,7 +46,8 @@ std::optional<Shape> shape_of(const std::vector<std::int64_t>& extents) {
   return shape;
 }
 
-// For each dimension of a sample the number of the stored one; empty: as stored. nullopt: not a permutation.
+// For each dimension of a sample, the number of the stored dimension; empty if the order is the same. nullopt: not a
+// permutation.
 std::optional<std::vector<std::uint8_t>> order_of(const JsonValue* permutation, std::size_t dims) {
   std::vector<std::uint8_t> order;
   if (permutation == nullptr || permutation->kind == JsonValue::Kind::kNull) return order;
@@ -111,7 +112,7 @@ void set_tensor(std::string_view extension, std::string_view parameters, ColumnT
 void reorder_dimensions(const ColumnType& column, std::span<const std::byte> in, std::span<std::byte> out) {
   const Shape shape = samples_shape(column);
   const std::size_t dims = shape.dims(), width = size_of(column.dtype);
-  std::array<std::size_t, Shape::kMaxDims> strides{}, place{};  // in elements of `in`, by dimension of a sample
+  std::array<std::size_t, Shape::kMaxDims> strides{}, place{};  // strides in elements of `in`, by dimension of a sample
   for (std::size_t i = 0; i < dims; ++i) {
     strides[i] = 1;
     for (std::size_t inner = column.order[i] + 1U; inner < dims; ++inner)

@@ -13,12 +13,12 @@ namespace feedline::format {
 
 bool is_tensor_type(std::string_view extension);
 
-// Sets the extents of the column's tensors and the order of their dimensions by the type's parameters (JSON). If they
-// do not fit the column, it cannot be a field, and its description has the reason.
+// Sets the dimensions of the column's tensors and their order from the type's parameters (JSON). If they do not match
+// the column, it cannot be a field, and its description has the reason.
 void set_tensor(std::string_view extension, std::string_view parameters, ColumnType& column);
 
-// Copies complete tensors, stored one after the other, with their dimensions in the order of samples. Requires: the
-// column has an order; `out` has the size of `in` and does not overlap it.
+// Copies complete, consecutive tensors, with their dimensions in the order of samples. Requires: the column has an
+// order; `out` has the size of `in` and does not overlap it.
 void reorder_dimensions(const ColumnType& column, std::span<const std::byte> in, std::span<std::byte> out);
 
 }  // namespace feedline::format

@@ -23,7 +23,7 @@ std::vector<std::string> strings(const std::array<std::string_view, n>& views) {
   return {views.begin(), views.end()};
 }
 
-// The first few, for a message.
+// Returns the first few as text, for a message.
 std::string joined(const auto& names) {
   constexpr std::size_t kShown = 20;
   std::string text;
@@ -48,7 +48,7 @@ Result<FieldChoice> parse_field(const std::string& spec) {
     if (kind != choice.description.kind)
       return config_error("fields: '" + spec + "' mixes kinds: " + choice.description.name + " is " +
                           std::string(name_of(choice.description.kind)) + " and " + extension + " is " +
-                          std::string(name_of(kind)) + "; say which, as in '" + spec + ":" +
+                          std::string(name_of(kind)) + "; choose one, as in '" + spec + ":" +
                           std::string(name_of(choice.description.kind)) + "'");
     choice.alternatives.push_back(extension);
     if (end == std::string_view::npos) return choice;

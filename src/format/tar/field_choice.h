@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which members of a WebDataset sample make a field: alternatives in order of preference.
+// Chooses which members of a WebDataset sample make up a field: alternatives in order of preference.
 
 #include <cstdint>
 #include <optional>
@@ -19,18 +19,18 @@ namespace feedline::format {
 
 struct FieldChoice {
   FieldDescription description;
-  std::vector<std::string> alternatives;  // extensions, lower case
+  std::vector<std::string> alternatives;  // lower-case extensions
 };
 
-// "image" from jpg, jpeg, png or webp, and "label" from an integer member.
+// Returns "image" from jpg, jpeg, png or webp, and "label" from an integer member.
 std::vector<FieldChoice> default_fields();
 
-// One field per spec like "jpg;png" or "left.png:mask", named after its first alternative. kConfig: an empty extension,
-// alternatives of two kinds, a kind that there is not, two fields of one name.
+// Parses one field per spec such as "jpg;png" or "left.png:mask", named after its first alternative. kConfig: an empty
+// extension, alternatives of different kinds, an unknown kind, or two fields with the same name.
 Result<std::vector<FieldChoice>> parse_fields(const std::vector<std::string>& specs);
 
-// The fields to read from these shards: `fields` without a default label that no shard has. kConfig: no shard has any
-// member for a field, or there is no shard with a sample.
+// Returns the fields to read from these shards: `fields` without a default label that no shard has. kConfig: a field
+// has no member in any shard, or no shard has samples.
 Result<std::vector<FieldChoice>> keep_present(std::vector<FieldChoice> fields, bool are_default,
                                               std::span<const ShardIndex* const> indexes);
 
@@ -38,12 +38,12 @@ Result<std::vector<FieldChoice>> keep_present(std::vector<FieldChoice> fields, b
 class FieldFinder {
  public:
   FieldFinder(const ShardIndex& index, const std::vector<FieldChoice>& fields);
-  // nullopt: the sample lacks it. Of several alternatives present, the one preferred.
+  // Returns the preferred alternative that the sample has; nullopt if it has none.
   std::optional<ShardIndex::Member> find(std::uint64_t sample, std::size_t field) const;
 
  private:
   const ShardIndex* index_;
-  std::vector<std::uint32_t> ranks_;  // [field x extension]: place among the alternatives
+  std::vector<std::uint32_t> ranks_;  // [field x extension]: position in the alternatives
 };
 
 }  // namespace feedline::format

@@ -14,11 +14,11 @@ namespace feedline::format {
 namespace {
 
 constexpr std::uint64_t kMostIndexBytes = std::uint64_t{1} << 30U;
-constexpr std::uint64_t kLongestEnd = 22 * kBlockBytes;  // an end mark, and a record of GNU tar's filled with zeros
+constexpr std::uint64_t kLongestEnd = 22 * kBlockBytes;  // an end mark and a zero-filled record of GNU tar
 
 std::uint64_t to_block(std::uint64_t bytes) { return (bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes; }
 
-// Takes the text up to the next space off the front.
+// Removes the text up to the next space from the front.
 std::string_view take_word(std::string_view& line) {
   const std::size_t end = std::min(line.find(' '), line.size());
   const std::string_view word = line.substr(0, end);
@@ -41,7 +41,7 @@ std::string_view take_line(std::string_view& text) {
   return line;
 }
 
-// The name up to the first dot, but for one that it begins with: as DALI's wds2idx finds it.
+// Returns the name up to its first dot, ignoring a leading dot, like DALI's wds2idx.
 std::string dali_name(const std::string& shard) {
   const std::size_t begin = shard.rfind('/') + 1;  // npos + 1 is 0
   return shard.substr(0, shard.find('.', begin + 1)) + ".idx";
@@ -55,18 +55,18 @@ std::optional<std::string_view> read_text(const storage::Storage& storage, const
   return std::string_view(reinterpret_cast<const char*>(file->data()), file->size());
 }
 
-// Why there are blocks that belong to none of the members; empty: there are none.
+// Returns why some blocks belong to no member, or an empty text if all do.
 std::string gaps(const ListedMembers& listed, const storage::Reader& reader, std::uint64_t shard_bytes) {
   std::uint64_t end = 0;
   for (const ListedMember& one : listed.members) {
     if (one.offset != end + kBlockBytes)
       return "the member '" + one.name + "' begins at byte " + std::to_string(one.offset) +
-             ", and the one before ends at " + std::to_string(end) + ": what lies between it does not say";
+             ", but the one before ends at " + std::to_string(end) + ": the bytes between them are not listed";
     end = one.offset + to_block(one.bytes);
   }
   std::array<std::byte, kLongestEnd> tail{};
   if (shard_bytes < end + 2 * kBlockBytes || shard_bytes - end > tail.size())
-    return "its members end at byte " + std::to_string(end) + ", and the shard at " + std::to_string(shard_bytes);
+    return "its members end at byte " + std::to_string(end) + ", but the shard ends at " + std::to_string(shard_bytes);
   const auto rest = std::span(tail).first(static_cast<std::size_t>(shard_bytes - end));
   const auto got = reader.read_at(end, rest);
   if (got && *got == rest.size() && std::ranges::all_of(rest, [](std::byte b) { return b == std::byte{0}; })) return {};
@@ -75,7 +75,7 @@ std::string gaps(const ListedMembers& listed, const storage::Reader& reader, std
 
 std::string compare_some(const storage::Reader& reader, const ShardIndex& index, bool is_remote) {
   const std::uint64_t last = index.samples() - 1;
-  const std::uint64_t looks = is_remote ? 2 : 16;  // a read each: a request, or some microseconds
+  const std::uint64_t looks = is_remote ? 2 : 16;  // number of reads: each is a request, or takes microseconds
   for (std::uint64_t i = 0; i < looks; ++i) {
     const std::uint64_t sample = last * i / (looks - 1);
     const auto member = index.member(index.first_member(sample));
@@ -89,16 +89,16 @@ std::string compare_some(const storage::Reader& reader, const ShardIndex& index,
   return {};
 }
 
-// What a scan would make of the members; text: it would say something of one of them, and is to do so.
+// Builds the index that a scan would, or returns a text if a scan would report a member and is needed.
 std::expected<ShardIndex, std::string> grouped(const ListedMembers& listed, const storage::Version& version) {
   ShardIndexBuilder builder;
   std::unordered_set<std::string_view> keys;
   std::string_view key;
   for (const ListedMember& one : listed.members) {
     const auto name = split_sample_name(one.name);
-    if (!name || is_reserved_name(one.name)) return std::unexpected("'" + one.name + "' is no file of a sample");
+    if (!name || is_reserved_name(one.name)) return std::unexpected("'" + one.name + "' is not a file of a sample");
     const std::string extension = to_lower(name->extension);
-    if (extension.starts_with("__")) return std::unexpected("'" + one.name + "' says something of its sample");
+    if (extension.starts_with("__")) return std::unexpected("'" + one.name + "' is a mark on its sample");
     if (keys.empty() || name->key != key) {
       if (!keys.insert(name->key).second) return std::unexpected("sample '" + std::string(name->key) + "' comes twice");
       key = name->key;
@@ -111,7 +111,7 @@ std::expected<ShardIndex, std::string> grouped(const ListedMembers& listed, cons
   return builder.build(version);
 }
 
-// The shard's index by what DALI's says; text: why it does not fit.
+// Builds the shard's index from DALI's, or returns why that does not match.
 std::expected<ShardIndex, std::string> index_by(const ListedMembers& listed, const ShardFile& shard,
                                                 const storage::Reader& reader, bool is_remote) {
   if (std::string why = gaps(listed, reader, shard.version.bytes); !why.empty()) return std::unexpected(why);
@@ -121,10 +121,10 @@ std::expected<ShardIndex, std::string> index_by(const ListedMembers& listed, con
   return index;
 }
 
-// Why DALI's index and a scan differ.
+// Returns how DALI's index differs from a scan.
 std::string compare_members(const ListedMembers& listed, const ShardIndex& scanned) {
   if (listed.members.size() != scanned.members())
-    return "it has " + std::to_string(listed.members.size()) + " files, and the shard " +
+    return "it has " + std::to_string(listed.members.size()) + " files, but the shard has " +
            std::to_string(scanned.members());
   for (std::size_t i = 0; i < listed.members.size(); ++i) {
     const ListedMember& said = listed.members[i];
@@ -132,14 +132,14 @@ std::string compare_members(const ListedMembers& listed, const ShardIndex& scann
     if (said.offset != found.offset || said.bytes != found.bytes ||
         to_lower(said.extension) != scanned.extension(found.extension))
       return "its file " + std::to_string(i) + " (." + said.extension + ", " + std::to_string(said.bytes) +
-             " bytes at " + std::to_string(said.offset) + ") is another one in the shard (." +
+             " bytes at " + std::to_string(said.offset) + ") differs in the shard (." +
              std::string(scanned.extension(found.extension)) + ", " + std::to_string(found.bytes) + " bytes at " +
              std::to_string(found.offset) + ")";
   }
   return {};
 }
 
-// Does the end marker of an archive begin at this offset?
+// Returns whether an archive's end mark begins at this offset.
 bool is_end_mark(const storage::Storage& storage, const ShardFile& shard, std::uint64_t offset) {
   const auto reader = storage.open(shard.path, storage::Access::kRead);
   std::array<std::byte, kBlockBytes> block;
@@ -148,26 +148,27 @@ bool is_end_mark(const storage::Storage& storage, const ShardFile& shard, std::u
   return got && *got == block.size() && is_zero(block);
 }
 
-// Why Energon's index and a scan differ. A header may be longer than a block, so that its begin is not known exactly.
-// The last number is the end of the last sample, including following members that belong to no sample, such as README.
+// Returns how Energon's index differs from a scan. A header may be longer than a block, so its exact beginning is
+// unknown. The last number is the end of the last sample, including following members that belong to no sample, such as
+// README.
 std::string compare_begins(const std::vector<std::uint64_t>& begins, const storage::Storage& storage,
                            const ShardFile& shard, const ShardIndex& scanned) {
   if (begins.size() - 1 != scanned.samples())
-    return "it has " + std::to_string(begins.size() - 1) + " samples, and the shard " +
+    return "it has " + std::to_string(begins.size() - 1) + " samples, but the shard has " +
            std::to_string(scanned.samples());
   std::uint64_t before = 0;
   for (std::uint64_t i = 0; i < scanned.samples(); ++i) {
     const auto first = scanned.member(scanned.first_member(i));
     const auto last = scanned.member(scanned.first_member(i + 1) - 1);
-    if (first.offset < before || last.offset < first.offset) return {};  // hard links, whose data is elsewhere
+    if (first.offset < before || last.offset < first.offset) return {};  // hard links, whose data is stored elsewhere
     if (begins[i] < before || begins[i] + kBlockBytes > first.offset)
       return "its sample " + std::to_string(i) + " begins at byte " + std::to_string(begins[i]) +
-             ", where the shard's has its first file at " + std::to_string(first.offset);
+             ", but the shard's has its first file at " + std::to_string(first.offset);
     before = last.offset + to_block(last.bytes);
   }
   const bool is_end = begins.back() == before || (begins.back() > before && is_end_mark(storage, shard, begins.back()));
   return is_end ? ""
-                : "it ends at byte " + std::to_string(begins.back()) + ", and the last sample at " +
+                : "it ends at byte " + std::to_string(begins.back()) + ", but the last sample ends at " +
                       std::to_string(before);
 }
 
@@ -213,12 +214,12 @@ std::expected<std::vector<std::uint64_t>, std::string> parse_energon_index(std::
                                                                            std::uint64_t shard_bytes) {
   std::vector<std::uint64_t> begins(bytes.size() / sizeof(std::uint64_t));
   if (begins.size() * sizeof(std::uint64_t) != bytes.size() || begins.size() < 2)
-    return std::unexpected("its " + std::to_string(bytes.size()) + " bytes are no 64-bit numbers of samples");
+    return std::unexpected("its " + std::to_string(bytes.size()) + " bytes are not a list of 64-bit offsets");
   std::memcpy(begins.data(), bytes.data(), bytes.size());
   for (std::size_t i = 0; i < begins.size(); ++i)
     if (begins[i] % kBlockBytes != 0 || begins[i] > shard_bytes || (i > 0 && begins[i] <= begins[i - 1]))
-      return std::unexpected("its sample " + std::to_string(i) + " lies at byte " + std::to_string(begins[i]) +
-                             ", where none can be");
+      return std::unexpected("its sample " + std::to_string(i) + " is at byte " + std::to_string(begins[i]) +
+                             ", which is impossible");
   return begins;
 }
 
@@ -235,13 +236,13 @@ std::string differs(TarBlock block, std::string_view key, std::string_view exten
 }
 
 ListedIndex find_listed_index(const storage::Storage& storage, const ShardFile& shard, const storage::Reader& reader) {
-  constexpr std::uint64_t kWorthARequest = std::uint64_t{16} << 20U;  // a smaller shard is looked through by a few
+  constexpr std::uint64_t kWorthARequest = std::uint64_t{16} << 20U;  // smaller shards are scanned by fewer readers
   ListedIndex found;
   if (storage.is_remote() && shard.version.bytes < kWorthARequest) return found;
   memory::ByteBuffer room;
   const std::string path = dali_name(shard.name);
   const auto text = read_text(storage, path, shard.version.bytes, room);
-  if (!text || !is_dali_index(*text)) return found;  // none, or one of records
+  if (!text || !is_dali_index(*text)) return found;  // no index, or an index of a TFRecord file
   const auto listed = parse_dali_index(*text, shard.version.bytes);
   if (listed && !listed->has_names) return found;
   auto index = listed ? index_by(*listed, shard, reader, storage.is_remote()) : std::unexpected(listed.error());
@@ -249,7 +250,8 @@ ListedIndex find_listed_index(const storage::Storage& storage, const ShardFile& 
     found.index = std::move(*index);
     found.path = path;
   } else {
-    found.not_fitting.push_back("the index '" + path + "' is not of this shard, and is not used: " + index.error());
+    found.not_fitting.push_back("the index '" + path +
+                                "' does not belong to this shard and is not used: " + index.error());
   }
   return found;
 }
@@ -258,12 +260,13 @@ void compare_listed_indexes(const storage::Storage& storage, const ShardFile& sh
                             Findings& findings) {
   const auto report = [&](const std::string& path, const std::string& why) {
     if (!why.empty())
-      findings.add({"foreign_index",
-                    Severity::kWarning,
-                    shard.name,
-                    "",
-                    {},
-                    "the index '" + path + "' is not of this shard: " + why + "; remove it, or make it anew"});
+      findings.add(
+          {"foreign_index",
+           Severity::kWarning,
+           shard.name,
+           "",
+           {},
+           "the index '" + path + "' does not belong to this shard: " + why + "; remove it, or create it again"});
   };
   memory::ByteBuffer room;
   const std::uint64_t bytes = shard.version.bytes;

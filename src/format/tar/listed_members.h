@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Indexes that other programs leave beside a tar. Told apart by content, as their names are alike:
+// Reads the indexes of other programs next to a tar. They are distinguished by content, because their names are
+// similar:
 //
-//     DALI, x.idx          text: "v1.2 SAMPLES", then a line for each sample: EXTENSION OFFSET BYTES NAME of each file;
+//     DALI, x.idx          text: "v1.2 SAMPLES", then a line per sample with EXTENSION OFFSET BYTES NAME of each file;
 //                          v1.1 has no names
 //     Energon, x.tar.idx   u64 offset of each sample's first header, and of the last sample's end
 //
-// Only DALI's v1.2 says what a scan finds. The others say no names, and a sample's name is its key.
+// Only DALI's v1.2 can replace a scan. The others contain no names, which are the samples' keys.
 
 #include <cstdint>
 #include <expected>
@@ -23,7 +24,7 @@
 
 namespace feedline::format {
 
-// A file of a sample as an index has it: its name is empty in DALI's v1.1, which says the extension alone.
+// A file of a sample in an index. DALI's v1.1 has only the extension, and the name is empty.
 struct ListedMember {
   std::string extension, name;
   std::uint64_t offset = 0, bytes = 0;
@@ -31,32 +32,32 @@ struct ListedMember {
 struct ListedMembers {
   bool has_names = false;
   std::vector<ListedMember> members;
-  std::vector<std::size_t> first_members;  // of each sample
+  std::vector<std::size_t> first_members;  // per sample
 };
 
 bool is_dali_index(std::string_view text);
-// Text: why it is none of a shard of so many bytes.
+// Returns the members, or the reason why the text is not an index of a shard of this size.
 std::expected<ListedMembers, std::string> parse_dali_index(std::string_view text, std::uint64_t shard_bytes);
-// Where samples begin, and the last one ends.
+// Returns where each sample begins, and where the last one ends.
 std::expected<std::vector<std::uint64_t>, std::string> parse_energon_index(std::string_view bytes,
                                                                            std::uint64_t shard_bytes);
 
 struct ListedIndex {
-  std::optional<ShardIndex> index;       // what a scan of the shard would give
-  std::string path;                      // the file that says so
-  std::vector<std::string> not_fitting;  // a sentence for each that does not fit to the shard
+  std::optional<ShardIndex> index;       // the same index as from a scan of the shard
+  std::string path;                      // path of the other program's index
+  std::vector<std::string> not_fitting;  // one sentence per index that does not match the shard
 };
 
-// Looks beside the shard for DALI's v1.2, and compares it: every block of the archive belongs to a member that it has,
-// up to the end mark, no sample comes twice, and some headers, the first and the last among them, are as it says. The
-// headers of what is read are compared when it is read. storage: what has the shard under its name, and the index.
+// Finds a DALI v1.2 index next to the shard and compares them: every block of the archive up to the end mark must
+// belong to a listed member, no sample may be repeated, and some headers, including the first and the last, must match.
+// Other headers are compared when their members are read. storage: contains the shard under its name, and the index.
 ListedIndex find_listed_index(const storage::Storage& storage, const ShardFile& shard, const storage::Reader& reader);
 
-// Every index of another program beside the shard, compared with what a scan found: those that differ are findings.
+// Compares every index of another program next to the shard with a scan, and reports differences as findings.
 void compare_listed_indexes(const storage::Storage& storage, const ShardFile& shard, const ShardIndex& scanned,
                             Findings& findings);
 
-// Why the block in front of a member's payload is not its header; empty: it is.
+// Returns why the block before a member's payload is not its header, or an empty text if it is.
 std::string differs(TarBlock block, std::string_view key, std::string_view extension, std::uint64_t bytes);
 
 }  // namespace feedline::format

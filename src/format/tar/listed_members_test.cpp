@@ -46,7 +46,8 @@ Listed listed(std::size_t samples, TarWriter writer = TarWriter(), const std::st
 
 class ListedMembersTest : public TarFormatTest {
  protected:
-  // The error of opening or reading any sample; empty: all were read, and are as a scan of the same archive gives them.
+  // Returns the error from opening, or from reading any sample; empty if all samples are the same as after a scan of
+  // the archive.
   std::string error_of_reading(const Listed& made) const {
     OpenOptions chosen = options();
     chosen.notes = notes_;
@@ -90,7 +91,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 TEST_P(ListedMembersTest, AnIndexThatFitsSavesTheScanAndGivesTheSameSamples) {
   EXPECT_EQ(error_of_reading(listed(40)), "");
   EXPECT_EQ(said(), "");
-  EXPECT_EQ(summary_, "1 shards by DALI's indexes beside them: no scan");
+  EXPECT_EQ(summary_, "1 shards used DALI's indexes instead of a scan");
   EXPECT_FALSE(std::ifstream(folder_.path(".feedline/x.tar.feedline-index")).good()) << "our own index was not needed";
   EXPECT_EQ(findings(listed(40).archive), inspected(folder_.path("scanned.tar"), options()));
 }
@@ -105,16 +106,16 @@ TEST_P(ListedMembersTest, OneThatDoesNotFitIsNamedAndTheShardIsScanned) {
     std::string archive, dali, why;
   } cases[] = {
       {good.archive, other.dali, "has a file outside of the shard's"},
-      {other.archive, good.dali, "its members end at byte 305664, and the shard at 320512"},
+      {other.archive, good.dali, "its members end at byte 305664, but the shard ends at 320512"},
       {listed(40, directory).archive, good.dali, "the shard has no end mark at byte 305664"},
-      {listed(40, directory).archive, listed(40, directory).dali, "what lies between it does not say"},
-      {listed(40, reserved).archive, listed(40, reserved).dali, "what lies between it does not say"},
+      {listed(40, directory).archive, listed(40, directory).dali, "the bytes between them are not listed"},
+      {listed(40, reserved).archive, listed(40, reserved).dali, "the bytes between them are not listed"},
       {good.archive, replaced(good.dali, "v1.2", "v1.7"), "does not begin with"},
       {good.archive, replaced(good.dali, "v1.2 40", "v1.2 39"), "begins with 39 samples and has 40"},
       {good.archive, replaced(good.dali, "cls 1536 1 ", "cls 1536 -1 "), "line 2 is not \"EXTENSION OFFSET BYTES"},
       {good.archive, replaced(good.dali, "cls 1536 1 ", "cls 1536 1  "), "line 2 is not \"EXTENSION OFFSET BYTES"},
       {good.archive, replaced(good.dali, " a/0.cls", ""), "line 2 is not \"EXTENSION OFFSET BYTES"},
-      {good.archive, replaced(good.dali, "cls 1536 1 ", "cls 1535 1 "), "what lies between it does not say"},
+      {good.archive, replaced(good.dali, "cls 1536 1 ", "cls 1535 1 "), "the bytes between them are not listed"},
       {good.archive, replaced(good.dali, "JPG 512 1 a/0", "JPG 512 2 a/0"), "in place of 'a/0.jpg' of 2 bytes"},
       {good.archive, replaced(good.dali, "a/0.JPG", "b/0.JPG"), "in place of 'b/0.jpg'"},
       {good.archive, replaced(good.dali, "a/39.JPG", "a/39.png"), "in place of 'a/39.png'"},
@@ -129,17 +130,18 @@ TEST_P(ListedMembersTest, OneThatDoesNotFitIsNamedAndTheShardIsScanned) {
     const std::string wrong = error_of_reading({one.archive, one.dali, ""});
     EXPECT_EQ(wrong.empty(), one.why != "it has no samples") << one.why << ": " << wrong;
     EXPECT_CONTAINS(said(), one.why);
-    EXPECT_CONTAINS(said(), "x.idx' is not of this shard, and is not used: ");
+    EXPECT_CONTAINS(said(), "x.idx' does not belong to this shard and is not used: ");
     EXPECT_EQ(summary_, "");
   }
 }
 
-// What 16 looks do not find is found when the sample is read: never another value.
+// Errors that the 16 checks on opening miss are found when the sample is read; wrong values are never returned.
 TEST_P(ListedMembersTest, AnEntryThatIsNotTheShardsIsAnErrorOfItsSample) {
   const Listed good = listed(40);
   const std::string wrong = error_of_reading({good.archive, replaced(good.dali, " 1 a/1.cls", " 2 a/1.cls"), ""});
-  EXPECT_CONTAINS(wrong, "x.idx' is not of this shard: the shard has 'a/1.cls' of 1 bytes in place of 'a/1.cls' of 2");
-  EXPECT_CONTAINS(wrong, "without the index the shard is looked through anew");
+  EXPECT_CONTAINS(
+      wrong, "x.idx' does not belong to this shard: the shard has 'a/1.cls' of 1 bytes in place of 'a/1.cls' of 2");
+  EXPECT_CONTAINS(wrong, "without the index the shard is scanned again");
   const std::string renamed = error_of_reading({good.archive, replaced(good.dali, " a/1.cls", " a/1.txt"), ""});
   EXPECT_CONTAINS(renamed, "the sample has no member for it");
 }
@@ -164,7 +166,7 @@ TEST_P(ListedMembersTest, IndexesWithoutNamesAreComparedByInspect) {
   EXPECT_CONTAINS(found(good.dali, good.energon.substr(1)), "foreign_index:warning");
   std::string moved = good.energon;
   moved[8] = '\0';
-  moved[9] = '\x06';  // the second sample, a block further: that is its first file
+  moved[9] = '\x06';  // the second sample, one block later, at its first file
   EXPECT_NE(moved, good.energon);
   EXPECT_CONTAINS(found(good.dali, moved), "foreign_index:warning");
 }

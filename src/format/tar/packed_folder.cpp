@@ -15,8 +15,8 @@ namespace feedline::format {
 namespace {
 
 constexpr std::string_view kManifest = "feedline-pack.json";
-constexpr std::string_view kUnfinished = "feedline-pack.unfinished.json";  // in a bucket
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30U;              // some hundred bytes for each shard
+constexpr std::string_view kUnfinished = "feedline-pack.unfinished.json";  // for folders in a bucket
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30U;              // a few hundred bytes per shard
 constexpr std::string_view kTar = ".tar";
 
 struct Manifest {
@@ -62,7 +62,7 @@ std::unexpected<Error> unfinished(const std::string& folder) {
   return config_error("packing into '" + folder + "' did not finish: run the same `feedline pack` command again");
 }
 
-// "feedline-pack.000000-000009.json", of a range of shards.
+// Matches "feedline-pack.000000-000009.json", the manifest of a range of shards.
 bool is_range_name(std::string_view name) {
   constexpr std::string_view kBegin = "feedline-pack.", kEnd = ".json";
   if (name.size() <= kBegin.size() + kEnd.size() || !name.starts_with(kBegin) || !name.ends_with(kEnd)) return false;
@@ -73,7 +73,7 @@ bool is_range_name(std::string_view name) {
 // Reports a folder without a manifest whose packing has not finished.
 Result<void> check_not_unfinished(const std::string& folder, const storage::Storage& storage) {
   const auto entries = storage.list(folder);
-  if (!entries) return {};  // whoever opens the folder has the error
+  if (!entries) return {};  // opening the folder reports the error
   for (const storage::Entry& entry : *entries) {
     if (entry.name == kUnfinished) return unfinished(folder);
     if (is_range_name(entry.name))
@@ -111,7 +111,7 @@ Result<std::optional<PackedFolder>> packed_folder(const std::string& given, cons
     return error;
   }
   if (!std::ranges::all_of(manifest->shards, [](const std::string& name) { return name.ends_with(kTar); }))
-    return PackedFolder{};  // MDS, whose index.json is written last
+    return PackedFolder{};  // MDS shards, whose index.json is written last
   if (!manifest->is_complete || manifest->is_part) return unfinished(folder);
   if (manifest->shards.empty())
     return config_error("'" + folder + "' was packed without a shard: its source had no samples");

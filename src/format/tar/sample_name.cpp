@@ -6,12 +6,12 @@
 namespace feedline::format {
 
 // The expression's first group is a prefix that ends in a slash (the longest that lets the rest match, or nothing),
-// then characters that are no dots, at least one. So the dot is the first one after the prefix, must not follow it
-// at once, and no slash may come behind it. A shorter prefix never has a later first dot: once that dot lies before
-// the last slash, no prefix is left to try. "." does not match a newline, so prefixes end before the first one.
+// followed by at least one character other than a dot. So the dot is the first one after the prefix, must not directly
+// follow it, and no slash may follow the dot. A shorter prefix never has a later first dot: once that dot precedes the
+// last slash, no prefix can match. "." does not match a newline, so prefixes end before the first one.
 std::optional<SampleName> split_sample_name(std::string_view name) {
   const std::size_t last_slash = name.rfind('/');
-  std::size_t prefix = name.substr(0, name.find('\n')).rfind('/') + 1;  // 0 where there is no slash: npos + 1
+  std::size_t prefix = name.substr(0, name.find('\n')).rfind('/') + 1;  // 0 if there is no slash: npos + 1
   while (true) {
     const std::size_t dot = name.find('.', prefix);
     if (dot == std::string_view::npos || (last_slash != std::string_view::npos && dot < last_slash)) return {};
@@ -24,9 +24,9 @@ std::optional<SampleName> split_sample_name(std::string_view name) {
 bool is_reserved_name(std::string_view name) {
   const std::size_t slash = name.find('/');
   std::string_view first = name.substr(0, slash);
-  // "$" also matches before a newline that ends the text
+  // "$" also matches before a newline at the end of the text
   if (slash == std::string_view::npos && first.ends_with('\n')) first.remove_suffix(1);
-  constexpr std::size_t kShortest = 4;  // the two pairs of underscores may not share one
+  constexpr std::size_t kShortest = 4;  // the two pairs of underscores must not overlap
   return first.size() >= kShortest && first.starts_with("__") && first.ends_with("__");
 }
 

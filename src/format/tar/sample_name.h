@@ -10,18 +10,18 @@
 namespace feedline::format {
 
 struct SampleName {
-  std::string_view key;        // with the folder part
-  std::string_view extension;  // all after the dot that ends the key; as written, not lower-cased
+  std::string_view key;        // including folders
+  std::string_view extension;  // everything after the dot that ends the key, not lower-cased
 };
 
-// What the expression ^((?:.*/|)[^.]+)[.]([^/]*)$ captures; nullopt where it does not match. Usually the key ends at
-// the first dot of the last path component; "a/.hidden.jpg" is the key "a/" with "hidden.jpg".
+// Returns the captures of the expression ^((?:.*/|)[^.]+)[.]([^/]*)$, or nullopt if it does not match. Usually the key
+// ends at the first dot of the last path component; "a/.hidden.jpg" has the key "a/" and the extension "hidden.jpg".
 std::optional<SampleName> split_sample_name(std::string_view name);
 
-// Does ^__[^/]*__($|/) match? Such members are metadata, not samples.
+// Returns whether ^__[^/]*__($|/) matches. Such members are metadata, not samples.
 bool is_reserved_name(std::string_view name);
 
-// ASCII letters only: member names have no declared encoding.
+// Converts only ASCII letters, because member names have no declared encoding.
 std::string to_lower(std::string_view text);
 
 }  // namespace feedline::format

@@ -37,8 +37,8 @@ TEST(SampleName, SplitsAsWebDatasetDoes) {
   EXPECT_EQ(split("."), "none");
 }
 
-// Against the expression itself. ECMAScript's "." excludes '\r' too, so that character is left out; its "$" matches
-// only at the end of the text, as [^/]* always reaches it.
+// Compares with the expression itself. ECMAScript's "." excludes '\r', so that character is not tested; its "$" matches
+// only at the end of the text, because [^/]* always reaches it.
 TEST(SampleName, AgreesWithTheExpression) {
   const std::regex name_expression("^((?:.*/|)[^.]+)[.]([^/]*)$");
   const std::regex reserved_expression("^__[^/]*__(\n?$|/)");
@@ -50,7 +50,7 @@ TEST(SampleName, AgreesWithTheExpression) {
     std::smatch match;
     const bool matched = std::regex_match(name, match, name_expression);
     ASSERT_EQ(split(name), matched ? match[1].str() + "|" + match[2].str() : "none") << ::testing::PrintToString(name);
-    std::string lines = name;  // multiline "$" of ECMAScript would see a newline inside
+    std::string lines = name;  // in ECMAScript, a multiline "$" would match at a newline inside
     if (lines.find('\n') == std::string::npos) {
       ASSERT_EQ(is_reserved_name(lines), std::regex_search(lines, reserved_expression))
           << ::testing::PrintToString(lines);

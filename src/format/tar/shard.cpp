@@ -16,7 +16,7 @@ struct Indexed {
   std::string listed_by = {};
 };
 
-// By the index of another program, where there is one that fits; storage: what has the shard under its name.
+// Returns the matching index of another program, if there is one. storage: contains the shard under its name.
 std::optional<Indexed> index_beside(const storage::Storage& storage, const ShardFile& file,
                                     const storage::Reader& reader, const Shard::Opening& opening) {
   ListedIndex listed = find_listed_index(storage, file, reader);
@@ -26,7 +26,7 @@ std::optional<Indexed> index_beside(const storage::Storage& storage, const Shard
   return Indexed{std::move(*listed.index), std::move(listed.path)};
 }
 
-// first: a reader that has the file's beginning, where there is one.
+// first: a reader that contains the file's beginning, or nullptr.
 Result<Indexed> make_index(const storage::Storage& storage, const ShardFile& file, const storage::Reader* first,
                            const Shard::Opening& opening) {
   struct Turn {
@@ -42,7 +42,7 @@ Result<Indexed> make_index(const storage::Storage& storage, const ShardFile& fil
   FEEDLINE_TRY(ShardScan scan, scan_shard(*reader, file.version, file.name, findings, std::move(class_names)));
   if (const Finding* finding = findings.first_error()) return std::unexpected(to_error(*finding));
   FEEDLINE_TRY(const auto stat, reader->version());
-  FEEDLINE_CHECK_OK(storage::check_version(file.name, file.version, stat));  // written to while it was scanned
+  FEEDLINE_CHECK_OK(storage::check_version(file.name, file.version, stat));  // the file was changed during the scan
   FEEDLINE_CHECK_OK(opening.indexes.save(*file.storage, file.path, scan.index));
   return Indexed{std::move(scan.index)};
 }

@@ -17,33 +17,34 @@
 
 namespace feedline::format {
 
-// Where a shard's plain tar bytes are.
+// Finds a shard's uncompressed tar.
 Result<ShardFile> locate_tar(std::shared_ptr<const storage::Storage> storage, const std::string& name,
                              cache::Notes* notes = nullptr);
 
-// One tar file of a dataset: its index, and its bytes once somebody reads them. Thread-safe.
+// One tar file of a dataset: its index, and its bytes, which are opened on the first read. Thread-safe.
 class Shard : public ShardReader {
  public:
-  using Scans = std::counting_semaphore<>;  // those that may be made: see scans_at_once()
-  // How all shards of a dataset are opened.
+  using Scans = std::counting_semaphore<>;  // limits concurrent scans: see scans_at_once()
+  // The options with which all shards of a dataset are opened.
   struct Opening {
     const IndexStore& indexes;
     Scans& scans;
-    bool asks = true;  // for the version of each, whatever its storage
+    bool asks = true;  // whether to query each shard's version even if the storage pins reads to a version
   };
-  // Takes the kept index, or one of DALI's that fits, or scans the file and keeps one. Of a storage that holds reads to
-  // a version nobody is asked for the shard's where an index is kept and Opening says so: see is_checked(). kData: the
-  // first damage.
+  // Loads the stored index, or a matching one from DALI, or scans the file and stores an index. If the storage pins
+  // reads to a version, an index is stored and `asks` is false, the shard's version is not queried: see is_checked().
+  // kData: the first damage.
   static Result<std::unique_ptr<Shard>> open(std::shared_ptr<const storage::Storage> storage, const std::string& name,
                                              const Opening& opening);
 
   const ShardIndex& index() const { return index_; }
-  // It is another one by now: the next who opens it makes an index anew.
+  // Deletes the stored index of a changed shard, so that the next open rebuilds it.
   void forget_index(const IndexStore& indexes) const { indexes.forget(*file().storage, file().path); }
-  // The index of another program that this one was made of; empty: of none. Headers of what is read are to be compared.
+  // The path of another program's index from which this one was built, or empty. The headers of members must then be
+  // compared on reading.
   const std::string& listed_by() const { return listed_by_; }
   void choose_fields(const std::vector<FieldChoice>& fields) { finder_.emplace(index_, fields); }
-  // Requires: choose_fields() came before.
+  // Requires: choose_fields() was called.
   const FieldFinder& finder() const { return *finder_; }
 
  private:

@@ -30,7 +30,7 @@ enum Number : std::size_t {
   kNumbers
 };
 
-// Is each value at least the one before, and the last exactly `end`?
+// Returns whether the values never decrease and the last is `end`.
 bool ascends_to(std::span<const std::uint64_t> values, std::uint64_t end) {
   return std::ranges::is_sorted(values) && (values.empty() ? end == 0 : values.back() == end);
 }
@@ -41,12 +41,12 @@ std::optional<ShardIndex> ShardIndex::parse(memory::ByteBuffer buffer, std::size
                                             const std::optional<storage::ObjectStat>& shard) {
   ShardIndex index;
   index.buffer_ = std::move(buffer);
-  index.file_ = index.buffer_.resize(bytes);  // no growth: what is in it stays
+  index.file_ = index.buffer_.resize(bytes);  // does not reallocate, so views into it stay valid
   if (!index.find_sections() || (shard && *shard != index.version_) || !index.is_consistent()) return {};
   return index;
 }
 
-// The one place that knows the order of the sections.
+// The only function that depends on the order of the sections.
 bool ShardIndex::find_sections() {
   cache::FrameReader reader(file_, kShardIndex, kNumbers);
   version_ = {reader.number(kShardBytes), static_cast<std::int64_t>(reader.number(kShardTime)),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which samples a tar file holds and where their members are: the table behind random access, in memory and on disk
-// the same bytes.
+// The samples in a tar file and the positions of their members: the table for random access, with the same layout in
+// memory and on disk.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,32 +21,35 @@
 
 namespace feedline::format {
 
-// What its file is; another format number with every change of its layout, drawn in shard_index.cpp.
+// The frame kind of an index file. Increment the format version whenever the layout (drawn in shard_index.cpp) changes.
 inline constexpr cache::FrameKind kShardIndex{0x78'64'69'6c'64'65'65'66, 2};  // "feedlidx"
 
-// Immutable; any thread may read.
+// Immutable and thread-safe.
 class ShardIndex {
  public:
   struct Member {
-    std::uint64_t offset = 0;  // of the payload in the shard
+    std::uint64_t offset = 0;  // offset of the payload in the shard
     std::uint64_t bytes = 0;
-    std::uint32_t extension = 0;  // number of an extension()
+    std::uint32_t extension = 0;  // index for extension()
   };
 
-  // Takes an index file's bytes, all of `buffer`'s first `bytes`. nullopt unless it is whole, undamaged, of a shard
-  // of exactly this version (nullopt: whichever it says), and all it says lies inside that shard.
+  // Parses an index file, the first `bytes` bytes of `buffer`. Returns nullopt if it is truncated, damaged or of
+  // another version of the shard (nullopt accepts any version), or if an offset is outside the shard.
   static std::optional<ShardIndex> parse(memory::ByteBuffer buffer, std::size_t bytes,
                                          const std::optional<storage::ObjectStat>& shard);
 
-  const storage::ObjectStat& version() const { return version_; }  // of the shard that it is of
+  const storage::ObjectStat& version() const { return version_; }  // version of the shard
   std::uint64_t samples() const { return samples_; }
   std::uint64_t members() const { return member_offsets_.size(); }
   std::uint64_t extensions() const { return extensions_; }
-  // Requires: numbers below the counts.
+  // Requires: arguments are below the counts.
   std::string_view key(std::uint64_t sample) const { return name(extensions_ + sample); }
   std::string_view extension(std::uint64_t number) const { return name(number); }
-  std::vector<std::string> class_names() const;  // by label (class_names.h); empty: the shard has none
-  std::uint64_t first_member(std::uint64_t sample) const { return first_members_[sample]; }  // sample == samples(): end
+  std::vector<std::string> class_names() const;  // by label (class_names.h); empty if the shard has none
+  std::uint64_t first_member(std::uint64_t sample) const {
+    return first_members_[sample];
+  }  // samples() returns the
+     // end
   Member member(std::uint64_t number) const {
     return {member_offsets_[number], member_bytes_[number], member_extensions_[number]};
   }
@@ -68,11 +71,11 @@ class ShardIndex {
   std::string_view names_;
 };
 
-// Not for several threads at once.
+// Not thread-safe.
 class ShardIndexBuilder {
  public:
   void add_sample(std::string_view key);
-  // Of the sample added last. Requires: one was added, and it has no member with this extension.
+  // Adds a member to the last sample. Requires: there is a sample, and it has no member with this extension.
   void add_member(std::string_view extension, std::uint64_t offset, std::uint64_t bytes);
   // Requires: number < members().
   void move_member(std::uint64_t number, std::uint64_t offset, std::uint64_t bytes);
@@ -87,7 +90,7 @@ class ShardIndexBuilder {
   std::vector<std::uint64_t> first_members_, offsets_, bytes_;
   std::vector<std::uint32_t> extensions_;
   std::vector<std::string> extension_names_, class_names_;
-  struct ViewHash {  // so that a member's extension is found without a copy of it
+  struct ViewHash {  // allows lookups of an extension without a copy
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
   };

@@ -98,8 +98,8 @@ TEST(ShardIndex, IsRefusedWhenStaleOrDamaged) {
   EXPECT_FALSE(parse(file));
 }
 
-// A file whose checksum is right but whose numbers lead outside: the sum guards against accidents, not against
-// another program's idea of the format.
+// A file with a valid checksum but offsets outside the shard: the checksum detects accidental damage, but not incorrect
+// writers.
 TEST(ShardIndex, IsRefusedWhenItsNumbersLeadOutside) {
   const ShardIndex built = small_index();
   std::size_t refused = 0, words = 0;
@@ -109,12 +109,12 @@ TEST(ShardIndex, IsRefusedWhenItsNumbersLeadOutside) {
       std::memcpy(file.data() + word, &value, sizeof value);
       const std::uint64_t sum = xxh3(std::span(file).first(file.size() - 8));
       std::memcpy(file.data() + file.size() - 8, &sum, sizeof sum);
-      const auto index = parse(file);  // the sanitizers watch
+      const auto index = parse(file);  // the sanitizers detect invalid accesses
       ++words;
       refused += !index;
       for (std::uint64_t i = 0; index && i < index->samples(); ++i) EXPECT_LE(index->key(i).size(), 100u);
     }
-  EXPECT_GT(refused, words * 3 / 4);  // all but those that hit names and padding
+  EXPECT_GT(refused, words * 3 / 4);  // all except changes in names and padding
 }
 
 TEST(IndexStore, KeepsBesideTheShard) {
@@ -153,7 +153,7 @@ TEST(IndexStore, GivesWhichIsKeptUntilItIsForgotten) {
   EXPECT_FALSE(store.load_unchecked(local, folder.path("0.tar")));
 }
 
-// Another user's, who could not forget it: it is as if none were kept.
+// An index of another user, who could not delete it, is ignored.
 TEST(IndexStore, AnIndexThatCannotBeForgottenIsNotTakenUnchecked) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can become another user";
   constexpr uid_t kNobody = 65534;
@@ -180,7 +180,7 @@ TEST(IndexStore, AnIndexThatCannotBeForgottenIsNotTakenUnchecked) {
     uid_t owner;
     bool takes;
   };
-  // nobody may write; all may, and remove what is their own; all may remove all; the folder is its owner's
+  // no one may write; everyone may write and remove their own files; everyone may remove all files; only the owner may
   for (const Case& one : {Case{0755, 0, false}, {01777, 0, false}, {0777, 0, true}, {01777, kNobody, true}}) {
     ASSERT_EQ(::chown(folder.path("kept").c_str(), one.owner, 0), 0);
     ASSERT_EQ(::chmod(folder.path("kept").c_str(), one.mode), 0);
@@ -189,7 +189,7 @@ TEST(IndexStore, AnIndexThatCannotBeForgottenIsNotTakenUnchecked) {
   EXPECT_TRUE(store.load_unchecked(local, folder.path("0.tar"))) << "root may remove all";
 }
 
-// Roots may write anywhere, so the shard's folder is made one that does not exist.
+// Root may write anywhere, so the path of the shard's folder does not exist.
 TEST(IndexStore, FallsBackToTheCacheFolder) {
   const TemporaryFolder folder;
   ::setenv("XDG_CACHE_HOME", folder.path().c_str(), 1);
@@ -199,7 +199,7 @@ TEST(IndexStore, FallsBackToTheCacheFolder) {
   EXPECT_TRUE(std::filesystem::exists(folder.path("feedline/index")));
   ::setenv("XDG_CACHE_HOME", "/proc/nowhere", 1);
   EXPECT_TRUE(store.save(*storage::local_storage(), "/proc/nowhere/x.tar",
-                         small_index()));  // kept nowhere: slower the next time, no error
+                         small_index()));  // not stored: slower the next time, but not an error
   EXPECT_FALSE(store.load(*storage::local_storage(), "/proc/nowhere/x.tar", kShard));
 }
 

@@ -15,9 +15,9 @@
 namespace feedline::format {
 namespace {
 
-// A hard link: a member of a sample whose bytes are another member's, which may come later.
+// A hard link: a member whose data belongs to another member, which may come later in the archive.
 struct HardLink {
-  std::uint64_t number;  // of the member in the index
+  std::uint64_t number;  // number of the member in the index
   TarMember member;
   std::string key;
 };
@@ -31,7 +31,7 @@ class SampleGrouper {
 
   void add(const TarMember& member) {
     if (!member.is_regular() && !member.is_hard_link()) return skip_irregular(member);
-    if (member.name == kClassNamesMember) return;  // of feedline pack: see class_names.h
+    if (member.name == kClassNamesMember) return;  // written by feedline pack: see class_names.h
     if (is_reserved_name(member.name))
       return report("reserved_name", Severity::kNote, member, "member '" + member.name + "' is skipped as metadata");
     const auto name = split_sample_name(member.name);
@@ -53,7 +53,7 @@ class SampleGrouper {
   }
 
   bool has_links() const { return !links_.empty(); }
-  // targets: of all members of the archive, by name; of one name the last, which is what `tar` extracts.
+  // targets: all members of the archive by name; if names repeat, the last one, which `tar` extracts.
   void resolve(const std::map<std::string, TarMember>& targets) {
     for (const HardLink& link : links_) {
       const TarMember* target = &link.member;
@@ -65,7 +65,7 @@ class SampleGrouper {
       if (target == nullptr)
         report("link_without_target", Severity::kError, link.member,
                "member '" + link.member.name + "' is a hard link to '" + *link.member.link +
-                   "', which the archive does not hold: write it again, with the files that links stand for");
+                   "', which is not in the archive: write it again, with the targets of links");
       else if (!target->is_regular())
         report("link_without_target", Severity::kError, link.member,
                "member '" + link.member.name + "' is a hard link to '" + target->name + "', which is not a file");
@@ -87,7 +87,7 @@ class SampleGrouper {
     const auto [first, fresh] = seen_.try_emplace(std::string(key), member.offset);
     if (!fresh)
       report("key_not_adjacent", Severity::kError, member,
-             "key '" + std::string(key) + "' comes twice, at bytes " + std::to_string(first->second) + " and " +
+             "key '" + std::string(key) + "' appears twice, at bytes " + std::to_string(first->second) + " and " +
                  std::to_string(member.offset) +
                  ", with other samples in between: the members of a sample must follow "
                  "one another. Sort the archive (`tar --sort=name`)");
@@ -96,7 +96,7 @@ class SampleGrouper {
     builder_.add_sample(key);
   }
 
-  // WebDataset's own way to take a sample back: a member "key.__bad__" that is not empty.
+  // WebDataset's way to withdraw a sample: a member "key.__bad__" that is not empty.
   void end_sample() {
     if (!std::exchange(open_, false) || !std::exchange(bad_, false)) return;
     builder_.drop_last_sample();
@@ -110,7 +110,7 @@ class SampleGrouper {
   }
 
   void skip_irregular(const TarMember& member) {
-    if (member.type == '5') return;  // folders hold nothing: not worth a word
+    if (member.type == '5') return;  // folders have no data and need no report
     report("not_regular", Severity::kWarning, member,
            "member '" + member.name + "' is skipped: " +
                (member.type == '2' ? "a symbolic link to '" + *member.link + "'; write the archive with --dereference"
@@ -130,19 +130,19 @@ class SampleGrouper {
   std::unordered_map<std::string, std::uint64_t> seen_;  // key -> payload offset of its first member
   std::vector<HardLink> links_;
   std::string key_;
-  bool open_ = false;  // a sample was started
-  bool bad_ = false;   // and is to be dropped
+  bool open_ = false;  // whether there is a current sample
+  bool bad_ = false;   // whether the current sample is dropped
 };
 
-// All members by name, for links alone: most archives have none, and no list of names.
+// All members by name, only needed for links: most archives have none, so names are not collected at first.
 Result<std::map<std::string, TarMember>> members_by_name(const storage::Reader& reader, std::uint64_t bytes) {
   std::map<std::string, TarMember> members;
-  Findings seen;  // by the first scan
+  Findings seen;  // from the first scan
   TarScanner scanner(reader, bytes, "", seen);
   while (true) {
     FEEDLINE_TRY(std::optional<TarMember> member, scanner.next());
     if (!member) return members;
-    // a link to its own name, as after an update of the archive, is the member that came before it
+    // A link to its own name, as after an update of the archive, refers to the earlier member.
     if (member->is_hard_link() && *member->link == member->name) continue;
     std::string name = member->name;
     members.insert_or_assign(std::move(name), std::move(*member));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// From a tar file's members to its samples, by WebDataset's rules: consecutive members of one key are one sample.
+// Groups a tar file's members into samples by WebDataset's rules: consecutive members with the same key are one sample.
 
 #include <cstdint>
 #include <map>
@@ -17,12 +17,12 @@ namespace feedline::format {
 
 struct ShardScan {
   ShardIndex index;
-  std::map<std::string, std::uint64_t> extensions;  // members of each, dropped ones too
+  std::map<std::string, std::uint64_t> extensions;  // number of members of each, including dropped ones
 };
 
-// Reads every header of `reader` up to `stat.bytes`. What is wrong goes to `findings`; the index holds what could be
-// read all the same, and is only fit for use where findings has no error. An error is one of the storage.
-// class_names: what the index is to say of them.
+// Reads every header of `reader` up to `stat.bytes`. Damage is added to `findings`; the index contains everything that
+// could be read, but must only be used if findings has no error. Returns an error if the storage fails. class_names:
+// stored in the index.
 Result<ShardScan> scan_shard(const storage::Reader& reader, const storage::ObjectStat& stat, const std::string& shard,
                              Findings& findings, std::vector<std::string> class_names = {});
 

@@ -25,7 +25,7 @@
 namespace feedline::format {
 namespace {
 
-// The largest decompressed size of a shard's first bytes.
+// The maximum decompressed size of a shard's first bytes.
 constexpr std::uint64_t kMostPlain = std::uint64_t{1} << 30U;
 
 bool is_tar_name(std::string_view path) {
@@ -33,9 +33,9 @@ bool is_tar_name(std::string_view path) {
   return name.ends_with(".tar") || name.ends_with(".tgz") || name.ends_with(".tar.gz");
 }
 
-// For data compressed by gzip. kConfig: it is not a tar. Damage is reported when it is opened.
+// Checks data compressed by gzip. kConfig: it is not a tar. Damage is reported when the file is opened.
 Result<bool> looks_like_packed_tar(const storage::Reader& reader, const std::string& path) {
-  constexpr std::size_t kPacked = 64 << 10;  // more than the compressed size of any block
+  constexpr std::size_t kPacked = 64 << 10;  // larger than any compressed block
   std::vector<std::byte> packed(kPacked);
   std::array<std::byte, kBlockBytes> block{};
   std::size_t made = 0;
@@ -51,11 +51,11 @@ Result<bool> looks_like_packed_tar(const storage::Reader& reader, const std::str
   if (!fed && made < block.size()) return true;
   if (made == block.size() && (is_zero(block) || parse_header(block))) return true;
   return config_error("'" + path +
-                      "' is compressed by gzip, and is not a tar. The compressed files that can be read are tars and "
+                      "' is compressed by gzip but is not a tar. The compressed files that can be read are tars and "
                       "the tables .csv.gz, .tsv.gz, .jsonl.gz and .json.gz: decompress it");
 }
 
-// By content: for files whose name does not say what they are.
+// Checks the content, for files whose name does not show their format.
 Result<bool> looks_like_tar(const storage::Storage& storage, const std::string& path) {
   FEEDLINE_TRY(const auto reader, storage.open(path, storage::Access::kRead));
   FEEDLINE_TRY(const bool gzip, is_gzip(*reader));
@@ -65,8 +65,8 @@ Result<bool> looks_like_tar(const storage::Storage& storage, const std::string& 
   return got == sizeof block && (is_zero(block) || parse_header(block));
 }
 
-// Is it a folder of shards? It has tars and no subfolders, which may be classes; or its subfolders have tars, no
-// images.
+// Returns whether this is a folder of shards: it has tars and no subfolders, which could be classes, or its subfolders
+// contain tars and no images.
 bool holds_tars(const std::string& folder, const storage::Storage& storage) {
   const auto entries = storage.list(folder);
   if (!entries) return false;
@@ -83,19 +83,21 @@ Result<std::vector<std::string>> tars_of(const std::string& source, const storag
   FEEDLINE_TRY(const auto names, names_of_list(source, storage, kWhat));
   FEEDLINE_TRY(auto shards, with_packed_tars(names, storage));
   if (shards != names) return shards;
-  // a request asks whether a remote name is a folder, unless the name shows it
+  // Checking whether a remote name is a folder takes a request, unless the name shows it.
   const bool is_shard = storage.is_remote() && (is_list(source) || is_tar_name(source.substr(0, source.find('?'))));
   if (is_shard || !storage.is_directory(source).value_or(false)) return shards_of(source, storage, kWhat);
   return files_of_folder(source, storage, is_tar_name, ".tar");
 }
 
-// What is not there under its name may be a list, or is a shard that opening misses.
+// A missing file may be a list, or is a shard that opening will report as missing.
 Result<bool> is_tar(const std::string& source, const storage::Storage& storage) {
   const auto folder = storage.is_directory(source);
   if (!folder) return true;
-  // of a network the folder entry asks: a folder of images is opened without a request for what it may be besides
+  // The folder entry checks remote folders, so that opening a folder of images needs no request for other formats.
   if (*folder) return !storage.is_remote() && (has_manifest(source, storage) || holds_tars(source, storage));
-  if (storage.is_remote()) return true;  // the only other one: a list is not looked up, nor is a signed URL's name
+  if (storage.is_remote())
+    return true;  // the only remaining format: lists and the names of signed URLs are not looked
+                  // up
   return is_tar_name(source) ? Result<bool>(true) : looks_like_tar(storage, source);
 }
 

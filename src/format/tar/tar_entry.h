@@ -5,7 +5,7 @@
 
 namespace feedline::format {
 
-// Tar files: one, or a list.
+// Tar files: one or a list.
 const FormatEntry& tar_entry();
 
 }  // namespace feedline::format

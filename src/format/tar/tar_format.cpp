@@ -22,10 +22,10 @@ namespace {
 using Bytes = std::span<const std::byte>;
 using Member = ShardIndex::Member;
 
-// The extension of a member that the sample lacks, and may: no bytes, at the sample's first member.
+// The extension of an optional member that the sample lacks: no bytes, at the sample's first member.
 constexpr auto kAbsent = std::numeric_limits<decltype(Member::extension)>::max();
 
-// What all shards call their classes; none where they do not agree, as a label then means two things.
+// Returns the class names of all shards; empty if they differ, because the same label would have different meanings.
 std::vector<std::string> class_names_of(const std::vector<std::unique_ptr<Shard>>& shards) {
   std::vector<std::string> first = shards.front()->index().class_names();
   for (const auto& shard : shards)
@@ -81,12 +81,12 @@ TarFormat::TarFormat(std::string source, OpenOptions options, std::vector<std::u
   fingerprint_ = compute_fingerprint(fields);
 }
 
-// Extensions of members that no field reads.
+// Records the extensions of members that no field reads.
 void TarFormat::note_unopened(const std::vector<FieldChoice>& fields) {
   std::set<std::string> left;
   for (const auto& shard : shards_)
     for (std::uint64_t i = 0; i < shard->index().extensions(); ++i) left.emplace(shard->index().extension(i));
-  left.erase("__bad__");  // marks a sample
+  left.erase("__bad__");  // a marker, not data
   for (const FieldChoice& field : fields)
     for (const std::string& alternative : field.alternatives) left.erase(alternative);
   const std::string reason = options_.fields.empty() ? "not a default field" : "not in fields=";
@@ -94,7 +94,7 @@ void TarFormat::note_unopened(const std::vector<FieldChoice>& fields) {
     unopened_.push_back({extension, std::string(name_of(usual_kind(extension, extension))), reason, extension});
 }
 
-// Which samples there are, by what becomes of those that lack a field.
+// Selects the samples according to the handling of samples that lack a field.
 void TarFormat::take_samples() {
   std::uint64_t end = 0;
   for (const auto& shard : shards_) {
@@ -119,13 +119,13 @@ void TarFormat::take_samples() {
 std::string TarFormat::summary() const {
   const auto listed = std::ranges::count_if(shards_, [](const auto& shard) { return !shard->listed_by().empty(); });
   std::string lines;
-  if (listed > 0) lines = std::to_string(listed) + " shards by DALI's indexes beside them: no scan";
+  if (listed > 0) lines = std::to_string(listed) + " shards used DALI's indexes instead of a scan";
   if (left_out_ == 0) return lines;
   if (!lines.empty()) lines += "\n";
-  return lines + std::to_string(left_out_) + " samples left out, as they lack a field";
+  return lines + std::to_string(left_out_) + " samples left out because they lack a field";
 }
 
-// Not the shards' paths: a copy of the dataset elsewhere is the same dataset.
+// The shards' paths are not included, so a copy of the dataset elsewhere has the same fingerprint.
 std::uint64_t TarFormat::compute_fingerprint(const std::vector<FieldChoice>& fields) const {
   Fingerprint fingerprint;
   fingerprint.add(name());
@@ -266,8 +266,8 @@ Result<void> TarFormat::check_header(const Place& place, const Member& member, T
   const ShardIndex& index = place.shard->index();
   const std::string why = differs(block, index.key(place.sample), index.extension(member.extension), member.bytes);
   if (why.empty()) return {};
-  auto error = data_error("the index '" + place.shard->listed_by() + "' is not of this shard: " + why +
-                              "; without the index the shard is looked through anew",
+  auto error = data_error("the index '" + place.shard->listed_by() + "' does not belong to this shard: " + why +
+                              "; without the index the shard is scanned again",
                           "format");
   error.error().where.offset = member.offset - kBlockBytes;
   return error;

@@ -14,7 +14,8 @@
 
 namespace feedline::format {
 
-// WebDataset shards: one tar file or a list of them, plain or gzipped. Samples are numbered through the shards.
+// One or several WebDataset shards: tar files, plain or compressed by gzip. Sample numbers are consecutive across
+// shards.
 class TarFormat final : public RecordFormat {
  public:
   // Requires: options.storage, and at least one shard.
@@ -48,7 +49,7 @@ class TarFormat final : public RecordFormat {
   void note_unopened(const std::vector<FieldChoice>& fields);
   struct Place {
     const Shard* shard;
-    std::uint64_t sample;  // in the shard
+    std::uint64_t sample;  // sample within the shard
   };
 
   TarFormat(std::string source, OpenOptions options, std::vector<std::unique_ptr<Shard>> shards,
@@ -56,18 +57,19 @@ class TarFormat final : public RecordFormat {
   Place place_of(std::uint64_t index) const;
   void take_samples();
   std::uint64_t compute_fingerprint(const std::vector<FieldChoice>& fields) const;
-  // The member of each field, or kAbsent. An error: the sample lacks one that it must have, or it is empty.
+  // Finds the member of each field, or sets kAbsent. Returns an error if a required member is missing or empty.
   Result<void> find_members(const Place& place, std::span<ShardIndex::Member> members) const;
-  // Of a shard that another program indexed: are these members where it says? front(): what stands before each.
+  // For a shard indexed by another program, checks that the members are at the indexed positions. front(): size of the
+  // header before each member.
   static std::uint64_t front(const Place& place) { return place.shard->listed_by().empty() ? 0 : kBlockBytes; }
   Result<void> check_header(const Place& place, const ShardIndex::Member& member, TarBlock block) const;
   Result<void> check_headers(const Place& place, std::span<const ShardIndex::Member> members,
                              const storage::Reader& reader) const;
   Result<void> read_sample(const Place& place, memory::Record& record) const;
   Result<SampleFiles> read_files(const Place& place) const;
-  // Where the error says that the shard is another one, its index is forgotten.
+  // If the error means that the shard was replaced, deletes its index.
   void doubt(const Shard& shard, const Error& error) const;
-  // `error` with the sample's place, as far as it does not name one itself.
+  // Adds the sample's position to `error`, unless the error has its own.
   std::unexpected<Error> at(std::uint64_t index, Error error) const;
   Result<void> accept_members(std::span<const ShardIndex::Member> members,
                               std::span<const std::span<const std::byte>> payloads, memory::Record& record) const;
@@ -76,12 +78,12 @@ class TarFormat final : public RecordFormat {
   OpenOptions options_;
   std::vector<std::unique_ptr<Shard>> shards_;
   mutable OpenShards open_shards_;
-  std::vector<std::uint64_t> ends_;                // samples of the shards up to and with this one
-  std::vector<std::vector<std::uint32_t>> whole_;  // per shard: the samples that lack nothing; none: all are taken
+  std::vector<std::uint64_t> ends_;                // cumulative number of samples, per shard
+  std::vector<std::vector<std::uint32_t>> whole_;  // per shard: the samples that lack no field; empty if all are used
   std::uint64_t left_out_ = 0;
   std::vector<FieldDescription> fields_;
   std::vector<UnopenedColumn> unopened_;  // by extension
-  std::vector<std::string> classes_;      // empty: only the samples have their label
+  std::vector<std::string> classes_;      // empty if labels have no names
   std::uint64_t fingerprint_ = 0;
 };
 

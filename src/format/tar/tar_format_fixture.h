@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Test support: what the tests of tars share.
+// Shared fixtures for tests of tars.
 
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ inline std::string name_of_reads(const ::testing::TestParamInfo<Reads>& one) {
   return one.param == Reads::kLocal ? "local" : one.param == Reads::kShort ? "short_reads" : "mapped";
 }
 
-// What is true of tars alone.
+// Tests that apply only to tars.
 class TarFormatTest : public ::testing::TestWithParam<Reads> {
  protected:
   OpenOptions options() const {
@@ -45,7 +45,7 @@ class TarFormatTest : public ::testing::TestWithParam<Reads> {
   std::string write(const std::string& archive, const std::string& name = "x.tar") const {
     return folder_.write(name, archive);
   }
-  // The message of the error that opening the archive gives.
+  // Returns the error message from opening the archive.
   Error refused(const std::string& archive) const {
     const auto format = open(write(archive), options());
     EXPECT_FALSE(format) << "opened, " << (*format)->size() << " samples";

@@ -26,7 +26,7 @@ std::string store_one(const TemporaryFolder& folder, const std::vector<StoredSam
   return folder.write("data.tar", tar_of(samples));
 }
 
-// Three shards, the middle one without a sample, in the given order and named by braces.
+// Writes three shards, the middle one without samples, and returns them in order as a brace list.
 std::string store_list(const TemporaryFolder& folder, const std::vector<StoredSample>& samples) {
   const auto half = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
   folder.write("data-08.tar", tar_of({samples.begin(), half}, Dialect::kGnu));
@@ -49,7 +49,7 @@ INSTANTIATE_TEST_SUITE_P(Storages, TarFormatTest, ::testing::ValuesIn(kAllReads)
 TEST_P(TarFormatTest, EveryCutIsAnErrorNeverAShorterDataset) {
   const auto samples = some_samples(2, 2);
   const std::string archive = tar_of(samples);
-  const std::size_t whole = archive.size();  // ends with exactly the two blocks of zeros
+  const std::size_t whole = archive.size();  // ends with exactly two zero blocks
   for (std::size_t length = 0; length < whole; length += length % 512 == 0 ? 100 : 412) {
     const Error error = refused(archive.substr(0, length));
     EXPECT_EQ(error.code, ErrorCode::kData) << length << error.message();
@@ -221,7 +221,7 @@ TEST_P(TarFormatTest, ClassNamesStandInTheShards) {
   const std::string first = shard("apple\n50%25 of%0Ait\n%25%0", "0.tar");
   const auto classes = [&](const std::string& source) { return opened(source)->classes(); };
   EXPECT_EQ(classes(first), expected);
-  EXPECT_EQ(classes(first), expected);  // by its index, which knows nothing of it
+  EXPECT_EQ(classes(first), expected);  // from its stored index
   EXPECT_EQ(inspected(first, options()), "");
   const auto inspection = inspect(first, options());
   ASSERT_EQ(inspection->classes.size(), 3u);
@@ -274,7 +274,7 @@ TEST_P(TarFormatTest, FieldsByDefaultAndByChoice) {
   EXPECT_EQ(record.fields[2].value, 42);
   EXPECT_EQ(record.fields[3].bytes[0], std::byte{'f'});
   EXPECT_EQ(format->where(0).offset, 5 * 512u);  // of the png, the first image field
-  // a large member in between is not fetched along
+  // a large member in between is not fetched
   format = opened(source, {"png", "id"});
   ASSERT_TRUE(format->read(0, record));
   EXPECT_EQ(record.bytes_read, 6u + 4u);
@@ -426,7 +426,7 @@ TEST_P(TarFormatTest, AShardDeletedAfterItsFirstReadGoesOn) {
   EXPECT_TRUE(format->read(2, record));
 }
 
-// Read or mapped: the pages of a hole would be brought in as well.
+// Read or mapped: reading the pages of a hole would load them, too.
 TEST_P(TarFormatTest, AHugeSparseMemberIsThatSamplesError) {
   constexpr std::uint64_t kTerabyte = std::uint64_t{1} << 40;
   TarWriter head, tail;
@@ -498,7 +498,7 @@ TEST_P(TarFormatTest, ThousandsOfShardsStayWithinTheLimitOnOpenFiles) {
   EXPECT_LE(open_files(), before + static_cast<std::ptrdiff_t>(OpenShards::kMost) + 1);
 }
 
-// Local files that are read as those behind a network are.
+// Local files that are read like remote ones.
 class HeldStorage final : public storage::Storage {
  public:
   Result<std::unique_ptr<storage::Reader>> open(const std::string& path, storage::Access access) const override {
@@ -528,7 +528,7 @@ TEST(TarFormat, AShardAtHandIsStillHeldToWhatAManifestSays) {
   OpenOptions options;
   options.storage = held;
   options.index_directory = folder.path("indexes");
-  ASSERT_TRUE(open(path, options));  // keeps an index
+  ASSERT_TRUE(open(path, options));  // stores an index
   EXPECT_GT(held->opened, 0);
   held->opened = 0;
   ASSERT_TRUE(open(path, options));
@@ -556,7 +556,7 @@ TEST_P(TarFormatTest, FindsItsShards) {
   EXPECT_EQ(error_of(folder_.path("no_suffix") + "::" + folder_.path()).code, ErrorCode::kConfig);
 }
 
-// Programs that users make shards with, where they are there.
+// Common programs that create shards, if they are installed.
 TEST_P(TarFormatTest, ReadsWhatOtherWritersWrite) {
   const auto samples = some_samples(2, 3);
   const std::string long_folder(60, 'l');

@@ -7,12 +7,12 @@
 namespace feedline::format {
 namespace {
 
-// A header block (POSIX ustar; v7 ends after linkname, old GNU has "ustar  \0" and other things behind devminor):
+// A header block (POSIX ustar; v7 ends after linkname, old GNU has "ustar  \0" and other fields after devminor):
 //
 //     0      100    108   116   124    136     148   156    157        257     263   265     297     329        337        345      500  512
 //     | name | mode | uid | gid | size | mtime | sum | type | linkname | magic | ver | uname | gname | devmajor | devminor | prefix | -    |
 //
-// Old GNU sparse members ('S') have a flag at 482 that says "another block of the sparse map follows".
+// Old GNU sparse members ('S') have a flag at 482: another block of the sparse map follows.
 struct Field {
   std::size_t offset, bytes;
 };
@@ -29,13 +29,13 @@ std::string_view text(TarBlock block, Field field) {
   return all.substr(0, all.find('\0'));
 }
 
-// Octal digits between optional spaces, up to a NUL; or, where the first bit is set, a big-endian binary number
-// whose next bit is its sign (GNU tar's way to say more than 8 GiB).
+// Parses octal digits between optional spaces, up to a NUL; or, if the first bit is set, a big-endian binary number
+// with the sign in its next bit (GNU tar's encoding of sizes above 8 GiB).
 std::optional<std::uint64_t> number(std::string_view field) {
   const auto first = static_cast<unsigned char>(field[0]);
   std::uint64_t value = 0;
   if (first & 0x80) {
-    if (first & 0x40) return {};  // negative: no size, no sum
+    if (first & 0x40) return {};  // negative sizes and checksums are invalid
     value = first & 0x3f;
     for (const char c : field.substr(1)) {
       if (value >> 55) return {};  // the result must stay below 2^63
@@ -53,7 +53,7 @@ std::optional<std::uint64_t> number(std::string_view field) {
   return value;
 }
 
-// The sum of all bytes with the sum's own field taken as spaces. Some old writers added signed bytes.
+// The sum of all bytes, with spaces in place of the checksum field. Some old writers added signed bytes.
 bool sum_matches(TarBlock block) {
   const auto stored = number(raw(block, kSum));
   if (!stored) return false;
@@ -91,19 +91,19 @@ std::expected<TarHeader, TarDefect> parse_header(TarBlock block) {
   if (header.type == '\0') header.type = header.name.ends_with('/') ? '5' : '0';
   if (header.type == '1' || header.type == '2') header.link = text(block, kLink);
   const auto bytes = number(raw(block, kSize));
-  if (!bytes) return defect("a tar header whose size is no number");
+  if (!bytes) return defect("a tar header with an invalid size");
   header.bytes = *bytes;
   header.sparse_continues = header.type == 'S' && block[kSparseContinuesOffset] != std::byte{0};
-  // "ustar" with a NUL; old GNU puts a space there and times, not a prefix, behind devminor
+  // "ustar" with a NUL; old GNU has a space here, and times instead of a prefix after devminor
   if (raw(block, kMagic) == std::string_view("ustar\0", 6))
     if (const std::string_view prefix = text(block, kPrefix); !prefix.empty())
       header.name = std::string(prefix) + "/" + header.name;
   return header;
 }
 
-// Records of the form "LENGTH KEYWORD=VALUE\n" where LENGTH, in decimal, counts the whole record.
+// Records have the form "LENGTH KEYWORD=VALUE\n", with the length of the whole record in decimal.
 std::expected<void, TarDefect> parse_pax(std::string_view data, PaxRecords& records) {
-  while (!data.empty() && data[0] != '\0') {  // some writers fill up with NULs
+  while (!data.empty() && data[0] != '\0') {  // some writers pad with NULs
     const std::size_t space = data.find(' ');
     const auto length = space == std::string_view::npos ? std::nullopt : decimal(data.substr(0, space));
     if (!length || *length <= space + 1 || *length > data.size() || data[*length - 1] != '\n')
@@ -118,7 +118,7 @@ std::expected<void, TarDefect> parse_pax(std::string_view data, PaxRecords& reco
       records.link = value.substr(0, value.find('\0'));
     } else if (keyword == "size") {
       records.bytes = decimal(value);
-      if (!records.bytes) return defect("a damaged PAX header: the size is no number");
+      if (!records.bytes) return defect("a damaged PAX header: the size is not a number");
     } else if (keyword.starts_with("GNU.sparse.")) {
       records.sparse = true;
       if (keyword == "GNU.sparse.name") records.sparse_path = value;

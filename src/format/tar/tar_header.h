@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The 512-byte blocks of tar archives: v7, ustar, old GNU, and the records of PAX extended headers.
+// Parses the 512-byte header blocks of tar archives: v7, ustar, old GNU, and the records of PAX extended headers.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,30 +18,30 @@ using TarBlock = std::span<const std::byte, kBlockBytes>;
 
 struct TarHeader {
   std::string name;
-  std::string_view link;          // of links: the name of the member, or the path, that they stand for; in the block
-  std::uint64_t bytes = 0;        // of payload, as the header says
-  char type = '0';                // '\0' for regular files comes as '0'; a v7 folder ("name/") as '5'
-  bool sparse_continues = false;  // type 'S': a block with more of the sparse map follows
+  std::string_view link;          // target of a link: a member's name, or a path; points into the block
+  std::uint64_t bytes = 0;        // payload size according to the header
+  char type = '0';                // '0' for regular files, also if stored as '\0'; '5' for a v7 folder ("name/")
+  bool sparse_continues = false;  // type 'S': another block of the sparse map follows
 };
 
-// Why a block is no header; texts for people.
+// The reason why a block is not a header, with a text for the user.
 struct TarDefect {
-  bool checksum = false;  // the sum is wrong: not a header at all
+  bool checksum = false;  // the checksum is wrong: not a header at all
   std::string text;
 };
 
 bool is_zero(TarBlock block);
 std::expected<TarHeader, TarDefect> parse_header(TarBlock block);
 
-// What an extended header ('x': of the next member, 'g': of all that follow) says that matters here.
+// The relevant records of an extended header ('x' applies to the next member, 'g' to all that follow).
 struct PaxRecords {
   std::optional<std::string> path;
   std::optional<std::string> link;
   std::optional<std::uint64_t> bytes;
-  bool sparse = false;                     // any GNU.sparse.* record
-  std::optional<std::string> sparse_path;  // the sparse file's own name; `path` is then a made-up one
+  bool sparse = false;                     // there is a GNU.sparse.* record
+  std::optional<std::string> sparse_path;  // the sparse file's real name; `path` is then a generated one
 };
-// Adds to `records`; of two equal keywords the later counts.
+// Adds to `records`; a later record replaces an earlier one with the same keyword.
 std::expected<void, TarDefect> parse_pax(std::string_view data, PaxRecords& records);
 
 }  // namespace feedline::format

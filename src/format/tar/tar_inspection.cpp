@@ -19,16 +19,16 @@ namespace feedline::format {
 namespace {
 
 struct Looked {
-  std::optional<ShardScan> scan;  // nullopt: it could not be read at all
+  std::optional<ShardScan> scan;  // nullopt if it could not be read at all
   std::vector<std::string> class_names;
-  std::map<std::int64_t, std::uint64_t> labels;  // samples of each value of the first integer field
+  std::map<std::int64_t, std::uint64_t> labels;  // number of samples per value of the first integer field
   Findings findings;
 };
 
-// Reads every integer, as a reader will: whether a label is one stands nowhere else.
+// Reads every integer like a reader, because only the data shows whether a label is an integer.
 Result<void> look_at_labels(const storage::Reader& reader, const std::vector<FieldChoice>& fields,
                             const std::string& shard, Looked& looked) {
-  constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 20;  // of white space around a number, and to spare
+  constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 20;  // more than enough white space around a number
   const ShardIndex& index = looked.scan->index;
   const FieldFinder finder(index, fields);
   std::vector<std::byte> text;
@@ -37,7 +37,7 @@ Result<void> look_at_labels(const storage::Reader& reader, const std::vector<Fie
     if (fields[i].description.kind != FieldKind::kInteger) continue;
     for (std::uint64_t sample = 0; sample < index.samples(); ++sample) {
       const auto member = finder.find(sample, i);
-      if (!member || member->bytes == 0) continue;  // a finding already
+      if (!member || member->bytes == 0) continue;  // already reported
       text.resize(static_cast<std::size_t>(std::min(member->bytes, kMostBytes)));
       FEEDLINE_TRY(const std::size_t read, reader.read_at(member->offset, text));
       const auto value = member->bytes > kMostBytes || read < text.size() ? std::nullopt : parse_integer(text);
@@ -46,7 +46,7 @@ Result<void> look_at_labels(const storage::Reader& reader, const std::vector<Fie
         looked.findings.add({"not_an_integer", Severity::kError, shard, std::string(index.key(sample)), member->offset,
                              "the member for the field '" + fields[i].description.name + "' (." +
                                  std::string(index.extension(member->extension)) +
-                                 ") is not an integer: write the class's number there, or read images alone, as with "
+                                 ") is not an integer: write the class's number there, or read only the images, as in "
                                  "fields=\"jpg;png\""});
     }
     is_first = false;
@@ -54,7 +54,7 @@ Result<void> look_at_labels(const storage::Reader& reader, const std::vector<Fie
   return {};
 }
 
-// What the storage or the decompression says becomes a finding too: the other shards are still worth a look.
+// Errors of the storage and of decompression become findings, so that the other shards are inspected.
 Looked look(const OpenOptions& options, const std::vector<FieldChoice>& fields, const std::string& name) {
   Looked looked;
   const auto give_up = [&](const Error& error) {
@@ -80,7 +80,7 @@ Looked look(const OpenOptions& options, const std::vector<FieldChoice>& fields, 
 
 using Counts = std::map<std::string, std::uint64_t>;
 
-// Members of one sample that are none of its fields.
+// Counts the members of one sample that are not fields.
 void count_unread(const ShardIndex& index, std::uint64_t sample, const std::vector<std::uint64_t>& taken,
                   Counts& unread) {
   for (std::uint64_t i = index.first_member(sample); i < index.first_member(sample + 1); ++i)
@@ -90,17 +90,17 @@ void count_unread(const ShardIndex& index, std::uint64_t sample, const std::vect
 
 void add_unread(const std::string& source, const Counts& unread, Findings& findings) {
   for (const auto& [extension, count] : unread)
-    if (extension != "__bad__")  // says of its sample that it is bad, or, empty, that it is not
+    if (extension != "__bad__")  // marks its sample as bad if it is not empty
       findings.add({"unread_member",
                     Severity::kWarning,
                     source,
                     "",
                     {},
                     "members ending in ." + extension + " are not read, " + std::to_string(count) +
-                        " in all: " + "no field takes them; fields= chooses, as in fields=(\"jpg\", \"cls\")"});
+                        " in all: " + "no field uses them; select them with fields=, as in fields=(\"jpg\", \"cls\")"});
 }
 
-// Sizes and missing fields of one shard's samples.
+// Adds the sizes and missing fields of one shard's samples.
 void count_samples(const ShardIndex& index, const std::vector<FieldChoice>& fields, Missing missing,
                    const std::string& shard, Inspection& inspection, Counts& unread, Findings& findings) {
   const FieldFinder finder(index, fields);
@@ -132,7 +132,7 @@ void count_samples(const ShardIndex& index, const std::vector<FieldChoice>& fiel
   }
 }
 
-// Samples of each class, where the shards say what the classes are called.
+// Counts the samples of each class, if the shards have class names.
 void count_classes(const std::string& source, const std::vector<Looked>& shards, Inspection& inspection,
                    Findings& findings) {
   if (shards.empty()) return;
@@ -146,7 +146,7 @@ void count_classes(const std::string& source, const std::vector<Looked>& shards,
                            "",
                            {},
                            "the shards were packed with different class names, so a label means one class here and "
-                           "another there: open those of one packing at a time, or map the labels"});
+                           "another there: open the shards of each packing separately, or map the labels"});
     for (const auto& [label, count] : shard.labels) counts[label] += count;
   }
   for (std::size_t label = 0; label < names.size(); ++label)
@@ -183,7 +183,7 @@ Result<Inspection> inspect_tar(const std::string& source, const std::vector<std:
         count_samples(looked[i].scan->index, *fields, options.missing, shards[i], inspection, unread, findings);
     add_unread(source, unread, findings);
     count_classes(source, looked, inspection, findings);
-  } else if (!indexes.empty()) {  // else none could be read, which is said
+  } else if (!indexes.empty()) {  // otherwise no shard could be read, which is reported
     findings.add({"no_field", Severity::kError, source, "", {}, present.error().what});
   }
   for (const FieldChoice& field : *fields) inspection.fields.push_back(field.description.name);

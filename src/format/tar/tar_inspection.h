@@ -8,7 +8,7 @@
 
 namespace feedline::format {
 
-// Scans the headers of all shards, and goes on with the next where one is damaged. Requires: options.storage.
+// Scans the headers of all shards, and continues with the next shard after a damaged one. Requires: options.storage.
 Result<Inspection> inspect_tar(const std::string& source, const std::vector<std::string>& shards,
                                const OpenOptions& options);
 

@@ -9,7 +9,7 @@ namespace {
 using Bytes = std::span<const std::byte>;
 using Member = ShardIndex::Member;
 
-// The bytes of a range: mapped, or read into `room`.
+// Returns the bytes of a range: mapped, or read into `room`.
 Result<Bytes> fetch(const storage::Reader& reader, std::uint64_t offset, std::span<std::byte> room) {
   FEEDLINE_TRY(const std::size_t got, reader.read_at(offset, room));
   if (got == room.size()) return room;
@@ -23,7 +23,7 @@ std::uint64_t bytes_of(std::span<const Range> ranges) {
   return total;
 }
 
-// Each range mapped; false: they are to be read.
+// Maps each range; returns false if they must be read instead.
 Result<bool> view(const storage::Reader& reader, std::span<const Range> ranges, std::span<Bytes> pieces) {
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     FEEDLINE_TRY(const auto mapped, reader.view(ranges[i].begin, ranges[i].end - ranges[i].begin));
@@ -61,7 +61,7 @@ Result<void> fetch_members(const std::shared_ptr<const storage::Reader>& reader,
     ranges[0] = whole;
   else
     for (std::size_t i = 0; i < members.size(); ++i) ranges[i].add(members[i]);
-  // mapped or not: the pages of a view are brought in
+  // mapped or not: reading a view loads its pages
   if (const std::uint64_t total = bytes_of(ranges); total > record.most_bytes)
     return memory::too_large(total, record.most_bytes);
   ShortList<Bytes> pieces(ranges.size());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The members of one sample in a shard: which bytes they take, and how these are read.
+// Finds the byte ranges of one sample's members in a shard, and reads them.
 
 #include <algorithm>
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 namespace feedline::format {
 
-// One range of a shard that holds all members of a sample that are wanted.
+// A range of a shard that contains all wanted members of a sample.
 struct Range {
   std::uint64_t begin = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t end = 0;
@@ -29,8 +29,8 @@ struct Range {
     end = std::max(end, member.offset + member.bytes);
     wanted += member.bytes;
   }
-  // Members of a sample lie side by side, so one request gets them all; not where large ones that nobody asked for
-  // lie in between.
+  // A sample's members are adjacent, so one request can read all of them, unless there are large unwanted members in
+  // between.
   bool is_dense() const {
     constexpr std::uint64_t kWorthAnotherRequest = 64 << 10;
     return end - begin <= wanted + kWorthAnotherRequest;
@@ -39,7 +39,7 @@ struct Range {
 
 Range range_of(std::span<const ShardIndex::Member> members);
 
-// The members' payloads, pinned or in record.storage, one per member. kData where they are over record.most_bytes.
+// Returns the members' payloads, one per member, pinned or in record.storage. kData: they exceed record.most_bytes.
 Result<void> fetch_members(const std::shared_ptr<const storage::Reader>& reader,
                            std::span<const ShardIndex::Member> members, memory::Record& record,
                            std::span<std::span<const std::byte>> payloads);

@@ -11,15 +11,15 @@
 namespace feedline::format {
 namespace {
 
-// Names this long exist in no file system; a header that claims more is damaged, and must not make us allocate.
+// No file system has names this long; a header with a longer name is damaged and must not cause a large allocation.
 constexpr std::uint64_t kLongestExtension = 1 << 20;
-// Writers fill their last record with zeros: 10 KiB by default, 1 MiB at most in practice. More is what a file looks
-// like that was preallocated, or lost its tail in a power cut.
+// Writers pad the last record with zeros, by default to 10 KiB, and at most to 1 MiB in practice. More zeros mean that
+// the file was preallocated, or lost its tail in a power failure.
 constexpr std::uint64_t kLongestZeroTail = 1 << 20;
 
 std::uint64_t round_up_to_block(std::uint64_t bytes) { return (bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes; }
 
-// What a file that is no tar looks like.
+// Describes a file that is not a tar.
 std::string look_of(std::span<const std::byte> block) {
   const std::string_view start(reinterpret_cast<const char*>(block.data()), std::min(block.size(), kArchiveHead));
   const std::string_view kind = archive_kind_of(std::as_bytes(std::span(start)));
@@ -57,12 +57,12 @@ TarScanner::Step TarScanner::stop(std::string_view code, std::string text) {
 
 TarScanner::Step TarScanner::truncated(const std::string& name) {
   findings_.add({"truncated_member", Severity::kError, shard_, name, header_,
-                 "the tar file is cut inside member '" + name + "': copy or download it again"});
+                 "the tar file is truncated inside member '" + name + "': copy or download it again"});
   return Step::kStop;
 }
 
 Result<TarScanner::Step> TarScanner::read_one(TarMember& member) {
-  header_ = std::min(position_, archive_bytes_);  // behind the end where the cut is in a payload's padding
+  header_ = std::min(position_, archive_bytes_);  // beyond the end if the file is truncated in a payload's padding
   if (archive_bytes_ == 0) return stop("empty_file", "an empty file, not a tar file");
   if (position_ >= archive_bytes_)
     return stop("no_end_of_archive",
@@ -75,13 +75,13 @@ Result<TarScanner::Step> TarScanner::read_one(TarMember& member) {
     if (!archive_kind_of(std::span(start).first(got)).empty())
       return stop("not_tar", "not a tar file: " + look_of(std::span(start).first(got)));
   }
-  if (!block) return stop("truncated_header", "the tar file is cut inside a header: copy or download it again");
+  if (!block) return stop("truncated_header", "the tar file is truncated inside a header: copy or download it again");
   if (is_zero(*block)) return read_end();
   auto header = parse_header(*block);
   if (!header && position_ == 0 && header.error().checksum)
     return stop("not_tar", "not a tar file: " + look_of(*block));
   if (!header && header.error().checksum)
-    return stop("bad_checksum", "damaged: a member's header has a wrong checksum; what follows cannot be read");
+    return stop("bad_checksum", "damaged: a member's header has a wrong checksum; the rest cannot be read");
   if (!header) return stop("bad_header", "damaged: " + header.error().text);
   position_ += kBlockBytes;
   constexpr std::string_view kExtensions = "xXgLK";
@@ -89,8 +89,8 @@ Result<TarScanner::Step> TarScanner::read_one(TarMember& member) {
   return place_member(std::move(*header), member);
 }
 
-// 'L', 'K': the name, or link target, of the next member in full. 'x' ('X' is Solaris's) and 'g': PAX records.
-// Where several name the next member the first counts, as in Python's tarfile.
+// 'L' and 'K': the full name or link target of the next member. 'x' (Solaris: 'X') and 'g': PAX records. If several
+// name the next member, the first is used, as in Python's tarfile.
 Result<TarScanner::Step> TarScanner::read_extension(const TarHeader& header) {
   if (header.bytes > kLongestExtension)
     return stop("bad_header", "damaged: an extended header of " + std::to_string(header.bytes) + " bytes");
@@ -127,7 +127,7 @@ Result<TarScanner::Step> TarScanner::place_member(TarHeader header, TarMember& m
   if (header.type == '1' || header.type == '2')
     member.link = records.link ? *records.link : global_.link ? *global_.link : std::string(header.link);
   member.bytes = records.bytes ? *records.bytes : global_.bytes ? *global_.bytes : header.bytes;
-  // links, devices, folders and pipes have no payload, whatever their size says
+  // links, devices, folders and pipes have no payload, regardless of their size
   if (header.type >= '1' && header.type <= '6') member.bytes = 0;
   for (bool more = header.sparse_continues; more; position_ += kBlockBytes) {
     constexpr std::size_t kContinuesOffset = 504;  // in a continuation block of the sparse map
@@ -141,17 +141,18 @@ Result<TarScanner::Step> TarScanner::place_member(TarHeader header, TarMember& m
   return Step::kMember;
 }
 
-// At a block of zeros. POSIX ends an archive with two of them. One is not enough: all members are there, but the
-// file is not the one its writer finished, and nothing says how it came to that. Writers fill their last record with
-// zeros, so zeros may follow; members may not, because every reader of the format stops here and would lose them.
+// Handles a zero block. POSIX ends an archive with two of them. One is not enough: all members exist, but the writer
+// did not finish the file, for an unknown reason. Writers pad the last record with zeros, so more zeros may follow;
+// members may not, because every reader of the format stops here and would lose them.
 Result<TarScanner::Step> TarScanner::read_end() {
   if (next_.path || next_.link || next_.bytes || next_.sparse)
     return stop("no_end_of_archive", "the tar file ends after an extended header, before its member");
   FEEDLINE_TRY(const auto second, block_at(position_ + kBlockBytes));
   if (!second)
-    return stop("no_end_of_archive",
-                "the tar file is cut inside its end mark (two blocks of zeros, only one is there): copy or download it "
-                "again");
+    return stop(
+        "no_end_of_archive",
+        "the tar file is truncated inside its end mark (two blocks of zeros, only one is there): copy or download it "
+        "again");
   if (!is_zero(*second))
     return stop("no_end_of_archive",
                 "damaged: a lone block of zeros between members; readers stop here and lose the rest");
@@ -165,7 +166,7 @@ Result<TarScanner::Step> TarScanner::read_end() {
                   "members follow the end mark, as after `cat a.tar b.tar`; readers stop at the mark and lose them. "
                   "Join archives with `tar --concatenate`, or list them one by one");
     findings_.add(
-        {"data_after_end", Severity::kWarning, shard_, "", zeros, "bytes that are no members follow the end mark"});
+        {"data_after_end", Severity::kWarning, shard_, "", zeros, "bytes that are not members follow the end mark"});
     return Step::kStop;
   }
   if (zeros < archive_bytes_)
@@ -180,12 +181,12 @@ Result<std::optional<TarBlock>> TarScanner::block_at(std::uint64_t offset) {
   if (offset > archive_bytes_ || archive_bytes_ - offset < kBlockBytes) return std::nullopt;
   const bool inside = offset >= window_begin_ && offset - window_begin_ + kBlockBytes <= window_filled_;
   if (!inside) {
-    window_.resize(window_bytes_);  // once
+    window_.resize(window_bytes_);  // at most once
     window_begin_ = offset;
     const std::uint64_t wanted = std::min<std::uint64_t>(window_bytes_, archive_bytes_ - offset);
     window_filled_ = 0;
     FEEDLINE_TRY(window_filled_, reader_.read_at(offset, std::span(window_).first(wanted)));
-    if (window_filled_ < kBlockBytes) return std::nullopt;  // shorter by now than it said
+    if (window_filled_ < kBlockBytes) return std::nullopt;  // the file has become shorter
   }
   return std::span(window_).subspan(static_cast<std::size_t>(offset - window_begin_)).first<kBlockBytes>();
 }

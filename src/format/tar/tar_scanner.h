@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Walks the headers of a tar archive; payloads are skipped, not read. Fails closed: an archive that does not end
-// with its end mark is damaged, wherever it was cut.
+// Walks the headers of a tar archive and skips the payloads. Any archive without an end mark is reported as damaged,
+// wherever it was truncated.
 
 #include <cstdint>
 #include <optional>
@@ -17,24 +17,24 @@
 namespace feedline::format {
 
 struct TarMember {
-  std::string name;                      // long names and prefixes resolved
-  std::optional<std::string> link = {};  // target of a link, like `name`; ordinary files do not store it
+  std::string name;                      // with long names and prefixes resolved
+  std::optional<std::string> link = {};  // target of a link; not set for regular files
   char type = '0';                       // '0' and '7' are regular files
-  bool sparse = false;                   // holes were left out of the payload: its bytes are not the file's
-  std::uint64_t offset = 0;              // of the payload
-  std::uint64_t bytes = 0;               // of the payload; all of it lies inside the archive
+  bool sparse = false;                   // the payload omits holes, so it is not the file's content
+  std::uint64_t offset = 0;              // offset of the payload
+  std::uint64_t bytes = 0;               // size of the payload, which is inside the archive
   bool is_hard_link() const { return type == '1'; }
   bool is_regular() const { return type == '0' || type == '7' || type == 'S'; }
 };
 
-// Not for several threads at once.
+// Not thread-safe.
 class TarScanner {
  public:
-  // Requires: reader and findings outlive the scanner. `shard` is what findings call the archive.
+  // Requires: reader and findings outlive the scanner. `shard` is the archive's name in findings.
   TarScanner(const storage::Reader& reader, std::uint64_t archive_bytes, std::string shard, Findings& findings);
 
-  // The next member; nullopt: the end, or damage that nothing can be read behind, which is then the last of the
-  // findings. An error is one of the storage.
+  // Returns the next member; nullopt at the end, or after damage that cannot be skipped, which is then the last
+  // finding. Returns an error if the storage fails.
   Result<std::optional<TarMember>> next();
 
  private:
@@ -53,12 +53,12 @@ class TarScanner {
   const std::string shard_;
   const std::size_t window_bytes_;
   Findings& findings_;
-  std::uint64_t position_ = 0;     // of the next header
-  std::uint64_t header_ = 0;       // of the header being read
-  PaxRecords global_, next_;       // 'g': of all members that follow; 'x' and 'L': of the next one
-  std::vector<std::byte> window_;  // begins with bytes of the archive from window_begin_
+  std::uint64_t position_ = 0;     // offset of the next header
+  std::uint64_t header_ = 0;       // offset of the current header
+  PaxRecords global_, next_;       // 'g' applies to all following members, 'x' and 'L' to the next one
+  std::vector<std::byte> window_;  // begins with the archive's bytes at window_begin_
   std::uint64_t window_begin_ = 0;
-  std::size_t window_filled_ = 0;  // how many
+  std::size_t window_filled_ = 0;  // valid bytes in window_
 };
 
 }  // namespace feedline::format

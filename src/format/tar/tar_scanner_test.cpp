@@ -102,7 +102,7 @@ TEST(TarScanner, GlobalPaxHeadersReachAllThatFollow) {
 TEST(TarScanner, ReadsBinarySizes) {
   TarWriter writer(Dialect::kGnu);
   writer.header("large.jpg", std::uint64_t{9} << 30);
-  const Scanned scanned = scan(writer.finish());  // the payload is not there, but the size was understood
+  const Scanned scanned = scan(writer.finish());  // the payload is missing, but the size was decoded
   EXPECT_EQ(scanned.codes(), "truncated_member");
   std::string archive = TarWriter(Dialect::kGnu).add("a.jpg", "12345").finish();
   archive.replace(124, 12, std::string("\x80\0\0\0\0\0\0\0\0\0\0\x05", 12));
@@ -121,7 +121,7 @@ TEST(TarScanner, TakesBothKindsOfChecksum) {
 
 TEST(TarScanner, OldGnuTimesAreNoPrefix) {
   std::string archive = TarWriter(Dialect::kGnu).add("a.jpg", "x").finish();
-  archive.replace(345, 11, "14000000000");  // where old GNU keeps the access time
+  archive.replace(345, 11, "14000000000");  // the position of the access time in old GNU headers
   TarWriter::write_sum(archive);
   EXPECT_EQ(scan(archive).members.at(0).name, "a.jpg");
 }
@@ -171,7 +171,7 @@ TEST(TarScanner, SaysWhatIsWrong) {
   EXPECT_EQ(scan(good.finish(1)).codes(), "no_end_of_archive");
   EXPECT_EQ(scan(good.finish(2)).codes(), "");
   EXPECT_EQ(scan(good.finish(20)).codes(), "");
-  EXPECT_EQ(scan(good.finish(1) + good.finish()).codes(), "no_end_of_archive");  // a lone block of zeros
+  EXPECT_EQ(scan(good.finish(1) + good.finish()).codes(), "no_end_of_archive");  // a lone zero block
   EXPECT_EQ(scan(good.finish() + good.finish()).codes(), "data_after_end");      // cat a.tar b.tar
   EXPECT_EQ(scan(good.finish() + good.finish()).findings.first_error()->offset, 2048u);
   EXPECT_EQ(scan(good.finish() + std::string(600, 'x')).findings.first_error(), nullptr);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Test support: tar archives byte by byte, the odd and the broken ones too.
+// Writes tar archives byte by byte for tests, including unusual and damaged ones.
 
 #include <cstdint>
 #include <cstdio>
@@ -18,11 +18,11 @@ class TarWriter {
 
   explicit TarWriter(Dialect dialect = Dialect::kUstar) : dialect_(dialect) {}
 
-  // Long names go where the dialect keeps them: prefix, 'L' member, PAX path.
+  // Long names are stored as the dialect requires: prefix, 'L' member or PAX path.
   TarWriter& add(const std::string& name, std::string_view content, char type = '0') {
     return header(prepare(name), content.size(), type).payload(content);
   }
-  // A header alone; `bytes` need not be true.
+  // Writes only a header; `bytes` need not match the payload.
   TarWriter& header(const std::string& name, std::uint64_t bytes, char type = '0', Sum sum = Sum::kUnsigned) {
     std::string block(512, '\0');
     const auto put = [&block](std::size_t at, std::string_view text) { block.replace(at, text.size(), text); };
@@ -41,7 +41,7 @@ class TarWriter {
     bytes_ += block;
     return *this;
   }
-  // The checksum of the header that `archive` starts with, after a test changed it.
+  // Updates the checksum of the first header of `archive`, after a test changed the header.
   static void write_sum(std::string& archive, Sum sum = Sum::kUnsigned) {
     archive.replace(148, 8, "        ");
     std::int64_t total = sum == Sum::kWrong ? 1 : 0;
@@ -49,14 +49,14 @@ class TarWriter {
       total += sum == Sum::kSigned ? static_cast<signed char>(c) : static_cast<unsigned char>(c);
     char digits[8];
     std::snprintf(digits, sizeof digits, "%06o", static_cast<unsigned>(total));
-    archive.replace(148, 7, std::string_view(digits, 7));  // with its NUL; the space behind it stays
+    archive.replace(148, 7, std::string_view(digits, 7));  // with its NUL; the space after it stays
   }
   TarWriter& payload(std::string_view content) {
     bytes_ += content;
     bytes_.resize((bytes_.size() + 511) / 512 * 512, '\0');
     return *this;
   }
-  // One record of an extended header: "LENGTH keyword=value\n", the length counting itself.
+  // Writes one record of an extended header, "LENGTH keyword=value\n"; the length includes itself.
   static std::string pax_record(const std::string& keyword, const std::string& value) {
     const std::size_t rest = keyword.size() + value.size() + 3;
     std::size_t length = rest + 1;
@@ -70,7 +70,7 @@ class TarWriter {
     bytes_ += bytes;
     return *this;
   }
-  // The archive with `zero_blocks` blocks at its end.
+  // Returns the archive with `zero_blocks` zero blocks at its end.
   std::string finish(std::size_t zero_blocks = 2) const { return bytes_ + std::string(zero_blocks * 512, '\0'); }
 
  private:

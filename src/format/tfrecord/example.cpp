@@ -8,7 +8,7 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-// How many varints end in the run; nullopt: one is cut or too long.
+// Counts the varints in a run; nullopt if one is truncated or too long.
 std::optional<std::uint64_t> count_varints(Bytes run) {
   std::uint64_t count = 0;
   for (; !run.empty(); ++count)
@@ -16,7 +16,7 @@ std::optional<std::uint64_t> count_varints(Bytes run) {
   return count;
 }
 
-// A map's entry: its name, and the pieces of its value.
+// A map entry: its name, and the parts of its value.
 bool read_entry(Bytes entry, std::string_view& name, Pieces& value) {
   WireReader reader(entry);
   while (reader.next()) {
@@ -26,7 +26,7 @@ bool read_entry(Bytes entry, std::string_view& name, Pieces& value) {
   return !reader.is_damaged();
 }
 
-// The entries of a message that is one map.
+// Iterates over the entries of a message that contains one map.
 template <typename Take>
 bool each_entry(Bytes map, Take&& take) {
   WireReader reader(map);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// tf.train.Example and tf.train.SequenceExample, read where they lie: names of features and their values.
+// Reads tf.train.Example and tf.train.SequenceExample in place: the names of features and their values.
 //
 //     Example          { Features features = 1; }
 //     SequenceExample  { Features context = 1; FeatureLists feature_lists = 2; }    an Example is one without lists
@@ -10,8 +10,8 @@
 //     FeatureList      { repeated Feature feature = 1; }
 //     Feature          { oneof { BytesList = 1; FloatList = 2; Int64List = 3; } }    each: repeated value = 1
 //
-// Source: tensorflow/core/example/{example,feature}.proto. As in protocol buffers, entries of a map stand in any order
-// and the last one of a name counts, numbers may be packed or not, and what comes in several pieces is put together.
+// Source: tensorflow/core/example/{example,feature}.proto. As in protocol buffers, map entries may have any order and
+// the last entry of a name is used, numbers may be packed or not, and messages in several parts are merged.
 
 #include <cstddef>
 #include <cstdint>
@@ -26,7 +26,7 @@
 
 namespace feedline::format {
 
-// The content of a message that may have come in several pieces.
+// The content of a message, which may be in several parts.
 class Pieces {
  public:
   void clear() { *this = {}; }
@@ -36,7 +36,7 @@ class Pieces {
     else
       first_ = piece;
   }
-  // Calls `take` for each piece, until one gives false.
+  // Calls `take` for each part until it returns false.
   template <typename Take>
   bool each(Take&& take) const {
     if (has_first_ && !take(first_)) return false;
@@ -51,29 +51,29 @@ class Pieces {
   std::vector<std::span<const std::byte>> more_;
 };
 
-enum class ValueKind : std::uint8_t { kNone, kBytes, kFloats, kInts };  // the numbers of Feature's fields
-// "bytes", "float" or "int64".
+enum class ValueKind : std::uint8_t { kNone, kBytes, kFloats, kInts };  // the field numbers in Feature
+// Returns "bytes", "float" or "int64".
 std::string_view name_of(ValueKind kind);
 
-// One feature's values. The record's bytes must outlive it.
+// The values of a feature. The record's bytes must outlive it.
 class Feature {
  public:
-  // Takes a Feature message in, behind what it has already. false: it is damaged.
+  // Merges a Feature message into this one. Returns false if it is damaged.
   bool merge(std::span<const std::byte> message);
 
   ValueKind kind() const { return kind_; }
-  // Of byte strings: calls `take` for each, until one gives false. false: so it did, or the values are damaged.
+  // Calls `take` for each byte string until it returns false. Returns false in that case, or if the values are damaged.
   // Requires: kBytes.
   template <typename Take>
   bool each_bytes(Take&& take) const;
-  // How many values there are; nullopt: they are damaged.
+  // Returns the number of values; nullopt if they are damaged.
   std::optional<std::uint64_t> count() const;
-  // Writes all values, float32 or int64, which need not be aligned. Requires: kFloats or kInts, count() gave their
-  // number, and room for them.
+  // Writes all values, float32 or int64, to memory that may be unaligned. Requires: kFloats or kInts, count()
+  // succeeded, and `out` has room.
   void write_numbers(std::byte* out) const;
 
  private:
-  // Calls `packed` for runs of packed numbers and `single` for others, with their bytes.
+  // Calls `packed` with the bytes of each packed run, and `single` with those of each unpacked number.
   template <typename Packed, typename Single>
   bool each_number(Packed&& packed, Single&& single) const;
 
@@ -81,24 +81,24 @@ class Feature {
   Pieces lists_;  // BytesList, FloatList or Int64List messages
 };
 
-// A feature of each step. The record's bytes must outlive it.
+// One feature per step. The record's bytes must outlive it.
 class FeatureList {
  public:
   explicit FeatureList(Pieces lists) : lists_(std::move(lists)) {}
-  // Calls `take` for each step's feature, until one gives false. false: so it did, or the list is damaged.
+  // Calls `take` for each step's feature until it returns false. Returns false in that case, or if the list is damaged.
   bool each(const std::function<bool(const Feature&)>& take) const;
 
  private:
   Pieces lists_;
 };
 
-// Calls `feature` for every feature of the record and `list` for every list, in the order in which they stand; of those
-// of one name the last counts. false: it is no Example, or one of them gave false.
+// Calls `feature` for every feature of the record and `list` for every list, in the order of the record; if names
+// repeat, the last one is valid. Returns false if the record is not an Example or a callback returned false.
 bool walk_example(std::span<const std::byte> record,
                   const std::function<bool(std::string_view, const Feature&)>& feature,
                   const std::function<bool(std::string_view, const FeatureList&)>& list);
 
-// The bytes of a string as a text.
+// Returns the bytes of a string as text.
 inline std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }

@@ -32,7 +32,7 @@ std::string shown(const Feature& feature) {
   return text;
 }
 
-// What a reader sees of a record: a line for each name.
+// Describes a record as a reader gets it, one line per name.
 std::map<std::string, std::string> seen(const std::string& record) {
   std::map<std::string, std::string> all;
   const auto feature = [&](std::string_view name, const Feature& one) {
@@ -73,11 +73,11 @@ TEST(Example, PackedAndSingleNumbersMix) {
 TEST(Example, TheLastOfANameCounts) {
   EXPECT_EQ(seen(example({{"a", ints_feature({1})}, {"b", ints_feature({2})}, {"a", ints_feature({3})}})),
             (Seen{{"a", "int64 3"}, {"b", "int64 2"}}));
-  // in another Features message, too, which is merged with the first
+  // in a second Features message, which is merged with the first
   EXPECT_EQ(
       seen(example({{"a", ints_feature({1})}}) + example({{"a", bytes_feature({"x"})}, {"c", ints_feature({4})}})),
       (Seen{{"a", "bytes x"}, {"c", "int64 4"}}));
-  // the key behind the value
+  // the key after the value
   EXPECT_EQ(seen(field(1, field(1, field(2, ints_feature({5})) + field(1, "late")))), (Seen{{"late", "int64 5"}}));
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Test support: tf.train.Example messages and TFRecord files, byte by byte.
+// Writes tf.train.Example messages and TFRecord files byte by byte for tests.
 
 #include <cstdint>
 #include <cstring>
@@ -21,7 +21,7 @@ inline std::string varint(std::uint64_t value) {
   return bytes + static_cast<char>(value);
 }
 inline std::string tag(std::uint32_t number, unsigned type) { return varint(std::uint64_t{number} << 3 | type); }
-// A field of the wire type 2: bytes, text, message or packed numbers.
+// A field of wire type 2: bytes, text, message or packed numbers.
 inline std::string field(std::uint32_t number, std::string_view content) {
   return tag(number, 2) + varint(content.size()) + std::string(content);
 }
@@ -33,7 +33,7 @@ std::string raw(Number value) {
   return bytes;
 }
 
-// Feature messages.
+// Writes Feature messages.
 inline std::string bytes_feature(std::initializer_list<std::string_view> values) {
   std::string list;
   for (const auto value : values) list += field(1, value);
@@ -53,7 +53,7 @@ inline std::string ints_feature(const std::vector<std::int64_t>& values, bool pa
 
 using NamedFeatures = std::vector<std::pair<std::string, std::string>>;
 
-// An entry of a map from a name to a message.
+// Writes a map entry with a message as its value.
 inline std::string entry(std::string_view name, std::string_view value) {
   return field(1, field(1, name) + field(2, value));
 }

@@ -12,11 +12,12 @@
 namespace feedline::format {
 namespace {
 
-// TensorFlow's own names of them (its image classification and detection scripts), and what others use.
+// Names used by TensorFlow's image classification and detection scripts, followed by other common names.
 constexpr std::array<std::string_view, 5> kImages{"image/encoded", "image", "jpg", "jpeg", "png"};
 constexpr std::array<std::string_view, 4> kLabels{"image/class/label", "label", "cls", "class"};
 
-// "segmentation" of "image/segmentation/encoded": does a part of the name say that it holds labels?
+// Returns whether a part of the name, such as "segmentation" in "image/segmentation/encoded", means that the feature
+// holds labels.
 bool is_of_labels(std::string_view name) {
   while (true) {
     if (name.starts_with("mask") || name.starts_with("seg")) return true;
@@ -43,7 +44,7 @@ Result<void> choose_bytes(const WantedField& spec, const std::string& feature, c
   field.description.kind = spec.said.value_or(usual_kind_of_bytes(feature, seen));
   if (seen.most <= 1) return {};
   return config_error("fields: the feature '" + feature + "' holds up to " + std::to_string(seen.most) +
-                      " byte strings in a record, and a field is made of one");
+                      " byte strings in a record, but a field needs exactly one");
 }
 
 Result<void> choose_numbers(const WantedField& spec, const std::string& feature, const FeatureSeen& seen,
@@ -57,7 +58,7 @@ Result<void> choose_numbers(const WantedField& spec, const std::string& feature,
   switch (kind) {
     case FieldKind::kInteger:
       if (seen.is_list) return cannot_be(spec, feature, seen);
-      if (!is_int) field.description.kind = FieldKind::kArray;  // without a dimension
+      if (!is_int) field.description.kind = FieldKind::kArray;  // a scalar
       return {};
     case FieldKind::kArray:
       return {};
@@ -87,14 +88,14 @@ Result<FeatureChoice> choose(const WantedField& spec, const FeatureSurvey& surve
     }
     if (seen.kind != field.values)
       return config_error("fields: '" + spec.name + "' mixes " + std::string(name_of(field.values)) + " and " +
-                          std::string(name_of(seen.kind)) + " values, of the feature '" + feature + "'");
+                          std::string(name_of(seen.kind)) + " values in the feature '" + feature + "'");
   }
   if (field.values != ValueKind::kNone) return field;
   return config_error("no sample has the field '" + spec.name + "' (" + spec.names() + "), of the " +
-                      std::to_string(survey.records()) + " that were looked at; there are: " + survey.names());
+                      std::to_string(survey.records()) + " examined records; there are: " + survey.names());
 }
 
-// A feature whose name is known, or the only one that is an image.
+// Returns the feature with a known name, or the only feature that is an image.
 Result<FeatureChoice> default_image(const FeatureSurvey& survey) {
   WantedField spec{"image", {}, FieldKind::kImage};
   for (const std::string_view name : kImages) {
@@ -107,8 +108,8 @@ Result<FeatureChoice> default_image(const FeatureSurvey& survey) {
     for (const auto& [name, seen] : survey.features())
       if (seen.is_image && seen.most == 1 && !is_of_labels(name)) spec.alternatives.push_back(name);
   if (spec.alternatives.size() == 1) return choose(spec, survey);
-  return config_error(std::string(spec.alternatives.empty() ? "no feature" : "not one feature alone") +
-                      " is known to be the image; say which are the fields, as with fields=(\"image=" +
+  return config_error(std::string(spec.alternatives.empty() ? "no feature" : "not exactly one feature") +
+                      " is known to be the image; choose the fields, as in fields=(\"image=" +
                       (spec.alternatives.empty() ? "photo" : spec.alternatives.front()) +
                       ":image\", \"label\"); there are: " + survey.names());
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which features make a field, and what the field is.
+// Chooses the features that make up each field, and the fields' kinds.
 
 #include <cstdint>
 #include <optional>
@@ -16,15 +16,15 @@ namespace feedline::format {
 
 struct FeatureChoice {
   FieldDescription description;
-  std::vector<std::string> alternatives;  // names of features, the one preferred first
-  ValueKind values = ValueKind::kNone;    // what they hold
-  bool is_scalar = false;                 // of numbers: every sample has one, and the field no length
-  std::uint64_t columns = 0;              // of numbers: in a row of two-dimensional ones; 0: they have one dimension
+  std::vector<std::string> alternatives;  // names of features, in order of preference
+  ValueKind values = ValueKind::kNone;    // type of their values
+  bool is_scalar = false;                 // for numbers: every sample has exactly one, so the field has no dimension
+  std::uint64_t columns = 0;              // for numbers: values per row of a two-dimensional field; 0: one-dimensional
 };
 
-// One field per spec, "FEATURE", "NAME=FEATURE;ALTERNATIVE:KIND"; none: an image and, where there is one, a label. By
-// what the records of `survey` have. kConfig: no such feature, values that cannot be what the spec says, two fields of
-// one name.
+// Chooses one field per spec, "FEATURE" or "NAME=FEATURE;ALTERNATIVE:KIND". Without specs: an image and, if there is
+// one, a label. The choice depends on the records in `survey`. kConfig: the feature does not exist, its values cannot
+// have the kind in the spec, or two fields have the same name.
 Result<std::vector<FeatureChoice>> choose_features(const std::vector<std::string>& specs, const FeatureSurvey& survey);
 
 }  // namespace feedline::format

@@ -23,17 +23,17 @@ struct Named {
   std::string name;
   Feature feature;
   std::optional<FeatureList> list;
-  const FeatureChoice* field = nullptr;  // that takes it
+  const FeatureChoice* field = nullptr;  // the field that uses it
 };
 
-// The field that a feature is for.
+// Returns the field that uses a feature.
 const FeatureChoice* field_of(const std::string& name, const std::vector<FeatureChoice>& fields) {
   const auto takes = [&](const FeatureChoice& field) { return std::ranges::count(field.alternatives, name) > 0; };
   const auto found = std::ranges::find_if(fields, takes);
   return found == fields.end() ? nullptr : &*found;
 }
 
-// The features by field, then by name.
+// Returns the features ordered by field, then by name.
 std::optional<std::vector<Named>> features_of(Bytes record, const std::vector<FeatureChoice>& fields) {
   std::map<std::string, Named> found, lists;
   const auto feature = [&](std::string_view name, const Feature& one) {
@@ -149,12 +149,12 @@ class FileWriter {
 
 Result<std::vector<File>> files_of(Bytes record, const std::vector<FeatureChoice>& fields) {
   const auto features = features_of(record, fields);
-  if (!features) return data_error("the record is no tf.train.Example", "format");
+  if (!features) return data_error("the record is not a tf.train.Example", "format");
   FileWriter writer;
   for (const Named& one : *features)
     if (!writer.add(one))
       return data_error("the feature '" + one.name + "' has values of different kinds or numbers at its steps, " +
-                            "or damaged ones, of which no file can be made",
+                            "or damaged ones, so it cannot be written as a file",
                         "format");
   auto files = writer.take();
   if (files.empty()) return data_error("the record has no feature with values", "format");

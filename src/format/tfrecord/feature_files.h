@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A record's features as files of a sample, for copying it to a tar: what `feedline pack` writes.
+// Converts a record's features to files of a sample, for copying it to a tar with `feedline pack`.
 
 #include <cstddef>
 #include <span>
@@ -14,11 +14,11 @@
 
 namespace feedline::format {
 
-// All features, those of no field too. The first image is "jpg", "png" or "webp", as its bytes are, the first integer
-// "cls"; the others are called like their feature, small letters, digits, "-" and "_" of it: "NAME.jpg", "NAME.cls"
-// (one integer), "NAME.npy" (numbers), "NAME.txt", "NAME.json" and "NAME.bin" (bytes), "NAME.K.bin" of the K-th of
-// several byte strings. kData: it is no Example, has no features, or a feature of steps with different numbers of
-// values.
+// Returns all features, including those that no field uses. The first image is named "jpg", "png" or "webp" after its
+// content, and the first integer "cls". The other files are named after their feature, reduced to lower-case letters,
+// digits, "-" and "_": "NAME.jpg", "NAME.cls" (one integer), "NAME.npy" (numbers), "NAME.txt", "NAME.json" and
+// "NAME.bin" (bytes), and "NAME.K.bin" for the K-th of several byte strings. kData: not an Example, no features, or a
+// feature with different numbers of values at its steps.
 Result<std::vector<SampleFiles::File>> files_of(std::span<const std::byte> record,
                                                 const std::vector<FeatureChoice>& fields);
 

@@ -19,12 +19,12 @@ using Problem = std::unexpected<ReadProblem>;
 
 constexpr std::size_t kNowhere = std::numeric_limits<std::size_t>::max();
 
-// What a record has for a field.
+// The values that a record has for a field.
 struct Found {
-  std::size_t rank = kNowhere;  // among the alternatives
+  std::size_t rank = kNowhere;  // index of the feature in the alternatives
   Feature feature;
-  std::optional<FeatureList> list;  // in place of the feature
-  NumberShape shape;                // of numbers
+  std::optional<FeatureList> list;  // used instead of the feature
+  NumberShape shape;                // shape of numbers
 
   bool is_there() const { return rank != kNowhere; }
 };
@@ -39,21 +39,21 @@ class FieldOfRecord {
     if (feature.kind() != ValueKind::kNone)
       found_ = {rank, feature, {}, {}};
     else if (rank == found_.rank)
-      found_ = {};  // the last one counts, and has nothing
+      found_ = {};  // the last feature of a name is used, even if it is empty
   }
   void offer(std::string_view name, const FeatureList& list) {
     const std::size_t rank = rank_of(name);
     if (rank == kNowhere || rank > found_.rank) return;
-    if (rank == found_.rank && !found_.list) return;  // a feature of the name comes first
+    if (rank == found_.rank && !found_.list) return;  // a feature has priority over a list with the same name
     found_ = {rank, {}, list, {}};
   }
 
-  // Of numbers: their shape, where it is the field's.
+  // Returns the shape of the numbers if it matches the field.
   std::expected<void, ReadProblem> measure() {
     found_.shape.kind = field_.values;
     return found_.list ? measure_steps() : measure_feature();
   }
-  // Of numbers: the .npy file, at `out`.
+  // Writes the numbers as a .npy file to `out`.
   void write(std::byte* out) const {
     write_number_header(found_.shape, out);
     out += kNumberHeaderBytes;
@@ -68,7 +68,7 @@ class FieldOfRecord {
       return true;
     });
   }
-  // The only byte string.
+  // Returns the only byte string.
   std::expected<Bytes, ReadProblem> bytes() const {
     std::uint64_t count = 0;
     Bytes value;
@@ -80,7 +80,7 @@ class FieldOfRecord {
     const bool is_whole = found_.list ? found_.list->each(take) : take(found_.feature);
     if (!is_of_kind) return other_kind();
     if (!is_whole) return damaged();
-    if (count != 1) return differs("holds " + std::to_string(count) + " byte strings, where one was expected");
+    if (count != 1) return differs("holds " + std::to_string(count) + " byte strings, but one was expected");
     if (value.empty() && !may_be_empty(field_.description.kind)) return problem("empty_file", "an empty file");
     return value;
   }
@@ -99,7 +99,7 @@ class FieldOfRecord {
   }
   Problem damaged() const { return differs("has values that cannot be read: the record was written wrongly"); }
   Problem other_kind() const {
-    return differs("does not hold " + std::string(name_of(field_.values)) + " values, as in the first records");
+    return differs("does not hold " + std::string(name_of(field_.values)) + " values, unlike the first records");
   }
 
   std::expected<void, ReadProblem> measure_feature() {
@@ -109,9 +109,9 @@ class FieldOfRecord {
     if (!count) return damaged();
     if (field_.is_scalar && *count != 1)
       return differs("holds " + std::to_string(*count) +
-                     " values, where one was expected; \":array\" behind a spec of fields= takes any number");
+                     " values, but one was expected; \":array\" after a spec of fields= accepts any number");
     if (field_.columns > 0 && *count % field_.columns != 0)
-      return differs("holds " + std::to_string(*count) + " values, which are no rows of " +
+      return differs("holds " + std::to_string(*count) + " values, which do not form rows of " +
                      std::to_string(field_.columns));
     found_.shape.dims = field_.is_scalar ? 0 : field_.columns > 0 ? 2 : 1;
     found_.shape.columns = std::max<std::uint64_t>(field_.columns, 1);
@@ -128,14 +128,14 @@ class FieldOfRecord {
       if (step.kind() != field_.values)
         wrong = other_kind();
       else if (count && *count != wanted)
-        wrong = differs("holds " + std::to_string(*count) + " values at step " + std::to_string(steps) + ", and " +
+        wrong = differs("holds " + std::to_string(*count) + " values at step " + std::to_string(steps) + ", but " +
                         std::to_string(wanted) + " in the first records");
       ++steps;
       return count && !wrong;
     });
     if (wrong) return *wrong;
     if (!is_whole) return damaged();
-    if (field_.is_scalar) return differs("is a list of steps, where one value was expected");
+    if (field_.is_scalar) return differs("is a list of steps, but one value was expected");
     found_.shape = {field_.values, field_.columns > 0 ? std::size_t{2} : 1, steps, wanted};
     return {};
   }
@@ -169,7 +169,7 @@ std::expected<void, ReadProblem> FeatureReader::read(Bytes data, memory::Record&
   ShortList<Found> list(fields_.size());
   const std::span<Found> found = list.all();
   if (!find_all(data, fields_, found))
-    return Problem({"not_an_example", data_error("the record is no tf.train.Example", "format").error()});
+    return Problem({"not_an_example", data_error("the record is not a tf.train.Example", "format").error()});
   record.fields.assign(fields_.size(), {});
   std::uint64_t array_bytes = 0;
   for (std::size_t i = 0; i < fields_.size(); ++i) {

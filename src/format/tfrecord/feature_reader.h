@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// From a record's features to its fields.
+// Converts a record's features to its fields.
 
 #include <cstddef>
 #include <expected>
@@ -16,20 +16,19 @@
 
 namespace feedline::format {
 
-// Why a record is no sample: its error, and the code of a finding.
+// The reason why a record is not a sample: its error, and the code of a finding.
 struct ReadProblem {
   std::string_view code;
   Error error;
 };
 
-// Immutable; any thread may use it.
+// Immutable and thread-safe.
 class FeatureReader {
  public:
   explicit FeatureReader(std::vector<FeatureChoice> fields) : fields_(std::move(fields)) {}
 
   const std::vector<FeatureChoice>& fields() const { return fields_; }
-  // Byte strings stay where they are in `data`; numbers become the .npy files that array fields are made of, in
-  // record.more.
+  // Byte strings refer to `data`. Numbers are converted to .npy files in record.more, for array fields.
   std::expected<void, ReadProblem> read(std::span<const std::byte> data, memory::Record& record) const;
 
  private:

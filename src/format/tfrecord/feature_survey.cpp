@@ -9,9 +9,9 @@
 namespace feedline::format {
 namespace {
 
-// Adds one record's, or what several have, to what was seen before.
+// Merges the values of one or more records into the summary.
 void merge(FeatureSeen& seen, const FeatureSeen& more) {
-  if (more.kind == ValueKind::kNone) return;  // as if it were not there
+  if (more.kind == ValueKind::kNone) return;  // ignored
   const bool is_first = seen.records == 0;
   seen.fewest = is_first ? more.fewest : std::min(seen.fewest, more.fewest);
   seen.most = std::max(seen.most, more.most);
@@ -50,11 +50,11 @@ FeatureSeen seen_of(const FeatureList& list) {
 }  // namespace
 
 bool FeatureSurvey::add(std::span<const std::byte> record) {
-  std::map<std::string, FeatureSeen> found;  // the last one of a name counts
+  std::map<std::string, FeatureSeen> found;  // the last feature of a name is used
   const auto feature = [&](std::string_view name, const Feature& one) {
     return found.insert_or_assign(std::string(name), seen_of(one)), true;
   };
-  // a feature comes before a list of the same name, wherever they stand
+  // a feature has priority over a list with the same name, in any order
   std::map<std::string, FeatureSeen> lists;
   const auto list = [&](std::string_view name, const FeatureList& one) {
     return lists.insert_or_assign(std::string(name), seen_of(one)), true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which features records have: what fields are chosen by.
+// Collects the features of records, as the basis for choosing fields.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,26 +14,26 @@
 
 namespace feedline::format {
 
-// What all records seen have under one name.
+// Summarizes the values of one name in all examined records.
 struct FeatureSeen {
-  ValueKind kind = ValueKind::kNone;   // of the first one with values
-  bool is_list = false;                // of a SequenceExample's feature_lists: a feature for each step
-  bool is_image = false;               // the first byte string is one
-  std::uint64_t records = 0;           // that have it, and a kind of values, be they none
-  std::uint64_t fewest = 0, most = 0;  // values of one record
-  std::uint64_t columns = 0;           // values of a step, of the first that has some
+  ValueKind kind = ValueKind::kNone;   // type of the first feature with values
+  bool is_list = false;                // in a SequenceExample's feature_lists: one feature per step
+  bool is_image = false;               // whether the first byte string is an image
+  std::uint64_t records = 0;           // records that have this feature with a type, even without values
+  std::uint64_t fewest = 0, most = 0;  // values per record
+  std::uint64_t columns = 0;           // values per step, in the first list with values
 };
 
-// Not for several threads at once.
+// Not thread-safe.
 class FeatureSurvey {
  public:
-  // false: the record is no Example; nothing of it counts.
+  // Returns false, and ignores the record, if it is not an Example.
   bool add(std::span<const std::byte> record);
   void add(const FeatureSurvey& other);
 
   const std::map<std::string, FeatureSeen>& features() const { return features_; }
   std::uint64_t records() const { return records_; }
-  // "image/encoded (bytes), label (int64)", the first few.
+  // Returns the first few features as text: "image/encoded (bytes), label (int64)".
   std::string names() const;
 
  private:

@@ -11,7 +11,7 @@
 namespace feedline::format {
 namespace {
 
-// Takes a number off the front of the text; nullopt: there is none, or one that 64 bits do not hold.
+// Removes a number from the front of the text; nullopt if there is none, or if it does not fit into 64 bits.
 std::optional<std::uint64_t> take_number(std::string_view& text) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -34,20 +34,20 @@ std::optional<Line> parse_line(std::string_view line) {
   return Line{*offset, *bytes};
 }
 
-// "x/train.tfrecord" with every end that an index of it may have, in place of its own or behind it.
+// Returns "x/train.tfrecord" with every possible extension of an index, replacing the extension or appended to it.
 std::vector<std::string> names_beside(const std::string& shard, bool is_remote) {
   const std::size_t slash = shard.rfind('/'), dot = shard.rfind('.');
   const bool has_end = dot != shard.npos && dot > 0 && (slash == shard.npos || dot > slash + 1);
   std::vector<std::string> names;
   for (const std::string_view end : {".tfindex", ".idx", ".index"}) {
-    if (is_remote && end == ".index") break;  // each is a request, and this is only what examples call it
+    if (is_remote && end == ".index") break;  // each is a request, and only examples use this name
     names.push_back(shard + std::string(end));
     if (has_end) names.push_back(shard.substr(0, dot) + std::string(end));
   }
   return names;
 }
 
-// Why a record that the index has is none of the shard's; empty: it is one, as far as its header says.
+// Returns why a record in the index does not match the shard, or an empty text if the record's header matches.
 std::string compare(const storage::Reader& reader, std::span<const std::uint64_t> ends, std::size_t record) {
   const std::uint64_t begin = record == 0 ? 0 : ends[record - 1];
   std::array<std::byte, kRecordHeaderBytes> header;
@@ -60,7 +60,7 @@ std::string compare(const storage::Reader& reader, std::span<const std::uint64_t
 std::string compare_some(const storage::Reader& reader, std::span<const std::uint64_t> ends, bool is_remote) {
   if (ends.empty()) return {};
   const std::size_t last = ends.size() - 1;
-  const std::size_t looks = is_remote ? 2 : 16;  // a read each: a request, or some microseconds
+  const std::size_t looks = is_remote ? 2 : 16;  // number of reads: each is a request, or takes microseconds
   for (std::size_t i = 0; i < looks; ++i)
     if (std::string wrong = compare(reader, ends, last * i / (looks - 1)); !wrong.empty()) return wrong;
   return {};
@@ -81,34 +81,34 @@ std::expected<std::vector<std::uint64_t>, std::string> parse_foreign_index(std::
     text.remove_prefix(std::min(length + 1, text.size()));
     if (!line) return wrong("is not \"OFFSET LENGTH\"");
     if (line->offset != end)
-      return wrong("begins at byte " + std::to_string(line->offset) + ", and the record before ends at " +
+      return wrong("begins at byte " + std::to_string(line->offset) + ", but the record before ends at " +
                    std::to_string(end));
     if (line->bytes < kRecordFrameBytes) return wrong("has a record of " + std::to_string(line->bytes) + " bytes");
     if (end > shard_bytes || line->bytes > shard_bytes - end)
-      return wrong("ends behind the shard's " + std::to_string(shard_bytes) + " bytes");
+      return wrong("ends after the shard's " + std::to_string(shard_bytes) + " bytes");
     ends.push_back(end += line->bytes);
   }
   if (end == shard_bytes) return ends;
-  return std::unexpected("its records end at byte " + std::to_string(end) + ", and the shard at " +
+  return std::unexpected("its records end at byte " + std::to_string(end) + ", but the shard ends at " +
                          std::to_string(shard_bytes));
 }
 
 ForeignIndexes find_foreign_index(const storage::Storage& storage, const ShardFile& shard,
                                   const storage::Reader& reader) {
-  // a line has two numbers, of at most 20 digits, for 16 bytes of the shard and more
+  // A line has two numbers of at most 20 digits, and describes at least 16 bytes of the shard.
   const std::uint64_t most = 4096 + 3 * shard.version.bytes;
   ForeignIndexes indexes;
   memory::ByteBuffer buffer;
   for (const std::string& name : names_beside(shard.name, storage.is_remote())) {
     const auto file = storage.read_all(name, buffer, most);
-    if (!file) continue;  // none, or nobody can read it: ours does
+    if (!file) continue;  // There is no readable index; use Feedline's.
     auto ends = parse_foreign_index({reinterpret_cast<const char*>(file->data()), file->size()}, shard.version.bytes);
     const std::string wrong = ends ? compare_some(reader, *ends, storage.is_remote()) : ends.error();
     if (wrong.empty()) {
       indexes.found = ForeignIndex{name, std::move(*ends)};
       break;
     }
-    indexes.not_fitting.push_back("the index '" + name + "' is not of this shard, and is not used: " + wrong);
+    indexes.not_fitting.push_back("the index '" + name + "' does not belong to this shard and is not used: " + wrong);
   }
   return indexes;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Indexes that other programs leave beside a TFRecord file: those of the `tfrecord` package (.tfindex, .index) and of
-// DALI's tfrecord2idx (.idx). Both are text, a line "OFFSET LENGTH" for each record, the length with its frame.
+// Reads indexes of other programs next to a TFRecord file: those of the `tfrecord` package (.tfindex, .index) and of
+// DALI's tfrecord2idx (.idx). Both are text with a line "OFFSET LENGTH" per record; the length includes the frame.
 
 #include <cstdint>
 #include <expected>
@@ -16,7 +16,7 @@
 
 namespace feedline::format {
 
-// Where its records end. Text: why it is not an index of a file of so many bytes.
+// Returns the ends of the records, or the reason why the text is not an index of a file of this size.
 std::expected<std::vector<std::uint64_t>, std::string> parse_foreign_index(std::string_view text,
                                                                            std::uint64_t shard_bytes);
 
@@ -25,12 +25,12 @@ struct ForeignIndex {
   std::vector<std::uint64_t> ends;
 };
 struct ForeignIndexes {
-  std::optional<ForeignIndex> found;     // the first one that fits to the shard
-  std::vector<std::string> not_fitting;  // a sentence for each that does not
+  std::optional<ForeignIndex> found;     // the first index that matches the shard
+  std::vector<std::string> not_fitting;  // one sentence per index that does not match
 };
 
-// Looks beside the shard, and compares what is there with it: all offsets by its size, and of some records, the first
-// and the last among them, the header. storage: what has the shard under its name, and the index.
+// Finds indexes next to the shard and compares them with it: all offsets with its size, and the headers of some
+// records, including the first and the last. storage: contains the shard under its name, and the index.
 ForeignIndexes find_foreign_index(const storage::Storage& storage, const ShardFile& shard,
                                   const storage::Reader& reader);
 

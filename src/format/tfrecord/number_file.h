@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The numbers of features as .npy files of version 1 (drawn in memory/npy_header.h), with a header of one size.
+// Writes the numbers of features as .npy files of version 1 (drawn in memory/npy_header.h), with a header of fixed
+// size.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,17 +13,17 @@ namespace feedline::format {
 
 inline constexpr std::size_t kNumberHeaderBytes = 128;
 
-// float32 or int64 in rows.
+// The file's dtype is float32 or int64.
 struct NumberShape {
   ValueKind kind = ValueKind::kFloats;
-  std::size_t dims = 1;  // 0: a single number; 1: rows of one; 2
+  std::size_t dims = 1;  // number of dimensions: 0, 1 or 2
   std::uint64_t rows = 0, columns = 1;
 
   std::uint64_t data_bytes() const { return rows * columns * (kind == ValueKind::kFloats ? 4 : 8); }
   std::uint64_t file_bytes() const { return kNumberHeaderBytes + data_bytes(); }
 };
 
-// Writes the header; the numbers come behind it. Requires: room for it.
+// Writes the header, which the numbers must follow. Requires: room for the header.
 void write_number_header(const NumberShape& shape, std::byte* out);
 
 }  // namespace feedline::format

@@ -12,7 +12,7 @@ namespace {
 // An index file is a frame (cache/frame.h). R records.
 //
 //     numbers     version of the shard (size, time, tag: storage/reader.h), R
-//     8 x R       where each record ends; the first begins at 0, and each of the others where the one before ends
+//     8 x R       end of each record, which is the beginning of the next; the first record begins at 0
 enum Number : std::size_t { kShardBytes, kShardTime, kShardTag, kRecords, kNumbers };
 
 }  // namespace
@@ -40,7 +40,7 @@ std::optional<RecordIndex> RecordIndex::parse(memory::ByteBuffer buffer, std::si
                                               const std::optional<storage::ObjectStat>& shard) {
   RecordIndex index;
   index.buffer_ = std::move(buffer);
-  index.file_ = index.buffer_.resize(bytes);  // no growth: what is in it stays
+  index.file_ = index.buffer_.resize(bytes);  // does not reallocate, so views into it stay valid
   if (!index.find_sections() || (shard && *shard != index.version_) || !index.is_consistent()) return {};
   return index;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where the records of a TFRecord file are: the table behind random access, in memory and on disk the same bytes.
+// The positions of the records in a TFRecord file: the table for random access, with the same layout in memory and on
+// disk.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,25 +19,26 @@
 
 namespace feedline::format {
 
-// What its file is; another format number with every change of its layout, drawn in record_index.cpp.
+// The frame kind of an index file. Increment the format version whenever the layout (drawn in record_index.cpp)
+// changes.
 inline constexpr cache::FrameKind kRecordIndex{0x78'64'69'72'66'74'64'66, 2};  // "fdtfridx"
 
-// Immutable; any thread may read.
+// Immutable and thread-safe.
 class RecordIndex {
  public:
   struct Place {
-    std::uint64_t offset = 0;  // of the record's header in the shard
-    std::uint64_t bytes = 0;   // of the record, with its frame
+    std::uint64_t offset = 0;  // offset of the record's header in the shard
+    std::uint64_t bytes = 0;   // size of the record, including its frame
   };
 
-  // Requires: as ends_fit() has them.
+  // Requires: ends_fit().
   static RecordIndex build(std::span<const std::uint64_t> ends, const storage::ObjectStat& shard);
-  // Takes an index file's bytes, all of `buffer`'s first `bytes`. nullopt unless it is whole, undamaged, of a shard of
-  // exactly this version (nullopt: whichever it says), and all it says lies inside that shard.
+  // Parses an index file, the first `bytes` bytes of `buffer`. Returns nullopt if it is truncated, damaged or of
+  // another version of the shard (nullopt accepts any version), or if an offset is outside the shard.
   static std::optional<RecordIndex> parse(memory::ByteBuffer buffer, std::size_t bytes,
                                           const std::optional<storage::ObjectStat>& shard);
 
-  const storage::ObjectStat& version() const { return version_; }  // of the shard that it is of
+  const storage::ObjectStat& version() const { return version_; }  // version of the shard
 
   std::uint64_t records() const { return ends_.size(); }
   // Requires: record < records().
@@ -58,10 +60,11 @@ class RecordIndex {
   std::span<const std::uint64_t> ends_;
 };
 
-// Can a file of so many bytes have records that end there: each with room for its frame, the last at the file's end?
+// Returns whether a file of this size can have records with these ends: each is at least as long as its frame, and the
+// last ends with the file.
 bool ends_fit(std::span<const std::uint64_t> ends, std::uint64_t shard_bytes);
 
-// As they are kept. Thread-safe.
+// Loads and stores index files. Thread-safe.
 class RecordIndexStore : public KeptIndexes<RecordIndex> {
  public:
   RecordIndexStore(std::string directory, std::shared_ptr<cache::Notes> notes)

@@ -53,7 +53,7 @@ TEST(RecordIndex, IsRefusedWhenStaleOrDamaged) {
   }
 }
 
-// A checksum that is right says nothing about whether the numbers make sense.
+// A valid checksum does not mean that the numbers are valid.
 TEST(RecordIndex, IsRefusedWhenItsNumbersLeadOutside) {
   const RecordIndex built = RecordIndex::build(kEnds, kShard);
   for (std::size_t word = 0; word + 16 <= built.file_bytes().size(); word += 8)
@@ -62,7 +62,7 @@ TEST(RecordIndex, IsRefusedWhenItsNumbersLeadOutside) {
       std::memcpy(file.data() + word, &value, sizeof value);
       const std::uint64_t sum = xxh3(std::span(file).first(file.size() - 8));
       std::memcpy(file.data() + file.size() - 8, &sum, sizeof sum);
-      if (std::ranges::equal(file, built.file_bytes())) continue;  // it was that number before
+      if (std::ranges::equal(file, built.file_bytes())) continue;  // the number before the change
       EXPECT_FALSE(parse(file)) << "word " << word / 8 << " is " << value;
     }
 }
@@ -100,7 +100,7 @@ std::string scanned(const std::string& file) {
 TEST(RecordScan, FindsEveryRecord) {
   EXPECT_EQ(scanned(""), "");
   EXPECT_EQ(scanned(record_of("") + record_of("abc") + record_of(std::string(10'000, 'x'))), "16 35 10051 ");
-  // small records: many in a window, which grows; then large ones again
+  // small records, many per window, so that the window grows; then large ones
   std::vector<std::string> data;
   std::string expected;
   std::uint64_t end = 0;
@@ -123,7 +123,7 @@ TEST(RecordScan, EndsAtABrokenLength) {
   std::string wrong = file;
   wrong[first.size() + 2] ^= 1;
   EXPECT_EQ(scanned(wrong), "19 bad_length@19 ");
-  // lengths that lead outside, and round the end of 64 bits, with checksums that are right
+  // lengths that lead outside the file, or overflow 64 bits, with valid checksums
   for (const std::uint64_t length :
        {std::uint64_t{1} << 63U, ~std::uint64_t{0}, ~std::uint64_t{15}, std::uint64_t{5}}) {
     const std::string header = raw(length);
@@ -133,7 +133,7 @@ TEST(RecordScan, EndsAtABrokenLength) {
   }
 }
 
-// "16 50 100", or why not.
+// Returns the ends, "16 50 100", or the reason why there are none.
 std::string parsed(std::string_view text, std::uint64_t bytes = 100) {
   const auto ends = parse_foreign_index(text, bytes);
   if (!ends) return ends.error();
@@ -152,7 +152,7 @@ TEST(ForeignIndex, IsRefusedWithItsLine) {
   const auto expect = [](std::string_view text, const std::string& part) {
     EXPECT_NE(parsed(text).find(part), std::string::npos) << parsed(text);
   };
-  expect("", "its records end at byte 0, and the shard at 100");
+  expect("", "its records end at byte 0, but the shard ends at 100");
   expect("0 16\n16 34\n", "its records end at byte 50");
   expect("v1.1 3\n", "line 1 is not");
   expect("0 16\n16 34 7\n50 50\n", "line 2 is not");
@@ -162,8 +162,8 @@ TEST(ForeignIndex, IsRefusedWithItsLine) {
   expect("0 16\n17 83\n", "line 2 begins at byte 17");
   expect("4 96\n", "line 1 begins at byte 4");
   expect("0 16\n16 15\n31 69\n", "line 2 has a record of 15 bytes");
-  expect("0 16\n16 85\n", "line 2 ends behind the shard's 100 bytes");
-  expect("0 16\n16 18446744073709551615\n", "line 2 ends behind");
+  expect("0 16\n16 85\n", "line 2 ends after the shard's 100 bytes");
+  expect("0 16\n16 18446744073709551615\n", "line 2 ends after");
 }
 
 }  // namespace

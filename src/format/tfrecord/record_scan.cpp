@@ -13,13 +13,13 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-// Headers out of windows of the file: small ones where records are large, so that little is read in vain, and larger
-// ones where many headers lie in each.
+// Reads headers through windows of the file: small windows if records are large, to read little data unnecessarily, and
+// larger ones if each contains many headers.
 class HeaderReader {
  public:
   explicit HeaderReader(const storage::Reader& reader) : reader_(reader), window_bytes_(reader.worthwhile_bytes()) {}
 
-  // The header at `offset`; fewer bytes at the file's end. Requires: not before the one asked for last.
+  // Returns the header at `offset`, or fewer bytes at the file's end. Requires: ascending offsets.
   Result<Bytes> at(std::uint64_t offset) {
     if (offset < begin_ || offset + kRecordHeaderBytes > begin_ + held_) FEEDLINE_CHECK_OK(read(offset));
     ++used_;
@@ -31,7 +31,7 @@ class HeaderReader {
 
  private:
   Result<void> read(std::uint64_t offset) {
-    constexpr std::size_t kLargest = 1 << 20;  // what a storage reads at its best speed
+    constexpr std::size_t kLargest = 1 << 20;  // large enough for full throughput from any storage
     constexpr std::uint64_t kMany = 8;
     if (std::exchange(used_, 0) >= kMany)
       window_bytes_ = std::max(window_bytes_, std::min(2 * window_bytes_, kLargest));
@@ -51,7 +51,7 @@ std::string record_at(std::size_t record, std::uint64_t offset) {
   return "record " + std::to_string(record) + ", at byte " + std::to_string(offset) + ",";
 }
 
-// What is wrong with the header, whose record would be the next; nullopt: nothing.
+// Returns the problem with the header of the next record; nullopt if there is none.
 std::optional<Finding> wrong_header(Bytes header, std::size_t record, std::uint64_t offset, std::uint64_t bytes,
                                     const std::string& shard) {
   const std::uint64_t left = bytes - offset;
@@ -60,8 +60,8 @@ std::optional<Finding> wrong_header(Bytes header, std::size_t record, std::uint6
                    .shard = shard,
                    .key = {},
                    .offset = offset,
-                   .text = record_at(record, offset) + " is cut: the file ends within its header; copy or download " +
-                           "the file again"};
+                   .text = record_at(record, offset) +
+                           " is truncated: the file ends within its header; copy or download " + "the file again"};
   const auto length = length_in_header(header);
   if (!length)
     return Finding{.code = "bad_length",
@@ -69,8 +69,8 @@ std::optional<Finding> wrong_header(Bytes header, std::size_t record, std::uint6
                    .key = {},
                    .offset = offset,
                    .text = record_at(record, offset) + " has a length whose checksum differs: " +
-                           (record == 0 ? "this is no TFRecord file, or it is damaged from its first byte on"
-                                        : "the file is damaged there, and nothing behind it can be found; copy or "
+                           (record == 0 ? "this is not a TFRecord file, or it is damaged at its first byte"
+                                        : "the file is damaged there, and nothing after it can be found; copy or "
                                           "download it again")};
   if (left >= kRecordFrameBytes && *length <= left - kRecordFrameBytes) return {};
   return Finding{.code = "cut_record",
@@ -78,8 +78,8 @@ std::optional<Finding> wrong_header(Bytes header, std::size_t record, std::uint6
                  .key = {},
                  .offset = offset,
                  .text = record_at(record, offset) + " has " + std::to_string(*length) +
-                         " bytes by its header, and the file only " + std::to_string(left) +
-                         " from there on: it is cut; copy or download it again"};
+                         " bytes according to its header, but the file has only " + std::to_string(left) +
+                         " after that: it is truncated; copy or download it again"};
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// From header to header through a TFRecord file: where its records end, and what is wrong with it.
+// Scans the headers of a TFRecord file to find the ends of its records, and damage.
 
 #include <cstdint>
 #include <string>
@@ -13,8 +13,9 @@
 
 namespace feedline::format {
 
-// Reads every header of `reader` up to `bytes`, and of the data what comes with them. What is wrong goes to `findings`,
-// and ends the scan: without a length nothing says where the next record begins. An error is one of the storage.
+// Reads every header of `reader` up to `bytes`, and only the data that is in the same reads. Damage is added to
+// `findings` and ends the scan, because without a length the next record cannot be found. Returns an error if the
+// storage fails.
 Result<std::vector<std::uint64_t>> scan_records(const storage::Reader& reader, std::uint64_t bytes,
                                                 const std::string& shard, Findings& findings);
 

@@ -15,7 +15,7 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-// A length may look as gzip and zlib data begin, but has no checksum that fits by chance.
+// A length may look like the start of gzip or zlib data, but then its checksum does not match by chance.
 Result<bool> is_compressed(const storage::Reader& reader) {
   std::array<std::byte, kRecordHeaderBytes> header;
   FEEDLINE_TRY(const std::size_t got, reader.read_at(0, header));
@@ -29,7 +29,7 @@ struct Indexed {
   std::string foreign = {};
 };
 
-// storage: what has the shard under its name.
+// storage: contains the shard under its name.
 Result<Indexed> make_index(const storage::Storage& storage, const ShardFile& file, const RecordIndexStore& indexes,
                            RecordShard::Scans& scans) {
   struct Turn {
@@ -47,13 +47,13 @@ Result<Indexed> make_index(const storage::Storage& storage, const ShardFile& fil
   FEEDLINE_TRY(const auto ends, scan_records(*reader, file.version.bytes, file.name, findings));
   if (const Finding* finding = findings.first_error()) return std::unexpected(to_error(*finding));
   FEEDLINE_TRY(const auto stat, reader->version());
-  FEEDLINE_CHECK_OK(storage::check_version(file.name, file.version, stat));  // written to while it was scanned
+  FEEDLINE_CHECK_OK(storage::check_version(file.name, file.version, stat));  // the file was changed during the scan
   Indexed made{RecordIndex::build(ends, file.version)};
   FEEDLINE_CHECK_OK(indexes.save(*file.storage, file.path, made.index));
   return made;
 }
 
-// In the shard that its index is about; the dataset and the sample are the caller's to say.
+// Adds the position in the indexed shard; the caller adds the dataset and the sample.
 std::unexpected<Error> damaged(std::uint64_t number, std::uint64_t offset, const std::string& how) {
   auto error = data_error("record " + std::to_string(number) + " of the shard: " + how, "format");
   error.error().where.offset = offset;
@@ -84,7 +84,7 @@ Result<std::unique_ptr<RecordShard>> RecordShard::open(std::shared_ptr<const sto
 }
 
 std::unique_ptr<RecordShard> RecordShard::of(ShardFile file, std::span<const std::uint64_t> ends) {
-  // a file that is damaged behind its last good record ends there for an index
+  // The index ends with the last intact record of a damaged file.
   storage::Version version = file.version;
   version.bytes = ends.empty() ? 0 : ends.back();
   return std::unique_ptr<RecordShard>(new RecordShard(std::move(file), RecordIndex::build(ends, version), {}));
@@ -98,10 +98,10 @@ Result<Bytes> RecordShard::data_of(std::uint64_t number, Bytes bytes) const {
   if (!length || *length != place.bytes - kRecordFrameBytes)
     return damaged(number, place.offset,
                    foreign_.empty()
-                       ? "it has " + std::to_string(*length) + " bytes by its header and " +
-                             std::to_string(place.bytes - kRecordFrameBytes) + " by the index"
-                       : "the shard has none there that is as the index '" + foreign_ +
-                             "' says: one of them is damaged; without the index the shard is looked " + "through anew");
+                       ? "it has " + std::to_string(*length) + " bytes according to its header but " +
+                             std::to_string(place.bytes - kRecordFrameBytes) + " according to the index"
+                       : "the shard does not have the record there that the index '" + foreign_ +
+                             "' requires: one of them is damaged; without the index the shard is scanned " + "again");
   if (!has_good_data(bytes))
     return damaged(number, place.offset,
                    "the checksum of its data differs: it is damaged; copy or download the file "
@@ -112,7 +112,7 @@ Result<Bytes> RecordShard::data_of(std::uint64_t number, Bytes bytes) const {
 Result<Bytes> RecordShard::read(const std::shared_ptr<const storage::Reader>& reader, std::uint64_t number,
                                 memory::Record& record) const {
   const RecordIndex::Place place = index_.place(number);
-  // mapped or not: the pages of a view are brought in
+  // mapped or not: reading a view loads its pages
   if (place.bytes > record.most_bytes) return memory::too_large(place.bytes, record.most_bytes);
   FEEDLINE_TRY(const auto view, reader->view(place.offset, place.bytes));
   if (view) {

@@ -14,8 +14,8 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-// Calls `take` with the data of a shard's records and the number of each, until it gives false; damaged ones come as
-// their errors. An error is one of the storage.
+// Calls `take` with the number and data of each record of a shard until it returns false; for damaged records, passes
+// the error. Returns an error if the storage fails.
 template <typename Take>
 Result<void> each_record(const RecordShard& shard, Take&& take) {
   if (shard.index().records() == 0) return {};
@@ -27,12 +27,12 @@ Result<void> each_record(const RecordShard& shard, Take&& take) {
     if (!data && data.error().code != ErrorCode::kData) return std::unexpected(std::move(data).error());
     if (!take(i, data)) break;
   }
-  shard.close();  // it is read later or never
+  shard.close();  // the shard may not be read again soon
   return {};
 }
 
-// The same of the first `most` records, whose bytes come by one read where they are not many: each would be a request,
-// one after the other, where the shard lies behind a network. The number of those that were taken.
+// Calls `take` for the first `most` records. Reads them at once if they are small, because in a remote shard each would
+// be a sequential request. Returns the number of records taken.
 template <typename Take>
 Result<std::uint64_t> each_of_first(const RecordShard& shard, std::uint64_t most, Take&& take) {
   constexpr std::uint64_t kAtOnce = std::uint64_t{8} << 20;
@@ -56,11 +56,11 @@ Result<std::uint64_t> each_of_first(const RecordShard& shard, std::uint64_t most
     goes_on = take_one(shard.data_of(
         taken, room.subspan(static_cast<std::size_t>(place.offset), static_cast<std::size_t>(place.bytes))));
   }
-  shard.close();  // it is read later or never
+  shard.close();  // the shard may not be read again soon
   return taken;
 }
 
-// Of the first records: as many as show whether a feature has always one value.
+// Number of first records, enough to show whether a feature always has one value.
 Result<FeatureSurvey> survey_first(const RecordShards& shards) {
   constexpr std::uint64_t kLookedAt = 32;
   FeatureSurvey survey;
@@ -79,7 +79,7 @@ Result<FeatureSurvey> survey_first(const RecordShards& shards) {
   if (survey.records() > 0) return survey;
   if (damage) return std::unexpected(std::move(*damage));
   return config_error(looked_at == 0 ? "the TFRecord files hold no records"
-                                     : "the records are no tf.train.Example, and of no other kind that this version "
+                                     : "the records are not tf.train.Example, nor any other type that this version "
                                        "reads");
 }
 
@@ -101,7 +101,7 @@ Result<FeatureSurvey> survey_all(const RecordShards& shards) {
 
 struct Whole {
   std::vector<std::uint32_t> records;
-  std::vector<bool> lacking;  // per field: does a record lack it?
+  std::vector<bool> lacking;  // per field: whether a record lacks it
 };
 
 Result<Whole> look_for_gaps(const RecordShard& shard, const FeatureReader& reader) {

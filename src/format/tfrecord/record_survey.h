@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What is known of a dataset's records only by reading them, when it is opened.
+// Finds properties of a dataset's records that opening needs and that only the records show.
 
 #include <cstdint>
 #include <memory>
@@ -19,15 +19,15 @@ using RecordShards = std::vector<std::unique_ptr<RecordShard>>;
 
 struct ChosenFeatures {
   std::vector<FeatureChoice> fields;
-  std::vector<UnopenedColumn> unopened;  // of the first records
+  std::vector<UnopenedColumn> unopened;  // from the first records
 };
 
-// The fields that the specs choose, by the dataset's first records; by all of them where samples may lack a field, and
-// the first ones have none of its features. Records that are damaged say nothing, unless all are.
+// Chooses the fields of the specs based on the dataset's first records, or on all records if samples may lack a field
+// and the first ones have none of its features. Ignores damaged records, unless all are damaged.
 Result<ChosenFeatures> choose_fields(const RecordShards& shards, const OpenOptions& options);
 
-// Per shard the records that lack none of the fields, after reading all; those that cannot be read are among them, and
-// errors of their own. Of fields that a record lacks `may_be_absent` is set.
+// Reads all records and returns, per shard, those that lack no field. Includes unreadable records; reading them reports
+// the error. Sets `may_be_absent` of fields that a record lacks.
 Result<std::vector<std::vector<std::uint32_t>>> whole_records(const RecordShards& shards,
                                                               std::vector<FeatureChoice>& fields, bool is_remote);
 

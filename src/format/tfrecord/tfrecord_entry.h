@@ -5,7 +5,7 @@
 
 namespace feedline::format {
 
-// TFRecord files: one, or a list.
+// TFRecord files: one or a list.
 const FormatEntry& tfrecord_entry();
 
 }  // namespace feedline::format

@@ -23,7 +23,7 @@ std::string stem_of(const std::string& shard) {
   std::string stem = shard.substr(shard.rfind('/') + 1);
   if (const std::size_t begin = stem.find(".tfrec"); begin != stem.npos && begin > 0) {
     const std::size_t end = std::min(stem.find_first_of(".-", begin + 1), stem.size());
-    stem.erase(begin, end - begin);  // of "train.tfrecord-00000-of-00010" too
+    stem.erase(begin, end - begin);  // also for "train.tfrecord-00000-of-00010"
   }
   for (const std::string_view end : {".gz", ".zlib"})
     if (stem.ends_with(end)) stem.resize(stem.size() - end.size());
@@ -73,7 +73,7 @@ TfrecordFormat::TfrecordFormat(std::string source, OpenOptions options, Shards s
   open_shards_.expect(shards_.size());
 }
 
-// Which samples there are, by what becomes of those that lack a field.
+// Selects the samples according to the handling of samples that lack a field.
 Result<void> TfrecordFormat::take_samples(std::vector<FeatureChoice> fields) {
   const bool skips = options_.missing == Missing::kSkip;
   if (options_.missing != Missing::kError) {
@@ -97,10 +97,10 @@ Result<void> TfrecordFormat::take_samples(std::vector<FeatureChoice> fields) {
 
 std::string TfrecordFormat::summary() const {
   if (left_out_ == 0) return {};
-  return std::to_string(left_out_) + " samples left out, as they lack a field";
+  return std::to_string(left_out_) + " samples left out because they lack a field";
 }
 
-// Not the shards' names: a copy of the dataset elsewhere is the same dataset.
+// The shards' names are not included, so a copy of the dataset elsewhere has the same fingerprint.
 std::uint64_t TfrecordFormat::compute_fingerprint() const {
   Fingerprint fingerprint;
   fingerprint.add(name());
@@ -214,7 +214,7 @@ Result<SampleFiles> TfrecordFormat::files(std::uint64_t index) const {
   return SampleFiles{record_key(stems_[place.number], place.record), std::nullopt, std::move(*files)};
 }
 
-// Reads the record: what its features take stands nowhere else.
+// Reads the record, because the sizes of its features are not stored anywhere else.
 Result<SampleFileSizes> TfrecordFormat::file_sizes(std::uint64_t index) const {
   FEEDLINE_TRY(const SampleFiles sample, files(index));
   SampleFileSizes sizes{sample.key, sample.label, {}};

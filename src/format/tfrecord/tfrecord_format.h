@@ -14,8 +14,8 @@
 
 namespace feedline::format {
 
-// TFRecord files whose records are tf.train.Example or SequenceExample: one or a list of them, plain or compressed.
-// Samples are numbered through the shards.
+// One or several TFRecord files of tf.train.Example or SequenceExample records, plain or compressed. Sample numbers are
+// consecutive across shards.
 class TfrecordFormat final : public RecordFormat {
  public:
   // Requires: options.storage, and at least one shard.
@@ -48,8 +48,8 @@ class TfrecordFormat final : public RecordFormat {
   using Shards = std::vector<std::unique_ptr<RecordShard>>;
   struct Place {
     const RecordShard* shard;
-    std::size_t number;    // of the shard
-    std::uint64_t record;  // in the shard
+    std::size_t number;    // number of the shard
+    std::uint64_t record;  // record within the shard
   };
 
   TfrecordFormat(std::string source, OpenOptions options, Shards shards);
@@ -58,27 +58,27 @@ class TfrecordFormat final : public RecordFormat {
   Place place_of(std::uint64_t index) const;
   Result<std::span<const std::byte>> fetch(const Place& place, memory::Record& record) const;
   Result<void> accept_data(std::span<const std::byte> data, memory::Record& record) const;
-  // Where an error says that the object behind a network is another one by now: the index is not to be trusted again.
+  // If the error means that a remote object was replaced, deletes its index.
   void doubt(const RecordShard& shard, const Error& error) const;
-  // `error` with the sample's place, as far as it does not name one itself.
+  // Adds the sample's position to `error`, unless the error has its own.
   std::unexpected<Error> at(std::uint64_t index, Error error) const;
 
   std::string source_;
   OpenOptions options_;
   Shards shards_;
-  std::vector<std::string> stems_;  // of keys, one for each shard
+  std::vector<std::string> stems_;  // prefixes of keys, one per shard
   mutable OpenShards open_shards_;
   std::optional<FeatureReader> reader_;
-  std::vector<std::uint64_t> ends_;                // samples of the shards up to and with this one
-  std::vector<std::vector<std::uint32_t>> whole_;  // per shard: the samples that lack nothing; none: all are taken
+  std::vector<std::uint64_t> ends_;                // cumulative number of samples, per shard
+  std::vector<std::vector<std::uint32_t>> whole_;  // per shard: the samples that lack no field; empty if all are used
   std::uint64_t left_out_ = 0;
   std::vector<FieldDescription> fields_;
   std::vector<UnopenedColumn> unopened_;
-  std::vector<std::string> classes_;  // none: a record knows its label alone
+  std::vector<std::string> classes_;  // empty: records contain only the label's number
   std::uint64_t fingerprint_ = 0;
 };
 
-// What keys begin with (record_keys.h): the shards' names without folders and ends.
+// Returns the prefixes of keys (record_keys.h): the shards' names without folders and extensions.
 std::vector<std::string> stems_of(const std::vector<std::string>& shards);
 
 }  // namespace feedline::format

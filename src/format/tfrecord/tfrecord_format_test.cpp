@@ -34,7 +34,7 @@ std::string store_one(const TemporaryFolder& folder, const std::vector<StoredSam
   return folder.write("data.tfrecord", records_of(samples));
 }
 
-// Three shards, the middle one without a sample, named as TensorFlow's tools do.
+// Writes three shards, the middle one without samples, with names as from TensorFlow's tools.
 std::string store_list(const TemporaryFolder& folder, const std::vector<StoredSample>& samples) {
   const auto half = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
   folder.write("data-00000-of-00003", records_of({samples.begin(), half}));
@@ -43,9 +43,9 @@ std::string store_list(const TemporaryFolder& folder, const std::vector<StoredSa
   return folder.path("data-{00000..00002}-of-00003");
 }
 
-// The number of the record in its shard, behind the shard's name.
+// The key is the shard's name, followed by the number of the record in it.
 std::string key_of_one(std::size_t i) { return "data/" + std::string(i < 10 ? 7 : 6, '0') + std::to_string(i); }
-constexpr std::size_t kBefore = 128;  // an image, in its record
+constexpr std::size_t kBefore = 128;  // an image in its record
 
 FormatUnderTest under_test(const std::string& name, std::function<std::shared_ptr<const storage::Storage>()> storage) {
   return {name, "tfrecord", store_one, std::move(storage), {}, "image/encoded", key_of_one, kBefore};
@@ -84,7 +84,7 @@ class Tfrecord : public ::testing::Test {
     options.notes = notes_;
     return open_records(source, options);
   }
-  // A sample's fields: a number, or bytes with what an array's header says in front.
+  // Returns a sample's fields: numbers, and bytes, which for arrays follow the header's contents.
   static std::string shown(const RecordFormat& format, std::uint64_t index) {
     memory::Record record;
     if (const auto read = format.read(index, record); !read) return "error: " + read.error().message();
@@ -160,7 +160,7 @@ TEST_F(Tfrecord, StepsBecomeRows) {
   EXPECT_EQ(shown(**format, 0), "7 (2, 2):10,20,30,40 (2,):1,2");
   EXPECT_EQ(shown(**format, 1), "7 (1, 2):50,60 (2,):1,2");
   EXPECT_EQ(shown(**format, 2), "7 (0, 2): (2,):1,2");
-  EXPECT_CONTAINS(shown(**format, 3), "holds 1 values at step 1, and 2 in the first records");
+  EXPECT_CONTAINS(shown(**format, 3), "holds 1 values at step 1, but 2 in the first records");
 }
 
 TEST_F(Tfrecord, TellsImagesAndLabelsByNameAndContent) {
@@ -176,7 +176,7 @@ TEST_F(Tfrecord, TellsImagesAndLabelsByNameAndContent) {
             "image:image label:value " + jpeg + " 2");
   EXPECT_EQ(kinds({{"jpg", bytes_feature({"x"})}, {"mask", bytes_feature({jpeg})}}), "image:image x");
   EXPECT_EQ(kinds({{"image", bytes_feature({"i"})}, {"image/encoded", bytes_feature({"e"})}}), "image:image e");
-  EXPECT_CONTAINS(kinds({{"a", bytes_feature({jpeg})}, {"b", bytes_feature({jpeg})}}), "not one feature alone");
+  EXPECT_CONTAINS(kinds({{"a", bytes_feature({jpeg})}, {"b", bytes_feature({jpeg})}}), "not exactly one feature");
   EXPECT_CONTAINS(kinds({{"x", floats_feature({1})}}), "there are: x (float)");
 }
 
@@ -224,7 +224,7 @@ TEST_F(Tfrecord, FieldsThatCannotBeAreRefusedBeforeTheFirstRead) {
     }
     return format ? std::string("opened") : format.error().what;
   };
-  EXPECT_CONTAINS(why({"nothing"}), "no sample has the field 'nothing' (nothing), of the 1 that were looked at");
+  EXPECT_CONTAINS(why({"nothing"}), "no sample has the field 'nothing' (nothing), of the 1 examined records");
   EXPECT_CONTAINS(why({"nothing"}), "f (float), i (int64), s (bytes), t (bytes)");
   EXPECT_CONTAINS(why({"i:image"}), "holds int64 values, so the field 'i' cannot be of kind image");
   EXPECT_CONTAINS(why({"s"}), "up to 2 byte strings");
@@ -248,11 +248,11 @@ TEST_F(Tfrecord, ARecordThatDiffersIsAnErrorOfThatSampleAlone) {
   ASSERT_TRUE(format) << format.error().message();
   EXPECT_EQ(shown(**format, 32), "5 x");
   EXPECT_EQ(shown(**format, 39), "5 x");
-  EXPECT_CONTAINS(shown(**format, 33), "field 'n': the feature 'n' holds 2 values, where one was expected");
+  EXPECT_CONTAINS(shown(**format, 33), "field 'n': the feature 'n' holds 2 values, but one was expected");
   EXPECT_CONTAINS(shown(**format, 34), "does not hold int64 values");
   EXPECT_CONTAINS(shown(**format, 35), "field 'n': the record has no feature 'n'");
   EXPECT_CONTAINS(shown(**format, 36), "holds 2 byte strings");
-  EXPECT_CONTAINS(shown(**format, 37), "no tf.train.Example");
+  EXPECT_CONTAINS(shown(**format, 37), "not a tf.train.Example");
   EXPECT_CONTAINS(shown(**format, 38), "cannot be read");
   memory::Record record;
   const Where where = (*format)->read(33, record).error().where;
@@ -277,7 +277,7 @@ TEST_F(Tfrecord, MissingFeaturesAreSkippedOrAbsent) {
   ASSERT_EQ((*skipped)->size(), 1u);
   EXPECT_EQ(shown(**skipped, 0), "2 r");
   EXPECT_EQ((*skipped)->where(0).key, "x/00000040");
-  EXPECT_EQ((*skipped)->summary(), "49 samples left out, as they lack a field");
+  EXPECT_EQ((*skipped)->summary(), "49 samples left out because they lack a field");
   const auto none = opened(source, {"a", "rare"}, Missing::kNone);
   ASSERT_TRUE(none) << none.error().message();
   ASSERT_EQ((*none)->size(), 50u);
@@ -338,7 +338,7 @@ TEST_F(Tfrecord, CompressedFilesReadTheSame) {
   }
 }
 
-// 35,615 is 0x8b1f, 40,056 is 0x9c78: lengths that look as gzip and zlib data begin.
+// 35,615 is 0x8b1f and 40,056 is 0x9c78, lengths that look like the start of gzip and zlib data.
 TEST_F(Tfrecord, ALengthIsNotTakenForCompressedData) {
   for (const std::size_t length : {std::size_t{0x8b1f}, std::size_t{0x9c78}}) {
     const std::string around = example({{"t", bytes_feature({std::string(30'000, 'x')})}});
@@ -366,7 +366,7 @@ TEST_F(Tfrecord, IndexesOfOthersAreReadWhereTheyFit) {
     std::filesystem::remove(folder_.path(name));
   }
   EXPECT_EQ(notes_->lines().size(), 0u);
-  // of another shard: ours is made, and that is said
+  // an index of another shard: Feedline makes its own, and reports this
   folder_.write("set/x.idx", "0 20\n20 30\n");
   OpenOptions options;
   options.fields = {"n:array"};
@@ -375,10 +375,11 @@ TEST_F(Tfrecord, IndexesOfOthersAreReadWhereTheyFit) {
   ASSERT_TRUE(format) << format.error().message();
   EXPECT_EQ((*format)->size(), 3u);
   ASSERT_EQ(notes_->lines().size(), 1u);
-  EXPECT_CONTAINS(notes_->lines()[0], "x.idx' is not of this shard, and is not used: its records end at byte 50");
+  EXPECT_CONTAINS(notes_->lines()[0],
+                  "x.idx' does not belong to this shard and is not used: its records end at byte 50");
 }
 
-// It fills the shard to its last byte, and some of its records are compared with it at once.
+// The index covers the shard to its last byte, and some of its records are compared when it is opened.
 TEST_F(Tfrecord, AnIndexOfOtherRecordsIsSeenWhenAShardIsOpened) {
   const std::string one = example({{"n", ints_feature({1})}});
   const std::uint64_t bytes = one.size() + 16;
@@ -394,7 +395,7 @@ TEST_F(Tfrecord, AnIndexOfOtherRecordsIsSeenWhenAShardIsOpened) {
   }
 }
 
-// The ends are right, and what lies between is not: of a long index not every record is compared when it is opened.
+// The ends are right, but those between them are wrong: for a long index, not every record is compared on opening.
 TEST_F(Tfrecord, AnIndexThatLiesInBetweenNeverGivesAWrongSample) {
   const std::string data = example({{"n", ints_feature({1})}});
   const std::uint64_t bytes = data.size() + 16;
@@ -410,8 +411,9 @@ TEST_F(Tfrecord, AnIndexThatLiesInBetweenNeverGivesAWrongSample) {
   ASSERT_TRUE(format) << format.error().message();
   EXPECT_EQ(shown(**format, 500), "1");
   EXPECT_EQ(shown(**format, 503), "1");
-  EXPECT_CONTAINS(shown(**format, 501),
-                  "record 501 of the shard: the shard has none there that is as the index '" + folder_.path("x.idx"));
+  EXPECT_CONTAINS(
+      shown(**format, 501),
+      "record 501 of the shard: the shard does not have the record there that the index '" + folder_.path("x.idx"));
   EXPECT_CONTAINS(shown(**format, 502), "one of them is damaged");
   OpenOptions options;
   options.fields = {"n"};
@@ -436,7 +438,7 @@ TEST_F(Tfrecord, SourcesAreToldByNameAndContent) {
     const auto format = opened(write({data}, name), {"n"});
     EXPECT_TRUE(format) << name << format.error().message();
   }
-  // damaged or absent: the name says what was expected
+  // damaged or missing: the format is recognised by the name
   EXPECT_EQ(opened(folder_.write("g.tfrecord", "nothing of the kind"), {"n"}).error().code, ErrorCode::kData);
   EXPECT_CONTAINS(opened(folder_.path("h.tfrecord")).error().message(), "h.tfrecord");
   EXPECT_CONTAINS(opened(folder_.write("empty.tfrecord", "")).error().what, "the TFRecord files hold no records");
@@ -489,7 +491,7 @@ TEST_F(Tfrecord, NumbersThatAreNoRowsAreThatSamplesError) {
              {"b:boxes", "p=b:keypoints"});
   ASSERT_TRUE(format) << format.error().message();
   EXPECT_EQ(shown(**format, 0), "(1, 4):10,20,30,40 (2, 2):10,20,30,40");
-  EXPECT_CONTAINS(shown(**format, 1), "field 'b': the feature 'b' holds 5 values, which are no rows of 4");
+  EXPECT_CONTAINS(shown(**format, 1), "field 'b': the feature 'b' holds 5 values, which do not form rows of 4");
   EXPECT_EQ(shown(**format, 2), "(0, 4): (0, 2):");
 }
 
@@ -509,7 +511,7 @@ TEST_F(Tfrecord, ASampleOverTheLimitIsRefusedByItsLength) {
   mapped.fields = {"t"};
   mapped.storage = storage::mapped_storage();
   EXPECT_FALSE((*open_records(folder_.path("x.tfrecord"), mapped))->read(0, record)) << "its pages would be brought in";
-  // 500 numbers of a byte each are 4,000 bytes as they are handed over
+  // 500 one-byte numbers are delivered as 4,000 bytes
   const auto numbers = opened(folder_.path("x.tfrecord"), {"n;t2:array"}, Missing::kNone);
   ASSERT_TRUE(numbers) << numbers.error().message();
   const auto large = (*numbers)->read(1, record);

@@ -21,7 +21,7 @@ namespace {
 using Bytes = std::span<const std::byte>;
 
 struct Scanned {
-  std::optional<ShardFile> file;  // nullopt: it could not be read at all
+  std::optional<ShardFile> file;  // nullopt if it could not be read at all
   std::vector<std::uint64_t> ends;
   Findings findings;
 };
@@ -39,7 +39,7 @@ void add_unreadable(Findings& findings, const std::string& name, const Error& er
                 damaged ? error.what : error.message()});
 }
 
-// The indexes of other programs that are not the shard's.
+// Reports indexes of other programs that do not match the shard.
 void compare_foreign(const storage::Storage& storage, const storage::Reader& reader, Scanned& scanned) {
   const ForeignIndexes foreign = find_foreign_index(storage, *scanned.file, reader);
   for (const std::string& why : foreign.not_fitting)
@@ -51,10 +51,10 @@ void compare_foreign(const storage::Storage& storage, const storage::Reader& rea
          scanned.file->name,
          "",
          {},
-         "the index '" + foreign.found->path + "' has other records than the shard: remove it, or make it anew"});
+         "the index '" + foreign.found->path + "' has other records than the shard: remove it, or create it again"});
 }
 
-// What the storage or the decompression says becomes a finding too: the other shards are still worth a look.
+// Errors of the storage and of decompression become findings, so that the other shards are inspected.
 Scanned scan(const OpenOptions& options, const std::string& name) {
   Scanned scanned;
   const auto give_up = [&](const Error& error) { add_unreadable(scanned.findings, name, error); };
@@ -73,7 +73,7 @@ Scanned scan(const OpenOptions& options, const std::string& name) {
   return scanned;
 }
 
-// Goes through the records of a shard as far as it could be scanned.
+// Inspects the records of a shard, as far as it could be scanned.
 class ShardLook {
  public:
   ShardLook(const ShardFile& file, std::string stem, const FeatureReader& reader, Missing missing)
@@ -137,7 +137,7 @@ class ShardLook {
   std::uint64_t number_ = 0, offset_ = 0;
 };
 
-// As open() chooses them, from what could be scanned.
+// Chooses fields like open(), based on the records that could be scanned.
 Result<std::vector<FeatureChoice>> fields_of(const std::vector<Scanned>& scanned, const OpenOptions& options) {
   RecordShards shards;
   for (const Scanned& one : scanned)
@@ -158,11 +158,11 @@ void add_unread(const std::string& source, const FeatureSurvey& survey, const st
                   {},
                   "the feature '" + name + "' (" + (seen.is_list ? "steps of " : "") + std::string(name_of(seen.kind)) +
                       ") of " + std::to_string(seen.records) +
-                      " records is not read: no field takes it; fields= chooses"});
+                      " records is not read: no field uses it; select it with fields="});
   }
 }
 
-// What the records of all shards have.
+// Totals of the records in all shards.
 Result<void> look_at_records(const std::string& source, const std::vector<std::string>& shards,
                              const std::vector<Scanned>& scanned, const std::vector<FeatureChoice>& fields,
                              Missing missing, Inspection& inspection, Findings& findings) {
@@ -209,7 +209,7 @@ Result<Inspection> inspect_tfrecord(const std::string& source, const std::vector
   if (const auto fields = fields_of(scanned, options)) {
     for (const FeatureChoice& field : *fields) inspection.fields.push_back(field.description.name);
     FEEDLINE_CHECK_OK(look_at_records(source, shards, scanned, *fields, options.missing, inspection, findings));
-  } else if (are_some_readable && !findings.first_error()) {  // else it is said what is wrong
+  } else if (are_some_readable && !findings.first_error()) {  // otherwise the findings have the errors
     findings.add({"no_field", Severity::kError, source, "", {}, fields.error().what});
   }
   inspection.findings = findings.to_inspection();

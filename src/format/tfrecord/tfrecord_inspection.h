@@ -8,8 +8,8 @@
 
 namespace feedline::format {
 
-// Reads every record of all shards, whose features stand nowhere else, and goes on with the next record where one is
-// damaged, and with the next shard where a length is. Requires: options.storage.
+// Reads every record of all shards, because features are only in the records. Continues with the next record after a
+// damaged one, and with the next shard after a damaged length. Requires: options.storage.
 Result<Inspection> inspect_tfrecord(const std::string& source, const std::vector<std::string>& shards,
                                     const OpenOptions& options);
 

@@ -19,7 +19,7 @@ Element element_as(DType output, std::int64_t token) {
   return output == DType::kInt32 ? element_of(static_cast<std::int32_t>(token)) : element_of(token);
 }
 
-// One pass over the files: where the documents lie, and with options.vocabulary that no token is outside it.
+// Finds the documents in one pass over the files and, if options.vocabulary is set, checks that all tokens are in it.
 Result<DocumentIndex> index_of(const TokenFiles& files, const TokenOptions& options) {
   DocumentIndex index(options.window, options.stride, options.shortest);
   std::vector<std::uint64_t> separators;
@@ -64,7 +64,8 @@ void DocumentIndex::add(std::uint64_t first, std::uint64_t last) {
     first_.push_back(begin);
     tokens_.push_back(static_cast<std::uint32_t>(piece));
     longest_ = std::max(longest_, piece);
-    // with a stride beyond the window the rest may lie between two pieces, or be one token, which predicts nothing
+    // If the stride exceeds the window, the remaining tokens may be between two pieces, or be a single token, which
+    // predicts nothing.
     if (begin + piece == last || begin + stride_ + 2 > last) return;
   }
 }

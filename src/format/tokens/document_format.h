@@ -15,10 +15,10 @@
 
 namespace feedline::format {
 
-// Where the samples lie that documents are cut into. The end of a file ends a document too.
+// The positions of the samples that documents are divided into. The end of a file also ends a document.
 //
-//   a document of n tokens, its separator among them:   |t t t t t t t t t t S|
-//   piece 0, window + 1 tokens, one of them a target only:   |t t t t t|
+//   a document of n tokens, including its separator:    |t t t t t t t t t t S|
+//   piece 0, window + 1 tokens, the last one only a target:  |t t t t t|
 //   piece 1 begins `stride` later:                                   |t t t t t|
 //   the last piece ends with the document:                                   |t t S|
 class DocumentIndex {
@@ -26,17 +26,17 @@ class DocumentIndex {
   DocumentIndex(std::uint64_t window, std::uint64_t stride, std::uint64_t shortest)
       : window_(window), stride_(stride), shortest_(shortest) {}
 
-  // The next document: tokens [first, last), counted from the first of the first file. Requires: in ascending order.
+  // Adds a document: tokens [first, last), counted from the start of the first file. Requires: ascending order.
   void add(std::uint64_t first, std::uint64_t last);
-  void shrink();  // no document follows
+  void shrink();  // call after the last document
 
   std::uint64_t size() const { return first_.size(); }
   std::uint64_t first(std::uint64_t piece) const { return first_[piece]; }
-  std::uint32_t tokens(std::uint64_t piece) const { return tokens_[piece]; }  // targets: one fewer
+  std::uint32_t tokens(std::uint64_t piece) const { return tokens_[piece]; }  // one more than the number of targets
   std::uint64_t before(std::uint64_t token) const;                            // pieces that begin before it
-  std::uint64_t documents() const { return documents_; }                      // left out ones not among them
-  std::uint64_t left_out() const { return left_out_; }                        // too short
-  std::uint64_t longest() const { return longest_; }                          // tokens of a piece
+  std::uint64_t documents() const { return documents_; }                      // without those left out
+  std::uint64_t left_out() const { return left_out_; }                        // documents that are too short
+  std::uint64_t longest() const { return longest_; }                          // tokens of the longest piece
 
  private:
   std::uint64_t window_, stride_, shortest_;
@@ -45,12 +45,12 @@ class DocumentIndex {
   std::uint64_t documents_ = 0, left_out_ = 0, longest_ = 0;
 };
 
-// Token files whose documents are kept apart: a sample is a document or a piece of one, as ragged fields "x" and "y",
-// which is one token later, and "length".
+// Token files with separate documents: a sample is a document or a piece of one, with ragged fields "x" and "y" (the
+// same shifted by one token), and "length".
 class DocumentFormat final : public FilledFormat {
  public:
-  // Reads all files once. Requires: options that open_tokens() has checked. kConfig: no separator, or no document that
-  // is long enough. kData: with options.vocabulary, a token outside it.
+  // Reads all files once. Requires: options checked by open_tokens(). kConfig: the separator never occurs, or all
+  // documents are too short. kData: a token is outside options.vocabulary.
   static Result<std::shared_ptr<const RowFormat>> make(TokenFiles files, const TokenOptions& options);
 
   std::string_view name() const override { return "tokens"; }
@@ -66,15 +66,15 @@ class DocumentFormat final : public FilledFormat {
 
  private:
   DocumentFormat(TokenFiles files, DocumentIndex index, const TokenOptions& options, Widen widen);
-  // The file of a sample, and its first token in it.
+  // Returns the file of a sample, and its first token in that file.
   std::pair<std::size_t, std::uint64_t> place_of(std::uint64_t sample) const;
 
   TokenFiles files_;
-  std::vector<std::uint64_t> ends_;  // per file: tokens of it and those before it
+  std::vector<std::uint64_t> ends_;  // cumulative number of tokens, per file
   DocumentIndex index_;
   TokenOptions options_;
   Widen widen_;
-  Element pad_, ignored_;  // as delivered
+  Element pad_, ignored_;  // in the delivered dtype
   std::uint64_t fingerprint_ = 0;
 };
 

@@ -29,7 +29,7 @@ class DocumentFormatTest : public testing::Test {
     options.documents = Documents::kApart;
     return open_tokens(files, options, storage::local_storage());
   }
-  // Padded to `row` tokens; 0: as long as the sample.
+  // Returns a sample padded to `row` tokens, or unpadded if `row` is 0.
   static Read sample(const RowFormat& format, std::uint64_t index, std::uint64_t row = 0) {
     if (row == 0) row = format.length(index, 0);
     Read read;
@@ -51,11 +51,11 @@ TEST_F(DocumentFormatTest, NoSampleHasTokensOfTwoDocuments) {
   const auto format =
       open({file("a.bin", {1, 2, 3, 0, 0, 4, 0, 5, 6}), file("b.bin", {7, 8, 0}, "odd")}, {.window = 8});
   ASSERT_TRUE(format) << format.error().message();
-  ASSERT_EQ((*format)->size(), 4u);  // the lone separator predicts nothing
+  ASSERT_EQ((*format)->size(), 4u);  // a separator without other tokens predicts nothing
   EXPECT_EQ(sample(**format, 0).x, (std::vector<std::int64_t>{1, 2, 3}));
   EXPECT_EQ(sample(**format, 0).y, (std::vector<std::int64_t>{2, 3, 0}));
   EXPECT_EQ(sample(**format, 1).x, (std::vector<std::int64_t>{4}));
-  EXPECT_EQ(sample(**format, 2).y, (std::vector<std::int64_t>{6}));  // ended by the file
+  EXPECT_EQ(sample(**format, 2).y, (std::vector<std::int64_t>{6}));  // ended by the end of the file
   EXPECT_EQ(sample(**format, 3).x, (std::vector<std::int64_t>{7, 8}));
   EXPECT_EQ((*format)->where(3).shard, folder_.path("b.bin"));
   EXPECT_EQ((*format)->where(3).offset, 3u);
@@ -105,12 +105,13 @@ TEST(DocumentIndex, PiecesBeginAStrideApartUntilOneReachesTheEnd) {
   EXPECT_EQ(pieces(4, 2, 5), (Pieces{{0, 5}}));
   EXPECT_EQ(pieces(4, 2, 8), (Pieces{{0, 5}, {2, 5}, {4, 4}}));
   EXPECT_EQ(pieces(4, 1, 7), (Pieces{{0, 5}, {1, 5}, {2, 5}}));
-  EXPECT_EQ(pieces(4, 10, 11), (Pieces{{0, 5}}));  // one token of a second piece is left, and one predicts nothing
+  EXPECT_EQ(pieces(4, 10, 11), (Pieces{{0, 5}}));  // The second piece would have one token, which predicts nothing.
   EXPECT_EQ(pieces(4, 10, 12), (Pieces{{0, 5}, {10, 2}}));
   EXPECT_EQ(pieces(4, 4, 1), Pieces{});
 }
 
-// A megabyte is read at a time: separators at both ends of it, and at both sides of the glances within it.
+// The files are read in blocks of a megabyte: tests separators at both ends of a block, and on both sides of the chunks
+// that are searched in it.
 TEST_F(DocumentFormatTest, SeparatorsAreFoundWhereverTheyAre) {
   std::mt19937 random(3);
   Tokens tokens((std::size_t{1} << 19) + 12345, 7);

@@ -11,8 +11,8 @@
 namespace feedline::format {
 namespace {
 
-constexpr std::uint64_t kPrintedTokens = 512;  // from both ends of a file into the fingerprint
-constexpr std::uint64_t kReadBytes = 1 << 20;  // of one read of read_all(): fits into the second-level cache
+constexpr std::uint64_t kPrintedTokens = 512;  // from each end of a file, for the fingerprint
+constexpr std::uint64_t kReadBytes = 1 << 20;  // size of each read of read_all(): fits into the second-level cache
 
 std::unexpected<Error> in_file(Error error, const std::string& path) {
   error.where.shard = path;
@@ -34,8 +34,8 @@ Result<TokenFiles> TokenFiles::open(const std::vector<TokenFile>& files, DType s
     const std::uint64_t bytes = stat.bytes - std::min(file.offset, stat.bytes);
     if (bytes % token_bytes != 0)
       return in_file(
-          config_error("tokens: " + std::to_string(bytes) + " bytes are no multiple of " + std::to_string(token_bytes) +
-                       ", the size of a " + std::string(name_of(stored)) + " token")
+          config_error("tokens: " + std::to_string(bytes) + " bytes are not a multiple of " +
+                       std::to_string(token_bytes) + ", the size of a " + std::string(name_of(stored)) + " token")
               .error(),
           file.path);
     opened.files_.push_back({std::move(reader), file.offset, bytes / token_bytes, nullptr});
@@ -59,7 +59,7 @@ void TokenFiles::hold(std::uint64_t most_bytes) {
 std::string TokenFiles::summary() const {
   std::uint64_t bytes = 0;
   for (const File& file : files_) bytes += file.held ? file.held->bytes() : 0;
-  return bytes == 0 ? "" : "tokens stay in memory once they are read, " + std::to_string(bytes >> 20) + " MiB in all";
+  return bytes == 0 ? "" : "tokens stay in memory after they are read, " + std::to_string(bytes >> 20) + " MiB in all";
 }
 
 void TokenFiles::prefetch(const File& file, std::uint64_t first, std::uint64_t count) const {

@@ -43,19 +43,19 @@ Result<void> check_documents(const TokenOptions& options) {
   if (options.shortest < 2)
     return config_error("tokens: a document needs at least 2 tokens, one to predict from and one to predict");
   if (!std::in_range<std::uint32_t>(options.window) || !std::in_range<std::uint32_t>(options.stride))
-    return config_error("tokens: window and stride must be below 2^32 where documents are kept apart");
+    return config_error("tokens: window and stride must be below 2^32 if documents are separate");
   if (options.output == DType::kInt32 && !std::in_range<std::int32_t>(options.pad))
     return config_error("tokens: pad " + std::to_string(options.pad) + " cannot be delivered as int32");
   return {};
 }
 
-// Where nobody says how much: what no process misses, and what eight ranks on a machine may take each.
+// The default limit: little enough for every process, even if eight ranks share a machine.
 std::uint64_t most_held() {
   constexpr std::uint64_t kMost = 256 << 20, kShare = 64;
   return std::min(kMost, base::usable_memory_bytes() / kShare);
 }
 
-// Reads all tokens: are they in the vocabulary, and is the separator among them?
+// Reads all tokens and checks that they are in the vocabulary and that the separator occurs.
 Result<void> check_tokens(const TokenFiles& files, const TokenOptions& options) {
   std::vector<std::uint64_t> separators;
   const auto see = [&](std::size_t file, std::uint64_t first, std::span<const std::byte> tokens) {
@@ -92,7 +92,7 @@ Result<std::shared_ptr<const RowFormat>> TokenFormat::make(TokenFiles files, con
   }
   if (samples == 0)
     return config_error("tokens: no file has the " + std::to_string(options.window + 1) +
-                        " tokens that a window and its targets take; all together have " +
+                        " tokens that a window and its targets need; all together have " +
                         std::to_string(files.tokens()));
   if (options.vocabulary > 0) FEEDLINE_CHECK_OK(check_tokens(files, options));
   return std::shared_ptr<const RowFormat>(new TokenFormat(std::move(files), std::move(ends), options, widen));
@@ -128,7 +128,7 @@ Result<std::uint64_t> TokenFormat::fill(std::span<const std::uint64_t> samples,
   for (std::size_t i = 0; i < samples.size(); ++i) {
     const auto [file, window] = next;
     FEEDLINE_TRY(const auto tokens, files_.read(files_.files()[file], window * options_.stride, tokens_of_one));
-    if (i + 1 < samples.size()) {  // comes from memory while this one is widened
+    if (i + 1 < samples.size()) {  // prefetches the next sample while this one is converted
       next = place_of(samples[i + 1]);
       files_.prefetch(files_.files()[next.first], next.second * options_.stride, tokens_of_one);
     }

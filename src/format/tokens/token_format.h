@@ -15,18 +15,18 @@
 
 namespace feedline::format {
 
-// Token files as the options say: DocumentFormat where documents are kept apart, else TokenFormat.
-// kConfig: a wrong option, a file whose size is no multiple of its element, nothing to make a sample of. kStorage: a
-// file cannot be opened. kData: with options.vocabulary, a token that is not below it.
+// Opens token files according to the options: as DocumentFormat if documents are separate, else as TokenFormat.
+// kConfig: an invalid option, a file whose size is not a multiple of the token size, or no samples. kStorage: a file
+// cannot be opened. kData: a token is not below options.vocabulary.
 Result<std::shared_ptr<const RowFormat>> open_tokens(const std::vector<TokenFile>& files, const TokenOptions& options,
                                                      const std::shared_ptr<const storage::Storage>& storage);
 
-// Files of token numbers, one behind the other, cut into windows: sample i is tokens [i * stride, i * stride + window)
-// of its file as field "x", and the same one token later as field "y". No window lies in two files. With a separator,
+// Concatenated files of token numbers, divided into windows: sample i has tokens [i * stride, i * stride + window) of
+// its file as field "x", and the same shifted by one token as field "y". No window spans two files. With a separator,
 // field "document" numbers the documents of a window.
 class TokenFormat final : public FilledFormat {
  public:
-  // Requires: options that open_tokens() has checked.
+  // Requires: options checked by open_tokens().
   static Result<std::shared_ptr<const RowFormat>> make(TokenFiles files, const TokenOptions& options);
 
   std::string_view name() const override { return "tokens"; }
@@ -40,11 +40,11 @@ class TokenFormat final : public FilledFormat {
 
  private:
   TokenFormat(TokenFiles files, std::vector<std::uint64_t> ends, const TokenOptions& options, Widen widen);
-  // The file of a sample, and the sample's number within it.
+  // Returns the file of a sample, and the sample's number within it.
   std::pair<std::size_t, std::uint64_t> place_of(std::uint64_t sample) const;
 
   TokenFiles files_;
-  std::vector<std::uint64_t> ends_;  // per file: samples of it and those before it
+  std::vector<std::uint64_t> ends_;  // cumulative number of samples, per file
   TokenOptions options_;
   Widen widen_;
   std::uint64_t fingerprint_ = 0;

@@ -12,7 +12,7 @@ namespace {
 
 class TokenFormatTest : public testing::Test {
  protected:
-  // Tokens first, first + 1, ...
+  // Returns the tokens first, first + 1, ...
   template <typename T = std::uint16_t>
   TokenFile file(const std::string& name, std::size_t count, T first = 0, const std::string& header = "") {
     std::vector<T> tokens(count);
@@ -23,13 +23,13 @@ class TokenFormatTest : public testing::Test {
   static Result<std::shared_ptr<const RowFormat>> open(const std::vector<TokenFile>& files, TokenOptions options) {
     return open_tokens(files, options, storage::local_storage());
   }
-  // Where x and y are to be written, one behind the other.
+  // Buffer for x followed by y.
   template <typename Out>
   static std::vector<ArrayView> rows_of(const RowFormat& format, std::vector<Out>& xy) {
     auto* x = reinterpret_cast<std::byte*>(xy.data());
     return {{x, format.fields()[0].array}, {x + format.fields()[0].array.bytes(), format.fields()[1].array}};
   }
-  // x and y of a sample, one behind the other.
+  // Returns x and y of a sample, concatenated.
   template <typename Out = std::int64_t>
   static std::vector<Out> sample(const RowFormat& format, std::uint64_t index) {
     const auto window = static_cast<std::size_t>(format.fields()[0].array.shape[0]);
@@ -54,7 +54,7 @@ TEST_F(TokenFormatTest, WindowsOverlapByTheStrideAndNeverCrossAFile) {
   const auto format =
       open({file("a.bin", 6), file("short.bin", 2), file("b.bin", 5, std::uint16_t{100})}, {.window = 4, .stride = 1});
   ASSERT_TRUE(format);
-  EXPECT_EQ((*format)->size(), 3u);  // 0 and 1 of a, 0 of b
+  EXPECT_EQ((*format)->size(), 3u);  // 0 and 1 from a, 0 from b
   EXPECT_EQ(sample(**format, 1), (std::vector<std::int64_t>{1, 2, 3, 4, 2, 3, 4, 5}));
   EXPECT_EQ(sample(**format, 2), (std::vector<std::int64_t>{100, 101, 102, 103, 101, 102, 103, 104}));
   EXPECT_EQ((*format)->where(2).shard, folder_.path("b.bin"));
@@ -63,7 +63,7 @@ TEST_F(TokenFormatTest, WindowsOverlapByTheStrideAndNeverCrossAFile) {
 
 TEST_F(TokenFormatTest, EveryWidthGoesToBothOutputs) {
   const auto check = [&]<typename T>(T first, DType stored) {
-    const auto tokens = file<T>("t.bin", 4, first, "header.");  // and from an odd address
+    const auto tokens = file<T>("t.bin", 4, first, "header.");  // and at an odd address
     const auto narrow = open({tokens}, {.window = 3, .stored = stored, .output = DType::kInt32});
     const auto wide = open({tokens}, {.window = 3, .stored = stored});
     ASSERT_TRUE(narrow && wide);
@@ -83,9 +83,9 @@ TEST_F(TokenFormatTest, RefusesWhatIsNotTokens) {
     const auto format = open({tokens}, options);
     return format ? "accepted" : format.error().message();
   };
-  EXPECT_NE(why({folder_.write("odd.bin", "12345"), 0}, {.window = 1}).find("5 bytes are no multiple of 2"),
+  EXPECT_NE(why({folder_.write("odd.bin", "12345"), 0}, {.window = 1}).find("5 bytes are not a multiple of 2"),
             std::string::npos);
-  EXPECT_NE(why(file("few.bin", 4), {.window = 4}).find("5 tokens that a window and its targets take"),
+  EXPECT_NE(why(file("few.bin", 4), {.window = 4}).find("5 tokens that a window and its targets need"),
             std::string::npos);
   EXPECT_NE(why(file("a.bin", 9), {}).find("window must be at least 1"), std::string::npos);
   EXPECT_NE(why(file("a.bin", 9), {.window = 2, .stored = DType::kFloat32}).find("float32 tokens"), std::string::npos);
@@ -141,7 +141,7 @@ TEST_F(TokenFormatTest, ASeparatorThatNoTokenCanBeIsRefused) {
   EXPECT_NE(why({.vocabulary = 60, .separator = 55}).find("separator 55 is not among the 50 tokens"),
             std::string::npos);
   EXPECT_EQ(why({.vocabulary = 60, .separator = 49}), "accepted");
-  EXPECT_EQ(why({.separator = 55}), "accepted");  // not asked to look
+  EXPECT_EQ(why({.separator = 55}), "accepted");  // the vocabulary check is off
   EXPECT_NE(why({.documents = Documents::kApart}).find("need a separator"), std::string::npos);
   EXPECT_NE(why({.output = DType::kInt32, .separator = 3, .documents = Documents::kApart, .pad = 1LL << 31})
                 .find("pad 2147483648 cannot be delivered as int32"),

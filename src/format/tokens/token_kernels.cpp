@@ -10,17 +10,17 @@
 namespace feedline::format {
 namespace {
 
-// Tokens that find_token() looks at in one go, without a branch: a compiler makes vector code of that. Documents have
-// some hundred tokens, so most pieces of this size hold no separator.
+// Number of tokens that find_token() compares without a branch, so that the compiler can vectorize the loop. Documents
+// have hundreds of tokens, so most blocks of this size contain no separator.
 constexpr std::uint64_t kGlance = 64;
 
-// Both outputs in one pass over the input, which stays in the first-level cache between the two loops.
+// Writes both outputs in one pass over the input, which stays in the first-level cache between the two loops.
 template <typename In, typename Out>
 void widen(const std::byte* tokens, std::uint64_t count, std::byte* x, std::byte* y) {
   const auto convert = [count](const std::byte* from, std::byte* to) {
     for (std::uint64_t i = 0; i < count; ++i) {
       In token;
-      std::memcpy(&token, from + i * sizeof(In), sizeof(In));  // a header may leave it on any address
+      std::memcpy(&token, from + i * sizeof(In), sizeof(In));  // a header may leave the tokens unaligned
       const Out out = static_cast<Out>(token);
       std::memcpy(to + i * sizeof(Out), &out, sizeof(Out));
     }
@@ -29,7 +29,7 @@ void widen(const std::byte* tokens, std::uint64_t count, std::byte* x, std::byte
   convert(tokens + sizeof(In), y);
 }
 
-// Calls `call` with a number of the type that tokens of this dtype are stored as; `otherwise` where there is none.
+// Calls `call` with a number of the type that stores tokens of this dtype, or `otherwise` if there is none.
 template <typename Call, typename T>
 T with_stored(DType stored, Call call, T otherwise) {
   switch (stored) {
@@ -90,7 +90,8 @@ Result<Widen> widen_of(DType stored, DType output) {
                                                 : nullptr;
   if (found != nullptr) return found;
   return config_error("tokens: " + std::string(name_of(stored)) + " tokens as " + std::string(name_of(output)) +
-                      ": stored are uint8, int16, uint16, int32, uint32 or int64, and delivered int32 or int64");
+                      ": the stored dtype must be uint8, int16, uint16, int32, uint32 or int64, and the delivered "
+                      "dtype int32 or int64");
 }
 
 void number_documents(DType output, std::int64_t separator, std::int64_t ignored, ArrayView x, ArrayView y,
@@ -109,7 +110,7 @@ std::uint64_t first_outside(DType stored, const std::byte* tokens, std::uint64_t
   const auto search = [&]<typename In>(In token) {
     for (std::uint64_t i = 0; i < count; ++i) {
       std::memcpy(&token, tokens + i * sizeof(In), sizeof(In));
-      // a negative one is huge here
+      // negative numbers become huge when unsigned
       if (static_cast<std::uint64_t>(static_cast<std::int64_t>(token)) >= vocabulary) return i;
     }
     return count;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The loops over tokens, for every width that they are stored or delivered in.
+// Loops over tokens, for every stored and delivered dtype.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,26 +13,27 @@
 
 namespace feedline::format {
 
-// Writes `count` + 1 stored tokens as x, and one token later as y.
+// Converts `count` + 1 stored tokens to x, and to y shifted by one token.
 using Widen = void (*)(const std::byte* tokens, std::uint64_t count, std::byte* x, std::byte* y);
-// kConfig: tokens are not stored, or not delivered, in this dtype.
+// kConfig: tokens cannot be stored, or cannot be delivered, in this dtype.
 Result<Widen> widen_of(DType stored, DType output);
 
-// Numbers the documents of a window into `document`, and sets y to `ignored` at every separator of x. Requires: x and
-// y are of this output dtype, which holds `separator` and `ignored`.
+// Numbers the documents of a window in `document`, and sets y to `ignored` at every separator in x. Requires: x and y
+// have this output dtype, which can represent `separator` and `ignored`.
 void number_documents(DType output, std::int64_t separator, std::int64_t ignored, ArrayView x, ArrayView y,
                       std::int32_t* document);
 
-// Can a token of this dtype be `token`?
+// Returns whether this dtype can represent `token`.
 bool holds_token(DType stored, std::int64_t token);
 
-// The place of the first of `count` tokens that is negative or not below `vocabulary`; `count`: none.
+// Returns the position of the first of `count` tokens that is negative or not below `vocabulary`, or `count` if there
+// is none.
 std::uint64_t first_outside(DType stored, const std::byte* tokens, std::uint64_t count, std::uint64_t vocabulary);
 
-// The first of `tokens`.
+// Returns the first of `tokens`.
 std::int64_t first_token(DType stored, const std::byte* tokens);
 
-// Appends to `places` where `token` is among the tokens, the first of which has the place `base`. Requires: aligned.
+// Appends the positions of `token` to `places`; the first of the tokens has position `base`. Requires: aligned tokens.
 void find_token(DType stored, std::span<const std::byte> tokens, std::int64_t token, std::uint64_t base,
                 std::vector<std::uint64_t>& places);
 

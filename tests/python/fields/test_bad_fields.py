@@ -224,11 +224,11 @@ def test_a_folder_that_changed_is_listed_anew(tmp_path: Path) -> None:
             os.utime(folder, (1_700_000_000, 1_700_000_000 + len(list(folder.iterdir()))))
         return feedline.open(path, fields=("captions/{key}.txt", "masks/{key}.png"), index=tmp_path)
 
-    assert "listed by the index" not in opened().explain()
-    assert "listed by the index" in opened().explain()
+    assert "listed from the stored index" not in opened().explain()
+    assert "listed from the stored index" in opened().explain()
     (path / "captions/0003.txt").unlink()
     changed = opened()
-    assert "listed by the index" not in changed.explain()
+    assert "listed from the stored index" not in changed.explain()
     with pytest.raises(feedline.DataError, match="field 'captions': the sample has no file for it"):
         changed.collate("list").sample(3)
 

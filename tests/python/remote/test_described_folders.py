@@ -64,7 +64,7 @@ def test_a_class_folder_without_the_metadata_of_the_others_is_named(server: Rang
     (tmp_path / "data" / "dogs").mkdir()
     (tmp_path / "data" / "dogs" / "0.png").write_bytes(made_png.png(made_png.Kind()))
     listing.write_listing(tmp_path / "data")
-    with pytest.raises(feedline.ConfigError, match=r"dogs' holds images and no metadata file.*format=.folder."):
+    with pytest.raises(feedline.ConfigError, match=r"dogs' contains images but no metadata file.*format=.folder."):
         feedline.open(server.url(""))
     assert len(feedline.open(server.url(""), format="folder")) == 2
 

@@ -117,7 +117,7 @@ def test_an_index_of_dali_takes_the_place_of_a_scan(tmp_path: Path, monkeypatch:
             dataset = feedline.open(server.url("x.tar"), fields=("bin", "cls"), index=tmp_path / str(with_index))
             spans = [span.removeprefix("bytes=").split("-") for path, span in server.requests if path == "/x.tar"]
             asked[with_index] = sum(int(end) + 1 - int(begin) for begin, end in spans)
-            assert ("by DALI's indexes" in dataset.explain()) == with_index
+            assert ("used DALI's indexes" in dataset.explain()) == with_index
             with dataset.loader(400, output="numpy", seed=0) as loader:
                 assert [batch.cls.tolist() for batch in loader] == [[7] * 400] * 3
     assert asked[True] < 300_000 < 20_000_000 < asked[False], "bytes of the shard that opening takes"
