@@ -40,8 +40,8 @@ class Difference:
         if self.what == "added":
             return f"{self.name} {self.second} is not listed"
         if self.what == "version":
-            return f"{self.name} {self.first} is here as {self.second}"
-        return f"{self.name} has another {self.what}"
+            return f"{self.name} {self.first} is installed as {self.second}"
+        return f"{self.name} has a different {self.what}"
 
 
 def compare(first: Listing, second: Listing) -> list[Difference]:
