@@ -30,7 +30,7 @@ CHECK = Check(
         means="It runs by minor-version compatibility. Images may refuse to start nevertheless, with "
         "`unsatisfied condition: "
         "cuda>=12.x`; NVIDIA_DISABLE_REQUIRES=true disables this test.",
-        recognised=f"The driver supports torch's CUDA major version, but is older than the toolkit's driver (the table as "
+        recognised=f"The driver supports torch's CUDA major version, but predates the toolkit's driver (the table as "
         f"of {AS_OF}).",
         to_do="Nothing, unless something fails.",
         abstains="The table does not have the driver or the toolkit.",

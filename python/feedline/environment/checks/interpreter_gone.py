@@ -8,7 +8,7 @@ def _judges(case: Case) -> Told:
     place = case.seen.place
     if place.base_is_gone:
         yield told(
-            "interpreter_gone", "error", f"{place.prefix}/bin/python is a dangling link: its Python was in {place.base}",
+            "interpreter_gone", "error", f"{place.prefix}/bin/python is a dangling link: its Python was {place.base}",
             fix="Install that Python again, or recreate the environment from its lock.", base=str(place.base),
         )  # fmt: skip
 
@@ -20,7 +20,7 @@ CHECK = Check(
         means="A virtual environment has no interpreter of its own: bin/python links to the one that created it.",
         recognised="bin/python and bin/python3 are dangling links.",
         to_do="Install that Python again in the same folder, or recreate the environment (`feedline env create`).",
-        example=".venv/bin/python is a dangling link: its Python was in /opt/python3.11",
+        example=".venv/bin/python is a dangling link: its Python was /opt/python3.11",
     ),
     ENVIRONMENT,
     _judges,
