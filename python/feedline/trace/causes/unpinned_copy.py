@@ -32,8 +32,7 @@ CAUSE = Cause(
         recognised="The time of copies from pageable memory in which no kernel ran.",
         to_do="Page-lock the batches and use non-blocking copies; both are needed.",
         abstains="The trace has no GPU events.",
-        example="12 x Memcpy HtoD (Pageable -> Device): 116 MB in 14.2 ms (8.1 GB/s), 0% of it overlapped with
-        kernels.",
+        example="12 x Memcpy HtoD (Pageable -> Device): 116 MB in 14 ms (8.1 GB/s), 0% of it overlapped with kernels.",
     ),
     turn=50,
     judges=_judges,
