@@ -255,7 +255,7 @@ def test_settings_from_before_stay_where_nothing_is_shown_to_gain(folder, tmp_pa
     output.write_text("from before")
     assert run(["tune", "--settings", str(output), str(folder)]) == 0
     said = capsys.readouterr().out
-    assert "nothing that was tried gains" in said and "the settings are good as they are" in said
+    assert "no tried change gains" in said and "the present settings are good" in said
     assert (
         "nothing was saved: settings are saved only if they were shown to help" in said
         and "is from an earlier run" in said
