@@ -153,7 +153,7 @@ def test_a_script_that_uses_a_device_is_tuned_without_it(tune):
              def __init__(self): self.numbers = iter(range(40))
              def __iter__(self): return self.numbers
          for batch in torch.utils.data.DataLoader(Once(), batch_size=4): pass
-         """, "no batches a second time"),
+         """, "cannot be iterated a second time"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_tuned_is_said_and_saves_nothing(tune, tmp_path, source, said):
