@@ -17,7 +17,8 @@ _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\ufff
 def make(tag: str, *content: Content, **attributes: str | float | None) -> Element:
     """Makes an element: ``make("p", "text", make("b", "more"), class_="note")``.
 
-    Underscores become hyphens, except a trailing one."""
+    Underscores become hyphens, except a trailing one.
+    """
     element = tree.Element(tag)
     for name, value in attributes.items():
         if value is not None:

@@ -34,7 +34,7 @@ def local_rank() -> int:
 
 
 def allowed_cpus(pid: int = 0) -> list[int]:
-    """The CPUs that a process may run on."""
+    """Returns the CPUs that a process may run on."""
     return _engine.cpu_limits("", pid).allowed
 
 
@@ -66,7 +66,7 @@ def memory_words() -> str:
 
 
 def oom_kills() -> int | None:
-    """The number of OOM kills in this cgroup."""
+    """Returns the number of OOM kills in this cgroup."""
     return _engine.memory_limits().oom_kills
 
 

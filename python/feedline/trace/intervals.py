@@ -42,7 +42,7 @@ def complement(intervals: Intervals, begin: int, end: int) -> Intervals:
 
 
 def intersection(one: Intervals, other: Intervals) -> Intervals:
-    """Returns the intersection of both."""
+    """Returns the intersection of two sets."""
     if not len(one) or not len(other):
         return EMPTY
     begin = int(min(one[0, 0], other[0, 0]))

@@ -71,7 +71,7 @@ def measure(
 
     Args:
         batch_size, size: of batches of RGB images, `size` pixels high and wide.
-        seconds: for the rounds, of which there are 5 to 60.
+        seconds: total time of the rounds, of which there are 5 to 60.
         large: sizes of the copies that show the link's limit, in bytes.
         show: called with the name of each phase.
     """

@@ -55,7 +55,7 @@ def measure(
     clock: Callable[[], float] | None = None,
     known: Mapping[str, float] = MappingProxyType({}),
 ) -> Probes:
-    """Measures this machine for `seconds` and a few more.
+    """Measures this machine for slightly longer than `seconds`.
 
     Args:
         source: its disk is measured; None: no disk is.
