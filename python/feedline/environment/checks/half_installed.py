@@ -36,7 +36,7 @@ CHECK = Check(
         code="half_installed",
         title="a package is incomplete",
         means="An installation or a removal was interrupted by a kill, a full disk or a lost connection. Imports "
-        "fail, or find an "
+        "fail, or import an "
         "older half.",
         recognised="A dist-info folder without METADATA or RECORD, a package that misses most of its files, "
         "or a folder "

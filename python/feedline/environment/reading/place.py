@@ -64,7 +64,7 @@ def place_at(prefix: str | os.PathLike[str] | None = None) -> Place:
     if any(folder.glob("bin/python3*")):
         return Place(folder, "system", _short(_site_of(folder)) or _by_program(folder), _site_of(folder))
     raise ConfigError(
-        f"there is no environment at {folder}: it has no pyvenv.cfg, no conda-meta and no bin/python3; give the folder "
+        f"there is no environment at {folder}: it has no pyvenv.cfg, no conda-meta and no bin/python3; pass the folder "
         "that `python -c 'import sys; print(sys.prefix)'` prints"
     )
 
