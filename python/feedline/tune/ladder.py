@@ -110,7 +110,7 @@ def climb(
     clock: Callable[[], float],
     tell: Callable[[Rung], None] = lambda rung: None,
 ) -> Climb:
-    """Searches for about `budget_s` at most; calls `tell` with every rung when it is decided."""
+    """Searches for about `budget_s` at most; calls `tell` with each step once decided."""
     return _Climber(plant, base, limits, budget_s, clock, tell).run()
 
 

@@ -69,7 +69,7 @@ def tune(
     """Runs `command` and tunes the loader of its first loop.
 
     Args:
-        tell: called with every rung.
+        tell: called with each step of the search.
         say: called with a description of each new phase.
 
     Raises CommandError if the command cannot be started. All its processes are stopped in every case, unless the script

@@ -49,7 +49,7 @@ def tune(
 
     Args:
         source: its name in messages.
-        tell: called with every rung.
+        tell: called with each step of the search.
         say: called with a description of each new phase.
     """
     began = time.monotonic()

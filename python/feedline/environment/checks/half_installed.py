@@ -36,8 +36,8 @@ CHECK = Check(
         code="half_installed",
         title="a package is incomplete",
         means="An installation or a removal was interrupted by a kill, a full disk or a lost connection. Imports "
-        "fail, or import an "
-        "older half.",
+        "fail, or mix old "
+        "and new files.",
         recognised="A dist-info folder without METADATA or RECORD, a package that misses most of its files, "
         "or a folder "
         "that begins with `~`, as pip leaves it.",
