@@ -65,7 +65,7 @@ def test_without_a_gpu_only_a_price_makes_costs_and_says_what_it_assumes() -> No
     price = cost.Price(3.0)
     spent = cost.of_run(measured(None, (0.1, 0.3)), price)
     assert spent is not None and spent.gpus == 2
-    assert "no GPU was seen: one is counted for each training loop" in cost.lines(spent, (), price)
+    assert "no GPU was detected: one is assumed for each training loop" in cost.lines(spent, (), price)
     assert cost.of_run(Summary().as_dict(), price) is None, "no loop"
 
 

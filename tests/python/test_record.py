@@ -99,7 +99,7 @@ def test_the_check_agrees_with_jsonschema(data: st.DataObject) -> None:
         ('{"run_record": 2}', "version 2; this Feedline reads up to 1: update it"),
         ('{"run_record": true}', "lacks 'run_record'"),
         ('{"run_record": 1}', "lacks 'verb'"),
-        ('{"run_record": NaN}', "NaN is no JSON number"),
+        ('{"run_record": NaN}', "NaN is not a JSON number"),
         ("[" * 100_000, "not JSON"),
         ('{"schema": "feedline.diagnosis/1"}', "a diagnosis that cannot be read"),
     ],

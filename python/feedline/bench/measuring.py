@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast a source loads with the usual training operations, and what this machine could reach."""
+"""Measures how fast a source loads with typical training operations, and this machine's limit."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from feedline.loader.loader import Loader
 
 from .stock_loader import measure_stock
 
-# of a batch: when it came, its samples, the seconds that next() took
+# of a batch: its arrival time, its samples, the seconds in next()
 Arrival = tuple[float, int, float]
-# told of each phase by its name; what it gives is called with the samples that came
+# called with the name of each phase; its result is called with the number of samples loaded
 Show = Callable[[str], AbstractContextManager[Callable[[int], None]]]
 
 _LIMIT_IMAGES = 500  # decoded for the limit: about a second on one core
@@ -34,15 +34,15 @@ def measure(
     against_torch: bool,
     show: Show,
 ) -> tuple[dict[str, Any], list[Arrival]]:
-    """What ``feedline bench`` prints of `source`, and every batch's arrival.
+    """Returns the output of ``feedline bench`` for `source`, and every batch's arrival.
 
     Args:
         size: side of the crops, in pixels.
-        num_workers: as of :meth:`feedline.Dataset.loader`; torch's loader gets as many workers as threads were used.
-        seconds: how long to measure, after a warm-up of one epoch or half of it.
+        num_workers: as in :meth:`feedline.Dataset.loader`; torch's loader gets as many workers as threads were used.
+        seconds: duration of the measurement, after a warm-up of one epoch or half of it.
 
     Raises:
-        StockLoaderMissing: torch's loader is asked for, and does not load.
+        StockLoaderMissing: torch's loader was requested, but cannot be loaded.
     """
     dataset = (
         sources.open(source).random_resized_crop(size).random_horizontal_flip().normalize(IMAGENET_MEAN, IMAGENET_STD)
@@ -55,7 +55,7 @@ def measure(
     }
     ours, arrivals = _of_loader(dataset, batch_size, num_workers, seconds, show)
     result["feedline"] = ours
-    if dataset.format != "pixels":  # those need no decoding
+    if dataset.format != "pixels":  # these need no decoding
         result["decode_limit"] = _limit(dataset, ours["threads"])
         result["share_of_limit"] = ours["images_per_s"] / result["decode_limit"]["images_per_s"]
     if against_torch:
@@ -104,7 +104,7 @@ def _of_loader(
 
 
 def _network(before: list[_engine.NetworkHost], wall_s: float) -> list[dict[str, Any]]:
-    """What was asked of hosts since then, and how they answer. None where nothing is remote, or all of it is kept."""
+    """Returns requests to hosts since then and their responses. None if nothing is remote, or all of it is cached."""
     known = {host.name: host for host in before}
     hosts = []
     for host in _engine.network_hosts():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The orders that loaders give, beside a shuffle buffer's and true permutations."""
+"""Compares the sample orders of loaders with those of a shuffle buffer and of true permutations."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from . import shuffle_quality
 from .shuffle_quality import Order
 
 SHARD_WINDOW = 16  # Dataset.loader's own default
-BUFFER = 1000  # WebDataset's and tf.data's documents use such numbers
+BUFFER = 1000  # the documentation of WebDataset and tf.data uses such numbers
 MADE_UP_SHARD = 1000
 LEAST = 10
-FEW, MANY_EPOCHS = 100, 10_000  # of the small set, in which every sample is followed through every position
+FEW, MANY_EPOCHS = 100, 10_000  # orders of the small set, in which all positions of every sample are counted
 
 Maker = Callable[[int, int], Order]  # seed, epoch -> an order
 
 
 class Contender(NamedTuple):
-    """A way to shuffle: of the whole dataset, and of a small one with windows in the same proportion."""
+    """A method of shuffling: for the whole dataset, and for a small one with windows in the same proportion."""
 
     name: str
     whole: Maker
@@ -36,9 +36,9 @@ class Contender(NamedTuple):
 def measure(
     source: str | None, samples: int | None, seed: int, progress: Callable[[int, int], None] = lambda done, total: None
 ) -> dict[str, Any]:
-    """Statistics of every contender's order of a source's samples, or of `samples` in made-up shards.
+    """Returns statistics of every method's order of a source's samples, or of `samples` in imaginary shards.
 
-    `progress` is called as ``progress(done, total)`` in contenders.
+    `progress` is called as ``progress(done, total)``, in methods.
     """
     shard_ends: list[int]
     if source is not None:
@@ -48,7 +48,7 @@ def measure(
         assert samples is not None
         size, shard_ends = samples, [*range(MADE_UP_SHARD, samples, MADE_UP_SHARD), samples]
     if size < LEAST:
-        raise ConfigError(f"--shuffle-quality: {size} samples say nothing about an order; it takes {LEAST}")
+        raise ConfigError(f"--shuffle-quality: {size} samples are too few to judge an order; it needs {LEAST}")
     found = contenders(size, shard_ends)
     result: dict[str, Any] = {"samples": size, "shards": len(shard_ends), "seed": seed, "orders": {}}
     for done, contender in enumerate(found):
@@ -59,7 +59,7 @@ def measure(
 
 
 def contenders(size: int, shard_ends: list[int]) -> list[Contender]:
-    """All that there are here: torch's only where it is installed, plans by shard only where there are several."""
+    """Returns all available methods: torch's only if it is installed, plans by shard only if there are several."""
 
     def keyed(count: int, ends: list[int], window: int) -> Maker:
         return lambda seed, epoch: _engine.sample_order(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run record from what ``feedline bench`` measured."""
+"""Creates a run record from the measurements of ``feedline bench``."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 from ..record import series
 from ..record.figures import figure, link
 
-# whose items are batches; those of the other stages are samples
+# the stage whose items are batches; items of the other stages are samples
 BATCH_STAGES = ("batch", "consumer")
 
 
 def of_bench(
     record: dict[str, Any], result: Mapping[str, Any], arrivals: Sequence[tuple[float, int, float]]
 ) -> dict[str, Any]:
-    """`record`, as `files.envelope` made it, with the measurements of `result`.
+    """Adds the measurements of `result` to `record`, as `files.envelope` made it.
 
     Args:
         result: the object that ``feedline bench`` prints.
-        arrivals: of every batch when it came, in seconds, its samples, and the seconds that next() took.
+        arrivals: arrival time in seconds, samples, and seconds in next(), for every batch.
     """
     from ..record.files import finite
 
@@ -66,7 +66,7 @@ def _figures(result: Mapping[str, Any], arrivals: Sequence[tuple[float, int, flo
         figure("first_batch_s", "until the first batch", "s", ours["first_batch_s"], better="lower"),
         figure("held_bytes_peak", "largest size of batches held ahead", "B", ours["held_bytes_peak"], better="lower"),
     ]
-    if "decode_limit" in result:  # not where pixels are stored
+    if "decode_limit" in result:  # not if pixels are stored
         limit = result["decode_limit"]["images_per_s"]
         figures += [
             figure("decode_limit_images_per_s", "decoding alone", "1/s", limit, better="higher"),
@@ -79,7 +79,7 @@ def _figures(result: Mapping[str, Any], arrivals: Sequence[tuple[float, int, flo
 
 
 def _storage(record: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The facts of `record`, with how the host answered that most came from."""
+    """Returns the facts of `record`, with the responses of the host that served most of the data."""
     facts: dict[str, Any] | None = record["storage"]
     if facts is None or not ours.get("network"):
         return facts
@@ -105,7 +105,7 @@ def _chain(stages: Mapping[str, Mapping[str, float]], rows: float, threads: int)
     host = [value for name, value in ms.items() if name in ("decode", "transform", "batch") and value is not None]
     storage = stages.get("storage", {})
     rate = storage["bytes"] / storage["busy_s"] if storage.get("busy_s") else None
-    no_gpu = "feedline bench measures the loader alone: no copy to a GPU, no training step"
+    no_gpu = "feedline bench measures only the loader: no copy to a GPU, no training step"
     return [
         link(
             "storage",

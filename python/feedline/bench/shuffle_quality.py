@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How well an order is shuffled: statistics of permutations, each with what a perfect shuffle would give.
+"""Measures how well an order is shuffled: statistics of permutations, each with the value of a perfect shuffle.
 
 An order is an int64 array of shape (n,): the sample at every position, each of 0 ... n - 1 once. "Perfect" is a
 permutation drawn uniformly from all n!.
@@ -17,18 +17,18 @@ import numpy.typing as npt
 
 Order = npt.NDArray[np.int64]
 
-# A statistic that a perfect shuffle passes but once in 10,000 times fails: a table of forty is then wrong about itself
-# once in 250, and a window or a sorted order is off by hundreds of standard deviations anyway.
+# A perfect shuffle fails a statistic once in 10,000 times. So a table of forty is wrong once in 250; windows and sorted
+# orders are off by hundreds of standard deviations.
 FAILS_BELOW = 1e-4
 
 
 class Statistic(NamedTuple):
-    """One number about an order.
+    """A statistic of an order.
 
     Attributes:
-        name: what it measures, in two or three words.
-        value, expected: what was found, and its mean over perfect shuffles.
-        p_value: how often a perfect shuffle is at least as far off.
+        name: of the statistic, in two or three words.
+        value, expected: the measured value, and its mean over perfect shuffles.
+        p_value: the probability that a perfect shuffle deviates at least as much.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Statistic(NamedTuple):
 
     @property
     def passed(self) -> bool:
-        """Whether a perfect shuffle might have given this."""
+        """Whether a perfect shuffle could plausibly give this value."""
         return self.p_value >= FAILS_BELOW
 
 
@@ -67,7 +67,7 @@ def neighbours_kept(order: Order) -> Statistic:
 
 
 def displacement(order: Order) -> Statistic:
-    """Mean distance of a sample from its place in the dataset, over n: Spearman's footrule.
+    """Mean distance of a sample from its position in the dataset, over n: Spearman's footrule.
 
     Its sum has mean (n^2 - 1) / 3 and variance (n + 1)(2 n^2 + 7) / 45 (Diaconis and Graham, "Spearman's footrule as
     a measure of disarray", Journal of the Royal Statistical Society B 39, 1977).
@@ -80,10 +80,10 @@ def displacement(order: Order) -> Statistic:
 
 
 def step_length(order: Order) -> Statistic:
-    """Mean distance of the samples at adjacent positions, over n: small where a shuffle is local.
+    """Mean distance of the samples at adjacent positions, over n: small for local shuffles.
 
-    Expected (n + 1) / (3 n). Of n independent uniform numbers, the mean |u - v| of neighbours has variance 1 / (15 n);
-    that they are a permutation takes away what depends on their values alone, 4 Var(u^2 - u) / n = 1 / (45 n).
+    Expected (n + 1) / (3 n). For n independent uniform numbers, the mean |u - v| of neighbours has variance 1 / (15 n);
+    for a permutation, the part that depends on the values alone vanishes: 4 Var(u^2 - u) / n = 1 / (45 n).
     """
     n = len(order)
     value = float(np.abs(np.diff(order)).mean()) / n
@@ -115,13 +115,13 @@ def uniformity(orders: Iterable[Order]) -> Statistic:
 
 
 def displacement_quantiles(order: Order, shares: Iterable[float] = (0.1, 0.5, 0.9)) -> list[tuple[float, float, float]]:
-    """(share, quantile of the distance moved over n, that of a perfect shuffle: 1 - sqrt(1 - share))."""
+    """Returns (share, quantile of the distance moved over n, that of a perfect shuffle: 1 - sqrt(1 - share))."""
     moved = np.abs(order - np.arange(len(order))) / len(order)
     return [(share, float(np.quantile(moved, share)), 1 - math.sqrt(1 - share)) for share in shares]
 
 
 def window_order(size: int, window: int, seed: int) -> Order:
-    """What a shuffle buffer of `window` samples makes of a sorted stream: a random one leaves, the next one enters."""
+    """Simulates a shuffle buffer of `window` samples on a sorted stream: a random one leaves, the next one enters."""
     generator = random.Random(seed)
     order = np.empty(size, np.int64)
     held = list(range(min(window, size)))
@@ -135,7 +135,7 @@ def window_order(size: int, window: int, seed: int) -> Order:
 
 
 def _correlation(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
-    """Pearson's, of numbers that are ranks already."""
+    """Pearson's correlation of numbers that are already ranks."""
     x, y = a - (len(a) - 1) / 2, b - (len(b) - 1) / 2
     return float(np.dot(x, y) / np.dot(x, x))
 
@@ -164,6 +164,6 @@ def _poisson_at_least(count: int, mean: float) -> float:
 
 
 def _chi_square_p(value: float, freedom: int) -> float:
-    """Two-sided, by Wilson and Hilferty's cube root, which is close from a few tens of degrees on."""
+    """Two-sided p-value by Wilson and Hilferty's cube root, which is accurate from a few tens of degrees of freedom."""
     spread = 2 / (9 * freedom)
     return _normal_two_sided((value ** (1 / 3) - (1 - spread)) / math.sqrt(spread))

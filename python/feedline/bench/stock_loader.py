@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch's own DataLoader over the same folder, with torchvision's transforms or the same ones by hand on Pillow."""
+"""Measures torch's DataLoader over the same folder, with torchvision's transforms or equivalent ones on Pillow."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _EXTENSIONS = {".jpg", ".jpeg", ".png", ".webp"}
 
 
 class StockLoaderMissing(Exception):
-    """What the comparison needs is not here."""
+    """A requirement of the comparison is missing."""
 
 
 def crop_box(width: int, height: int) -> tuple[int, int, int, int]:
@@ -35,7 +35,7 @@ def crop_box(width: int, height: int) -> tuple[int, int, int, int]:
 
 
 class PillowTransform:
-    """random_resized_crop, flip, to_tensor and normalize on a Pillow image, as torchvision does them."""
+    """Applies random_resized_crop, flip, to_tensor and normalize to a Pillow image, like torchvision."""
 
     def __init__(self, size: int) -> None:
         import torch
@@ -60,7 +60,7 @@ class PillowTransform:
 
 
 class FolderDataset:
-    """Class folders through Pillow, as torchvision's ImageFolder reads them."""
+    """Reads class folders with Pillow, like torchvision's ImageFolder."""
 
     def __init__(self, root: str, transform: Any) -> None:
         self.transform = transform
@@ -84,12 +84,14 @@ class FolderDataset:
 
 
 def transform_of(size: int, preferred: str = "any") -> tuple[Any, str]:
-    """The transform, and what it is; `preferred`: "pillow" for the one by hand, "any" for torchvision's if it loads."""
+    """Returns the transform and its name; `preferred`: "pillow" for our own, "any" for torchvision's if it can be
+    loaded.
+    """
     if preferred == "pillow":
         return PillowTransform(size), "Pillow transforms"
     try:
         from torchvision import transforms
-    except Exception:  # torchvision raises what it likes where its library does not load
+    except Exception:  # torchvision raises various exceptions if its library cannot be loaded
         return PillowTransform(size), "Pillow transforms"
     steps = [
         transforms.RandomResizedCrop(size),
@@ -106,7 +108,7 @@ def _cpu_s() -> float:
 
 
 def check_stock(source: str) -> None:
-    """Raises :class:`StockLoaderMissing` where :func:`measure_stock` could not run; imports nothing."""
+    """Raises :class:`StockLoaderMissing` if :func:`measure_stock` could not run; imports nothing."""
     for name in ("PIL", "torch"):
         if importlib.util.find_spec(name) is None:
             raise StockLoaderMissing(f"needs {name}")
@@ -115,11 +117,13 @@ def check_stock(source: str) -> None:
 
 
 def measure_stock(source: str, size: int, batch_size: int, workers: int, seconds: float) -> dict[str, Any]:
-    """Images per second of torch's DataLoader over the folder `source`, after a warm-up of half of `seconds`."""
+    """Returns images per second of torch's DataLoader over the folder `source`, after a warm-up of half of
+    `seconds`.
+    """
     try:
         import PIL.Image  # noqa: F401
         import torch.utils.data as data
-    except ImportError as error:  # it is there, and does not load
+    except ImportError as error:  # it is installed, but cannot be loaded
         raise StockLoaderMissing(f"needs {error.name or 'torch'}: {error}") from error
     transform, name = transform_of(size)
     dataset: Any = FolderDataset(local_path(source), transform)
@@ -136,7 +140,7 @@ def measure_stock(source: str, size: int, batch_size: int, workers: int, seconds
     started = time.perf_counter()
     while (wall := time.perf_counter() - started) < seconds or images == 0:
         images += len(next(batches)[1])
-    del batches, loader  # ends the workers, whose CPU time counts from then on
+    del batches, loader  # stops the workers, so that their CPU time is counted
     return {
         "transforms": name,
         "workers": workers,

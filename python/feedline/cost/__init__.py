@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What waiting costs: GPU-hours, energy and money, and the hours that a promised gain saves of a job."""
+"""Calculates the cost of waiting in GPU-hours, energy and money, and the hours of a job that a predicted gain saves."""
 
 from .price import NO_PRICE, PRICE, Price, price_of
 from .spent import Spent, amounts, as_amounts, as_dict, lines, of_record, of_run, saved_hours

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a GPU-hour costs, and how long a job is: the two numbers that nobody can measure."""
+"""The price of a GPU-hour and the length of a job, which cannot be measured."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _JOB_HOURS = 24.0
 @dataclass(frozen=True)
 class Price:
     """Attributes:
-    gpu_hour: of one GPU for an hour, in whatever money; None: not known.
-    job_hours: how long a whole job runs, for which gains are told.
+    gpu_hour: price of one GPU for an hour, in any currency; None if unknown.
+    job_hours: duration of a whole job, used for reporting gains.
     """
 
     gpu_hour: float | None = None
@@ -31,10 +31,10 @@ NO_PRICE = Price()
 def price_of(
     gpu_hour: float | None, job_hours: float | None = None, environment: Mapping[str, str] = os.environ
 ) -> Price:
-    """The price as given, else that of the environment variable :data:`PRICE`.
+    """Returns the given price, or else that of the environment variable :data:`PRICE`.
 
     Raises:
-        ConfigError: the variable is no number from 0 on.
+        ConfigError: the variable is not a nonnegative number.
     """
     if gpu_hour is None and (text := environment.get(PRICE, "").strip()):
         try:
@@ -42,5 +42,5 @@ def price_of(
         except ValueError:
             gpu_hour = -1.0
         if not (math.isfinite(gpu_hour) and gpu_hour >= 0):
-            raise ConfigError(f"{PRICE} is {text!r}: give the price of a GPU for an hour, a number such as 2.5")
+            raise ConfigError(f"{PRICE} is {text!r}: set the price of a GPU for an hour, a number such as 2.5")
     return Price(gpu_hour, _JOB_HOURS if job_hours is None else job_hours)

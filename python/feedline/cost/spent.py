@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the GPUs of a run cost, and what of it went while they waited for data: pure functions of what was measured.
+"""Calculates the cost of a run's GPUs and of their waits for data, with pure functions of the measurements.
 
-A GPU is called idle while its training loop waits for the loader. That is less than all idleness: gaps that the step's
-own Python leaves are not the loader's, and `feedline trace` shows those. It does not rest on GPU-Util, which counts any
-moment in which a kernel runs.
+A GPU counts as idle while its training loop waits for the loader. That excludes gaps caused by the step's own Python
+code, which `feedline trace` shows. It does not depend on GPU-Util, which counts any moment in which a kernel runs.
 """
 
 from __future__ import annotations
@@ -20,15 +19,15 @@ _WAITS = ("production", "straggler", "handover", "startup", "border")
 
 @dataclass(frozen=True)
 class Spent:
-    """What was used in a stretch of time.
+    """Resources used in a period of time.
 
     Attributes:
-        gpus: how many worked on the run.
-        seconds: how long it was.
-        idle_share: of the time, that they waited for data; 0 to 1.
-        watts: of one GPU, on average; None: not told.
-        idle_watts: of one GPU, while next to nothing ran on it; None: never seen so, or not told.
-        assumed: no GPU was seen, and `gpus` is one for each training loop.
+        gpus: number of GPUs in the run.
+        seconds: length of the period.
+        idle_share: share of the time in which they waited for data, 0 to 1.
+        watts: of one GPU, on average; None if unknown.
+        idle_watts: of one nearly idle GPU; None if not observed or unknown.
+        assumed: no GPU was detected, and `gpus` is one for each training loop.
     """
 
     gpus: int
@@ -52,24 +51,24 @@ class Spent:
 
     @property
     def idle_kwh(self) -> float | None:
-        """Burnt while waiting: by what the GPU takes when idle, where that was seen, and else by its mean."""
+        """Energy used while waiting, from a GPU's idle power if observed, or else from its mean power."""
         watts = self.watts if self.idle_watts is None else self.idle_watts
         return None if watts is None else self.idle_gpu_hours * watts / 1000
 
     def of_job(self, hours: float) -> Spent:
-        """The same for a job of `hours` that goes on like this."""
+        """Scales the amounts to a job of `hours` with the same usage."""
         return Spent(self.gpus, hours * _HOUR_S, self.idle_share, self.watts, self.idle_watts, self.assumed)
 
 
 def of_run(summary: Mapping[str, Any], price: Price) -> Spent | None:
-    """Of a run that `feedline diagnose` watched.
+    """Returns the amounts of a run that `feedline diagnose` watched.
 
     Args:
         summary: the summary of a diagnosis, as its JSON has it.
-        price: with a price of a GPU-hour, a run of which no GPU was seen is counted as one for each rank.
+        price: with a price of a GPU-hour, a run without detected GPUs is counted as one GPU for each rank.
 
     Returns:
-        None where no GPU was seen and there is no price, or nothing of a loop was measured.
+        None if no GPU was detected and there is no price, or no loop was measured.
     """
     if not summary or not summary.get("loop_s") or not summary.get("waits"):
         return None
@@ -90,13 +89,13 @@ def of_run(summary: Mapping[str, Any], price: Price) -> Spent | None:
 
 
 def saved_hours(gain: Sequence[float], hours: float) -> tuple[float, float]:
-    """[low, high] of the hours that a job of `hours` gets shorter by, where it makes `gain` more batches per second."""
+    """Returns [low, high], the hours by which `gain` more batches per second shorten a job of `hours`."""
     low, high = (hours * (1 - 1 / (1 + max(one, 0.0))) for one in (gain[0], gain[-1]))
     return low, high
 
 
 def as_amounts(spent: Spent, price: Price) -> dict[str, Any]:
-    """Amounts of one stretch of time, for JSON."""
+    """Returns the amounts of a period for JSON."""
     return {
         "gpus": spent.gpus,
         "gpus_assumed": spent.assumed,
@@ -111,7 +110,7 @@ def as_amounts(spent: Spent, price: Price) -> dict[str, Any]:
 
 
 def of_record(record: Mapping[str, Any], price: Price) -> Spent | None:
-    """Of a run record: what it holds, or with a price of a GPU-hour one GPU for the time and waits that it tells of."""
+    """Returns the amounts in a run record, or, with a price of a GPU-hour, those of one GPU for its time and waits."""
     held = record.get("cost")
     if held is not None:
         hours = held["gpu_hours"]
@@ -128,7 +127,7 @@ def of_record(record: Mapping[str, Any], price: Price) -> Spent | None:
 
 
 def as_dict(spent: Spent | None, causes: Iterable[Mapping[str, Any]], price: Price) -> dict[str, Any] | None:
-    """The ``cost`` of a run record: of the run, and what each cause's gain saves of a job."""
+    """Returns the ``cost`` of a run record: the run's amounts, and the job hours saved by each cause's gain."""
     if spent is None:
         return None
     return {
@@ -142,13 +141,13 @@ def as_dict(spent: Spent | None, causes: Iterable[Mapping[str, Any]], price: Pri
 
 
 def lines(spent: Spent | None, causes: Iterable[Mapping[str, Any]], price: Price) -> list[str]:
-    """Sentences of at most 76 columns, the run's own first; none where nothing was spent."""
+    """Returns sentences of at most 76 columns, the run's own first; empty if nothing was spent."""
     if spent is None:
         return []
     gpus = f"{spent.gpus} GPU" + ("" if spent.gpus == 1 else "s")
     found = [f"{gpus}, idle for data {spent.idle_share:.0%} of the time: {amounts(spent, price)} in this run"]
     if spent.assumed:
-        found.append("no GPU was seen: one is counted for each training loop")
+        found.append("no GPU was detected: one is assumed for each training loop")
     job = spent.of_job(price.job_hours)
     found.append(f"in a job of {price.job_hours:g} h like it: {amounts(job, price)}")
     for cause in _promising(causes):
@@ -161,12 +160,12 @@ def lines(spent: Spent | None, causes: Iterable[Mapping[str, Any]], price: Price
 
 
 def _promising(causes: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Those whose going gains something; that the GPU computes is no waste."""
+    """Returns causes whose fix has a gain; a busy GPU is not a waste."""
     return [one for one in causes if one["predicted_gain"][-1] > 0 and one["cause"] != "compute_bound"]
 
 
 def amounts(spent: Spent, price: Price) -> str:
-    """``1.2 GPU-hours, 0.4 kWh, costing 3``: what was idle."""
+    """Formats the idle amounts: ``1.2 GPU-hours, 0.4 kWh, costing 3``."""
     parts = [f"{_number(spent.idle_gpu_hours)} GPU-hours"]
     if spent.idle_kwh is not None:
         up_to = "" if spent.idle_watts is not None else "up to "
@@ -177,5 +176,5 @@ def amounts(spent: Spent, price: Price) -> str:
 
 
 def _number(value: float) -> str:
-    """Two digits that count, and whole hundreds: 0.0042, 1.3, 12, 1,234."""
+    """Formats with two significant digits or rounded to hundreds: 0.0042, 1.3, 12, 1,234."""
     return f"{value:,.0f}" if value >= 9.95 else f"{value:.1f}" if value >= 0.95 else f"{value:.2g}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Made-up photos: class folders of JPEG files, as large as ImageNet's and with a spectrum like that of photos."""
+"""Synthetic photos: class folders of JPEG files with ImageNet's size and a photo-like spectrum."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from feedline.machine import limits
 from ..bench.machine.jpeg import encode
 
 CLASSES = ("dot", "ring", "square", "frame", "stripes", "columns", "checks", "cross", "wedge", "waves")
-SIDES = (375, 500)  # height and width, as most of ImageNet's
-QUALITY = 88  # gives about 90 kB
+SIDES = (375, 500)  # height and width of most ImageNet images
+QUALITY = 88  # results in about 90 kB
 
 Array = np.ndarray[Any, Any]
 
 
 def make(folder: Path, count: int, seed: int = 0, done: Callable[[int], object] = lambda made: None) -> Path:
-    """Writes ``count`` pictures to ``folder/CLASS/NNNN.jpg``, the same ones for the same seed; returns the folder.
+    """Writes ``count`` images to ``folder/CLASS/NNNN.jpg``, the same ones for the same seed; returns the folder.
 
-    ``done`` is told of each that is written, by 1. A folder that exists is left as it is, but for these files.
+    ``done`` is called with 1 after each file. Other files in an existing folder are not changed.
     """
     for name in CLASSES:
         (folder / name).mkdir(parents=True, exist_ok=True)
@@ -35,14 +35,14 @@ def make(folder: Path, count: int, seed: int = 0, done: Callable[[int], object] 
         path = folder / CLASSES[kind] / f"{number // len(CLASSES):04d}.jpg"
         path.write_bytes(encode(picture(kind, np.random.default_rng([seed, number])), QUALITY))
 
-    with ThreadPoolExecutor(limits.usable_cpus()) as pool:  # NumPy lets go of the GIL
+    with ThreadPoolExecutor(limits.usable_cpus()) as pool:  # NumPy releases the GIL
         for _ in pool.map(write, range(count)):
             done(1)
     return folder
 
 
 def picture(kind: int, rng: np.random.Generator) -> Array:
-    """uint8 (375, 500, 3): a shape of class ``kind`` over noise that has as much of each size as a photo has."""
+    """Returns uint8 (375, 500, 3): a shape of class ``kind`` over noise with a photo's power spectrum."""
     height, width = SIDES
     light = _noise(rng)
     tint = np.stack([_noise(rng) for _ in range(3)], axis=2)
@@ -53,7 +53,7 @@ def picture(kind: int, rng: np.random.Generator) -> Array:
 
 
 def _noise(rng: np.random.Generator) -> Array:
-    """(height, width), of mean 0 and deviation 1, with amplitudes like 1/frequency."""
+    """Returns noise of shape (height, width), mean 0 and deviation 1, with amplitudes like 1/frequency."""
     frequencies = np.fft.rfft2(rng.standard_normal(SIDES))
     noise = np.fft.irfft2(frequencies / _radius(), s=SIDES)
     return np.asarray((noise - noise.mean()) / noise.std())
@@ -68,7 +68,7 @@ def _radius() -> Array:
 
 
 def _shape(kind: int, height: int, width: int, rng: np.random.Generator) -> Array:
-    """0 and 1, and between them at edges: where the shape is, of any place, size and phase."""
+    """Returns a mask of a shape with random position, size and phase: 0 and 1, with smooth edges."""
     y, x = np.mgrid[:height, :width]
     size = rng.uniform(0.22, 0.42) * height
     y, x = y - rng.uniform(0.35, 0.65) * height, x - rng.uniform(0.35, 0.65) * width

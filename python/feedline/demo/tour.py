@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of ``feedline demo``: each gives what it found, and raises where Feedline did not keep its word."""
+"""The steps of ``feedline demo``: each returns its results, and raises if Feedline broke a promise."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _SEED = 0
 
 
 class BrokenPromise(Exception):
-    """The tour saw other batches than it was promised."""
+    """The tour found other batches than promised."""
 
 
 def measured(source: str, seconds: float, show: measuring.Show) -> dict[str, Any]:
-    """What :func:`feedline.bench.measuring.measure` has of the pictures, with torch's loader where that can run."""
+    """Returns :func:`feedline.bench.measuring.measure` of the images, with torch's loader if it can run."""
     try:
         check_stock(source)
         compares = True
@@ -41,13 +41,13 @@ def measured(source: str, seconds: float, show: measuring.Show) -> dict[str, Any
 
 
 def parts(source: str) -> dict[str, Any]:
-    """Training and validation: the samples of each, and that every class has its share."""
+    """Splits into training and validation; returns the number of samples of each and the number of classes."""
     train, valid = split(source)
     return {"train": len(train), "valid": len(valid), "classes": len(train.classes)}
 
 
 def split(source: str) -> tuple[Dataset, Dataset]:
-    """Nine of ten samples of every class with random operations, and the others without."""
+    """Returns nine of ten samples of every class with random operations, and the others without."""
     train, valid = sources.open(source).split(0.9, seed=_SEED, by_class=True)
     return (
         train.random_resized_crop(_SIZE).random_horizontal_flip().normalize(IMAGENET_MEAN, IMAGENET_STD),
@@ -56,9 +56,9 @@ def split(source: str) -> tuple[Dataset, Dataset]:
 
 
 def resumed(source: str) -> dict[str, Any]:
-    """Stops in the middle of an epoch, goes on with one thread in place of all, and compares every byte.
+    """Stops in the middle of an epoch, resumes with one thread instead of all, and compares every byte.
 
-    Raises :class:`BrokenPromise` where the batches are not those of the run that was not stopped.
+    Raises :class:`BrokenPromise` if the batches differ from those of an uninterrupted run.
     """
     train, _ = split(source)
     whole, _ = _digests(train, "auto", stop=None)
@@ -66,16 +66,16 @@ def resumed(source: str) -> dict[str, Any]:
     before, state = _digests(train, "auto", stop=stop)
     after, _ = _digests(train, 1, stop=None, state=state)
     if before + after != whole:
-        raise BrokenPromise("the resumed run gave other batches than the run that was not stopped")
+        raise BrokenPromise("the resumed run returned other batches than the uninterrupted run")
     return {"batches": len(whole), "stopped_after": stop}
 
 
 def _digests(
     dataset: Dataset, num_workers: int | Literal["auto"], stop: int | None, state: dict[str, Any] | None = None
 ) -> tuple[list[str], dict[str, Any]]:
-    """Of each batch up to ``stop``, and the loader's state there."""
+    """Returns a hash of each batch up to ``stop``, and the loader's state there."""
     digests: list[str] = []
-    batch_size = max(1, min(_BATCH_SIZE, len(dataset) // 4))  # several batches of few pictures, too
+    batch_size = max(1, min(_BATCH_SIZE, len(dataset) // 4))  # several batches even for few images
     options: dict[str, Any] = {"shuffle": True, "seed": _SEED, "epochs": 1, "output": "numpy"}
     with dataset.loader(batch_size, num_workers=num_workers, **options) as loader:
         if state is not None:

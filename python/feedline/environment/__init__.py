@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether an environment is sound, what it is, and how it is rebuilt: ``feedline env``."""
+"""Checks, describes and rebuilds Python environments: ``feedline env``."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The archive that an installed project came from, with its hash: pip does not record it, so indexes are asked."""
+"""Finds the archive and hash of an installed project. pip does not record them, so indexes are searched."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ class Archive:
 
 
 class Archives:
-    """Looks archives up in folders and indexes; each project once.
+    """Looks up archives in folders and indexes, each project once.
 
     Args:
-        indexes: URLs of simple indexes (PEP 503, PEP 691), in their order; empty: none is asked.
-        folders: with wheels in them, looked into first.
-        of_torch: versions with a label of PyTorch's, such as ``+cpu``, are also looked up in its own index.
+        indexes: URLs of simple indexes (PEP 503, PEP 691), in search order; no index is searched if empty.
+        folders: folders of wheels, searched before the indexes.
+        of_torch: whether to search PyTorch's own index, too, for versions with a label such as ``+cpu``.
 
     Attributes:
-        unreachable: why each of PyTorch's indexes that did not answer could not be read.
+        unreachable: error messages of PyTorch's indexes that could not be read.
     """
 
     def __init__(self, indexes: Iterable[str] = (), folders: Iterable[Path] = (), *, of_torch: bool = False) -> None:
@@ -56,10 +56,10 @@ class Archives:
         self._known: dict[tuple[str, str], list[Archive]] = {}
 
     def of(self, pin: Pin) -> Archive | None:
-        """The archive of exactly this wheel; where it was built here, the source archive; None: nobody has it.
+        """Returns the archive of this wheel, or the source archive of a wheel built locally; None if neither is found.
 
         Raises:
-            ConfigError: an index cannot be asked.
+            ConfigError: an index cannot be read.
         """
         found = [one for one in self._of_project(pin) if _version(one.name) == _canonical(pin.version)]
         for one in found:
@@ -119,7 +119,7 @@ def _headers(url: str) -> dict[str, str]:
 
 
 def without_login(url: str) -> str:
-    """A URL without user and password."""
+    """Returns a URL without user and password."""
     parts = urllib.parse.urlsplit(url)
     return urllib.parse.urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
@@ -146,7 +146,7 @@ def _of_html(text: str, base: str) -> list[Archive]:
 
 
 def _version(name: str) -> str:
-    """Of an archive's file name; "": it has none."""
+    """Returns the version in an archive's file name, or "" if there is none."""
     parts = name.removesuffix(".whl").removesuffix(".tar.gz").split("-")
     return _canonical(parts[1] if name.endswith(".whl") and len(parts) > 1 else parts[-1])
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What checks are judged by, the shape of one, and all of them asked. Each is a file of `checks`."""
+"""The input and the interface of checks, and the function that runs them all. Each check is a file in `checks`."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from .ownership import Files, look_at
 from .requiring import Need, unmet
 from .seen import Environment
 
-# the first turns of checks about these: what is more particular, and explains others, comes earlier
+# Start of the `turn` range for checks of each area. More specific checks, which explain others, come first.
 ENVIRONMENT, OWNERS, FILES, NEEDS, DEVICE, LOADED, AGAINST, ADVICE = 100, 200, 300, 400, 500, 600, 700, 800
-MOST_NAMED = 5  # in one sentence
+MOST_NAMED = 5  # maximum in one sentence
 
 
 @dataclass(frozen=True)
 class Case:
-    """What is judged.
+    """The input of checks.
 
     Attributes:
         seen: the environment.
-        lock: what it should hold, and the file that says so; None: nothing was named.
-        label: what somebody says that it holds, as an image's label; "": nothing was said.
-        deep: large files are compared by their hashes, too.
-        today: that ends of support are compared with.
+        lock: the expected content, with its file's name; None without a lock.
+        label: the expected versions as text, such as an image's label; "" without a label.
+        deep: whether large files are compared by hash, too.
+        today: the date that end-of-support dates are compared with.
     """
 
     seen: Environment
@@ -41,11 +41,11 @@ class Case:
 
     @cached_property
     def files(self) -> Files:
-        """Every listed file, compared with its package once, however many checks ask."""
+        """All installed files, compared with their packages. Computed once and shared by all checks."""
         return look_at(self.seen, self.deep)
 
     def reinstalls(self, owner: str) -> str:
-        """The command by which its manager installs the same version of `owner`, a name in :attr:`files`, again."""
+        """Returns the command that reinstalls the same version of `owner`, a name in :attr:`files`."""
         over = {clash.package for clash in self.files.clashes}
         of_conda = {one.name: one.version for one in self.seen.packages if one.name not in over}
         if owner in of_conda:
@@ -54,7 +54,7 @@ class Case:
 
     @cached_property
     def needs(self) -> list[Need]:
-        """Requirements of Python packages that are not met."""
+        """Unmet requirements of Python packages."""
         return unmet(self.seen)
 
 
@@ -63,12 +63,12 @@ Told = Iterator[Finding | Abstention]
 
 @dataclass(frozen=True)
 class Check:
-    """What can be the matter with an environment.
+    """A check for one kind of problem.
 
     Attributes:
-        page: what ``feedline explain`` prints.
-        turn: its place among findings of one severity: see :data:`ENVIRONMENT` and the others.
-        judges: what is the matter, or could not be judged.
+        page: the page that ``feedline explain`` prints.
+        turn: the order among findings of the same severity; see :data:`ENVIRONMENT` and the others.
+        judges: returns the problems found, or the reason why the check was skipped.
     """
 
     page: Entry
@@ -78,7 +78,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Verdict:
-    """All that is the matter with an environment, the worst first."""
+    """All findings for an environment, most severe first."""
 
     prefix: str
     findings: tuple[Finding, ...]
@@ -87,28 +87,28 @@ class Verdict:
 
     @property
     def sound(self) -> bool:
-        """Nothing but notes."""
+        """Whether there are only notes."""
         return all(one.severity == "note" for one in self.findings)
 
 
 def page(code: str, **parts: str) -> Entry:
-    """A page of this verb."""
+    """Returns an ``explain`` page for a check of ``feedline env``."""
     return Entry(code=code, verb="env", **parts)  # type: ignore[arg-type]
 
 
 def told(code: str, severity: str, *evidence: str, fix: str = "", **about: Any) -> Finding:
-    """A finding of this verb: no matter of time, and certain."""
+    """Returns a finding of ``feedline env``, which is certain and has no time cost."""
     return Finding(code, severity, evidence=evidence, fix=fix, about=about)
 
 
 def names(found: list[str]) -> str:
-    """The first few in a sentence, and how many more there are."""
+    """Joins the first few names for a sentence, with the number of the others."""
     rest = len(found) - MOST_NAMED
     return ", ".join(found[:MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def check(case: Case) -> Verdict:
-    """Asks every check. The worst severity comes first, then what explains most."""
+    """Runs all checks. Findings are sorted by severity, then by `turn`."""
     from .checks import registered
 
     found: list[tuple[int, int, Finding]] = []
@@ -124,7 +124,7 @@ def check(case: Case) -> Verdict:
 
 
 def facts_of(case: Case) -> dict[str, Any]:
-    """The environment in a few words, for the head of a screen."""
+    """Returns a one-line summary of the environment for report headers."""
     seen = case.seen
     torch = seen.torch
     return {

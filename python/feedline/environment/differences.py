@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What differs between two listings: two snapshots, two environments, or one of them and a lock."""
+"""Compares two listings: snapshots, environments or locks."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _INSTALLERS = ("pip", "setuptools", "wheel", "uv")
 
 @dataclass(frozen=True)
 class Difference:
-    """One thing that differs.
+    """A difference between two listings.
 
     Attributes:
         kind: "package" or "fact".
         name: of the package or fact.
         what: "version", "build", "channel", "hash", "content", "manager", "missing" (in the second), "added", "value".
-        first, second: what either has.
+        first, second: the values in the two listings.
     """
 
     kind: str
@@ -40,17 +40,17 @@ class Difference:
         if self.what == "added":
             return f"{self.name} {self.second} is not listed"
         if self.what == "version":
-            return f"{self.name} {self.first} is here as {self.second}"
-        return f"{self.name} has another {self.what}"
+            return f"{self.name} {self.first} is installed as {self.second}"
+        return f"{self.name} has a different {self.what}"
 
 
 def compare(first: Listing, second: Listing) -> list[Difference]:
-    """All that differs, packages first. What one of them does not tell is no difference."""
+    """Returns all differences, packages first. Values that one listing does not have are not compared."""
     return [*_packages(first, second), *_facts(first, second)]
 
 
 def compare_with_lock(lock: Listing, seen: Environment) -> list[Difference]:
-    """What of an environment is not as the lock has it; facts of the machine are left out."""
+    """Returns the differences between a lock and an environment, without facts about the machine."""
     return list(_packages(lock, seen_listing(seen)))
 
 
@@ -80,16 +80,16 @@ def _packages(first: Listing, second: Listing) -> Iterator[Difference]:
 
 
 def _with_python(listing: Listing) -> tuple[Pin, ...]:
-    """The packages of a listing, with its Python as a package, as conda lists it; virtual environments do not."""
+    """Returns a listing's packages. Python counts as a package, as in conda's lists, except in virtual environments."""
     listed = any(pin.name == "python" for pin in listing.pins)
     exact = bool(listing.python) and _is_version(listing.python)
     return listing.pins if listed or not exact else (*listing.pins, Pin("python", "conda", listing.python))
 
 
 def _covers(listing: Listing, pin: Pin) -> bool:
-    """Whether what a listing leaves out should not be there.
+    """Whether packages that a listing omits should not be installed.
 
-    A lock of projects says nothing of conda's packages, and few list the installers themselves.
+    Locks of Python projects do not list conda packages, and few list the installers themselves.
     """
     if listing.kind == "snapshot":
         return True
@@ -107,7 +107,7 @@ def _pin(pin: Pin, other: Pin) -> Iterator[Difference]:
             yield Difference("package", pin.name, what, mine, theirs)
             return
     if pin.content and other.content:
-        return  # file by file; archives of one content may be packed in two ways
+        return  # Compare file by file: archives with the same content may be compressed differently.
     kinds = {one.partition(":")[0] for one in pin.hashes} & {one.partition(":")[0] for one in other.hashes}
     if kinds and not set(pin.hashes) & set(other.hashes):
         yield Difference("package", pin.name, "hash", list(pin.hashes), list(other.hashes))
@@ -121,7 +121,7 @@ def _agree(pin: Pin, other: Pin) -> bool:
 
 
 def allows(pin: Pin, version: str) -> bool:
-    """Whether a pin's spec takes a version; a spec that cannot be read takes all."""
+    """Whether a pin's spec allows a version; True if the spec cannot be parsed."""
     if not pin.spec:
         return True
     if pin.manager == "pip":
@@ -133,12 +133,12 @@ def allows(pin: Pin, version: str) -> bool:
     rattler = needed("rattler")
     try:
         return bool(rattler.VersionSpec(pin.spec).matches(rattler.Version(version)))
-    except Exception:  # py-rattler's have no class in common
+    except Exception:  # py-rattler's exceptions have no common base class
         return True
 
 
 def _same(one: str, other: str) -> bool:
-    """``1.2`` is ``1.2.0``; of a public version every local one is: ``2.13.0`` is met by ``2.13.0+cpu``."""
+    """Compares versions: ``1.2`` equals ``1.2.0``, and ``2.13.0`` is met by its local version ``2.13.0+cpu``."""
     if one == other or one == other.partition("+")[0]:
         return True
     versions = needed("packaging.version")
@@ -149,7 +149,7 @@ def _same(one: str, other: str) -> bool:
 
 
 def _one_python(first: str, second: str) -> bool:
-    """Whether two listings may have the same Python: ``3.11`` is any ``3.11.x``; two ranges are not compared."""
+    """Whether two listings may have the same Python. ``3.11`` matches any ``3.11.x``; two ranges are not compared."""
     exact = [_is_version(one) for one in (first, second)]
     if all(exact):
         return first == second or first.startswith(f"{second}.") or second.startswith(f"{first}.")
@@ -164,12 +164,12 @@ def _is_version(python: str) -> bool:
 
 
 def exact_python(*listings: Listing) -> str:
-    """The exact version of Python, as ``3.11.2``, of the first listing that has one; "" if none has."""
+    """Returns the exact Python version, such as ``3.11.2``, of the first listing that has one, or ""."""
     return next((one.python for one in listings if one.python and _is_version(one.python)), "")
 
 
 def meets_python(version: str, spec: str) -> bool:
-    """Whether a Python, as ``3.11.2``, meets a version, as ``3.11``, or a range, as ``>=3.10``."""
+    """Whether a Python version, such as ``3.11.2``, meets a version such as ``3.11`` or a range such as ``>=3.10``."""
     if _is_version(spec):
         return version == spec or version.startswith(f"{spec}.")
     release = re.match(r"[\d.]*\d", version)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a user names: an environment's folder, a snapshot, or a lock; each as a listing."""
+"""Loads the listing of a folder, snapshot or lock given by the user."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from .snapshot import VERSION, listing_of, seen_listing
 
 
 def listing_at(path: str | os.PathLike[str], python: str | None = None) -> Listing:
-    """The listing of an environment's folder, a snapshot or a lock.
+    """Returns the listing of an environment's folder, a snapshot or a lock.
 
     Args:
         path: the folder or the file.
-        python: the version that a lock's markers are judged by.
+        python: the version used to evaluate a lock's markers.
 
     Raises:
-        ConfigError: it is none of these, damaged, or of a version not known here.
+        ConfigError: it is none of these, damaged, or of an unsupported version.
         OSError: it cannot be read.
     """
     place = Path(path)
@@ -36,12 +36,12 @@ def listing_at(path: str | os.PathLike[str], python: str | None = None) -> Listi
 
 
 def listing_of_own() -> Listing:
-    """The listing of the environment that runs this."""
+    """Returns the listing of the environment that runs this process."""
     return seen_listing(read_environment())
 
 
 def read_snapshot(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """A snapshot's JSON.
+    """Reads a snapshot's JSON.
 
     Raises:
         ConfigError, OSError: as :func:`listing_at`.
@@ -49,17 +49,17 @@ def read_snapshot(path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         value = json.loads(Path(path).read_bytes())
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{os.fspath(path)} is no snapshot: it is not JSON ({error})") from None
+        raise ConfigError(f"{os.fspath(path)} is not a snapshot: it is not JSON ({error})") from None
     if not isinstance(value, dict) or "environment_snapshot" not in value:
-        raise ConfigError(f"{os.fspath(path)} is no snapshot: `feedline env snapshot > FILE` writes one")
+        raise ConfigError(f"{os.fspath(path)} is not a snapshot: `feedline env snapshot > FILE` writes one")
     version = value["environment_snapshot"]
     if version != VERSION:
-        raise ConfigError(f"{os.fspath(path)} is a snapshot of version {version}; version {VERSION} is known here")
+        raise ConfigError(f"{os.fspath(path)} is a snapshot of version {version}; only version {VERSION} is supported")
     return value
 
 
 def _is_for_conda(place: Path) -> bool:
-    """Whether a JSON file is an environment.yml in JSON, which is YAML: `conda export --format environment-json`."""
+    """Whether a JSON file is an environment.yml, as `conda export --format environment-json` writes it."""
     try:
         return "dependencies" in json.loads(place.read_bytes())
     except (ValueError, RecursionError, TypeError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an image's label promises, and what there is, by the same names."""
+"""Parses image labels and looks up the installed versions by the same names."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _ALSO = {"pytorch": "torch", "opencv": "opencv-python", "cuda-toolkit": "cuda", 
 
 
 def parts_of(label: str) -> dict[str, str]:
-    """``torch 2.9, CUDA 12.8, pandas`` as {"torch": "2.9", "cuda": "12.8", "pandas": ""}.
+    """Parses ``torch 2.9, CUDA 12.8, pandas`` into {"torch": "2.9", "cuda": "12.8", "pandas": ""}.
 
-    Names and versions may be joined by a blank, ``=``, ``:`` or ``-``; parts by a blank, comma, ``+`` or ``-``.
+    Names and versions may be separated by a space, ``=``, ``:`` or ``-``; entries by a space, comma, ``+`` or ``-``.
     """
     found = {}
     for name, version in _PART.findall(label):
@@ -27,7 +27,7 @@ def parts_of(label: str) -> dict[str, str]:
 
 
 def content_of(seen: Environment) -> dict[str, str]:
-    """The versions that are here, by the names of labels; conda's names count, too."""
+    """Returns the installed versions by label name, including conda packages."""
     found = {one.name: one.version for one in seen.packages}
     found |= {one.name: one.version for one in seen.first.values()}
     for name in ("opencv-python-headless", "opencv-contrib-python", "py-opencv"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packages that only `feedline env` needs: imported where they are used, and missed in a sentence."""
+"""Imports the optional dependencies of `feedline env`, with an error that names the missing package."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PROJECTS = {"packaging": "packaging", "yaml": "pyyaml", "rattler": "py-rattler"
 
 
 def needed(module: str) -> Any:
-    """The module `module`.
+    """Imports and returns `module`.
 
     Raises:
         ConfigError: its project is not installed.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who owns which file, and whether it is still what its owner installed: conda-meta and RECORD joined."""
+"""Maps files to the packages that own them, and finds changed files, from conda-meta and RECORD."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from .reading.listed import Listed, sha256_of
 from .reading.wheels import Installed
 from .seen import Environment
 
-LARGE_BYTES = 64 << 20  # who edits by hand edits small files; hashing 6 GB of CUDA libraries takes many seconds
+LARGE_BYTES = 64 << 20  # Manual edits are in small files; hashing 6 GB of CUDA libraries takes many seconds.
 _HALF = 0.5
 
 
 @dataclass(frozen=True)
 class Clash:
-    """Files that conda installed, and that another project lists, too."""
+    """Files that conda installed and another project also lists."""
 
     project: Installed
     package: str
@@ -29,15 +29,15 @@ class Clash:
 
 @dataclass
 class Files:
-    """What became of the files of an environment.
+    """The state of an environment's files.
 
     Attributes:
-        clashes: projects that pip put over conda's files.
+        clashes: projects that pip installed over conda's files.
         twice: paths that two projects list with different content, by the pair of their names.
-        missing, altered: paths that are gone or other than installed, by the owner's name.
-        half: owners of which most files are missing, with (missing, listed).
+        missing, altered: paths that are missing or differ from the installed file, by the owner's name.
+        half: owners that miss most of their files, with (missing, listed) counts.
         unreadable: paths that this user may not read.
-        compared: how many files were looked at. by_size: of these, how many by their size alone, being large.
+        compared: number of files compared. by_size: how many of them, all large, were compared only by size.
     """
 
     clashes: list[Clash] = field(default_factory=list)
@@ -51,7 +51,7 @@ class Files:
 
 
 def look_at(seen: Environment, deep: bool = False) -> Files:
-    """Compares every file with what its package lists; what another finding explains is left out of the later ones."""
+    """Compares every file with its package's list; each file is reported in one finding only."""
     files = Files()
     files.clashes = _clashes(seen)
     owned = _owned(seen, files)
@@ -76,7 +76,7 @@ def _clashes(seen: Environment) -> list[Clash]:
 
 
 def _owned(seen: Environment, files: Files) -> dict[str, list[Listed]]:
-    """Files to compare, by owner: not those of two owners, nor of what other findings name as a whole."""
+    """Returns the files to compare, by owner, except files with two owners and packages that other findings cover."""
     overwritten = {clash.package for clash in files.clashes}
     spoilt = _doubled(seen) | {one.name for one in seen.distributions if not one.has_metadata}
     owned = {one.name: list(one.files) for one in seen.packages if one.name not in overwritten}

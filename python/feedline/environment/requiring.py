@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What packages need and do not have: Requires-Dist of METADATA, `depends` of conda-meta."""
+"""Finds unmet requirements: Requires-Dist in METADATA, `depends` in conda-meta."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Need:
     """A requirement that is not met.
 
     Attributes:
-        owner: who needs, with its version.
+        owner: the package that has the requirement, with its version.
         wants: the requirement, without its marker.
-        name: of what is needed. has: the version that is here; "": none is.
+        name: the required package. has: its installed version; "" if it is not installed.
     """
 
     owner: str
@@ -37,7 +37,7 @@ class Need:
 
 
 def markers_for(python: str | None) -> dict[str, str]:
-    """The values of markers for an environment with that Python on this machine, without extras."""
+    """Returns marker values for an environment with this Python version on this machine, without extras."""
     values = dict(needed("packaging.markers").default_environment())
     if python:
         values["python_version"] = ".".join(python.split(".")[:2])
@@ -46,7 +46,7 @@ def markers_for(python: str | None) -> dict[str, str]:
 
 
 def unmet(seen: Environment) -> list[Need]:
-    """Requirements that no installed version meets. Extras, and lines that are no requirement, are left out."""
+    """Returns requirements that no installed version meets. Extras and invalid lines are skipped."""
     requirements = needed("packaging.requirements")
     markers = markers_for(seen.place.python)
     found = []
@@ -55,7 +55,7 @@ def unmet(seen: Environment) -> list[Need]:
             try:
                 requirement = requirements.Requirement(line)
                 applies = requirement.marker is None or requirement.marker.evaluate(markers)
-            except Exception:  # whatever a stranger's metadata hold: no requirement that could be judged
+            except Exception:  # third-party metadata may hold invalid requirements, which are skipped
                 continue
             if not applies:
                 continue
@@ -72,11 +72,11 @@ def _takes(requirement: Any, version: str) -> bool:
     try:
         return bool(requirement.specifier.contains(version, prereleases=True))
     except ValueError:
-        return True  # a version of no known form is not judged
+        return True  # skip versions of unknown form
 
 
 def conda_unmet(seen: Environment) -> tuple[list[Need], bool]:
-    """The same of conda's packages; and whether versions were compared, for which py-rattler is needed."""
+    """Returns unmet requirements of conda packages, and whether versions were compared, which needs py-rattler."""
     if not seen.packages:
         return [], True
     try:
@@ -89,7 +89,7 @@ def conda_unmet(seen: Environment) -> tuple[list[Need], bool]:
         for depend in one.depends:
             name = re.split(r"[\s=<>!\[]", depend.strip(), maxsplit=1)[0]
             if name.startswith("__"):
-                continue  # of the machine
+                continue  # virtual packages of the machine
             other = packages.get(name)
             if other is None or (rattler is not None and not _matches(rattler, depend, other)):
                 found.append(Need(f"{one.name} {one.version}", depend, name, other.version if other else ""))
@@ -97,7 +97,7 @@ def conda_unmet(seen: Environment) -> tuple[list[Need], bool]:
 
 
 def _matches(rattler: Any, depend: str, other: CondaPackage) -> bool:
-    """A spec or a version that py-rattler cannot read is not judged: its exceptions have no class in common."""
+    """Whether a version meets a spec; True if py-rattler, whose exceptions have no common base, cannot parse them."""
     build = rattler.BuildString(other.build) if hasattr(rattler, "BuildString") else other.build
     try:
         spec = rattler.MatchSpec(re.sub(r"\[.*\]$", "", depend))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All that checks and snapshots look at, read once."""
+"""Scans an environment once for all checks and snapshots."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .reading.place import Place, place_at
 from .reading.torch_build import TorchBuild, torch_in
 from .reading.wheels import Installed, installed_in
 
-# They change which code runs, with how many threads, or what a package manager installs.
+# These variables change the code that runs, its thread count, or what a package manager installs.
 VARIABLES = (
     "LD_LIBRARY_PATH",
     "LD_PRELOAD",
@@ -36,16 +36,16 @@ VARIABLES = (
 
 @dataclass(frozen=True)
 class Environment:
-    """One environment, and the machine that it is on.
+    """An environment and its machine.
 
     Attributes:
-        distributions: what pip and its like installed; also the dist-info of conda's own Python packages.
-        packages: what conda installed.
-        broken: files of conda-meta that cannot be read.
-        variables: of the process that would run in it, those of :data:`VARIABLES`.
-        mapped: libraries that a running process has mapped; None: no process was named.
-        process: that process, in words.
-        notes: what could not be read.
+        distributions: projects installed by pip and similar tools, and the dist-info of conda's Python packages.
+        packages: packages installed by conda.
+        broken: files in conda-meta that cannot be read.
+        variables: values of :data:`VARIABLES` in a process of this environment.
+        mapped: libraries mapped by a running process; None without a process.
+        process: a description of that process.
+        notes: reasons why data could not be read.
     """
 
     place: Place
@@ -61,7 +61,7 @@ class Environment:
 
     @cached_property
     def first(self) -> dict[str, Installed]:
-        """By name, the projects that are imported: of two in one environment the first."""
+        """The importable projects by name; if one is installed twice, the first on the path."""
         found: dict[str, Installed] = {}
         for one in self.distributions:
             found.setdefault(one.name, one)
@@ -69,15 +69,15 @@ class Environment:
 
     @cached_property
     def conda_paths(self) -> dict[str, CondaPackage]:
-        """Every path that conda installed, relative to the prefix, and whose it is."""
+        """The owner of each path that conda installed, relative to the prefix."""
         return {path: package for package in self.packages for path in package.paths}
 
     def is_condas(self, one: Installed) -> bool:
-        """Whether conda installed this project: its metadata are among conda's files."""
+        """Whether conda installed this project, which is so if its metadata are among conda's files."""
         return self.relative(one.folder / "METADATA") in self.conda_paths
 
     def relative(self, path: str | Path) -> str:
-        """To the prefix, as conda has it; "": it lies outside."""
+        """Returns the path relative to the prefix, as in conda-meta; "" if it is outside."""
         text, prefix = str(path), f"{self.place.prefix}/"
         return text[len(prefix) :] if text.startswith(prefix) else ""
 
@@ -90,16 +90,16 @@ def read_environment(
     variables: Mapping[str, str] | None = None,
     graphics: Graphics | None = None,
 ) -> Environment:
-    """Reads the environment in the folder `prefix`; None: the one that runs this.
+    """Reads the environment in the folder `prefix`; None selects the running environment.
 
     Args:
-        pid: a running process whose mapped libraries are looked at.
-        root: stands for "/" and is another folder in tests. `graphics` likewise replaces the machine's GPUs.
-        variables: of the environment; None: those of `pid`, or this process's.
+        pid: a running process whose mapped libraries are read.
+        root: replaces "/" in tests. `graphics` likewise replaces the machine's GPUs.
+        variables: environment variables; None reads those of `pid`, or of this process.
 
     Raises:
-        ConfigError: there is no environment.
-        OSError: there is no such process, or it is another user's.
+        ConfigError: there is no environment in the folder.
+        OSError: the process does not exist or belongs to another user.
     """
     place = place_at(prefix)
     given = variables if variables is not None else os.environ if pid is None else variables_of(pid, root / "proc")

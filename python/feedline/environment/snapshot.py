@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an environment is, as one JSON object, and its fingerprint: docs/env.md says what each field is."""
+"""Describes an environment as a JSON object with a fingerprint. docs/env.md documents the fields."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VERSION = 1
 
 
 def snapshot_of(seen: Environment) -> dict[str, Any]:
-    """The environment as JSON."""
+    """Returns the environment as JSON."""
     pins = pins_of(seen)
     torch = seen.torch
     return {
@@ -48,7 +48,7 @@ def snapshot_of(seen: Environment) -> dict[str, Any]:
 
 
 def pins_of(seen: Environment) -> tuple[Pin, ...]:
-    """What is installed, each exactly; conda's Python packages once, as conda's."""
+    """Returns all installed packages, exactly. Python packages of conda are listed once, as conda packages."""
     found = [
         Pin(
             one.name, "conda", one.version, build=one.build, channel=one.channel, url=one.url,
@@ -62,9 +62,9 @@ def pins_of(seen: Environment) -> tuple[Pin, ...]:
 
 
 def fingerprint_of(python: str | None, platform: str, pins: tuple[Pin, ...]) -> str:
-    """The same for two environments with the same interpreter and the same packages, file by file.
+    """Returns a hash that is equal for two environments with the same interpreter and the same package files.
 
-    Where they lie, when they were made, by which installer, and the machine beneath do not count.
+    Location, creation time, installer and machine do not affect it.
     """
     lines = [f"python {python} {platform}"]
     for pin in pins:
@@ -74,7 +74,7 @@ def fingerprint_of(python: str | None, platform: str, pins: tuple[Pin, ...]) -> 
 
 @functools.cache
 def own_fingerprint() -> str:
-    """Of the environment that runs this: what run records hold. Read once per process: it takes some 0.3 s."""
+    """Returns the fingerprint of the running environment for run records. Read once per process, which takes 0.3 s."""
     place = place_at()
     distributions, _ = installed_in(place.site)
     packages, _ = packages_in(place.prefix)
@@ -83,7 +83,7 @@ def own_fingerprint() -> str:
 
 
 def listing_of(value: Mapping[str, Any], source: str) -> Listing:
-    """A snapshot as a listing.
+    """Converts a snapshot to a listing.
 
     Raises:
         KeyError, TypeError, ValueError: it is damaged.
@@ -106,7 +106,7 @@ def listing_of(value: Mapping[str, Any], source: str) -> Listing:
 
 
 def seen_listing(seen: Environment) -> Listing:
-    """An environment as a listing, by way of its snapshot."""
+    """Returns the listing of an environment, made from its snapshot."""
     return listing_of(json.loads(json.dumps(snapshot_of(seen))), str(seen.place.prefix))
 
 
@@ -138,7 +138,7 @@ def _as_dict(pin: Pin) -> dict[str, Any]:
 
 
 def _libraries(seen: Environment) -> list[dict[str, Any]]:
-    """The copies that are mapped by the process named, else those that lie in the environment."""
+    """Returns the library copies that the given process has mapped, or else those in the environment."""
     if seen.mapped is not None:
         return [{"family": one.family, "path": one.path, "bytes": _size(one.path)} for one in seen.mapped]
     listed = [one.files for one in seen.distributions] + [one.files for one in seen.packages]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What verbs say they found: one vocabulary, its catalogue, and how it is shown."""
+"""The findings of all verbs: their vocabulary, their catalogue, and their output formats."""
 
 from .catalogue import Entry, Named, Threshold, thresholds_of
 from .finding import CERTAIN, SEVERITIES, Abstention, Finding, severity_of

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages of findings: what a code means, how it is recognised, by which numbers, and what to do."""
+"""The pages of findings: a code's meaning, evidence, thresholds and fix."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 
 class Threshold(float):
-    """A number that a rule compares with, and why it is that one. A float wherever one is wanted.
+    """A number that a rule compares with, and its reason. Usable as a float.
 
-    It stands in the rule's file under a name in capitals, and the page lists it by that name.
+    It is a constant in the rule's file, and the page lists it by that name.
     """
 
     reason: str
@@ -23,7 +23,7 @@ class Threshold(float):
 
 
 class Named(NamedTuple):
-    """A threshold as a page shows it."""
+    """A threshold on a page."""
 
     name: str
     value: float
@@ -32,20 +32,20 @@ class Named(NamedTuple):
 
 @dataclass(frozen=True)
 class Entry:
-    """One page of the catalogue.
+    """A page of the catalogue.
 
     Attributes:
         code: the finding's.
-        verb: whose finding it is: "diagnose", "trace", "top", "inspect", "verify", "env", "diff" or "doctor". A code of
-            two verbs has two pages.
-        title: what it says, in half a sentence.
-        means: what is the matter, in a few sentences.
-        recognised: what decides.
-        to_do: what to change.
-        abstains: when it is not reported although it may be so; "": there is no such case.
-        example: a case, with what the verb says of it.
+        verb: "diagnose", "trace", "top", "inspect", "verify", "env", "diff" or "doctor". A code of two verbs has two
+            pages.
+        title: a short phrase.
+        means: an explanation of the problem, in a few sentences.
+        recognised: the evidence for it.
+        to_do: the fix.
+        abstains: when it is not reported although it may be present; "" if that cannot happen.
+        example: a case, with the verb's message.
         thresholds: the numbers that its rule compares with.
-        contradicted: measured figures that keep it from being certain, in half a sentence each.
+        contradicted: measurements that make it uncertain, as short phrases.
     """
 
     code: str
@@ -61,6 +61,6 @@ class Entry:
 
 
 def thresholds_of(module: ModuleType) -> tuple[Named, ...]:
-    """The thresholds that a module names, its own and those that it shares, in the order of their names."""
+    """Returns a module's thresholds, its own and imported ones, sorted by name."""
     found = {name: value for name, value in vars(module).items() if isinstance(value, Threshold)}
     return tuple(Named(name.lower(), float(value), value.reason) for name, value in sorted(found.items()))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One thing that a verb found, and one that it could not judge."""
+"""A finding of a verb, and a check that could not be evaluated."""
 
 from __future__ import annotations
 
@@ -9,36 +9,34 @@ from typing import Any
 
 from .catalogue import Threshold
 
-SEVERITIES = ("note", "warning", "critical", "error")  # the last: what is read is damaged, and reading fails
+SEVERITIES = ("note", "warning", "critical", "error")  # error: the data are damaged, and reading fails
 
-CERTAIN = Threshold(
-    0.9, "a confidence from here on is called certain: every signal that could speak against it was seen"
-)
-NOTE = Threshold(0.05, "of the time: a smaller share is worth no word")
-WARNING = Threshold(0.10, "of the time: as the TensorBoard plugin and TraceML had it")
-CRITICAL = Threshold(0.20, "of the time: as TraceML has it")
+CERTAIN = Threshold(0.9, "minimum confidence of a certain finding: all signals against it were checked")
+NOTE = Threshold(0.05, "of the time: smaller shares are not reported")
+WARNING = Threshold(0.10, "of the time: as in the TensorBoard plugin and TraceML")
+CRITICAL = Threshold(0.20, "of the time: as in TraceML")
 
 
 def severity_of(share: float) -> str:
-    """The word for what takes this share of the time, from :data:`NOTE` on."""
+    """Returns the severity of a share of the time of at least :data:`NOTE`."""
     return "critical" if share >= CRITICAL else "warning" if share >= WARNING else "note"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What a verb found.
+    """A finding of a verb.
 
     Attributes:
-        code: stable name, in snake_case; ``feedline explain CODE`` has its page.
+        code: stable name, in snake_case; ``feedline explain CODE`` prints its page.
         severity: one of :data:`SEVERITIES`.
-        share: part of the time that it takes, 0 to 1: of the loop's time, or of the steps'. 0: it is no matter of time.
-        confidence: how sure it is, 0 to 1; from :data:`CERTAIN` on it is certain.
-        evidence: what speaks for it, sentence by sentence, the measured figures in them.
-        against: what speaks against it, sentence by sentence.
-        fix: what to change, in one or two sentences; "": nothing.
-        gain: [low, high]: share more batches or steps per second with the cause gone; 0.5 is half as many again.
-            (0, 0): nothing is promised.
-        about: what it is about, by name, where a run has several: a rank, a shard, a fact.
+        share: part of the loop's or the steps' time, 0 to 1; 0 if it costs no time.
+        confidence: 0 to 1; from :data:`CERTAIN` on it is certain.
+        evidence: sentences for it, with measurements.
+        against: sentences against it.
+        fix: in one or two sentences; "" if there is none.
+        gain: [low, high]: relative increase in batches or steps per second without the cause; 0.5 is half as many
+            again. (0, 0) if unknown.
+        about: the subject's name, if a run has several: a rank, a shard, a fact.
     """
 
     code: str
@@ -57,7 +55,7 @@ class Finding:
 
     @property
     def text(self) -> str:
-        """The evidence in one piece, for verbs that say one sentence of each."""
+        """The evidence as one text, for verbs that print one sentence per finding."""
         return "; ".join(self.evidence)
 
     @property
@@ -76,7 +74,7 @@ class Finding:
         return f"{low:.0%} to {high:.0%} more {unit} per second" if high > 0 else ""
 
     def _repr_html_(self) -> str:
-        """As a notebook shows it."""
+        """HTML for a notebook."""
         from . import inline
 
         return inline.html([self])
@@ -84,11 +82,11 @@ class Finding:
 
 @dataclass(frozen=True)
 class Abstention:
-    """What could not be judged.
+    """A check that could not be evaluated.
 
     Attributes:
-        code: of the finding that it would be.
-        missing: the signal that was not seen, and the cheapest way to get it.
+        code: of the possible finding.
+        missing: the missing signal, and the easiest way to get it.
     """
 
     code: str

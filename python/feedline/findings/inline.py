@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Findings as a block of HTML in a notebook: no script, no link, and a style for this block alone."""
+"""Formats findings as a block of HTML in a notebook, without scripts or links, and with styles for this block only."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .finding import Finding
 from .markup import Element, add, make, text_of
 
 CLASS = "feedline-block"
-# The notebook's own colours for text and ground; ours only where a severity has one.
+# Uses the notebook's text and background colours; only severities have our own.
 _STYLE = """
 .feedline-block { font: 14px/1.45 system-ui, sans-serif; max-width: 860px; }
 .feedline-block h4 { font-size: 15px; margin: 10px 0 2px; }
@@ -25,12 +25,12 @@ _STYLE = """
 
 
 def block(*content: Element | str | None, style: str = "") -> str:
-    """The HTML of a block with this content; `style`: rules beside its own."""
+    """Returns the HTML of a block with this content; `style`: additional rules."""
     return text_of(make("div", make("style", _STYLE + style), *content, class_=CLASS))
 
 
 def element(finding: Finding) -> Element:
-    """A finding: how much it takes, its name, what was seen, and what to do."""
+    """Formats a finding: its share, name, evidence and fix."""
     takes = f"{finding.share:.0%} of the time: " if finding.share else ""
     sure = f" ({finding.confidence_text})" if finding.share else ""
     heading = make("h4", takes, make("code", finding.code), f"{sure}, {finding.severity}")
@@ -46,5 +46,5 @@ def element(finding: Finding) -> Element:
 
 
 def html(findings: Iterable[Finding]) -> str:
-    """Findings as a notebook shows them, in their order."""
+    """Formats findings for a notebook, in their order."""
     return block(*(element(finding) for finding in findings))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements of HTML and SVG. All text and all attributes go through ElementTree's writer, which escapes them."""
+"""Builds HTML and SVG elements. ElementTree's writer escapes all text and attributes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from typing import TypeAlias
 Element: TypeAlias = tree.Element
 Content: TypeAlias = "Element | str | None"
 
-# what XML and HTML have no character for; a path may hold it
+# characters that XML and HTML do not allow, but paths may contain
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 
 
 def make(tag: str, *content: Content, **attributes: str | float | None) -> Element:
-    """``make("p", "text", make("b", "more"), class_="note")``: a trailing underscore goes, others become hyphens."""
+    """Makes an element: ``make("p", "text", make("b", "more"), class_="note")``.
+
+    Underscores become hyphens, except a trailing one.
+    """
     element = tree.Element(tag)
     for name, value in attributes.items():
         if value is not None:
@@ -39,10 +42,10 @@ def add(parent: Element, part: Content) -> None:
 
 
 def printable(text: str) -> str:
-    """The same with a replacement character for what cannot stand in a page."""
+    """Replaces characters that a page cannot contain with replacement characters."""
     return _FORBIDDEN.sub("\ufffd", text)
 
 
 def text_of(element: Element) -> str:
-    """The HTML of an element."""
+    """Returns the HTML of an element."""
     return tree.tostring(element, encoding="unicode", method="html")

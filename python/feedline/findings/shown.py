@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How findings and their pages are shown: as JSON, as text, and in the pieces that a page of HTML is made of."""
+"""Formats findings and their pages as JSON, text, and parts of HTML pages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HEAD = (
 
 
 def as_cause(finding: Finding) -> dict[str, Any]:
-    """A finding of `feedline diagnose`, as its JSON and run records have it."""
+    """Returns a finding of `feedline diagnose` in the form of its JSON and run records."""
     return {
         "cause": finding.code,
         "share": finding.share,
@@ -33,7 +33,7 @@ def as_cause(finding: Finding) -> dict[str, Any]:
 
 
 def as_step_cause(finding: Finding) -> dict[str, Any]:
-    """A finding of `feedline trace`, as its JSON has it."""
+    """Returns a finding of `feedline trace` in the form of its JSON."""
     return {
         "cause": finding.code,
         "share": finding.share,
@@ -47,13 +47,13 @@ def as_step_cause(finding: Finding) -> dict[str, Any]:
 
 
 def as_alarm(finding: Finding) -> dict[str, Any]:
-    """A finding of `feedline top`, as its JSON has it."""
+    """Returns a finding of `feedline top` in the form of its JSON."""
     severity = "alarm" if finding.severity == "critical" else finding.severity
     return {"name": finding.code, "severity": severity, "text": finding.text}
 
 
 def of_cause(cause: Mapping[str, Any]) -> Finding:
-    """The finding that a run record holds, of whichever verb."""
+    """Reads a finding of any verb from a run record."""
     low, high = cause["predicted_gain"]
     return Finding(
         cause["cause"],
@@ -68,7 +68,7 @@ def of_cause(cause: Mapping[str, Any]) -> Finding:
 
 
 class Pieces(NamedTuple):
-    """What a page shows of a finding: a heading, sentences, and the fix with its gain."""
+    """Returns a finding's parts for a page: a heading, sentences, and the fix with its gain."""
 
     heading: str
     sentences: list[str]
@@ -83,7 +83,7 @@ def pieces(finding: Finding) -> Pieces:
 
 
 def entry_as_dict(entry: Entry) -> dict[str, Any]:
-    """A page as JSON."""
+    """Returns a page as JSON."""
     return {
         **asdict(entry),
         "thresholds": [threshold._asdict() for threshold in entry.thresholds],
@@ -92,7 +92,7 @@ def entry_as_dict(entry: Entry) -> dict[str, Any]:
 
 
 def entry_lines(entry: Entry) -> list[str]:
-    """A page as text."""
+    """Returns a page as text."""
     lines = [f"{entry.code}  (feedline {entry.verb})", ""]
     lines += _wrapped(plain(entry.title[:1].upper() + entry.title[1:] + "."))
     for title, text in _parts(entry):
@@ -107,7 +107,7 @@ def entry_lines(entry: Entry) -> list[str]:
 
 
 def entry_markdown(entry: Entry) -> list[str]:
-    """A page as a section of a document."""
+    """Returns a page as a section of a document."""
     lines = [f"### {entry.verb}: {entry.code}", "", entry.title[:1].upper() + entry.title[1:] + ".", ""]
     for title, text in _parts(entry):
         lines += [f"**{title}.** {text}", ""]
@@ -121,7 +121,7 @@ def entry_markdown(entry: Entry) -> list[str]:
 
 
 def document(entries: Sequence[Entry]) -> str:
-    """All pages as one Markdown document, verb by verb."""
+    """Returns all pages as one Markdown document, verb by verb."""
     lines = ["# Findings, one by one", "", *_HEAD, ""]
     for verb in dict.fromkeys(entry.verb for entry in entries):
         pages = [entry for entry in entries if entry.verb == verb]
@@ -143,7 +143,7 @@ def _parts(entry: Entry) -> list[tuple[str, str]]:
 
 
 def _anchor(entry: Entry) -> str:
-    """As GitHub makes it of a heading."""
+    """Returns GitHub's anchor for a heading."""
     return f"{entry.verb}-{entry.code}"
 
 
@@ -155,5 +155,5 @@ def _wrapped(text: str, indent: str = "", further: str | None = None) -> list[st
 
 
 def plain(text: str) -> str:
-    """Without the marks of code, which a terminal does not show."""
+    """Removes code marks, which a terminal does not show."""
     return text.replace("`", "")

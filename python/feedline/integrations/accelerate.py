@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Accelerate: loaders that `prepare` makes anew are Feedline's, with the arguments that Feedline adds."""
+"""Accelerate: replaces the loaders that `prepare` creates with Feedline's, which keep Feedline's own arguments."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _given: contextvars.ContextVar[Any] = contextvars.ContextVar("the loader that is
 
 
 class PreparedDataLoader(DataLoader[Any]):
-    """Made by Accelerate with torch's arguments alone; those of the loader that it stands for are added."""
+    """Created by Accelerate with torch's arguments only; adds the other arguments of the loader that it replaces."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         given = _given.get()
@@ -32,14 +32,14 @@ class PreparedDataLoader(DataLoader[Any]):
 
 
 def install() -> Replaced:
-    """Loaders that `Accelerator.prepare` and `skip_first_batches` make are Feedline's from now on.
+    """Makes `Accelerator.prepare` and `skip_first_batches` create Feedline's loaders from now on.
 
     ::
 
         feedline.integrations.accelerate.install()
         loader = accelerator.prepare(feedline.DataLoader(dataset, batch_size=64, seed=0))
 
-    Loaders of torch's that are prepared become Feedline's as well. A second call changes nothing more.
+    torch's loaders become Feedline's, too, when they are prepared. A second call has no effect.
 
     Raises:
         ImportError: Accelerate is not installed.
@@ -54,7 +54,7 @@ def install() -> Replaced:
 
 
 def _noting(make: Any) -> Any:
-    """`make(loader, ...)` as it is, while :class:`PreparedDataLoader` knows the loader."""
+    """Wraps `make(loader, ...)`, so that :class:`PreparedDataLoader` knows the loader."""
     if hasattr(make, "_feedline_notes"):
         return make
 

@@ -16,10 +16,10 @@ _making: Any = importlib.import_module("megatron.energon.loader")
 
 
 class SavableDataLoader(_making.SavableDataLoader, DataLoader[Any]):  # type: ignore[misc]
-    """What `get_savable_loader` makes. Its states are Energon's, and Energon's own loader goes on from them."""
+    """The result of `get_savable_loader`. Its states are Energon's, and Energon's own loader can resume from them."""
 
     def state_dict(self) -> dict[str, Any]:
-        """`save_state_rank()`, for frameworks that ask by this name: to be pickled, and not JSON."""
+        """`save_state_rank()` under the name that some frameworks use; the state needs pickle, not JSON."""
         return {"energon": self.save_state_rank()}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
@@ -28,25 +28,25 @@ class SavableDataLoader(_making.SavableDataLoader, DataLoader[Any]):  # type: ig
 
     def skip(self, batches: SupportsIndex) -> None:
         """Raises:
-        ConfigError: an Energon state is no number of batches.
+        ConfigError: always, since an Energon state is not a number of batches.
         """
-        raise ConfigError("skip: Energon's loaders keep their own states, in which no batch can be passed over")
+        raise ConfigError("skip: Energon's loaders have their own states, in which batches cannot be skipped")
 
 
 class BasicDataLoader(_making.BasicDataLoader, DataLoader[Any]):  # type: ignore[misc]
-    """What `get_loader` makes."""
+    """The result of `get_loader`."""
 
 
 def install() -> Replaced:
-    """Loaders that `get_savable_loader` and `get_loader` make are Feedline's from now on.
+    """Makes `get_savable_loader` and `get_loader` create Feedline's loaders from now on.
 
     ::
 
         feedline.integrations.energon.install()
         loader = megatron.energon.get_savable_loader(dataset)
 
-    Samples, their order and what `save_state_rank()` gives are those of Energon's own loaders. A second call changes
-    nothing more.
+    Samples, their order and the result of `save_state_rank()` are those of Energon's own loaders. A second call has no
+    effect.
     """
     names = [
         (_energon, "SavableDataLoader", SavableDataLoader),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ignite: loaders that `ignite.distributed.auto_dataloader` makes are Feedline's."""
+"""ignite: makes `ignite.distributed.auto_dataloader` create Feedline's loaders."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .replaced import Replaced
 
 
 def install() -> Replaced:
-    """Loaders that `ignite.distributed.auto_dataloader` makes are Feedline's from now on; before the loaders are made.
+    """Makes `ignite.distributed.auto_dataloader` create Feedline's loaders. Call it before creating loaders.
 
     Raises:
         ImportError: ignite is not installed.

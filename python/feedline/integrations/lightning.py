@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lightning: loaders are told which epoch begins, and their numbers go to the trainer's loggers."""
+"""Lightning: sets the epoch of loaders, and passes their statistics to the trainer's loggers."""
 
 from __future__ import annotations
 
@@ -11,48 +11,48 @@ from .meter import Meter, feedline_loader
 
 try:
     _lightning = importlib.import_module("lightning.pytorch")
-except ImportError:  # the package by its other name
+except ImportError:  # the package's other name
     _lightning = importlib.import_module("pytorch_lightning")
 _Callback: Any = _lightning.Callback
 
 
 class FollowEpochs(_Callback):  # type: ignore[misc]
-    """A callback after which `seed=` and `set_epoch` go by the trainer's epoch, whatever made the loader.
+    """A callback that makes `seed=` and `set_epoch` follow the trainer's epoch for any loader.
 
     ::
 
         trainer = lightning.Trainer(callbacks=[FollowEpochs()], ...)
         trainer.fit(module, feedline.DataLoader(dataset, 64, shuffle=True, seed=0), ckpt_path="last")
 
-    Lightning loads the state of a loader only where a checkpoint is from within an epoch. One of an epoch's end is gone
-    on with by a loader that begins at epoch 0, so its order and its random numbers would come again; so would those of
-    a loader that ``reload_dataloaders_every_n_epochs`` makes anew.
+    Lightning loads a loader's state only from a checkpoint within an epoch. After a checkpoint from an epoch's end, the
+    loader would start at epoch 0 and repeat its order and random numbers; so would a loader that is recreated by
+    ``reload_dataloaders_every_n_epochs``.
     """
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
-        """Of an epoch whose start has no hook of its own: one that a checkpoint goes on with."""
+        """Handles an epoch without a start hook, which is one resumed from a checkpoint."""
         _follow(trainer)
 
     def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
-        """Before the epoch's first batch is taken."""
+        """Runs before the epoch's first batch is requested."""
         _follow(trainer)
 
 
 class LogLoaderStats(_Callback):  # type: ignore[misc]
-    """A callback that gives the trainer's loggers what :class:`Meter` says of the training loaders.
+    """A callback that passes the :class:`Meter` values of the training loaders to the trainer's loggers.
 
-    At the steps of ``log_every_n_steps``, on every rank's own loader; loggers decide which rank writes. Of several
-    loaders the names begin with ``data/0/``, ``data/1/`` and so on.
+    It logs at the steps of ``log_every_n_steps``, for every rank's own loader; loggers decide which rank writes. With
+    several loaders the names begin with ``data/0/``, ``data/1/`` and so on.
     """
 
     def __init__(self, prefix: str = "data/") -> None:
-        """`prefix`: comes before every name."""
+        """`prefix`: prepended to every name."""
         super().__init__()
         self._prefix = prefix
-        self._meters: dict[int, tuple[Any, Meter]] = {}  # by place, with the loader that it is of
+        self._meters: dict[int, tuple[Any, Meter]] = {}  # by index, with the meter's loader
 
     def on_train_batch_end(self, trainer: Any, *batch: Any) -> None:
-        """Where the trainer logs."""
+        """Whether the trainer logs at this step."""
         if not trainer._logger_connector.should_update_logs:
             return
         numbers: dict[str, float] = {}
@@ -62,7 +62,7 @@ class LogLoaderStats(_Callback):  # type: ignore[misc]
             logger.log_metrics(numbers, step=trainer.fit_loop.epoch_loop._batches_that_stepped)
 
     def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
-        """Rates begin here, and not at the first step that is logged."""
+        """Starts the rates here rather than at the first logged step."""
         self._meters_of(trainer)
 
     def _meters_of(self, trainer: Any) -> list[Meter]:
@@ -85,10 +85,10 @@ def _follow(trainer: Any) -> None:
     for loader in stale:
         loader.set_epoch(trainer.current_epoch)
     if stale and loop._data_fetcher is not None:
-        iter(loop._data_fetcher)  # Lightning made its iterator before any callback of this epoch
+        iter(loop._data_fetcher)  # Lightning created its iterator before any callback of this epoch
 
 
 def _begins_otherwise(loader: DataLoader[Any], epoch: int) -> bool:
-    """Whether the epoch that was begun for the trainer's, and of which nothing was taken, has another number."""
+    """Whether an epoch that was begun for the trainer, without any batch read so far, has another number."""
     stats = loader.stats()
     return not stats["batches"] and loader._progress.cursor is not None and stats["epoch"] != epoch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of a loader for whatever logs a training run: flat, with names that stay."""
+"""A loader's statistics for experiment loggers, as a flat dict with stable names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..loader.statistics import Statistics
 
 
 class Meter:
-    """What a loader did, as one flat dict of numbers each time it is called.
+    """Returns a loader's statistics as a flat dict of numbers at each call.
 
     ::
 
@@ -20,13 +20,13 @@ class Meter:
             if step % 50 == 0:
                 wandb.log(meter(), step)                 # or mlflow.log_metrics, accelerator.log, an ignite logger
 
-    Called by the thread that iterates. It starts nothing and reads counters alone.
+    Call it in the thread that iterates. It only reads counters.
     """
 
     def __init__(self, loader: Any, prefix: str = "data/") -> None:
-        """`loader`: :class:`feedline.DataLoader`, :class:`feedline.Loader`, or what Accelerate makes of the first.
+        """`loader`: :class:`feedline.DataLoader`, :class:`feedline.Loader`, or Accelerate's wrapper of the former.
 
-        `prefix`: comes before every name.
+        `prefix`: prepended to every name.
 
         Raises:
             TypeError: the loader is none of these.
@@ -39,13 +39,14 @@ class Meter:
         self._at_s = time.monotonic()
 
     def __call__(self) -> dict[str, float]:
-        """The numbers of now.
+        """Returns the current numbers.
 
-        ``epoch``; ``batches`` delivered, ``wait_s`` in seconds that ``next()`` waited, both of the epoch for a
-        DataLoader and of all epochs for a Loader; ``bad_samples`` of all epochs; ``held_bytes``. Since the call
-        before, or since the meter was made: ``batches_per_s``, and ``wait_share``, from 0 to 1. In the first call of an
-        epoch these two leave out what was still the epoch before. ``wait_s`` and ``wait_share`` are missing where
-        nobody measures them: a DataLoader that reads in this very thread.
+        ``epoch``; ``batches`` delivered and ``wait_s``, the seconds spent in ``next()``, for the epoch of a DataLoader
+        and for all epochs of a Loader; ``bad_samples`` of all epochs; ``held_bytes``. Since the previous call or the
+        meter's
+        creation: ``batches_per_s``, and ``wait_share``, from 0 to 1. In an epoch's first call these two exclude the
+        previous epoch. ``wait_s`` and ``wait_share`` are missing if they are not measured: for a DataLoader that reads
+        in this thread.
         """
         now_s, now = time.monotonic(), self._totals()
         before, passed_s = self._before, max(now_s - self._at_s, 1e-9)
@@ -60,7 +61,7 @@ class Meter:
         return {self._prefix + name: value for name, value in shown.items()}
 
     def _is_lifelong(self) -> bool:
-        """Whether the loader counts over all its epochs."""
+        """Whether the loader's counters include all its epochs."""
         return not hasattr(self._loader, "_progress")
 
     def _totals(self) -> dict[str, float]:
@@ -74,7 +75,7 @@ class Meter:
 
 
 def feedline_loader(loader: Any) -> Any:
-    """`loader`, or the one that Accelerate has wrapped; None: it is not Feedline's."""
+    """Returns `loader`, or the one that Accelerate has wrapped; None if it is not Feedline's."""
     for found in (loader, getattr(loader, "base_dataloader", None)):
         stats = getattr(found, "stats", None)
         if callable(stats) and isinstance(stats(), Statistics):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ray Train: loaders that `ray.train.torch.prepare_data_loader` makes are Feedline's."""
+"""Ray Train: makes `ray.train.torch.prepare_data_loader` create Feedline's loaders."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from .replaced import Replaced
 
 
 def install() -> Replaced:
-    """Loaders that `ray.train.torch.prepare_data_loader` makes are Feedline's from now on.
+    """Makes `ray.train.torch.prepare_data_loader` create Feedline's loaders from now on.
 
-    Call it in the function that each worker trains with.
+    Call it in the training function of each worker.
 
     Raises:
         ImportError: Ray Train is not installed.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names in modules of a framework that are Feedline's for a while."""
+"""Temporarily replaces names in a framework's modules with Feedline's."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ _ABSENT = object()
 
 
 class Replaced:
-    """What an `install()` gives. It holds until :meth:`uninstall`, or as a context manager until its end.
+    """The result of `install()`. Active until :meth:`uninstall`, or until its end as a context manager.
 
-    Used by the thread that installs: frameworks look names up when they make a loader.
+    Use it in the thread that installs, since frameworks look up the names when they create a loader.
     """
 
     def __init__(self, names: list[tuple[Any, str, Any]]) -> None:
-        """`names`: (module, name, what it is from now on)."""
+        """`names`: (module, name, replacement)."""
         self._before = [(module, name, vars(module).get(name, _ABSENT)) for module, name, _ in names]
         for module, name, value in names:
             setattr(module, name, value)
 
     def uninstall(self) -> None:
-        """The framework's own names again. A second call does nothing."""
+        """Restores the framework's own names. A second call does nothing."""
         before, self._before = self._before, []
         for module, name, value in reversed(before):
             if value is _ABSENT:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hugging Face's Trainer: it makes its loaders itself, and Accelerate makes them anew."""
+"""Hugging Face's Trainer, which creates its loaders itself and has Accelerate recreate them."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class _Both(Replaced):
 
 
 def install(*, stats: bool = False) -> Replaced:
-    """Loaders of `Trainer` and its subclasses are Feedline's from now on, for training, evaluation and prediction.
+    """Makes `Trainer` and its subclasses use Feedline's loaders from now on, for training, evaluation and prediction.
 
     Args:
-        stats: what :class:`Meter` says of the training loader is part of what the Trainer logs with its loss, so it
-            reaches W&B, MLflow, TensorBoard and whatever else the Trainer reports to.
+        stats: whether the Trainer logs the :class:`Meter` values of the training loader with its loss, so that they
+            reach W&B, MLflow, TensorBoard and other integrations.
 
     Raises:
         ImportError: Transformers, or Accelerate, which its Trainer needs, is not installed.
@@ -42,7 +42,7 @@ def install(*, stats: bool = False) -> Replaced:
 
 
 def _logging_stats(trainer_class: Any) -> list[tuple[Any, str, Any]]:
-    """Methods of `Trainer` as they are, with the loader's numbers beside a training loss."""
+    """Wraps methods of `Trainer` to add the loader's numbers to a training loss."""
     make, log = trainer_class.get_train_dataloader, trainer_class.log
     if hasattr(log, "_feedline_logs"):
         return []

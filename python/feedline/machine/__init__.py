@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this machine is, and lets a process use: read here and nowhere else."""
+"""Reads the machine's properties and this process's resource limits for all other modules."""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How busy block devices are. "Busy" is that a request was under way, which a device that takes many at once can be
-without being near its limit: who waits is what pressure tells."""
+"""Measures how busy block devices are. "Busy" means that a request was in flight; a device that handles many requests
+concurrently can be busy without being near its limit. Pressure shows whether processes wait.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +12,16 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-_LAYERS = ("loop", "ram", "zram", "dm-", "md")  # what they do is counted below them once more
+_LAYERS = ("loop", "ram", "zram", "dm-", "md")  # their traffic is counted again at the devices below them
 
 
 @dataclass(frozen=True)
 class Disk:
-    """A whole device since the look before."""
+    """A whole device's activity since the previous sample."""
 
     name: str
     busy_share: float
-    in_flight: float  # requests, on average
+    in_flight: float  # requests in flight, on average
 
 
 class DiskWatch:
@@ -30,7 +31,7 @@ class DiskWatch:
         self._before = self._read()
 
     def look(self) -> tuple[Disk, ...]:
-        """The devices, the busiest first; none where the system does not tell."""
+        """Returns the devices, busiest first; empty if the system does not report them."""
         now_s, now = time.monotonic(), self._read()
         over_ms = (now_s - self._time_s) * 1000
         found = []
@@ -58,7 +59,7 @@ class DiskWatch:
 
 
 def read_past_cache(path: str, buffer: mmap.mmap, offset: int) -> int:
-    """Bytes that are read into `buffer` from the device. Raises OSError: EINVAL where all reads go by the cache."""
+    """Reads bytes from the device into `buffer`. Raises OSError: EINVAL if direct reads are not supported."""
     file = os.open(path, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
     try:
         return os.preadv(file, [buffer], offset)

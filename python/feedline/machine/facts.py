@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts about this machine that change how fast a loader can be, all readable without root.
+"""Facts about this machine that affect a loader's speed, all readable without root.
 
-Sizes are bytes. `root` stands for "/" and is another folder in tests.
+Sizes are in bytes. `root` replaces "/" in tests.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _KIB_NAMES = {
 
 
 def machine_facts(root: Path = Path("/")) -> tuple[Facts, list[str]]:
-    """The facts, and one sentence for each that could not be read."""
+    """Returns the facts, and one sentence for each that could not be read."""
     cpus = _engine.cpu_limits(_engine_root(root))
     quota, memory_limit, cgroup = cgroup_limits(root)
     facts: Facts = {
@@ -50,7 +50,7 @@ def machine_facts(root: Path = Path("/")) -> tuple[Facts, list[str]]:
     }
     notes = [f"the machine's {name} could not be read" for name in ("cpu", "memory_bytes") if facts[name] is None]
     if cgroup is None:
-        notes.append("the limits of the cgroup could not be read: a container's CPU or memory limit would not show")
+        notes.append("the limits of the cgroup could not be read, so a container's CPU or memory limit would be missed")
     with contextlib.suppress(OSError):
         facts["load_1min"] = os.getloadavg()[0]
     gpu, gpu_note = gpu_facts(root)
@@ -59,7 +59,7 @@ def machine_facts(root: Path = Path("/")) -> tuple[Facts, list[str]]:
 
 def cpu_model(root: Path) -> str | None:
     text = _text(root / "proc/cpuinfo") or ""
-    # x86 has "model name"; ARM often only the numbers of implementer and part
+    # x86 has "model name"; ARM often has only numbers for implementer and part
     for name in ("model name", "Model", "CPU part"):
         found = re.search(rf"^{name}\s*:\s*(.+)$", text, re.MULTILINE)
         if found:
@@ -68,7 +68,7 @@ def cpu_model(root: Path) -> str | None:
 
 
 def cgroup_limits(root: Path) -> tuple[float | None, int | None, str | None]:
-    """(CPUs by quota, bytes of memory, version) of this process's cgroup: the tightest of it and what it lies in."""
+    """Returns (CPU quota, bytes of memory, version) of this process's cgroup and its ancestors: the tightest limits."""
     place = _engine_root(root)
     version = _engine.cgroup_version(place)
     if version == 0:

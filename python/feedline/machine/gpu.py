@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The GPUs now, as the engine reads them."""
+"""The current state of the GPUs, read by the engine."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from .. import _engine
 
 @dataclass(frozen=True)
 class Reading:
-    """One GPU now; None: the driver, the GPU or this user is not told."""
+    """The current state of one GPU. None: not available from the driver or the GPU, or to this user."""
 
     index: int
     name: str
-    utilisation: float | None  # share of the driver's last window with any kernel, however small it was
+    utilisation: float | None  # share of the driver's last window in which any kernel ran
     memory_used_bytes: int | None
     memory_bytes: int | None
     received_bytes_per_s: float | None  # over PCIe
     sent_bytes_per_s: float | None
     power_w: float | None
     temperature_c: int | None
-    slowed: bool | None  # clocks held down by power or heat
-    pids: tuple[int, ...]  # that compute on it; in a container without the host's numbers there are none
+    slowed: bool | None  # clocks throttled by power or heat
+    pids: tuple[int, ...]  # compute processes; empty in a container without the host's process ids
 
 
 class Gpus(Protocol):
@@ -32,7 +32,7 @@ class Gpus(Protocol):
 
     @property
     def unavailable(self) -> str:
-        """Why there is nothing to read; empty where there is."""
+        """Why the GPUs cannot be read, or an empty string."""
 
     def read(self) -> tuple[Reading, ...]: ...
 
@@ -51,7 +51,7 @@ class EngineReader(Protocol):
 
 
 class EngineGpus:
-    """By NVIDIA's management library. The first reading may take seconds, where the driver has to wake a GPU."""
+    """Reads the GPUs with NVIDIA's management library. The first read may take seconds if a GPU must wake up."""
 
     def __init__(self, reader: EngineReader) -> None:
         self._reader = reader
@@ -88,5 +88,5 @@ _MEASURED = (
 
 
 def of_engine() -> Gpus:
-    """Through the driver that this machine has, if it has one."""
+    """Uses this machine's driver, if it has one."""
     return EngineGpus(_engine.GpuReader())

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The GPUs of a run record, as the engine reads them of NVIDIA's management library; where it is not there, that is
-said."""
+"""The GPUs in a run record, read by the engine from NVIDIA's management library, with a note if it is missing."""
 
 from __future__ import annotations
 
@@ -13,12 +12,12 @@ Facts = dict[str, str | int | float | bool | None]
 
 
 def gpu_facts(root: Path = Path("/"), library: str = _LIBRARY) -> tuple[Facts, str | None]:
-    """Facts as ``gpus`` (how many) and ``gpu0_name`` and so on; and a sentence where they could not be read."""
+    """Returns facts such as ``gpus`` (the count) and ``gpu0_name``, and a sentence if they could not be read."""
     reader = _engine.GpuReader(library)
     driver = reader.driver()
     if not driver["is_there"]:
         if (root / "proc/driver/nvidia").exists():
-            note = f"there is an NVIDIA driver, and {library} cannot be loaded: nothing is known of its GPUs"
+            note = f"an NVIDIA driver is installed, but {library} cannot be loaded, so the GPUs are unknown"
             return {"gpus": None}, note
         return {"gpus": 0}, None
     facts: Facts = {"gpus": driver["gpus"]}

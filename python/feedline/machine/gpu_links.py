@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How NVIDIA GPUs hang on the machine, by sysfs: PCIe lanes and speed, now and at most, and the NUMA node."""
+"""Reads the PCIe connections of NVIDIA GPUs from sysfs: current and maximum lanes and speed, and the NUMA node."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from dataclasses import dataclass
 from .root import Root
 
 _NVIDIA = "0x10de"
-_DISPLAY = "0x03"  # the class of VGA and 3D controllers
+_DISPLAY = "0x03"  # the PCI class of VGA and 3D controllers
 
 
 @dataclass(frozen=True)
 class GpuLink:
-    """One card. None: it is not told. Speeds are GT/s, and lower while the card is idle."""
+    """A GPU card. None: unknown. Speeds are in GT/s, and lower while the card is idle."""
 
-    place: str  # on the bus, 0000:17:00.0
+    place: str  # PCI address, such as 0000:17:00.0
     width: int | None
     most_width: int | None
     speed: float | None
     most_speed: float | None
-    numa_node: int | None  # None also where the machine has one
+    numa_node: int | None  # may be None although there is one
 
 
 def gpu_links(root: Root) -> tuple[GpuLink, ...]:
-    """In the order of the bus."""
+    """Returns the cards in PCI order."""
     found = []
     for place in root.names("sys/bus/pci/devices"):
         folder = f"sys/bus/pci/devices/{place}"
@@ -50,7 +50,7 @@ def _word(root: Root, name: str) -> str:
 
 
 def _lanes(root: Root, name: str) -> int | None:
-    """Virtual machines say 0 or 255 where they do not know."""
+    """Virtual machines report 0 or 255 if the value is unknown."""
     lanes = root.number(name)
     return int(lanes) if lanes is not None and lanes in (1, 2, 4, 8, 16, 32) else None
 

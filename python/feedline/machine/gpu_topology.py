@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a GPU is reached: its PCIe link now and at most, NVLinks, and the NUMA node that it hangs on."""
+"""Reads a GPU's current and maximum PCIe link, NVLinks, and NUMA node."""
 
 from __future__ import annotations
 
@@ -12,43 +12,43 @@ from .. import _engine
 
 _LIBRARY = "libnvidia-ml.so.1"
 # Bytes per second of a lane in one direction, by generation: transfers per second, less the line code (8b/10b up to 2,
-# 128b/130b to 5, FLITs of 242 of 256 bytes in 6).
+# 128b/130b up to 5, FLITs with 242 of 256 bytes in 6).
 _LANE = {1: 0.25e9, 2: 0.5e9, 3: 0.985e9, 4: 1.969e9, 5: 3.938e9, 6: 7.563e9}
 _BUS = re.compile(r"(?:[0-9a-f]{4})?([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f])", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Topology:
-    """None: the driver, the GPU or the system does not tell."""
+    """The connections of a GPU. None: not reported by the driver, the GPU or the system."""
 
     name: str
-    bus_id: str | None  # as /sys has it: "0000:3b:00.0"
-    pcie_generation: int | None  # that GPU and system have in common
-    pcie_generation_now: int | None  # an idle GPU may have turned it down
-    pcie_width: int | None  # lanes, now
+    bus_id: str | None  # as in /sys: "0000:3b:00.0"
+    pcie_generation: int | None  # supported by both GPU and system
+    pcie_generation_now: int | None  # lower if an idle GPU reduced it
+    pcie_width: int | None  # current lanes
     pcie_width_most: int | None
-    nvlinks: int | None  # that are up
+    nvlinks: int | None  # active links
     numa_node: int | None
 
     @property
     def bytes_per_s(self) -> float | None:
-        """What its PCIe link can carry in one direction, before headers of packets (some 5 to 15 %)."""
+        """The PCIe link's bandwidth in one direction, before packet headers (5 to 15 %)."""
         lane = _LANE.get(self.pcie_generation or 0)
         return None if lane is None or self.pcie_width is None else lane * self.pcie_width
 
     @property
     def is_narrow(self) -> bool:
-        """Has the link fewer lanes than GPU and system have in common?"""
+        """Whether the link has fewer lanes than GPU and system support."""
         return (
             self.pcie_width is not None and self.pcie_width_most is not None and self.pcie_width < self.pcie_width_most
         )
 
 
 def topology(uuid: str, root: Path = Path("/"), library: str = _LIBRARY) -> tuple[Topology | None, str | None]:
-    """Of the GPU with this UUID, with or without ``GPU-`` before it; where there is none, a sentence says why.
+    """Returns the topology of the GPU with this UUID, with or without the prefix ``GPU-``, or an explanation.
 
     Args:
-        root: where /sys is.
+        root: the folder that contains /sys.
         library: NVIDIA's management library.
     """
     reader = _engine.GpuReader(library)
@@ -56,7 +56,7 @@ def topology(uuid: str, root: Path = Path("/"), library: str = _LIBRARY) -> tupl
     for gpu in reader.gpus():
         if gpu["uuid"].removeprefix("GPU-").lower() == uuid.removeprefix("GPU-").lower():
             return _of(gpu, root), None
-    return None, reader.unavailable or f"NVML knows no GPU {uuid}: a part of one that MIG divides, perhaps"
+    return None, reader.unavailable or f"NVML has no GPU {uuid}: it may be a MIG instance"
 
 
 def _of(gpu: dict[str, Any], root: Path) -> Topology:
@@ -76,4 +76,4 @@ def _numa_node(root: Path, bus_id: str) -> int | None:
         node = int((root / "sys/bus/pci/devices" / bus_id / "numa_node").read_text())
     except (OSError, ValueError):
         return None
-    return None if node < 0 else node  # -1: one node, or a system that does not say
+    return None if node < 0 else node  # -1: a single node, or unknown

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine and the watched process tree, between two looks. The engine's sampler reads most of it."""
+"""Measures the machine and the watched process tree between two samples. The engine's sampler reads most of the
+data.
+"""
 
 from __future__ import annotations
 
@@ -13,30 +15,32 @@ from .. import _engine
 from ..errors import Error
 from . import disks, memory
 
-_RESTART_S = 120.0  # a sampler keeps all its samples: one that began lately has few to copy out
+_RESTART_S = 120.0  # a sampler stores all its samples, so a new one has few to copy
 _SLOWEST_START_S = 2.0
 _LOOK_S = 0.005
 
 
 @dataclass(frozen=True)
 class Figures:
-    """None: this system, or this user, is not told. Shares are of time; rates of the time since the last look."""
+    """Host activity. None: unavailable to this system or user. Shares are of time; rates cover the time since the last
+    sample.
+    """
 
     pids: tuple[int, ...]
-    cpus_used: float | None  # by the tree
+    cpus_used: float | None  # used by the tree
     cpus_usable: float  # by affinity and quota
     cpus_busy: float | None  # of the whole machine
-    delay_share: float | None  # of the tree's wish to run: ready, and without a CPU
+    delay_share: float | None  # of the tree's runnable time: ready, but without a CPU
     threads: int
     read_bytes_per_s: float | None  # by the tree, from devices
-    resident_bytes: int  # what processes share counts in each of them
+    resident_bytes: int  # shared memory counts in every process
     available_bytes: int | None  # of the machine
     swapped_pages_per_s: float | None
     cpu_pressure: float | None
     io_pressure: float | None
     memory_pressure: float | None
     throttled_share: float | None
-    limit_hits_per_s: float | None  # times that the cgroup was at its memory limit
+    limit_hits_per_s: float | None  # number of times that the cgroup reached its memory limit
     disk_reads_per_s: float | None
     disk_bytes_per_s: float | None
     disk_read_ms: float | None
@@ -46,7 +50,7 @@ class Figures:
 
 
 class HostWatch:
-    """Looks at a process and all that come from it. Close it."""
+    """Samples a process and its descendants. Must be closed."""
 
     def __init__(self, pid: int, interval_s: float, root: Path = Path("/")) -> None:
         self._pid = pid
@@ -64,7 +68,7 @@ class HostWatch:
         self._sampler.stop()
 
     def look(self) -> Figures:
-        """Since the look before; rates are None in the first."""
+        """Returns the activity since the previous sample; rates are None in the first."""
         record = self._sampler.record()
         waited = time.monotonic()
         while not record["host"] and time.monotonic() - waited < _SLOWEST_START_S:
@@ -74,7 +78,7 @@ class HostWatch:
             self._sampler.stop()
             self._sampler, self._begun = self._start(), time.monotonic()
         if not record["host"]:
-            raise Error("the machine's counters were not read in time: is it out of memory or of CPU?")
+            raise Error("the machine's counters were not read in time: it may be out of memory or CPU")
         now = record["host"][-1]
         processes = {row["pid"]: row for row in record["processes"] if row["time_ns"] == now["time_ns"]}
         if self._latest is None or self._host is None or now["time_ns"] > self._host["time_ns"]:
@@ -126,7 +130,7 @@ Rate = Callable[[str], "float | None"]
 
 
 def _rates(before: dict[str, Any] | None, now: dict[str, Any], over_ns: int) -> Rate:
-    """Growth per second of a counter of the host; None if it is not told."""
+    """Returns the increase per second of a host counter, or None if it is unavailable."""
 
     def rate(name: str) -> float | None:
         if before is None or over_ns <= 0 or before[name] is None or now[name] is None:
@@ -137,7 +141,7 @@ def _rates(before: dict[str, Any] | None, now: dict[str, Any], over_ns: int) -> 
 
 
 def _rates_of_tree(before: dict[int, dict[str, Any]], now: dict[int, dict[str, Any]], over_ns: int) -> Rate:
-    """Growth per second, over processes; one that was not there before began with nothing."""
+    """Returns the increase per second, summed over processes; new processes start at zero."""
 
     def rate(name: str) -> float | None:
         if over_ns <= 0:

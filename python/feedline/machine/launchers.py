@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rank and world size from environment variables of launchers; the table in docs/parallelism.md has their order."""
+"""Reads rank and world size from launchers' environment variables, in the order in docs/parallelism.md."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..errors import ConfigError
 
 
 class Place(NamedTuple):
-    """Rank of a process among `world_size` that share the data, and the source of both numbers."""
+    """The rank of a process among the `world_size` processes that share the data, and the source of both numbers."""
 
     rank: int
     world_size: int
@@ -39,9 +39,9 @@ _RANKS = (
     "MV2_COMM_WORLD_LOCAL_RANK",
     "MPI_LOCALRANKID",  # Intel MPI
 )
-# Slurm's ids of steps that run no tasks of srun: SLURM_INTERACTIVE_STEP and the values above it in slurm.h.
+# Slurm's step ids that do not run srun tasks: SLURM_INTERACTIVE_STEP and the values above it in slurm.h.
 _SPECIAL_STEPS = range(0xFFFFFFFA, 0x100000000)
-_INTERACTIVE_JOBS = ("bash", "interactive")  # names of jobs of srun --pty bash and salloc; Lightning has the same rule
+_INTERACTIVE_JOBS = ("bash", "interactive")  # job names of srun --pty bash and salloc; Lightning has the same rule
 _SHELLS = ("bash", "sh", "zsh", "ksh", "tcsh", "csh", "dash", "fish")
 
 
@@ -111,7 +111,10 @@ def _from_torch_variables(environment: Mapping[str, str]) -> Place:
 
 
 def _from_slurm(environment: Mapping[str, str]) -> Place | None:
-    """Tasks of srun. A batch script and an interactive shell have Slurm's variables, too, but are one process each."""
+    """Returns the rank of an srun task.
+
+    Batch scripts and interactive shells also have Slurm's variables, but are single processes.
+    """
     size_name = next((n for n in ("SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "SLURM_NPROCS") if n in environment), None)
     if size_name is None or "SLURM_PROCID" not in environment or "SLURM_STEP_ID" not in environment:
         return None
@@ -121,7 +124,7 @@ def _from_slurm(environment: Mapping[str, str]) -> Place | None:
 
 
 def _is_single_process_of_slurm(environment: Mapping[str, str]) -> bool:
-    """Whether the process runs in a batch script or an interactive shell, which are no tasks of srun."""
+    """Whether the process runs in a batch script or an interactive shell rather than in an srun task."""
     step = environment.get("SLURM_STEP_ID")
     if step is None:
         return False
@@ -129,7 +132,7 @@ def _is_single_process_of_slurm(environment: Mapping[str, str]) -> bool:
 
 
 def _is_interactive_shell(environment: Mapping[str, str]) -> bool:
-    """Whether srun's task is an interactive shell, in which a user starts single processes."""
+    """Whether the srun task is an interactive shell, in which a user starts single processes."""
     named = environment.get("SLURM_JOB_NAME") in _INTERACTIVE_JOBS
     task = environment.get("SLURM_TASK_PID")
     if task is None or not task.isdigit():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this process may use: CPUs and memory, by the engine's reader; and what of it is this rank's."""
+"""CPU and memory limits of this process, read by the engine, and this rank's share of them."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from feedline import _engine
 
 
 def usable_cpus() -> int:
-    """Threads that this process, and the ranks it shares its CPUs with, can keep running together."""
+    """Number of threads that this process, together with ranks on the same CPUs, can run concurrently."""
     return _engine.cpu_limits().threads
 
 
 def cpu_quota() -> float | None:
-    """CPUs' worth of time that the control groups give; None: no quota."""
+    """The cgroups' CPU quota in CPUs; None without a quota."""
     return _engine.cpu_limits().quota
 
 
 def share_of_cpus() -> int:
-    """Threads that this process can keep running where all ranks of the machine do the same; at least 1."""
+    """Number of threads that this process can run concurrently if all ranks of the machine use as many; at least 1."""
     return _engine.share_of_cpus()
 
 
 def sharing_ranks() -> int:
-    """How many ranks share the CPUs that this process may use: 1 where the launcher has bound each."""
+    """Number of ranks that share this process's CPUs; 1 if the launcher has bound each rank."""
     return _engine.sharing_ranks()
 
 
@@ -34,7 +34,7 @@ def local_rank() -> int:
 
 
 def allowed_cpus(pid: int = 0) -> list[int]:
-    """The numbers of the CPUs that a process may run on."""
+    """Returns the CPUs that a process may run on."""
     return _engine.cpu_limits("", pid).allowed
 
 
@@ -48,12 +48,12 @@ def address_space() -> int:
 
 
 def memory_left() -> int:
-    """Bytes that can be taken now before somebody is killed for it."""
+    """Bytes that can be allocated now before the OOM killer acts."""
     return _engine.memory_limits().left_bytes
 
 
 def share_of_memory_left() -> int:
-    """What of it this rank may plan with, where all ranks of the machine take as much; never more than the limit."""
+    """This rank's share of the available memory if all ranks of the machine use as much; never more than the limit."""
     return min(memory_left(), _engine.memory_limits().usable_bytes) // _engine.local_ranks()[1]
 
 
@@ -66,7 +66,7 @@ def memory_words() -> str:
 
 
 def oom_kills() -> int | None:
-    """How often the kernel killed for memory in this cgroup."""
+    """Returns the number of OOM kills in this cgroup."""
     return _engine.memory_limits().oom_kills
 
 

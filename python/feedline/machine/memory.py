@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory: of the watched tree without counting twice what its processes share, and how near the limits are."""
+"""Measures the watched tree's memory, counting shared pages once, and its distance from the limits."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from pathlib import Path
 
 from .. import _engine
 
-_PERIOD_S = 5.0  # the kernel walks page tables for it, holding a lock that the process's own mmap() waits for,
-_COST_SHARE = 0.01  # so it is asked less often where the answer takes long
+_PERIOD_S = 5.0  # the kernel walks page tables for this, holding a lock that the process's mmap() waits for,
+_COST_SHARE = 0.01  # so it is read less often if reading takes long
 
 
 @dataclass(frozen=True)
 class Memory:
-    """Bytes. None: not told."""
+    """Sizes in bytes. None: unknown."""
 
-    pss_bytes: int | None  # of the tree: pages that n processes share count 1/n in each
+    pss_bytes: int | None  # of the tree: a page shared by n processes counts 1/n in each
     swapped_bytes: int | None  # of the tree
-    limit_bytes: int | None  # of the cgroup that has the least left, of the process's and those around it
-    used_bytes: int | None  # of that limit, without page cache that gives way
-    shared_bytes: int | None  # in /dev/shm, by anybody
+    limit_bytes: int | None  # of the process's cgroup or the ancestor with the least memory left
+    used_bytes: int | None  # of that limit, without reclaimable page cache
+    shared_bytes: int | None  # in /dev/shm, by all processes
     shared_limit_bytes: int | None
     notes: tuple[str, ...]
 
@@ -56,12 +56,12 @@ class MemoryWatch:
             except PermissionError:
                 refused.append(pid)
                 continue
-            except OSError:  # it has ended
+            except OSError:  # the process has ended
                 continue
             found = {name: int(kib) << 10 for name, kib in re.findall(r"^(Pss|SwapPss):\s+(\d+) kB$", text, re.M)}
             pss, swap, read = pss + found.get("Pss", 0), swap + found.get("SwapPss", 0), read + 1
         named = ", ".join(map(str, refused[:3])) + (" ..." if len(refused) > 3 else "")
-        notes = (f"memory of process {named} may not be read by this user",) if refused else ()
+        notes = (f"this user may not read the memory of process {named}",) if refused else ()
         return (pss, swap, notes) if read and not refused else (None, None, notes)
 
     def _shared(self) -> tuple[int | None, int | None]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mounts of this machine, from /proc/self/mountinfo: which one a path is seen through, and of what kind it is."""
+"""Reads /proc/self/mountinfo: finds a path's mount and the kind of its file system."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-# Families of file systems that differ in what helps: the kernel's names, or a FUSE file system's (fuse.NAME).
+# Families of file systems with the same tuning advice, by the kernel's name or a FUSE file system's (fuse.NAME).
 _FAMILIES = {
     "nfs": ("nfs", "nfs4"),
     "parallel": (
@@ -24,7 +24,7 @@ _FAMILIES = {
     "memory": ("tmpfs", "ramfs"),
 }
 _FAMILY_OF = {kind: family for family, kinds in _FAMILIES.items() for kind in kinds}
-# FUSE file systems whose kind is plain "fuse" say who they are as the device, as mountpoint-s3 does.
+# FUSE file systems of kind "fuse" that are identified by their device, as mountpoint-s3.
 _CLIENTS = {
     "mountpoint-s3": "mountpoint-s3",
     "s3fs": "s3fs",
@@ -39,41 +39,41 @@ NETWORK = ("nfs", "parallel", "objects", "share")
 
 @dataclass(frozen=True)
 class Mount:
-    """One line of mountinfo. `root`: which folder of the file system is mounted, "/" for all of it."""
+    """A line of mountinfo. `root`: the folder of the file system that is mounted; "/" for all of it."""
 
     number: str  # of the device, major:minor
     root: str
     point: str
-    kind: str  # as the kernel names the file system
+    kind: str  # the kernel's name for the file system
     device: str
     options: str  # of the mount
-    of_file_system: str = ""  # its own options
+    of_file_system: str = ""  # of the file system
 
     @property
     def family(self) -> str | None:
-        """nfs, parallel, objects, share, overlay or memory; None: a file system of a disk, or an unknown one."""
+        """nfs, parallel, objects, share, overlay or memory; None for disk file systems and unknown ones."""
         if self.kind in ("fuse", "fuseblk") and self.client is not None:
             return "objects"
         return _FAMILY_OF.get(self.kind)
 
     @property
     def client(self) -> str | None:
-        """Which FUSE program serves it, such as "s3fs"; None: the kernel does, or it is not known."""
+        """The FUSE program that serves it, such as "s3fs"; None for kernel file systems, or if unknown."""
         if self.kind.startswith("fuse."):
             return self.kind.removeprefix("fuse.")
         return _CLIENTS.get(self.device.lower().partition(":")[0]) if self.kind == "fuse" else None
 
     @property
     def bound(self) -> str | None:
-        """The folder of its file system that is mounted here, where it is not the whole: a bind mount.
+        """The folder of its file system that is mounted here, if it is a bind mount of a part.
 
-        Btrfs names a subvolume so as well, and overlays have one root only.
+        Btrfs reports subvolumes in the same way; overlays have only one root.
         """
         is_part = self.root != "/" and self.kind not in ("btrfs", "overlay", "cgroup", "cgroup2", "proc", "sysfs")
         return self.root if is_part else None
 
     def option(self, name: str) -> str | None:
-        """The value of `name=value` among the options, "" of one without a value; None: there is no such option."""
+        """Returns the value of the option `name=value`, "" if it has no value, or None without this option."""
         for part in f"{self.options},{self.of_file_system}".split(","):
             key, _, value = part.partition("=")
             if key == name:
@@ -82,18 +82,18 @@ class Mount:
 
 
 def mount_of(path: Path, root: Path = Path("/")) -> Mount | None:
-    """The mount that `path`, which is absolute and without links, is seen through; None: that cannot be told."""
+    """Returns the mount of `path`, which must be absolute and without links, or None if it is unknown."""
     try:
         lines = (root / "proc/self/mountinfo").read_bytes().split(b"\n")
     except OSError:
         return None
     mounts = [parsed for line in lines if (parsed := _parsed(line)) is not None]
     numbers = {number for number, _, _ in mounts}
-    # as the kernel walks: from a mount to the one that stands first on the way to the path. What a later mount on a
-    # folder above hides is no child of that mount, and is not found.
+    # Resolves like the kernel: from a mount to the first child mount along the path. Mounts hidden by a later mount on
+    # a parent folder are not children of that mount, so they are not found.
     here = [entry for entry in mounts if entry[1] not in numbers or entry[0] == entry[1]]
     best = None
-    for _ in mounts:  # no way is longer
+    for _ in mounts:  # limits the loop
         step = _first_on_the_way(path, here)
         if step is None:
             break
@@ -104,15 +104,15 @@ def mount_of(path: Path, root: Path = Path("/")) -> Mount | None:
 
 def _first_on_the_way(path: Path, mounts: list[tuple[int, int, Mount]]) -> tuple[int, int, Mount] | None:
     there = [entry for entry in mounts if path.is_relative_to(entry[2].point)]
-    # of two on one point the last one is on top
+    # of two mounts at one point, the last is on top
     return min(reversed(there), key=lambda entry: len(entry[2].point), default=None)
 
 
 def _parsed(line: bytes) -> tuple[int, int, Mount] | None:
-    """(its number, that of the mount it is in, the mount); None: no line of mountinfo.
+    """Parses a line into (id, parent id, mount), or None if it is not a line of mountinfo.
 
-    Names are bytes: the kernel writes space, tab, newline and backslash as octal numbers, and all other bytes as they
-    are, those of any alphabet.
+    Names are bytes: the kernel writes space, tab, newline and backslash as octal numbers, and all other bytes
+    unchanged.
     """
     before, _, after = line.partition(b" - ")
     fields, tail = before.split(b" "), after.split(b" ")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every installed package with its version and build, by its own metadata: nothing is imported for it.
+"""Lists every installed package with version and build, from its metadata; nothing is imported.
 
-Two builds of one version differ in speed: a wheel for any Linux, one compiled here, one of conda. So the build is told
-where the metadata has it: the wheel's platform, conda's build string, and who installed it.
+Two builds of one version differ in speed: a wheel for any Linux, a local build, a conda package. So the build is
+included if the metadata have it: the wheel's platform, conda's build string, and the installer.
 """
 
 from __future__ import annotations
@@ -15,17 +15,19 @@ from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
-_MOST = 1000  # packages: a record stays of bounded size
+_MOST = 1000  # maximum number of packages, which bounds a record's size
 _LONGEST = 120
 _WHEEL_TAG = re.compile(r"^Tag:\s*(\S+)\s*$", re.MULTILINE)
 
 
 def package_facts(prefix: Path = Path(sys.prefix), path: list[str] | None = None) -> dict[str, str]:
-    """By name in lower case: ``2.13.0 (manylinux_2_28_x86_64, pip)``; of conda ``1.26.4 (py311h64a7726_0, conda)``.
+    """Returns versions by lower-case name: ``2.13.0 (manylinux_2_28_x86_64, pip)``.
+
+    For conda packages: ``1.26.4 (py311h64a7726_0, conda)``.
 
     Args:
-        prefix: of the environment, where conda keeps its own metadata.
-        path: folders that packages are imported from; None: this interpreter's.
+        prefix: the environment's folder, which has conda's metadata.
+        path: folders that packages are imported from; None for this interpreter's.
     """
     found: dict[str, str] = {}
     for name, version, distribution in installed(path):
@@ -37,7 +39,7 @@ def package_facts(prefix: Path = Path(sys.prefix), path: list[str] | None = None
 
 
 def installed(path: list[str] | None = None) -> Iterator[tuple[str, str, metadata.Distribution]]:
-    """Name and version as each package's metadata has them, those imported from first in front; no damaged ones."""
+    """Yields the name and version in each package's metadata, in import order, without damaged packages."""
     for distribution in metadata.distributions() if path is None else metadata.distributions(path=path):
         try:
             text = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
@@ -49,18 +51,18 @@ def installed(path: list[str] | None = None) -> Iterator[tuple[str, str, metadat
 
 
 def normalised(name: str) -> str:
-    """``Ruamel.Yaml_x`` as ``ruamel-yaml-x``: names that mean one project are one text."""
+    """Normalizes a project name: ``Ruamel.Yaml_x`` becomes ``ruamel-yaml-x``."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _field(text: str, name: str) -> str:
-    """Of the head of a package's metadata: parsing all of it as an e-mail takes ten times as long."""
+    """Reads only the head of a package's metadata: parsing all of it as an e-mail takes ten times as long."""
     found = re.search(rf"^{name}:[ \t]*(\S+)[ \t]*$", text.partition("\n\n")[0], re.MULTILINE)
     return found[1] if found else ""
 
 
 def _platform(distribution: metadata.Distribution) -> str:
-    """Of wheels that hold machine code: the platforms' last, the oldest that it is for."""
+    """Returns the last platform tag of a wheel with machine code, which is the oldest platform that it supports."""
     tags = _WHEEL_TAG.findall(distribution.read_text("WHEEL") or "")
     platforms = [tag.rpartition("-")[2] for tag in tags]
     return "" if not platforms or platforms[-1] == "any" else platforms[-1]

@@ -25,15 +25,15 @@ _MODEL = frozenset(
 
 
 def coordinate(where: str, mesh: Any, dp: Any = None) -> tuple[int, int]:
-    """Data-parallel rank and world size of this process in a ``DeviceMesh``.
+    """Returns this process's data-parallel rank and world size in a ``DeviceMesh``.
 
     Args:
         where: the caller's name, for errors.
-        mesh: a ``torch.distributed.device_mesh.DeviceMesh`` that this process is part of.
-        dp: name or number of a dimension, or several; None: the dimensions with usual names of data parallelism.
+        mesh: a ``torch.distributed.device_mesh.DeviceMesh`` that includes this process.
+        dp: name or number of a dimension, or several; None for the dimensions with usual names of data parallelism.
 
     Raises:
-        ConfigError: not a mesh, no such dimension, or it is not clear which dimensions are data parallel.
+        ConfigError: it is not a mesh, there is no such dimension, or the data-parallel dimensions are ambiguous.
     """
     kind = _mesh_type()
     if kind is None or not isinstance(mesh, kind):
@@ -55,7 +55,9 @@ def coordinate(where: str, mesh: Any, dp: Any = None) -> tuple[int, int]:
 
 
 def unstated() -> str | None:
-    """Parallelism in this process other than data parallelism, and the argument to pass; None if there is none."""
+    """Returns parallelism in this process other than data parallelism, and the argument to pass; None if there is
+    none.
+    """
     return _accelerate() or _megatron() or _deepspeed() or _meshes()
 
 
@@ -160,7 +162,9 @@ def _along(mesh: Any, name: str) -> int:
 
 
 def _meshes() -> str | None:
-    """A DeviceMesh in this process. torch has no list of them, so the garbage collector's objects are searched."""
+    """Returns a DeviceMesh in this process. torch has no list of them, so the garbage collector's objects are
+    searched.
+    """
     if _world_size() in (None, 1):
         return None
     for mesh in _all_meshes():

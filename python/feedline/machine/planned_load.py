@@ -1,34 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a loader will take of a machine, by arithmetic, before it starts.
+"""Calculates the resources that a loader will use, before it starts.
 
-    waiting = workers x prefetch x batch                 made by workers, and not yet asked for
-    pinned  = batches x (batch rounded up)               torch keeps page-locked memory in powers of two
-    copies  = workers x dataset                          what each worker writes to, counted references among it
+    waiting = workers x prefetch x batch                 finished by workers, not yet requested
+    pinned  = batches x (batch rounded up)               torch rounds page-locked memory up to powers of two
+    copies  = workers x dataset                          memory that each worker writes, such as reference counts
 
-All ranks of a machine take it at once.
+All ranks of a machine use these at the same time.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-_IN_HAND = 2  # one that the loop works on, one that is on its way to it
-_PIPES = 6  # descriptors of a worker in the main process
-_OTHER_FILES = 64  # what an interpreter with torch has open by itself
+_IN_HAND = 2  # the loop's current batch and the next one
+_PIPES = 6  # a worker's file descriptors in the main process
+_OTHER_FILES = 64  # file descriptors of an interpreter with torch
 
 
 @dataclass(frozen=True)
 class PlannedLoad:
-    """A loader that is to be. Bytes of one rank; None: not known."""
+    """A planned loader. Bytes are for one rank; None: unknown."""
 
     workers: int
     prefetch: int = 2
     batch_bytes: int | None = None
-    dataset_bytes: int = 0  # that each worker comes to hold for itself
+    dataset_bytes: int = 0  # private memory of each worker
     pinned: bool = False
-    ranks: int = 1  # of this machine
+    ranks: int = 1  # on this machine
     tensors: int = 2  # of a batch
-    in_shared_memory: bool = True  # workers hand over through /dev/shm, as torch's do
+    in_shared_memory: bool = True  # workers transfer batches via /dev/shm, as torch's do
     batch_size: int | None = None
 
     @property
@@ -38,12 +38,12 @@ class PlannedLoad:
 
 @dataclass(frozen=True)
 class Need:
-    """Bytes of this machine's memory, of all ranks together."""
+    """Bytes of this machine's memory, for all ranks together."""
 
-    waiting: int  # what workers have made ahead
-    in_hand: int  # batches beside them, page-locked ones in their rounded sizes
+    waiting: int  # batches prefetched by workers
+    in_hand: int  # other batches, with rounded sizes if page-locked
     copies: int
-    pinned_later: int  # more, once torch has page-locked as many batches as can wait: it gives none back
+    pinned_later: int  # additional memory once torch has page-locked all waiting batches, which it never frees
 
     @property
     def least(self) -> int:
@@ -55,7 +55,7 @@ class Need:
 
 
 def need_of(load: PlannedLoad) -> Need:
-    """A batch of unknown size counts as nothing."""
+    """Returns the memory. A batch of unknown size counts as zero."""
     batch = load.batch_bytes or 0
     ahead = load.workers * load.prefetch
     kept = rounded_up(batch) if load.pinned else batch
@@ -68,15 +68,15 @@ def need_of(load: PlannedLoad) -> Need:
 
 
 def open_files_of(load: PlannedLoad) -> int:
-    """Descriptors of the main process: torch hands tensors over as one each."""
+    """Returns the main process's file descriptors; torch transfers each tensor as one."""
     return load.workers * (load.prefetch * load.tensors + _PIPES) + _OTHER_FILES
 
 
 def gpu_bytes_of(load: PlannedLoad) -> int:
-    """On the GPU, of batches alone: the one that is worked on, and the next."""
+    """Returns the GPU memory for batches: the current one and the next."""
     return _IN_HAND * (load.batch_bytes or 0)
 
 
 def rounded_up(count: int) -> int:
-    """The power of two that torch page-locks for so many bytes."""
+    """Returns the number of bytes that torch page-locks for a size: the next power of two."""
     return 1 << (count - 1).bit_length() if count > 1 else count

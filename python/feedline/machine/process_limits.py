@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `ulimit` gives a process, by /proc/self/limits."""
+"""Reads a process's resource limits (`ulimit`) from /proc/self/limits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ROWS = {
 
 @dataclass(frozen=True)
 class ProcessLimits:
-    """Soft limits. None: there is none, or it is not told."""
+    """Soft limits. None: unlimited or unknown."""
 
     open_files: int | None = None
     processes: int | None = None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Single processes by /proc: who they are, and whether they still are who they were."""
+"""Identifies processes by /proc and detects reused process ids."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LONGEST_TEXT = 200
 
 @dataclass(frozen=True)
 class Identity:
-    """A process, told from a later one of the same number by when it began."""
+    """A process. The start time distinguishes it from a later process with the same id."""
 
     pid: int
     parent: int
@@ -35,19 +35,19 @@ class Identity:
 
 
 def identify(pid: int, root: Path = Path("/")) -> Identity:
-    """ConfigError: there is no such process."""
+    """Raises ConfigError if the process does not exist."""
     found = _stat(root, pid)
     if found is None or found[2] in ("Z", "X"):
-        raise ConfigError(f"top: there is no process {pid}; without a number, your newest run is shown")
+        raise ConfigError(f"top: there is no process {pid}; omit the number to watch your newest run")
     return Identity(pid, found[0], found[3], found[1], _command(root, pid))
 
 
 def _stat(root: Path, pid: int) -> tuple[int, int, str, int] | None:
-    """(parent, start, state, user), or None."""
+    """Returns (parent, start, state, user), or None."""
     path = root / f"proc/{pid}/stat"
     with contextlib.suppress(OSError, ValueError, IndexError):
         text = path.read_text(errors="replace")
-        words = text[text.rindex(")") + 2 :].split()  # a name may hold blanks and brackets
+        words = text[text.rindex(")") + 2 :].split()  # a name may contain spaces and parentheses
         return int(words[1]), int(words[19]), words[0], path.stat().st_uid
     return None
 
@@ -62,11 +62,11 @@ def _command(root: Path, pid: int) -> str:
 
 
 def _short(word: str) -> str:
-    """The name alone of a path; what a command line is known by."""
+    """Returns the last component of a path, as shown for a command line."""
     return os.path.basename(word) if word.startswith("/") and os.path.basename(word) else word
 
 
 def clean(text: Any) -> str:
-    """Text from elsewhere for a terminal: one line, printable, not long."""
+    """Shortens external text to one printable line for a terminal."""
     shown = "".join(c if c.isprintable() else "?" for c in str(text)[: _LONGEST_TEXT + 1])
     return shown if len(shown) <= _LONGEST_TEXT else shown[: _LONGEST_TEXT - 3] + "..."

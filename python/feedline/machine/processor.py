@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts of the processor and the kernel's settings that make one machine slower than another of the same name.
+"""Processor and kernel settings that make machines of the same model differ in speed.
 
-`root` stands for "/" and is another folder in tests. What a virtual machine or a container hides is left out.
+`root` replaces "/" in tests. Data hidden by a virtual machine or container are omitted.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 Facts = dict[str, str | int | float | bool | None]
-# Instructions that decoders, resizers and tensor libraries choose their code by; of the others a record need not know.
+# Instruction sets that decoders, resizers and tensor libraries select code by; records omit the others.
 _FLAGS = re.compile(r"(sse4_[12]|ssse3|avx\w*|fma|f16c|bmi[12]|amx_\w+|vaes|gfni|erms|fsrm|asimd\w*|sve\w*|i8mm|bf16)")
 _CPUS = "sys/devices/system/cpu"
 

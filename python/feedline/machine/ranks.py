@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rank and world size of this process, and when they are decided."""
+"""Determines rank and world size of this process, and when they are fixed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SINGLE = "no launcher and no torch.distributed group"
 
 
 def resolve(rank: int | None, world_size: int | None) -> tuple[int, int]:
-    """The given pair; else torch.distributed's if it is initialised, Ray Train's, the launcher's, or (0, 1).
+    """Returns the given pair, or that of torch.distributed if initialised, of Ray Train, of the launcher, or (0, 1).
 
     Raises:
         ConfigError: the pair is not valid, torch.distributed and the launcher disagree, or there is parallelism other
@@ -27,7 +27,7 @@ def resolve(rank: int | None, world_size: int | None) -> tuple[int, int]:
 
 
 def from_torch() -> Place | None:
-    """Rank and world size of torch.distributed; never imports torch."""
+    """Returns rank and world size of torch.distributed; never imports torch."""
     distributed = sys.modules.get("torch.distributed")
     if distributed is None or not distributed.is_available() or not distributed.is_initialized():
         return None
@@ -35,10 +35,10 @@ def from_torch() -> Place | None:
 
 
 class Share:
-    """The part of the data that this process reads: given, or decided when it is first needed.
+    """This process's share of the data, as given or as determined at the first use.
 
-    Before the first epoch begins, rank and world size may change: `init_process_group` may be called after the loader
-    is made. From then on they are fixed; an epoch that begins while torch.distributed has other numbers is an error.
+    Until the first epoch begins, rank and world size may change, because `init_process_group` may be called after the
+    loader is created. Then they are fixed: an epoch that begins with other numbers in torch.distributed is an error.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Share:
         if mesh is not None and (rank is not None or world_size is not None):
             raise ConfigError(f"{where}: pass mesh=, or rank= and world_size=, not both")
         if (rank is None) != (world_size is None):
-            raise ConfigError(f"{where}: give both rank and world_size, or neither")
+            raise ConfigError(f"{where}: pass both rank and world_size, or neither")
         if mesh is not None:
             group = from_torch()
             self._group = None if group is None else group[:2]
@@ -67,11 +67,11 @@ class Share:
             self._given = _checked(where, rank, world_size)
 
     def place(self) -> Place:
-        """Rank and world size: the current ones if no epoch has begun, else those of the first epoch."""
+        """Returns rank and world size: the current values before the first epoch, else those of the first epoch."""
         return self._given or self._begun or _found(self._where)
 
     def begin(self) -> Place:
-        """Rank and world size of an epoch that begins.
+        """Returns rank and world size for a new epoch.
 
         Raises:
             ConfigError: torch.distributed has other numbers than at the first epoch.
@@ -129,7 +129,7 @@ def _check_parallelism(where: str) -> None:
 
 
 def _from_ray() -> Place | None:
-    """Ray Train's, in a function that it runs; None in other processes."""
+    """Returns Ray Train's rank and world size in a Ray Train worker; None in other processes."""
     train = sys.modules.get("ray.train")
     if train is None:
         return None
@@ -143,7 +143,7 @@ def _from_ray() -> Place | None:
 
 def _checked(where: str, rank: int, world_size: int) -> Place:
     is_int = all(isinstance(value, int) and not isinstance(value, bool) for value in (rank, world_size))
-    if not is_int or not 0 <= rank < world_size < 2**63:  # the engine's integers
+    if not is_int or not 0 <= rank < world_size < 2**63:  # range of the engine's integers
         raise ConfigError(
             f"{where}: rank and world_size must be integers with 0 <= rank < world_size, not {rank!r} and "
             f"{world_size!r}"

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that a machine tells of itself by, below a root that is "/" or another: one door to all of them."""
+"""Reads system files below a root, which is "/" or a folder in tests. All access to system files goes through this
+class.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Space:
-    """Of a file system: bytes, and how many files it can still hold. No `inodes`: it does not count them."""
+    """A file system's sizes in bytes and its free inodes; no `inodes` if it does not count them."""
 
     total_bytes: int
     free_bytes: int  # for this user
@@ -24,9 +26,9 @@ class Space:
 
 
 class Root:
-    """Reads, never raises: what is not there is None, and what may not be read stands in `refused` as well.
+    """Reads files and never raises. Missing files are None; files without permission are also added to `refused`.
 
-    `statvfs` stands for the system's, of a made machine whose file systems have sizes of their own.
+    `statvfs` replaces the system's function in tests.
     """
 
     def __init__(self, path: Path = Path("/"), statvfs: Callable[[Path], os.statvfs_result] = os.statvfs) -> None:
@@ -36,7 +38,7 @@ class Root:
 
     @property
     def for_engine(self) -> str:
-        """As the engine's readers take it: "" is this machine."""
+        """The root for the engine's readers; "" is this machine."""
         return "" if self.path == Path("/") else str(self.path)
 
     def text(self, name: str) -> str | None:
@@ -49,7 +51,7 @@ class Root:
         return None
 
     def number(self, name: str) -> float | None:
-        """The first word of a file as a number; None: it is none."""
+        """Returns the first word of a file as a number, or None."""
         words = (self.text(name) or "").split()
         try:
             return float(words[0])
@@ -57,7 +59,7 @@ class Root:
             return None
 
     def names(self, folder: str) -> list[str]:
-        """Of what is in a folder, sorted; none where it is not there."""
+        """Returns the sorted names in a folder; empty if it does not exist."""
         try:
             return sorted(os.listdir(self.path / folder))
         except PermissionError:
@@ -73,7 +75,7 @@ class Root:
             return False
 
     def space(self, name: str | Path) -> Space | None:
-        """Of the file system that a path is on."""
+        """Returns the size of the file system that contains a path."""
         try:
             found = self._statvfs(self.path / str(name).lstrip("/"))
         except (OSError, ValueError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Versions of what runs: read from the packages' metadata, so that nothing is imported for it."""
+"""Versions of the installed software, read from package metadata without imports."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PACKAGES = (
     "accelerate",
     "transformers",
 )
-# They change how many threads run, which allocator serves, and where workers come from.
+# Variables that change thread counts, the allocator, or the start of workers.
 _VARIABLES = (
     "OMP_NUM_THREADS",
     "MKL_NUM_THREADS",
@@ -59,7 +59,7 @@ _VARIABLES = (
 
 
 def software_facts() -> dict[str, str | bool | None]:
-    """Interpreter, C library, packages, variables; ``environment`` is a hash of all installed packages' versions."""
+    """Returns interpreter, C library, packages and variables; ``environment`` is a hash of all packages' versions."""
     facts: dict[str, str | bool | None] = {
         "python": platform.python_version(),
         "implementation": platform.python_implementation(),
@@ -67,7 +67,7 @@ def software_facts() -> dict[str, str | bool | None]:
         "libc": os.confstr("CS_GNU_LIBC_VERSION") if "CS_GNU_LIBC_VERSION" in os.confstr_names else None,
     }
     found = [(name.lower(), version) for name, version, _ in packages.installed()]
-    installed = dict(reversed(found))  # the first on the path is the one that is imported: it must win
+    installed = dict(reversed(found))  # the first on the path is the one that is imported
     facts |= {name: installed[name] for name in _PACKAGES if name in installed}
     if "feedline" not in installed:
         facts["feedline"] = installed_version()

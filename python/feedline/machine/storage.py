@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a dataset lies on: file system, options, block device."""
+"""Facts about a dataset's storage: file system, options, block device."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pathlib import Path
 from .mounts import NETWORK, Mount, mount_of
 
 Facts = dict[str, str | int | float | bool | None]
-_VIRTUAL = ("vd", "xvd", "loop", "nbd", "rbd")  # whose "rotational" is the driver's default
+_VIRTUAL = ("vd", "xvd", "loop", "nbd", "rbd")  # devices whose "rotational" is only the driver's default
 
 
 def local_path(source: str) -> str:
-    """A source as the system calls it: what is a ``file://`` URL of this machine becomes its path, the rest stays.
+    """Converts a local ``file://`` URL to its path; other sources are returned unchanged.
 
-    The engine decodes URLs by itself; this is for those who look at a source beside it.
+    The engine decodes URLs itself; this function is for other code.
     """
     return "::".join(map(_local_part, source.split("::")))
 
@@ -25,19 +25,19 @@ def local_path(source: str) -> str:
 def _local_part(part: str) -> str:
     match = re.fullmatch(r"(?is)file://(?:localhost)?(/.*)", part)
     if match is None or re.search(r"%(?![0-9A-Fa-f]{2})|%00", match[1]):
-        return part  # no URL of a file, or one that the engine refuses
+        return part  # not a file URL, or one that the engine rejects
     from urllib.parse import unquote_to_bytes
 
     return os.fsdecode(unquote_to_bytes(os.fsencode(match[1])))
 
 
 def storage_facts(source: str | None, root: Path = Path("/")) -> tuple[Facts | None, list[str]]:
-    """Facts of the storage that the path `source` is on, and sentences on what could not be seen.
+    """Returns facts about the storage of the path `source`, and sentences about unknown facts.
 
-    A pattern such as ``shards/{000..146}.tar`` is looked up by the folder in front of it. None where there is no path.
+    A pattern such as ``shards/{000..146}.tar`` is looked up by its parent folder. None if there is no path.
     """
     if source is None:
-        return None, ["what the dataset lies on is not known"]
+        return None, ["the dataset's storage is unknown"]
     source = local_path(source)
     scheme = re.match(r"([a-z][a-z0-9+.-]*)://|pipe:", source)
     if scheme:
@@ -60,7 +60,7 @@ def storage_facts(source: str | None, root: Path = Path("/")) -> tuple[Facts | N
     queue = _queue_of(mount.number, root)
     if queue is None:
         return {"kind": "overlay" if mount.family == "overlay" else "unknown", **facts}, [
-            f"no block device is known behind {mount.point} ({mount.kind}): whether it spins was not seen"
+            f"no block device found for {mount.point} ({mount.kind}), so it is unknown if it is a hard disk"
         ]
     rotational = _number(queue / "rotational")
     facts |= {
@@ -70,12 +70,12 @@ def storage_facts(source: str | None, root: Path = Path("/")) -> tuple[Facts | N
     }
     name = queue.parent.name
     if name.startswith(_VIRTUAL):
-        return {"kind": "virtual disk", **facts}, [f"{name} is a virtual disk: it does not say what it is made of"]
+        return {"kind": "virtual disk", **facts}, [f"{name} is a virtual disk, so its hardware is unknown"]
     return {"kind": "disk" if rotational else "nvme" if name.startswith("nvme") else "ssd", **facts}, []
 
 
 def mount_of_source(source: str, root: Path = Path("/")) -> Mount | None:
-    """The mount that a source of local files is seen through; None: it is remote, or cannot be told."""
+    """Returns the mount of a local source; None if it is remote or unknown."""
     source = local_path(source)
     if re.match(r"[a-z][a-z0-9+.-]*://|pipe:", source):
         return None
@@ -83,7 +83,7 @@ def mount_of_source(source: str, root: Path = Path("/")) -> Mount | None:
 
 
 def device_model(number: str, root: Path = Path("/")) -> str | None:
-    """What the disk of a mount (:attr:`Mount.number`) calls itself, as "Amazon Elastic Block Store"; None: nothing."""
+    """Returns the model of the disk with :attr:`Mount.number`, such as "Amazon Elastic Block Store", or None."""
     queue = _queue_of(number, root)
     with contextlib.suppress(OSError):
         if queue is not None:
@@ -92,14 +92,14 @@ def device_model(number: str, root: Path = Path("/")) -> str | None:
 
 
 def _existing(source: str) -> Path:
-    """The longest part of the path that is there."""
+    """Returns the longest part of the path that exists."""
     path = Path(os.path.realpath(source.split("::")[0]))
     return next(folder for folder in (path, *path.parents) if folder.exists())
 
 
 def _queue_of(number: str, root: Path) -> Path | None:
     device = Path(os.path.realpath(root / "sys/dev/block" / number))
-    # a partition has no queue; the disk around it has
+    # a partition has no queue; its disk has
     return next((folder / "queue" for folder in (device, device.parent) if (folder / "queue").is_dir()), None)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a loader will find here, before it starts: one look at the machine, without root, and what could not be seen."""
+"""Inspects the machine once, without root, before a loader starts, and lists missing facts."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _CLOUDS = {
 @dataclass(frozen=True)
 class Cpus:
     model: str | None
-    online: int  # of the machine, whoever may use them
+    online: int  # of the machine, regardless of affinity
     allowed: tuple[int, ...]
     quota: float | None
-    capacity: float  # CPUs' worth of time
-    threads: int  # that can be kept running
-    cores: int | None  # of those allowed; two threads of one core count once
+    capacity: float  # CPU quota in CPUs
+    threads: int  # that can run concurrently
+    cores: int | None  # of the allowed CPUs; two threads of one core count once
     nodes: Mapping[int, tuple[int, ...]]  # CPUs by NUMA node
     governor: str | None
     governor_driver: str | None
@@ -46,22 +46,22 @@ class Cpus:
 
 @dataclass(frozen=True)
 class HostMemory:
-    """Bytes. None: no limit, or not told."""
+    """Sizes in bytes. None: no limit, or unknown."""
 
     physical: int
     available: int
     limit: int | None
-    left: int  # that can be taken before somebody is killed
+    left: int  # that can be allocated before the OOM killer acts
     swap: int
     swap_used: int
-    commit_left: int | None  # where the kernel refuses more than it can keep (vm.overcommit_memory=2)
+    commit_left: int | None  # commit limit if the kernel does not overcommit (vm.overcommit_memory=2)
     oom_kills: int | None
-    told: bool = True  # False: /proc/meminfo could not be read, and all of this is a guess
+    told: bool = True  # False: /proc/meminfo could not be read, and all values are estimates
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """One look. `unseen`: a sentence for each thing that could not be seen."""
+    """The facts found. `unseen`: a sentence for each fact that could not be read."""
 
     kernel: str
     container: str | None
@@ -71,26 +71,26 @@ class Surroundings:
     shared: Space | None
     temporary: Space | None
     limits: ProcessLimits
-    io_pressure: float | None  # share of the last minute in which something waited for it
-    memory_pressure: float | None  # ... in which all did
+    io_pressure: float | None  # share of the last minute in which some tasks waited for it
+    memory_pressure: float | None  # share in which all tasks waited
     gpus: tuple[Reading, ...]
     gpu_links: tuple[GpuLink, ...]
-    gpu_trouble: str  # why the driver's library tells nothing; "": it does
-    has_driver: bool  # the kernel has NVIDIA's
+    gpu_trouble: str  # why the driver's library returns nothing, or ""
+    has_driver: bool  # whether the kernel has NVIDIA's driver
     has_device_files: bool
     has_infiniband: bool
-    ranks: int  # of this machine, by the launcher
+    ranks: int  # on this machine, by the launcher
     environment: Mapping[str, str] = field(default_factory=dict)
     python: tuple[int, int] = sys.version_info[:2]
     unseen: tuple[str, ...] = ()
 
 
 def look(root: Root, gpus: Gpus, environment: Mapping[str, str]) -> Surroundings:
-    """Reads everything once. Never raises for what a machine says, however odd.
+    """Reads everything once. Never raises, whatever the machine's files contain.
 
     Args:
-        gpus: asked for at most as long as it takes; see :func:`feedline.machine.gpu.of_engine`.
-        environment: variables of the run that is to be.
+        gpus: reads the GPUs within a time limit; see :func:`feedline.machine.gpu.of_engine`.
+        environment: variables of the planned run.
     """
     nodes = [name for name in root.names("dev") if re.fullmatch(r"nvidia\d+", name)]
     readings = gpus.read()
@@ -123,13 +123,13 @@ def _with_unseen(seen: Surroundings, root: Root) -> Surroundings:
         "limits of a control group, such as a container's": not _engine.cgroup_version(root.for_engine),
         "/dev/shm": seen.shared is None,
         "the limits of processes (/proc/self/limits)": not seen.limits.told,
-        "pressure on disks and memory (/proc/pressure): the kernel does not count it": seen.io_pressure is None,
+        "pressure on disks and memory (/proc/pressure): the kernel does not measure it": seen.io_pressure is None,
         "which CPUs are threads of one core (/sys/devices/system/cpu)": seen.cpus.cores is None,
         f"the GPUs: {seen.gpu_trouble}": bool(seen.gpu_trouble) and (seen.has_driver or seen.has_device_files),
         "the utilisation of the GPUs": any(gpu.utilisation is None for gpu in seen.gpus),
         "the PCIe links of the GPUs (/sys/bus/pci)": bool(seen.gpus) and not seen.gpu_links,
     }
-    refused = [f"{name} may not be read by this user" for name in dict.fromkeys(root.refused)]
+    refused = [f"{name}: this user has no permission to read it" for name in dict.fromkeys(root.refused)]
     return replace(seen, unseen=(*(words for words, is_so in missing.items() if is_so), *refused))
 
 
@@ -173,7 +173,7 @@ def _nodes(root: Root) -> dict[int, tuple[int, ...]]:
 
 
 def number_list(text: str) -> list[int]:
-    """``0-3,8`` as the kernel writes it; what is no such list is empty."""
+    """Parses the kernel's lists, such as ``0-3,8``; invalid lists are empty."""
     found: list[int] = []
     for part in text.strip().split(","):
         match = re.fullmatch(r"(\d{1,5})(?:-(\d{1,5}))?", part)
@@ -218,7 +218,7 @@ def _container(root: Root, environment: Mapping[str, str]) -> str | None:
         return "Podman"
     if "APPTAINER_CONTAINER" in environment or "SINGULARITY_CONTAINER" in environment:
         return "Apptainer"
-    return environment.get("container") or None  # as systemd-nspawn, LXC and Podman set it
+    return environment.get("container") or None  # set by systemd-nspawn, LXC and Podman
 
 
 def _cloud(root: Root) -> str | None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files on their way to object storage: a folder of this machine where they wait, and a thread that sends them."""
+"""Uploads files to object storage: a local spool folder and a thread that sends its files."""
 
 from __future__ import annotations
 
@@ -18,21 +18,22 @@ from ..errors import ConfigError
 
 
 def is_remote(output: object) -> bool:
-    """Is it a place that is written by uploads?"""
+    """Whether a destination is written by uploads."""
     return isinstance(output, str) and output.lower().startswith(("s3://", "gs://"))
 
 
 @contextmanager
 def spool(where: str, purpose: str, folder: str | os.PathLike[str] | None = None) -> Iterator[Path]:
-    """A folder for what goes to `purpose`, the same one whenever it is asked for, and no other process's meanwhile.
+    """Returns the spool folder for uploads to `purpose`: always the same one, locked against other processes.
 
-    It lies in `folder`, or in the system's for temporary files, where only this user can read it. What is in it stays.
+    It is in `folder`, or in the system's folder for temporary files, and only this user can read it. Its content is
+    preserved.
     """
     root = Path(folder if folder is not None else tempfile.gettempdir()) / f"feedline-spool-{os.geteuid()}"
     root.mkdir(mode=0o700, exist_ok=True)
     status = root.lstat()
     if root.is_symlink() or status.st_uid != os.geteuid() or status.st_mode & 0o077:
-        raise ConfigError(f"{where}: {root} is not this user's alone; name another folder with spool=")
+        raise ConfigError(f"{where}: other users can access {root}; choose another folder with spool=")
     place = root / hashlib.sha256(purpose.encode()).hexdigest()[:16]
     place.mkdir(exist_ok=True)
     handle = os.open(place, os.O_RDONLY)
@@ -40,20 +41,20 @@ def spool(where: str, purpose: str, folder: str | os.PathLike[str] | None = None
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield place
     except BlockingIOError:
-        raise ConfigError(f"{where}: another process of this machine writes to {purpose} at this moment") from None
+        raise ConfigError(f"{where}: another process on this machine is writing to {purpose}") from None
     finally:
         os.close(handle)
 
 
 class Uploads:
-    """One upload after the other, by a thread. Left by an exception, such as Ctrl-C's, it aborts what is under way."""
+    """Uploads files one after the other in a thread. On an exception, such as Ctrl-C, the current upload is aborted."""
 
     def __init__(self, place: _engine.StoredPlace) -> None:
         self._place = place
         self._pool = ThreadPoolExecutor(1, "feedline-upload")
 
     def begin(self, files: Sequence[tuple[Path, str]]) -> Future[list[str]]:
-        """Sends files, in this order, to be called so. Gives their ETags."""
+        """Sends files in this order under these names. Returns their ETags."""
         return self._pool.submit(lambda: [self._place.upload(str(file), name) for file, name in files])
 
     def __enter__(self) -> Uploads:

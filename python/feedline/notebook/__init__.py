@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""IPython and Jupyter: ``%load_ext feedline``, and ``%%feedline`` in front of a cell says where its time goes."""
+"""IPython and Jupyter: ``%load_ext feedline``, then ``%%feedline`` before a cell shows where its time goes."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Diagnoses work of this process as ``feedline diagnose`` does a command."""
+"""Diagnoses work in this process like ``feedline diagnose`` does for a command."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def diagnose(
     tell: Callable[[str, float], None] = lambda _what, _left_s: None,
     files: Callable[[], Mapping[str, str]] = dict,
 ) -> Diagnosed:
-    """What takes the time of `work`, which gives what ended it early, in words, or None.
+    """Runs and diagnoses `work`, which returns the reason if it ended early, or None.
 
     Args:
-        work: what is run once, here.
-        name: what the record is to call it, such as "In [5]".
-        budget: seconds for experiments on a copy of this process afterwards; 0: none.
+        work: called once, in this process.
+        name: its name in the record, such as "In [5]".
+        budget: seconds for experiments on a copy of this process afterwards; 0 for none.
         price: of a GPU-hour.
-        tell: hears what is tried, and the seconds left, again and again.
-        files: afterwards, what to call files that nobody knows by their names.
+        tell: called repeatedly with the current experiment and the seconds left.
+        files: returns display names for temporary files afterwards.
     """
     trying = None
     if budget > 0:
@@ -50,7 +50,7 @@ def diagnose(
 
 
 def _renamed(waits: Mapping[str, Any], files: Mapping[str, str]) -> dict[str, Any]:
-    """What makers of batches waited for, with places in these files named otherwise."""
+    """Returns the waits of batch workers, with locations in these files renamed."""
     seen = []
     for kind, place, count in waits["seen"]:
         path, _, rest = place.partition(":")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``%%feedline`` gives: the diagnosis of a cell, as text, as a block of HTML, and as a run record."""
+"""The result of ``%%feedline``: a cell's diagnosis as text, as a block of HTML, and as a run record."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from feedline.report import page
 
 
 class Diagnosed:
-    """The diagnosis of one cell. A notebook shows it by itself.
+    """The diagnosis of a cell, which a notebook displays automatically.
 
     Attributes:
-        findings: what takes the time, the largest share first.
+        findings: largest share of the time first.
         record: the run record, as ``feedline diagnose --record`` writes one: docs/run-record.md.
     """
 
@@ -26,7 +26,7 @@ class Diagnosed:
         self._text = text
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the record, which ``feedline report`` draws and ``feedline diff`` compares; ``.html`` writes the page.
+        """Writes the record for ``feedline report`` and ``feedline diff``; for a path ending in ``.html``, the page.
 
         Raises:
             OSError: it cannot be written.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cell magic. IPython is there whenever this is imported: it imports this."""
+"""The cell magic. IPython imports this module, so it is always available here."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class FeedlineMagics(Magics):  # type: ignore[misc]  # IPython may be without ty
     @argument("--record", default=None, help="Write a run record to this file, or the page to an .html file.")
     @cell_magic("feedline")
     def feedline(self, line: str, cell: str) -> Any:
-        """Run the cell, watch its data loading, and say where the time goes.
+        """Run the cell, watch its data loading, and report where the time goes.
 
-        The cell runs here, as without the magic: what it defines stays defined. `_` is the diagnosis: `_.findings`,
+        The cell runs here, as without the magic, so its definitions remain. `_` is the diagnosis: `_.findings`,
         `_.record`, `_.save("run.json")`.
         """
         __tracebackhide__ = True
@@ -68,7 +68,7 @@ class FeedlineMagics(Magics):  # type: ignore[misc]  # IPython may be without ty
 
 
 def _save(found: Diagnosed, path: str) -> None:
-    """A place that cannot be written costs the cell nothing: `_.save(...)` is still there."""
+    """Writes the record. An error does not affect the cell, since `_.save(...)` remains available."""
     try:
         found.save(path)
     except OSError as error:
@@ -76,11 +76,9 @@ def _save(found: Diagnosed, path: str) -> None:
 
 
 def _run(shell: Any, cell: str, number: int, ran: list[Any]) -> str | None:
-    """Runs the cell as the notebook would; an error is shown by whoever raises it in the end, once."""
+    """Runs the cell like the notebook; an exception is displayed once, by the code that raises it at the end."""
     before = set(_cells(shell))
-    lines = (
-        cell if cell.lstrip().startswith("%%") else f"# %%feedline\n{cell}"
-    )  # so that lines are numbered as in the notebook
+    lines = cell if cell.lstrip().startswith("%%") else f"# %%feedline\n{cell}"  # to number lines as in the notebook
     with _silenced(shell):
         result = shell.run_cell(lines, store_history=False)
     for name in set(_cells(shell)) - before:
@@ -91,13 +89,13 @@ def _run(shell: Any, cell: str, number: int, ran: list[Any]) -> str | None:
 
 
 def _cells(shell: Any) -> dict[str, int]:
-    """The numbers of cells by what tracebacks call their files, as the shell has them."""
+    """Returns the shell's cell numbers by the file names in tracebacks."""
     found = getattr(shell.compile, "_filename_map", None)
     return found if isinstance(found, dict) else {}
 
 
 def _number_of_cell(shell: Any) -> int:
-    """Of the cell that runs now: the shell's own counter may be at the next already."""
+    """Returns the number of the running cell; the shell's own counter may already be at the next."""
     frame, known = sys._getframe(), _cells(shell)
     while frame is not None:
         if frame.f_code.co_filename in known:
@@ -111,7 +109,7 @@ def _silenced(shell: Any) -> Iterator[None]:
     def nothing(*_arguments: Any, **_options: Any) -> None:
         pass
 
-    outer = getattr(shell.displayhook, "exec_result", None)  # a cell within a cell would take its place
+    outer = getattr(shell.displayhook, "exec_result", None)  # a nested cell would replace it
     for name in _SHOWN:
         shell.__dict__[name] = nothing
     try:
@@ -123,7 +121,7 @@ def _silenced(shell: Any) -> Iterator[None]:
 
 
 def _of_cell(error: BaseException) -> Any:
-    """The traceback from the cell's own first line on."""
+    """Returns the traceback from the cell's first line on."""
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_globals.get("__name__", "").startswith(("IPython", "feedline.")):
         trace = trace.tb_next
@@ -143,7 +141,7 @@ def _seconds(text: str) -> float:
 
 
 class Progress:
-    """What is tried after the cell has ended: one line that is written over, and gone in the end."""
+    """Shows the current experiment after the cell in a line that is overwritten, and cleared at the end."""
 
     def __init__(self, shell: Any) -> None:
         self._show: Callable[[str], None] | None = None
@@ -183,5 +181,5 @@ def _in_notebook() -> Callable[[str], None]:
 
 
 def load(shell: Any) -> None:
-    """What ``%load_ext feedline`` does."""
+    """Implements ``%load_ext feedline``."""
     shell.register_magics(FeedlineMagics)

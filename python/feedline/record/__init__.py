@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run records: what a measuring verb found, and on which machine, as one JSON object. docs/run-record.md describes it.
+"""Run records: the results of a measuring verb and its machine, as one JSON object. See docs/run-record.md.
 
 ``feedline report`` draws one, ``feedline diff`` compares two.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A batch's way from storage to the GPU: how long each link takes, which one sets the pace, drawn for a terminal."""
+"""A batch's path from storage to GPU: the time of each stage and the slowest one, drawn for a terminal."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 from .figures import link
 
 TITLES = {"storage": "storage", "host": "host", "pcie": "PCIe", "gpu": "GPU"}
-_MADE = ("storage", "host")  # one after the other by whoever makes a batch
-_FEWEST_TIMED = 5  # steps or copies, to tell of their time on the device
-_INSIDE = 14  # characters between the sides of a box: four of them and three arrows are 75 wide
+_MADE = ("storage", "host")  # executed in sequence by the same worker
+_FEWEST_TIMED = 5  # steps or copies required to report their time on the device
+_INSIDE = 14  # characters inside a box: four of them and three arrows are 75 wide
 _ARROW = "-->"
 _SIZES = ("B", "kB", "MB", "GB", "TB")
 
 
 def of_diagnosis(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The links of ``feedline diagnose``'s `summary`; {}: no loop was seen."""
+    """Returns the stages from the `summary` of ``feedline diagnose``; {} if no loop was observed."""
     making, host = summary.get("making") or {}, summary.get("host") or {}
     shares, made_ms = making.get("stages"), making.get("wall_ms") or None
     storage_ms = shares["storage"] * making["wall_ms"] if shares and "storage" in shares else None
@@ -28,14 +28,14 @@ def of_diagnosis(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
             "storage",
             storage_ms,
             host.get("read_bytes_per_s"),
-            "waiting without CPU while a batch is read; bytes from block devices" if shares else "stages were not seen",
+            "waiting without CPU while a batch is read; bytes from block devices" if shares else "stages not observed",
             makers,
         ),
         link(
             "host",
             host_ms,
             None,
-            "decoding, transforms and collation" if made_ms else "the making was not seen",
+            "decoding, transforms and collation" if made_ms else "batch production was not observed",
             makers,
         ),
         _link_of(summary),
@@ -47,19 +47,19 @@ def _link_of(summary: Mapping[str, Any]) -> dict[str, Any]:
     copies = summary.get("copies") or []
     if not copies:
         seen = summary.get("watched_steps")
-        return link("pcie", None, None, "no copy to a device was seen" if seen else "steps were not watched for copies")
+        return link("pcie", None, None, "no copy to a device was observed" if seen else "copies were not observed")
     timed = [one for one in copies if one["device_ms"] is not None and one["timed"] >= _FEWEST_TIMED]
     size = sum(one["bytes_per_step"] for one in copies)
     kinds = _kinds(copies)
     if len(timed) < len(copies):
         spent = sum(one["host_ms"] for one in copies)
-        return link("pcie", spent, None, f"inside the calls of copies{kinds}, where earlier kernels may be waited for")
+        return link("pcie", spent, None, f"inside the calls of copies{kinds}, which may wait for earlier kernels")
     ms = sum(one["device_ms"] for one in copies)
     return link("pcie", ms, size / ms * 1000 if ms else None, f"copies{kinds}, on their stream by the device's events")
 
 
 def _kinds(copies: Sequence[Mapping[str, Any]]) -> str:
-    """What copies have in common, in words."""
+    """Describes the properties that all copies share."""
     pinned = {bool(one["pinned"]) for one in copies}
     if len(pinned) > 1:
         return ""
@@ -68,23 +68,23 @@ def _kinds(copies: Sequence[Mapping[str, Any]]) -> str:
 
 def _gpu_of(summary: Mapping[str, Any]) -> dict[str, Any]:
     if not summary:
-        return link("gpu", None, None, "no loop was seen")
+        return link("gpu", None, None, "no loop was observed")
     took, own = summary.get("device_step_ms"), summary.get("step_ms")
     if took is not None and (summary.get("timed_steps") or 0) >= _FEWEST_TIMED:
-        return link("gpu", took, None, "a step on the device's stream, copies on it and gaps included")
-    return link("gpu", own, None, "the loop's own work, on whatever device")
+        return link("gpu", took, None, "a step on the device's stream, including copies and gaps")
+    return link("gpu", own, None, "the loop's own work, on any device")
 
 
 def pace_ms(one: Mapping[str, Any]) -> float | None:
-    """How often a link lets a batch through, ms: what one takes there, over those that are there at the same time."""
+    """Returns the ms per batch of a stage: a batch's time there divided by the number of concurrent batches."""
     took: float | None = one["ms_per_batch"]
     return None if took is None else took / max(one.get("at_once") or 1, 1)
 
 
 def slowest(links: Sequence[Mapping[str, Any]]) -> str | None:
-    """The name of the link that the others wait for; None: fewer than two are known.
+    """Returns the name of the slowest stage; None if fewer than two are known.
 
-    A batch is read and made by the same worker, one after the other, so these two count together.
+    A batch is read and made by the same worker in sequence, so these two count together.
     """
     paces = {one["name"]: pace for one in links if (pace := pace_ms(one)) is not None}
     if len(paces) < 2:
@@ -96,7 +96,7 @@ def slowest(links: Sequence[Mapping[str, Any]]) -> str | None:
 
 
 def lines(links: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Boxes from storage to GPU, 75 characters wide; the one that the others wait for has thick sides."""
+    """Draws boxes from storage to GPU, 75 characters wide; the slowest stage has thick sides."""
     if not any(one["ms_per_batch"] is not None for one in links):
         return []
     hot = slowest(links)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks records against run.schema.json: fastjsonschema finds what is wrong, a sentence here says it.
+"""Validates records against run.schema.json with fastjsonschema, and describes the first error in a sentence.
 
-It is imported by the first check: making a record, as a diagnosis does, needs nothing beside the package.
+Imported at the first check, because creating a record, as a diagnosis does, needs only this package.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fastjsonschema import JsonSchemaValueException
 
-# What is said where a keyword of the schema is broken; the tests see to it that the schema holds no other.
+# The message for each schema keyword; tests ensure that the schema has no others.
 SENTENCES: dict[str, Callable[[JsonSchemaValueException], str]] = {
     "const": lambda found: f"must be {found.rule_definition!r}, not {_shown(found.value)}",
     "enum": lambda found: f"must be one of {', '.join(map(repr, found.rule_definition))}, not {_shown(found.value)}",
     "type": lambda found: f"must be {_types(found.rule_definition)}, not {_shown(found.value)}",
     "minimum": lambda found: f"must be at least {found.rule_definition}, not {_shown(found.value)}",
     "required": lambda found: f"lacks {next(name for name in found.rule_definition if name not in found.value)!r}",
-    "maxItems": lambda found: f"has {len(found.value)} items; {found.rule_definition} are the most",
+    "maxItems": lambda found: f"has {len(found.value)} items; at most {found.rule_definition} are allowed",
 }
 
 
 def problem(record: Any) -> str | None:
-    """The first thing in which `record` is not as the schema has it, as a sentence; None: nothing."""
+    """Returns the first schema violation of `record` as a sentence, or None."""
     from fastjsonschema import JsonSchemaValueException
 
     try:
@@ -41,7 +41,7 @@ def problem(record: Any) -> str | None:
 
 @functools.cache
 def schema() -> dict[str, Any]:
-    """The JSON Schema of the records that this version writes."""
+    """Returns the JSON Schema of the records that this version writes."""
     text = files("feedline.record").joinpath("run.schema.json").read_text(encoding="utf-8")
     loaded: dict[str, Any] = json.loads(text)
     return loaded
@@ -51,7 +51,7 @@ def schema() -> dict[str, Any]:
 def _validator() -> Callable[[Any], Any]:
     import fastjsonschema
 
-    # a copy: references in what is compiled are written anew
+    # a copy, because the compiler rewrites references
     validator: Callable[[Any], Any] = fastjsonschema.compile(copy.deepcopy(schema()), use_default=False)
     return validator
 

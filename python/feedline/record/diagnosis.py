@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run record from what ``feedline diagnose`` found."""
+"""Creates a run record from the result of ``feedline diagnose``."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from .figures import figure
 Step = tuple[float, float, float]
 _WAITED_FOR = ("production", "straggler", "handover", "startup", "border")  # with "step", the whole time
 _SETTINGS = (str, int, float, bool, type(None))
-# They tell processes and loaders of one run apart, or are facts of the machine, which has a place of its own.
+# Keys that only identify processes and loaders of one run, or that are facts of the machine, which are stored
+# elsewhere.
 _NO_SETTINGS = ("pid", "number", "cpus", "local_rank", "sharing_ranks", "torch", "threads", "cuda")
 
 
 def from_diagnosis(
     document: Mapping[str, Any], steps: Iterable[Step] = (), source: str | None = None
 ) -> dict[str, Any]:
-    """The record of a diagnosis made just now on this machine: `document` with everything that a record has beside.
+    """Returns the record of a diagnosis made just now on this machine: `document` and all other parts of a record.
 
     Args:
-        document: what ``feedline diagnose --json`` prints (``feedline.diagnose.report.as_json``).
+        document: the output of ``feedline diagnose --json`` (``feedline.diagnose.report.as_json``).
         steps: see :func:`feedline.diagnose.steps.steps_of`; without them there is no timeline and no histogram.
-        source: a path of the dataset, where it is known.
+        source: a path of the dataset, if known.
     """
     from .files import envelope, finite
 
@@ -35,7 +36,7 @@ def from_diagnosis(
 
 
 def join(record: dict[str, Any], document: Mapping[str, Any], steps: Iterable[Step] = ()) -> dict[str, Any]:
-    """`record`, without measurements, and those of `document`."""
+    """Adds the measurements of `document` to `record`."""
     summary = document.get("summary") or {}
     taken = list(steps)
     loader = summary.get("loader") or {}
@@ -66,7 +67,7 @@ def join(record: dict[str, Any], document: Mapping[str, Any], steps: Iterable[St
 
 
 def _with_clocks(machine: dict[str, Any] | None, summary: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The GPU's clock as it was in the loop: what it is at rest says nothing."""
+    """Returns the GPU's clock during the loop; the idle clock is not meaningful."""
     gpu = summary.get("gpu") or {}
     known = {f"gpu_{name}": gpu[name] for name in ("clock_mhz", "slowed") if gpu.get(name) is not None}
     return machine if machine is None or not known else machine | known
@@ -79,7 +80,7 @@ def _figures(summary: Mapping[str, Any], steps: Sequence[Step]) -> list[dict[str
     low, high = series.rate_interval([1.0] * len(seconds), seconds)
     rate = summary["steps"] / summary["loop_s"]
     if low is None or high is None or not low <= rate <= high:
-        low = high = None  # the kept steps are not like all, the first epochs say
+        low = high = None  # the stored steps are not representative, according to the first epochs
     share = sum(summary["waits"][name] for name in _WAITED_FOR)
     return [
         figure("batches_per_s", "batches per second", "1/s", rate, low, high, better="higher"),
@@ -119,7 +120,7 @@ def _timeline(steps: Sequence[Step]) -> dict[str, Any] | None:
 
 
 def _without_interval(rung: Mapping[str, Any]) -> dict[str, None]:
-    """One that is not known has no ends."""
+    """Returns an interval's ends; none if it is unknown."""
     return {"low": None, "high": None} if rung["high"] is None else {}
 
 

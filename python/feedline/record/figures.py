@@ -16,13 +16,13 @@ def figure(
     *,
     better: str | None,
 ) -> dict[str, Any]:
-    """One of a record's ``figures``."""
+    """Returns an entry of a record's ``figures``."""
     return {"name": name, "label": label, "unit": unit, "value": value, "low": low, "high": high, "better": better}
 
 
 def link(
     name: str, ms_per_batch: float | None, bytes_per_s: float | None, note: str, at_once: float = 1
 ) -> dict[str, Any]:
-    """One of a record's ``chain``. `at_once`: batches that are there at the same time, such as one per worker."""
+    """Returns an entry of a record's ``chain``. `at_once`: number of concurrent batches, such as one per worker."""
     made = {"name": name, "ms_per_batch": ms_per_batch, "bytes_per_s": bytes_per_s, "note": note}
     return made if at_once <= 1 else {**made, "at_once": at_once}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes, checks, reads and writes run records."""
+"""Creates, checks, reads and writes run records."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from . import diagnosis
 from .checking import problem
 
 VERSION = 1
-_LARGEST_FILE = 256 << 20  # a record is some 100 kB: a larger file is something else
+_LARGEST_FILE = 256 << 20  # a record has about 100 kB: larger files are something else
 
 
 def envelope(
     verb: str, command: Sequence[str], subject: str, *, began: float | None = None, source: str | None = None
 ) -> dict[str, Any]:
-    """A record without measurements: who, when, and everything about this machine.
+    """Returns a record without measurements: author, time, and all facts about this machine.
 
     Args:
-        verb: which verb measured, without ``feedline``.
-        command: the command line, word by word.
-        subject: the dataset or script, for people.
+        verb: the verb that measured, without ``feedline``.
+        command: the command line, as a list of words.
+        subject: a description of the dataset or script.
         began: seconds since 1970; now by default.
-        source: a path on the storage to describe; None: the storage is not known.
+        source: a path on the storage to describe; None if the storage is unknown.
     """
     when = datetime.now(UTC) if began is None else datetime.fromtimestamp(began, UTC)
     machine, machine_notes = machine_facts()
@@ -75,21 +75,21 @@ def empty_measurements() -> dict[str, Any]:
 
 
 def check(record: Any, name: str = "the record") -> dict[str, Any]:
-    """`record`, if it is a run record of a version known here, brought to this version.
+    """Returns `record` if it is a run record of a supported version, converted to the current version.
 
-    A diagnosis as older versions of ``feedline diagnose --json`` wrote it is taken too.
+    Diagnoses written by older versions of ``feedline diagnose --json`` are also accepted.
 
     Raises:
-        RecordError: it is something else, damaged, or of a later version; `name` says what in the message.
+        RecordError: it is something else, damaged, or of a later version; `name` identifies it in the message.
     """
     if not isinstance(record, dict):
-        raise RecordError(f"{name} is no run record: it holds no JSON object")
+        raise RecordError(f"{name} is not a run record: it has no JSON object")
     if "run_record" not in record and str(record.get("schema", "")).startswith("feedline.diagnosis/"):
         record = _with_facts_missing(record)
     version = record.get("run_record")
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
         raise RecordError(
-            f"{name} is no run record: it lacks 'run_record'; `feedline bench SOURCE --record FILE` and "
+            f"{name} is not a run record: it lacks 'run_record'; `feedline bench SOURCE --record FILE` and "
             "`feedline diagnose --record FILE -- COMMAND` write them"
         )
     if version > VERSION:
@@ -103,26 +103,26 @@ def check(record: Any, name: str = "the record") -> dict[str, Any]:
 
 
 def read(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The run record in the file `path`, checked.
+    """Reads and checks the run record in the file `path`.
 
     Raises:
         RecordError: see :func:`check`.
         OSError: the file cannot be read.
     """
     if os.stat(path).st_size > _LARGEST_FILE:
-        raise RecordError(f"{os.fspath(path)} is no run record: it is larger than any run record")
+        raise RecordError(f"{os.fspath(path)} is not a run record: it is larger than any run record")
     try:
         value = json.loads(Path(path).read_bytes(), parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
-        raise RecordError(f"{os.fspath(path)} is no run record: it is not JSON ({error})") from None
+        raise RecordError(f"{os.fspath(path)} is not a run record: it is not JSON ({error})") from None
     return check(value, os.fspath(path))
 
 
 def write(record: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
-    """Writes a record whole or not at all.
+    """Writes a record atomically.
 
     Raises:
-        RecordError: it is not as the schema has it.
+        RecordError: it violates the schema.
         OSError: the file cannot be written.
     """
     check(dict(record))
@@ -130,14 +130,13 @@ def write(record: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
 
 
 def is_replaced(path: str | os.PathLike[str]) -> bool:
-    """Whether :func:`replace` puts a new file in the place of `path`; not of a pipe, nor of /dev/stdout, wherever it
-    leads to: those are written as they are."""
+    """Whether :func:`replace` replaces `path` with a new file. Pipes and /dev/stdout are written directly instead."""
     target = Path(path)
     return not os.path.abspath(target).startswith(("/dev/", "/proc/")) and (target.is_file() or not target.exists())
 
 
 def replace(path: str | os.PathLike[str], content: bytes) -> None:
-    """Writes a file whole or not at all; through a link, the file that it leads to.
+    """Writes a file atomically; if `path` is a link, replaces its target.
 
     Raises:
         OSError: it cannot be written.
@@ -159,7 +158,7 @@ def replace(path: str | os.PathLike[str], content: bytes) -> None:
 
 
 def finite(value: Any) -> Any:
-    """The same with None for what JSON has no number for."""
+    """Replaces values that JSON cannot represent with None."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, Mapping):
@@ -180,7 +179,7 @@ def _with_facts_missing(document: dict[str, Any]) -> dict[str, Any]:
         "software": None,
         "storage": None,
         **empty_measurements(),
-        "notes": ["this file holds no facts about the machine that it was measured on"],
+        "notes": ["this file has no facts about the machine that it was measured on"],
     }
     try:
         return diagnosis.join(bare, document)
@@ -202,7 +201,7 @@ def _unequal_edges(record: Mapping[str, Any]) -> str | None:
 
 
 def _refuse(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _umask() -> int:

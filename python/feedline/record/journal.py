@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a long verb has done so far: a file of JSON lines that it appends to, and goes on from after a kill."""
+"""The progress of a long verb: an append-only file of JSON lines, from which it resumes after a kill."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import Any
 
 from ..errors import ConfigError, StorageError
 
-_MOST_BYTES = 4 << 30  # a larger file is something else
+_MOST_BYTES = 4 << 30  # larger files are something else
 
 
 class Journal:
-    """One process at a time; the lock ends with the process. A line that a kill has cut is dropped.
+    """A journal for one process at a time; the lock ends with the process. A truncated last line is dropped.
 
     Args:
-        path: made where it is not there.
-        head: what the work depends on. A journal of another head is not gone on with.
+        path: created if missing.
+        head: the arguments of the work. A journal with another head is not resumed.
         where: the verb, for messages.
 
     Raises:
-        ConfigError: the file is no such journal, one of another head (the difference is named), or in use.
+        ConfigError: the file is not a journal, has another head (the message shows the difference), or is in use.
         StorageError: it cannot be read or written.
     """
 
@@ -42,7 +42,7 @@ class Journal:
             raise
 
     def append(self, line: dict[str, Any]) -> None:
-        """Any thread, one at a time. What is appended survives a kill of the process."""
+        """Appends an entry, from any thread, one at a time. Entries survive a kill of the process."""
         try:
             self._file.write(json.dumps(line).encode() + b"\n")
             self._file.flush()
@@ -64,7 +64,7 @@ class Journal:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise ConfigError(f"{self._where}: another process writes {self._path} at this moment") from None
+            raise ConfigError(f"{self._where}: another process is writing {self._path}") from None
 
     def _read(self, head: dict[str, Any]) -> None:
         if os.fstat(self._file.fileno()).st_size > _MOST_BYTES:
@@ -73,7 +73,7 @@ class Journal:
         lines, end = [], 0
         for text in self._file:
             if not text.endswith(b"\n"):
-                break  # cut
+                break  # truncated
             try:
                 line = json.loads(text)
             except ValueError:
@@ -93,7 +93,7 @@ class Journal:
         self.lines = lines[1:]
 
     def _begins_like(self, head: dict[str, Any]) -> bool:
-        """A head that a kill has cut."""
+        """Whether the head is truncated."""
         self._file.seek(0)
         begun = self._file.read(len(json.dumps(head)))
         return json.dumps(head).encode().startswith(begun)
@@ -106,9 +106,9 @@ class Journal:
         ]
         if differences:
             raise ConfigError(
-                f"{self._where}: {self._path} was begun with other arguments: {'; '.join(differences)}. Give the same "
-                "ones to go on, or another file"
+                f"{self._where}: {self._path} has other arguments: {'; '.join(differences)}. Pass the same "
+                "ones to resume, or another file"
             )
 
     def _foreign(self) -> ConfigError:
-        return ConfigError(f"{self._where}: {self._path} holds something else; give the name of another file")
+        return ConfigError(f"{self._where}: {self._path} is not a journal; choose another file")

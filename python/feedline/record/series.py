@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From single measurements to what a record keeps of them: intervals, histograms, timelines; all of bounded size."""
+"""Summarizes measurements for a record as intervals, histograms and timelines of bounded size."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 
 
 def rate_interval(counts: Sequence[float], seconds: Sequence[float]) -> tuple[float | None, float | None]:
-    """(low, high) of the 95 % interval of the mean rate; None where too little was measured.
+    """Returns (low, high), the 95 % interval of the mean rate, or None if there is too little data.
 
-    ``counts[i]`` were done in ``seconds[i]``, one after the other. Neighbours are alike, so the spread is taken from at
-    most 10 blocks of them of about equal time (batch means), with Student's t.
+    ``counts[i]`` were done in ``seconds[i]``, in sequence. Neighbours are correlated, so the variance is taken from at
+    most 10 blocks of them with similar total time (batch means), with Student's t.
     """
     total = sum(seconds)
     if total <= 0:
@@ -42,7 +42,7 @@ def rate_interval(counts: Sequence[float], seconds: Sequence[float]) -> tuple[fl
 
 
 def histogram(values: Iterable[float]) -> dict[str, list[Any]] | None:
-    """Counts of milliseconds by buckets of equal ratio, from the smallest to the largest; below 1 us counts as 1 us."""
+    """Returns counts of milliseconds in buckets of equal ratio, in ascending order; values below 1 us count as 1 us."""
     exponents = [math.floor(_PER_OCTAVE * math.log2(max(value, 1e-3))) for value in values if math.isfinite(value)]
     if not exponents:
         return None
@@ -56,7 +56,7 @@ def histogram(values: Iterable[float]) -> dict[str, list[Any]] | None:
 
 
 def points(times_s: Sequence[float], values: Sequence[float]) -> list[list[float]]:
-    """At most 240 of ``[seconds, mean, largest]``: stretches of equal length; those without a value are left out."""
+    """Returns at most 240 rows ``[seconds, mean, largest]`` of equally long periods; empty periods are omitted."""
     if not times_s:
         return []
     begin, length = min(times_s), max(times_s) - min(times_s)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The statistics of loaders as families of metrics, which prometheus_client writes as text."""
+"""Converts loaders' statistics to metric families, which prometheus_client writes as text."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from prometheus_client.core import CollectorRegistry, CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 
-Statistics: TypeAlias = Mapping[str, Mapping[str, Any]]  # of loaders by name, as the engine or the drop-in has them
+Statistics: TypeAlias = Mapping[str, Mapping[str, Any]]  # of loaders by name, in the form of the engine or the drop-in
 Family: TypeAlias = "CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily"
 
 
 class Counted(NamedTuple):
-    """A number of the statistics. The metric's name ends with its unit, if it has one."""
+    """A number in the statistics. The metric's name ends with its unit, if it has one."""
 
     name: str
     kind: Literal["counter", "gauge"]
@@ -38,13 +38,13 @@ _TOTALS = (
     Counted(
         "feedline_ready_batches", "gauge", "", "Complete batches that wait for the training loop.", "ready_batches"
     ),
-    Counted("feedline_held_bytes", "gauge", "bytes", "Batches held ahead.", "held_bytes"),
-    Counted("feedline_held_peak_bytes", "gauge", "bytes", "The most that was held ahead.", "held_bytes_peak"),
-    Counted("feedline_budget_bytes", "gauge", "bytes", "What may be held ahead.", "budget_bytes"),
+    Counted("feedline_held_bytes", "gauge", "bytes", "Bytes of prefetched batches.", "held_bytes"),
+    Counted("feedline_held_peak_bytes", "gauge", "bytes", "Maximum bytes of prefetched batches.", "held_bytes_peak"),
+    Counted("feedline_budget_bytes", "gauge", "bytes", "Limit on bytes of prefetched batches.", "budget_bytes"),
 )
 _STAGES = (
-    Counted("feedline_stage_items", "counter", "", "Items that the stage put out.", "items"),
-    Counted("feedline_stage_output_bytes", "counter", "bytes", "Bytes that the stage put out.", "bytes"),
+    Counted("feedline_stage_items", "counter", "", "Items produced by the stage.", "items"),
+    Counted("feedline_stage_output_bytes", "counter", "bytes", "Bytes produced by the stage.", "bytes"),
     Counted("feedline_stage_busy_seconds", "counter", "seconds", "Working, summed over threads.", "busy_s"),
     Counted("feedline_stage_blocked_seconds", "counter", "seconds", "Waiting for room downstream.", "blocked_s"),
     Counted("feedline_stage_starved_seconds", "counter", "seconds", "Waiting for input.", "starved_s"),
@@ -52,7 +52,7 @@ _STAGES = (
 
 
 def registry(statistics: Callable[[], Statistics]) -> CollectorRegistry:
-    """Of these loaders and nothing else; `statistics` is called for each answer."""
+    """Collects the metrics of these loaders only; `statistics` is called for each response."""
     made = CollectorRegistry()
     made.register(_Loaders(statistics))
     return made
@@ -66,14 +66,14 @@ class _Loaders(Collector):
         return families(self._statistics())
 
     def describe(self) -> Iterator[Family]:
-        """Every family there can be: a client may ask for some by name."""
+        """Returns all possible families, since a client may request some by name."""
         yield from (total.family(["loader"]) for total in _TOTALS)
         yield from (counted.family(["loader", "stage"]) for counted in _STAGES)
         yield _latency()
 
 
 def families(loaders: Statistics) -> Iterator[Family]:
-    """Of several loaders; a family that none of them has is left out."""
+    """Returns the families of several loaders, without those that none of them has."""
     for total in _TOTALS:
         family = total.family(["loader"])
         for name, raw in loaders.items():
@@ -104,7 +104,9 @@ def _latency() -> HistogramMetricFamily:
 
 
 def _buckets(counts: list[int]) -> list[tuple[str, float]]:
-    """`counts[b]`: items of [2^b, 2^(b+1)) microseconds, all longer ones in the last."""
+    """Returns a histogram. `counts[b]`: items of [2^b, 2^(b+1)) microseconds; the last bucket includes all longer
+    ones.
+    """
     last = len(counts) - 1
     bounds = ["+Inf" if bucket == last else str(2.0 ** (bucket + 1) / 1e6) for bucket in range(len(counts))]
     return list(zip(bounds, itertools.accumulate(counts), strict=True))

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statistics of running loaders over HTTP, for Prometheus and others that read its text or OpenMetrics.
+"""Serves statistics of running loaders over HTTP, in Prometheus' text format and OpenMetrics.
 
-Off unless asked for, by :meth:`feedline.Loader.metrics` or by the environment variable ``FEEDLINE_METRICS_PORT``. It
-listens on 127.0.0.1 alone. One thread serves all loaders of a port, and ends with the last of them.
+Enabled by :meth:`feedline.Loader.metrics` or the environment variable ``FEEDLINE_METRICS_PORT``. It listens only on
+127.0.0.1. One thread serves all loaders of a port, and ends with the last of them.
 
-prometheus_client (``feedline[metrics]``) writes the answer: OpenMetrics for clients that ask for it, Prometheus' own
-text for others. The server is ours, because it ends with its loaders, is left behind at a fork and prints nothing
-(docs/decisions/tools-libraries.md).
+prometheus_client (``feedline[metrics]``) writes the response: OpenMetrics for clients that request it, Prometheus' text
+format for others. The server is our own because it ends with its loaders, is not inherited by forked processes, and
+prints nothing (docs/decisions/tools-libraries.md).
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 ADDRESS = "127.0.0.1"
-_LOOK_S = 0.5  # how soon the thread sees that the last loader is gone without having been closed
-_REQUEST_S = 5.0  # a client that sends nothing is given up
+_LOOK_S = 0.5  # interval for detecting that the last loader was garbage collected without being closed
+_REQUEST_S = 5.0  # timeout for clients that send nothing
 
 _lock = threading.Lock()
 _servers: dict[int, _Server] = {}
@@ -48,11 +48,11 @@ def serve(loader: CountingLoader, port: int = 0, name: str | None = None) -> str
     """Serves the statistics of `loader` until it is closed; returns the URL.
 
     Args:
-        port: 0 takes a free one. Several loaders may share one; they differ in the label ``loader``.
-        name: value of that label; a running number by default.
+        port: 0 selects a free one. Several loaders may share a port; they differ in the label ``loader``.
+        name: value of that label; a serial number by default.
 
     Raises:
-        ConfigError: prometheus_client is not installed, the port is taken, or another loader there has that name.
+        ConfigError: prometheus_client is not installed, the port is in use, or another loader there has that name.
     """
     if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port <= 65535:
         raise ConfigError(f"metrics: port must be an integer from 0 to 65535, not {port!r}")
@@ -68,9 +68,9 @@ def serve(loader: CountingLoader, port: int = 0, name: str | None = None) -> str
 
 
 def serve_by_environment(loader: CountingLoader) -> None:
-    """Serves `loader` on the port of ``FEEDLINE_METRICS_PORT``; ranks of one machine on the ones after it.
+    """Serves `loader` on the port in ``FEEDLINE_METRICS_PORT``; other ranks of the machine use the following ports.
 
-    A port that is taken or makes no sense is a warning: nobody's training should stop for it.
+    A port that is invalid or in use causes a warning only, since it should not stop the training.
     """
     given, local_rank = os.environ.get("FEEDLINE_METRICS_PORT", ""), os.environ.get("LOCAL_RANK", "0")
     try:
@@ -82,7 +82,7 @@ def serve_by_environment(loader: CountingLoader) -> None:
 
 
 def withdraw(loader: CountingLoader) -> None:
-    """Ends serving `loader`; with the last loader of a port, its thread."""
+    """Stops serving `loader`, and the port's thread after its last loader."""
     with _lock:
         idle = [server for server in _servers.values() if server.forget(loader)]
         for server in idle:
@@ -109,7 +109,7 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
         self._thread.start()
 
     def forget(self, loader: CountingLoader) -> bool:
-        """Whether it served `loader`, and now serves none."""
+        """Returns whether it served `loader` and now serves none."""
         mine = [label for label, other in self.loaders.items() if other() is loader]
         for label in mine:
             del self.loaders[label]
@@ -121,10 +121,10 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
         with contextlib.suppress(OSError):  # wakes the thread, which waits for a request
             socket.create_connection((ADDRESS, self.port), timeout=_LOOK_S).close()
         if threading.current_thread() is not self._thread:
-            self._thread.join(_REQUEST_S)  # it closes the socket, which on a busy machine can take a while
+            self._thread.join(_REQUEST_S)  # the thread closes the socket, which may take a while on a busy machine
 
     def statistics(self) -> dict[str, dict[str, Any]]:
-        """Of every loader that is still there, by its label."""
+        """Returns the statistics of every live loader by label."""
         found: dict[str, dict[str, Any]] = {}
         for label, reference in list(self.loaders.items()):
             loader = reference()
@@ -133,7 +133,7 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
         return found
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is no news for the training's output."""
+        """Ignores clients that disconnected, to keep the training's output clean."""
 
     def _application(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         if environ["PATH_INFO"] == "/metrics":
@@ -155,11 +155,11 @@ class _Handler(WSGIRequestHandler):
     timeout = _REQUEST_S
 
     def get_stderr(self) -> io.StringIO:
-        """For tracebacks of what could not be answered: the terminal is the training's."""
+        """Discards tracebacks of failed responses, since the terminal belongs to the training."""
         return io.StringIO()
 
     def log_message(self, format: str, *values: Any) -> None:
-        """Says nothing, for the same reason."""
+        """Discards log messages for the same reason."""
 
 
 def _writer(statistics: Callable[[], dict[str, dict[str, Any]]]) -> WSGIApplication:
@@ -171,7 +171,7 @@ def _writer(statistics: Callable[[], dict[str, dict[str, Any]]]) -> WSGIApplicat
         if (error.name or "").partition(".")[0] != "prometheus_client":
             raise
         raise ConfigError('metrics: prometheus_client is not installed; run: pip install "feedline[metrics]"') from None
-    # compressing would cost CPU time of the training and saves nothing on the way to this machine
+    # compression would cost the training CPU time and save nothing on a local connection
     return make_wsgi_app(exposition.registry(statistics), disable_compression=True)
 
 
@@ -183,14 +183,14 @@ def _start(port: int) -> _Server:
     try:
         server = _Server(port)
     except OSError as error:
-        raise ConfigError(f"metrics: port {port} of {ADDRESS}: {error.strerror}; give another, or 0") from None
+        raise ConfigError(f"metrics: port {port} of {ADDRESS}: {error.strerror}; choose another, or 0") from None
     _servers[server.port] = server
     server.start()
     return server
 
 
 def _forget_parent() -> None:
-    """In a forked child: the thread is the parent's, and so is the port."""
+    """Runs in a forked child: the thread and the port belong to the parent."""
     global _lock
     _lock = threading.Lock()
     for server in _servers.values():

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counters of this process's loaders, for ``feedline top``: a socket that only this user can ask.
+"""Publishes the counters of this process's loaders for ``feedline top``, on a socket that only this user can use.
 
-From the first ``iter()`` of a loader until the last is closed or gone, or for a drop-in until none is in the middle of
-an epoch, a thread waits at a socket ``PID-RANDOM.sock`` in
-the first folder of :func:`folders` that can be had; whoever connects is sent one JSON object, made at that moment, and
-the connection ends. While nobody asks, nothing runs. ``FEEDLINE_PUBLISH=0`` turns it off.
+From the first ``iter()`` of a loader until the last is closed or garbage collected (for a drop-in, until no epoch is in
+progress), a thread waits at a socket ``PID-RANDOM.sock`` in the first usable folder of :func:`folders`. Each client
+is sent one JSON object with the current counters, and is disconnected. The thread sleeps while there are no clients.
+``FEEDLINE_PUBLISH=0`` turns it off.
 
-The object: ``feedline_counters``, the version; ``pid``; ``rank`` and ``world_size``, or None; ``time_s`` of
-CLOCK_MONOTONIC; ``loaders``, of each its ``number``, ``kind``, ``source``, ``epoch``, ``batches_per_epoch`` and
-``counters`` as the engine's or the drop-in's statistics have them.
+The object has ``feedline_counters``, the version; ``pid``; ``rank`` and ``world_size``, or None; ``time_s`` of
+CLOCK_MONOTONIC; and ``loaders``, each with ``number``, ``kind``, ``source``, ``epoch``, ``batches_per_epoch`` and
+``counters`` in the form of the engine's or the drop-in's statistics.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ..machine import ranks
 
 VERSION = 1
 SUFFIX = ".sock"
-_ANSWER_S = 1.0  # a client that does not read is given up
+_ANSWER_S = 1.0  # timeout for clients that do not read
 _END_S = 1.0  # the thread ends within a millisecond, unless the machine is very busy
 _WAITING = 8  # clients
 _WAKES = 64
@@ -43,7 +43,7 @@ class _Publishes(Protocol):
     def _published(self) -> dict[str, Any]: ...
 
 
-_lock = threading.RLock()  # a loader may be collected, which comes here, while its thread is here already
+_lock = threading.RLock()  # reentrant: garbage collection of a loader in this thread may come here again
 _loaders: dict[int, weakref.ref[Any]] = {}
 _server: _Server | None = None
 _next_number = 0
@@ -51,7 +51,7 @@ _watches_process = False
 
 
 def offer(loader: _Publishes) -> None:
-    """Publishes `loader` until :func:`withdraw`, or until it is gone. Again: nothing. Never raises, never waits."""
+    """Publishes `loader` until :func:`withdraw`, or until it is collected. Idempotent; never raises and never waits."""
     global _server, _next_number
     with _lock:
         if any(reference() is loader for reference in list(_loaders.values())):
@@ -64,7 +64,7 @@ def offer(loader: _Publishes) -> None:
 
 
 def withdraw(loader: _Publishes) -> None:
-    """Ends publishing `loader`; with the last one, the thread and the socket."""
+    """Stops publishing `loader`; after the last one, removes the thread and the socket."""
     with _lock:
         mine = [number for number, reference in list(_loaders.items()) if reference() is loader]
         server = _server
@@ -76,10 +76,10 @@ def withdraw(loader: _Publishes) -> None:
 
 
 def folders(uid: int) -> list[str]:
-    """Where processes of a user publish: the first that can be had is taken, and a reader looks into all.
+    """Returns the folders for a user's sockets. Processes use the first available one; readers search all of them.
 
-    ``FEEDLINE_RUNTIME_DIR`` alone if it is set. Else under ``XDG_RUNTIME_DIR``, which a job of a scheduler often lacks
-    and the shell beside it has, so ``/run/user/UID`` and ``/tmp`` are looked at whether it is set or not.
+    Only ``FEEDLINE_RUNTIME_DIR`` if it is set. Otherwise ``XDG_RUNTIME_DIR``, ``/run/user/UID`` and ``/tmp``, since the
+    first is often missing in a scheduler's job but set in a shell on the same machine.
     """
     given = os.environ.get("FEEDLINE_RUNTIME_DIR")
     if given:
@@ -91,31 +91,32 @@ def folders(uid: int) -> list[str]:
 
 
 def open_folder(path: str, uid: int) -> int:
-    """A descriptor of a folder in which only `uid` can have put anything.
+    """Returns a descriptor of a folder in which only `uid` can have created files.
 
     Raises:
-        Error: a link, not a folder, another user's, or open to others.
-        OSError: there is none, or it may not be opened.
+        Error: a link, not a folder, another user's, or accessible to others.
+        OSError: it does not exist or cannot be opened.
     """
     try:
         folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except NotADirectoryError:
-        raise Error(f"{path} is a link or no folder: remove it, or set FEEDLINE_RUNTIME_DIR to a folder") from None
+        raise Error(f"{path} is a link or not a folder: remove it, or set FEEDLINE_RUNTIME_DIR to a folder") from None
     status = os.fstat(folder)
     if status.st_uid == uid and not stat.S_IMODE(status.st_mode) & 0o077:
         return folder
     os.close(folder)
     if status.st_uid != uid:
-        raise Error(f"{path} belongs to user {status.st_uid}: set FEEDLINE_RUNTIME_DIR to a folder of your own")
-    raise Error(f"{path} is open to other users: chmod 700 {path}")
+        raise Error(f"{path} belongs to user {status.st_uid}: set FEEDLINE_RUNTIME_DIR to your own folder")
+    raise Error(f"{path} is accessible to other users: chmod 700 {path}")
 
 
 def connect(folder: int, name: str, timeout_s: float) -> socket.socket:
-    """A connection to the socket `name` of a folder. OSError; ConnectionRefusedError: its process has ended."""
+    """Connects to the socket `name` in a folder. Raises OSError; ConnectionRefusedError if its process has ended."""
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         connection.settimeout(timeout_s)
-        connection.connect(f"/proc/self/fd/{folder}/{name}")  # a socket's path may have 107 bytes, a folder's more
+        connection.connect(f"/proc/self/fd/{folder}/{name}")  # a socket's path is limited to 107 bytes, a folder's is
+        # longer
     except BaseException:
         connection.close()
         raise
@@ -123,14 +124,14 @@ def connect(folder: int, name: str, timeout_s: float) -> socket.socket:
 
 
 def peer(connection: socket.socket) -> tuple[int, int]:
-    """(process, user) at the other end, as the kernel knows them; process 0: of another PID namespace."""
+    """Returns the peer's (process, user) from the kernel; process 0 is in another PID namespace."""
     raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     pid, uid, _ = _CREDENTIALS.unpack(raw)
     return pid, uid
 
 
 def sockets(folder: int, uid: int) -> Iterator[str]:
-    """Names of the sockets of `uid` in a folder; whatever else is there is left alone."""
+    """Returns the names of `uid`'s sockets in a folder; ignores everything else."""
     for name in sorted(os.listdir(folder)):
         with contextlib.suppress(OSError):
             status = os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -139,12 +140,12 @@ def sockets(folder: int, uid: int) -> Iterator[str]:
 
 
 def document() -> dict[str, Any]:
-    """What a client is sent."""
+    """Returns the JSON object for clients."""
     loaders = []
     for number, reference in list(_loaders.items()):
         loader = reference()
         if loader is not None:
-            # one that is ending, or is of the process that this one was forked from
+            # a loader that is closing, or belongs to the process that this one was forked from
             with contextlib.suppress(Error, AttributeError):
                 loaders.append({"number": number, **loader._published()})
     rank = None
@@ -161,7 +162,9 @@ def document() -> dict[str, Any]:
 
 
 class _Server:
-    """The socket and its thread, which makes it: a slow or full file system must not hold up the first batch."""
+    """The socket and its thread. The thread creates the socket, so that slow file systems do not delay the first
+    batch.
+    """
 
     def __init__(self) -> None:
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -171,13 +174,13 @@ class _Server:
         self._path: str | None = None
 
     def start(self) -> None:
-        """RuntimeError: no more threads, at the interpreter's end or by a limit."""
+        """Raises RuntimeError if no thread can be started, at the interpreter's exit or because of a limit."""
         self._paused = False
         if self._thread is not None and self._thread.is_alive():
-            return  # it did not pause in time: it was answering, and goes on
+            return  # it was responding and did not pause in time, so it continues
         thread = _Thread(target=self._run, name="feedline-publish", daemon=True)
         thread.start()
-        self._thread = thread  # not before: another thread may join it
+        self._thread = thread  # only after start, since another thread may join it
 
     def stop(self) -> None:
         """Wakes the thread, which ends. Never waits."""
@@ -186,7 +189,7 @@ class _Server:
         self._wake()
 
     def pause(self) -> None:
-        """Ends the thread and keeps the socket: who connects meanwhile waits for :meth:`start`."""
+        """Ends the thread but not the socket: new clients wait for :meth:`start`."""
         self._paused = True
         self._wake()
         self.join()
@@ -200,12 +203,12 @@ class _Server:
             one.close()
 
     def _wake(self) -> None:
-        with contextlib.suppress(OSError):  # it has ended
+        with contextlib.suppress(OSError):  # the thread has ended
             self._wakes.send(b"w")
 
     def _run(self) -> None:
         self._listens = self._listens or self._listen()
-        waiting = select.poll()  # select() knows no descriptors from 1024 on
+        waiting = select.poll()  # select() does not support descriptors above 1023
         waiting.register(self.listener, select.POLLIN)
         waiting.register(self._woken, select.POLLIN)
         while self._listens and not self._stopped:
@@ -219,7 +222,7 @@ class _Server:
         self.close()
 
     def _accept(self) -> bool:
-        """Answers one client; False: out of descriptors."""
+        """Responds to one client; returns False if there are no free descriptors."""
         try:
             connection, _ = self.listener.accept()
         except OSError:
@@ -245,7 +248,7 @@ class _Server:
         return False
 
     def _bind(self, folder: int, name: str) -> None:
-        # It gets its name when it listens: one that nobody listens at is taken for a dead process's, and removed.
+        # Named only when it listens: a socket without a listener is considered dead and removed.
         unnamed = f".{name}.starting"
         self.listener.bind(f"/proc/self/fd/{folder}/{unnamed}")
         os.chmod(unnamed, 0o600, dir_fd=folder)
@@ -265,10 +268,10 @@ class _Server:
 
 
 class _Thread(threading.Thread):
-    """Who looks for threads that are left over, as Lightning's tests do, may end this one by a method of this name."""
+    """Tools that stop leftover threads, such as Lightning's tests, may call this method."""
 
     def stop(self) -> None:
-        """Nothing is published until a loader begins an epoch. The thread has ended when this returns."""
+        """Stops publishing until a loader begins an epoch. The thread has ended when this returns."""
         _end()
         if self is not threading.current_thread():
             self.join(_END_S)
@@ -281,14 +284,14 @@ def _started() -> _Server | None:
         return None
     try:
         server.start()
-    except RuntimeError:  # no more threads: at the interpreter's end, or by a limit
+    except RuntimeError:  # no thread can be started, at the interpreter's exit or because of a limit
         server.close()
         return None
     return server
 
 
 def remove_if_dead(folder: int, name: str) -> bool:
-    """Removes a socket whose process has ended, however it ended; whether it did."""
+    """Removes a socket if its process has ended; returns whether it has."""
     try:
         connect(folder, name, 0.0).close()
     except ConnectionRefusedError:
@@ -296,7 +299,7 @@ def remove_if_dead(folder: int, name: str) -> bool:
             os.unlink(name, dir_fd=folder)
             return True
     except OSError:
-        pass  # alive, and busy
+        pass  # alive, but busy
     return False
 
 
@@ -331,7 +334,7 @@ def _end() -> None:
 
 
 def _before_fork() -> None:
-    # no thread of ours may hold a lock that the child then finds taken; Python warns of threads at a fork, too
+    # our threads must not hold a lock at a fork, or the child would deadlock; Python also warns of threads at a fork
     server = _server
     if server is not None:
         server.pause()
@@ -345,7 +348,7 @@ def _after_fork() -> None:
 
 
 def _forget_parent() -> None:
-    """In a forked child: the socket is the parent's."""
+    """Runs in a forked child: the socket belongs to the parent."""
     global _lock, _server
     _lock = threading.RLock()
     if _server is not None:

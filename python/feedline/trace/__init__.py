@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .report import analyse as analyse
     from .spans import record as record
 
-# Where each name is: importing Feedline brings `profile` from here, and must not bring NumPy.
+# The module of each name. Importing Feedline imports `profile` from here, which must not import NumPy.
 _MODULES = {"Trace": ".events", "analyse": ".report", "read": ".events", "record": ".spans"}
 
 __all__ = ["Trace", "analyse", "read", "record"]

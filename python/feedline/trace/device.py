@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the GPU did: busy and idle, copies and what hid them, Tensor Cores."""
+"""Measures the GPU's activity: busy and idle time, copies and their overlap with kernels, Tensor Cores."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from .intervals import EMPTY, Intervals, complement, covered_within, difference,
 _MOST_GAPS = 10
 _COPY = re.compile(r"Memcpy (?P<kind>\w+)(?: \((?P<source>\w+) -> (?P<target>\w+)\))?")
 COLLECTIVE = re.compile(r"^nccl|^rccl|ncclDevKernel|ncclKernel|^void ncclKernel", re.IGNORECASE)
-# Names that cuBLAS, cuDNN, CUTLASS and Triton give to kernels on Tensor Cores: the shapes of their instructions
-# (m8n8k4, m16n8k8, m16n8k16, ...) and of warp group instructions, "tensorop", "hmma", "imma". A kernel whose name has
-# nothing of it may use them all the same.
+# Names of Tensor Core kernels in cuBLAS, cuDNN, CUTLASS and Triton: the shapes of their instructions (m8n8k4, m16n8k8,
+# m16n8k16, ...) and of warp group instructions, "tensorop", "hmma", "imma". Kernels without such a name may use Tensor
+# Cores, too.
 _TENSOR_CORES = re.compile(
     r"[hsicd]?_?(?:884|1688|16816|16832|8816|8832|64x\d+x\d+)(?:gemm|cudnn|fprop|dgrad|wgrad|tf32|bf16|_|$)"
     r"|tensorop|hmma|imma|qmma|gmma|wgmma|tensor_?core|nvjet|flash_(?:fwd|bwd)|fmha|sm(?:80|86|89|90|100|120)_xmma",
@@ -33,9 +33,9 @@ class Device:
     """The events of one GPU, within the steps.
 
     Attributes:
-        number: torch's number of the device.
-        window: from the first step's start to the last one's end.
-        kernels, copies, busy: when kernels ran, when copies or memsets, when any of them.
+        number: torch's device index.
+        window: from the first step's start to the last step's end.
+        kernels, copies, busy: intervals in which kernels ran, copies or memsets ran, or any of them.
     """
 
     def __init__(self, trace: Trace, number: Any, window: tuple[int, int]) -> None:
@@ -54,7 +54,7 @@ class Device:
         return union(*clip)
 
     def copy_kinds(self) -> list[dict[str, Any]]:
-        """One row per kind of copy: how many, bytes, GB/s, and how much of its time kernels ran beside it."""
+        """Returns one row per kind of copy: count, bytes, GB/s, and the share of its time in which kernels ran."""
         column, rows = self.trace["memcpy"], self.rows["memcpy"]
         result = []
         for name in np.unique(column.name[rows]):
@@ -79,7 +79,7 @@ class Device:
         return sorted(result, key=lambda row: -row["ms"])
 
     def exposed(self, kind: str, source: str | None = None) -> Intervals:
-        """When copies of this kind (from memory of this kind) ran and no kernel did."""
+        """Returns when copies of this kind (from this kind of memory) ran without a concurrent kernel."""
         rows, column = self.rows["memcpy"], self.trace["memcpy"]
 
         def accepts(name: str) -> bool:
@@ -90,12 +90,14 @@ class Device:
         return difference(when, self.kernels)
 
     def kernels_where(self, pattern: re.Pattern[str]) -> Intervals:
-        """When kernels ran whose names have `pattern`."""
+        """Returns when kernels ran whose names match `pattern`."""
         column, rows = self.trace["kernel"], self.rows["kernel"]
         return self._covered("kernel", self.trace.names_where(pattern.search)[column.name[rows]])
 
     def tensor_cores(self) -> dict[str, Any]:
-        """Shares of the kernels' time, from their names; ``plain_matrix_ms``: products and convolutions without."""
+        """Returns shares of the kernels' time, by name; ``plain_matrix_ms``: matrix products and convolutions without
+        Tensor Cores.
+        """
         column, rows = self.trace["kernel"], self.rows["kernel"]
         spent = (column.end - column.start)[rows]
         names = column.name[rows]
@@ -111,14 +113,14 @@ class Device:
         }
 
     def occupancy(self) -> float | None:
-        """Mean of torch's estimate over the kernels, weighted by time, in percent; None where it is not there."""
+        """Returns the time-weighted mean of torch's occupancy estimates in percent, or None if there are none."""
         column, rows = self.trace["kernel"], self.rows["kernel"]
         percent, spent = column.occupancy[rows], (column.end - column.start)[rows]
         said = ~np.isnan(percent) & (spent > 0)
         return float((percent[said] * spent[said]).sum() / spent[said].sum()) if said.any() else None
 
     def gaps(self, states: dict[str, Intervals]) -> list[dict[str, Any]]:
-        """The longest times without any event on the GPU, and the host's main state in each."""
+        """Returns the longest times without an event on the GPU, with the host's main state in each."""
         if not len(self.idle):
             return []
         lengths = self.idle[:, 1] - self.idle[:, 0]
@@ -136,7 +138,7 @@ def _is_product(name: str) -> bool:
 
 
 def devices(trace: Trace, window: tuple[int, int]) -> list[Device]:
-    """Every GPU that has kernels or copies within the window, the busiest first."""
+    """Returns every GPU that has kernels or copies within the window, busiest first."""
     found = {
         trace.threads[thread][0] for kind in ("kernel", "memcpy", "memset") for thread in np.unique(trace[kind].thread)
     }

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The events of a trace as columns: about 30 bytes for one that takes 300 in the file.
+"""Stores the events of a trace as columns: about 30 bytes for an event that has 300 in the file.
 
-``ts`` and ``dur`` are microseconds in every Chrome trace, with torch's nanoseconds as decimals; ``displayTimeUnit`` is
-about drawing alone. ``baseTimeNanoseconds`` (torch 2.3 and later) is the wall-clock time of ``ts`` 0.
+``ts`` and ``dur`` are microseconds in every Chrome trace; torch writes nanoseconds as decimals. ``displayTimeUnit``
+affects only the display. ``baseTimeNanoseconds`` (torch 2.3 and later) is the wall-clock time of ``ts`` 0.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from .reader import Reader
 
-# torch before 1.11 had names of its own
+# torch before 1.11 used other names
 _KINDS = {
     "cpu_op": "op",
     "user_annotation": "op",
@@ -36,7 +36,7 @@ _KINDS = {
     "feedline": "stage",
 }
 KINDS = tuple(dict.fromkeys(_KINDS.values()))
-# Operators of which old traces hold the stack with the operator itself, and whose stacks are asked for.
+# Operators whose stacks are used; old traces store the stack in the operator's event.
 _STACK_WANTED = (
     "aten::item",
     "aten::_local",
@@ -50,17 +50,17 @@ _MOST_STACKS = 100_000
 
 
 class Columns:
-    """Events of one kind. Arrays of one value per event, in the file's order; times in nanoseconds.
+    """Events of one kind. Arrays with one value per event, in the file's order; times in nanoseconds.
 
     Attributes:
         start, end: int64.
-        thread: int32, index in :attr:`Trace.threads`; for events on a device, of its stream.
+        thread: int32, index in :attr:`Trace.threads`; of the stream for events on a device.
         name: int32, index in :attr:`Trace.names`.
-        link: int64, -1 for none. Of calls of the runtime and of events on a device their "correlation": equal for a
-            call and what it started. Of operators their "External id". (Device events have an "External id" as well,
-            which is their operator's only in newer torch.)
-        size: int64, bytes of a copy; 0 elsewhere.
-        occupancy: float64, percent as torch estimates it; NaN where it does not say.
+        link: int64, -1 for none. The "correlation" of runtime calls and device events: equal for a call and the events
+            that it started. The "External id" of operators. (Device events have an "External id", too, which is their
+            operator's only in newer torch.)
+        size: int64, bytes of a copy; 0 for other events.
+        occupancy: float64, torch's estimate in percent; NaN if missing.
     """
 
     def __init__(self) -> None:
@@ -94,15 +94,15 @@ class Columns:
 
 @dataclass
 class Trace:
-    """One file's events."""
+    """The events of one file."""
 
     path: str
     header: dict[str, Any] = field(default_factory=dict)
     kinds: dict[str, Columns] = field(default_factory=lambda: {kind: Columns() for kind in KINDS})
     names: list[str] = field(default_factory=list)
     threads: list[tuple[Any, Any]] = field(default_factory=list)  # (process or device, thread or stream)
-    stacks: dict[int, str] = field(default_factory=dict)  # by link, of old traces
-    peak_bytes: dict[str, int] = field(default_factory=dict)  # by device, of what torch had allocated
+    stacks: dict[int, str] = field(default_factory=dict)  # by link, in old traces
+    peak_bytes: dict[str, int] = field(default_factory=dict)  # memory allocated by torch, by device
     events: int = 0
     unreadable: int = 0
     damage: list[str] = field(default_factory=list)
@@ -112,17 +112,17 @@ class Trace:
 
     @property
     def device_properties(self) -> list[dict[str, Any]]:
-        """What torch wrote about each GPU: ``name``, ``computeMajor`` and so on."""
+        """torch's properties of each GPU: ``name``, ``computeMajor`` and so on."""
         properties = self.header.get("deviceProperties")
         return [p for p in properties if isinstance(p, dict)] if isinstance(properties, list) else []
 
     def names_where(self, accepts: Callable[[str], object]) -> NDArray[np.bool_]:
-        """For each name of the trace, whether `accepts` takes it: index it with a column's ``name``."""
+        """Returns whether `accepts` is true for each name; index the result with a column's ``name``."""
         return np.fromiter((bool(accepts(name)) for name in self.names), np.bool_, len(self.names))
 
 
 def read(path: str | os.PathLike[str], advance: Callable[[int], None] | None = None) -> Trace:
-    """The trace in the file `path`; see :class:`feedline.trace.reader.Reader` for what it may be."""
+    """Reads the trace in the file `path`; see :class:`feedline.trace.reader.Reader` for the supported formats."""
     reader = Reader(path, advance)
     trace = Trace(str(path))
     names: dict[str, int] = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the causes of a trace are judged by, and the shape of one. Each is a file of `causes`."""
+"""The input and the interface of the trace's causes. Each cause is a file in `causes`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .intervals import covered_within, intersection
 from .steps import Steps
 from .verdicts import Findings
 
-# Where workers load, a trace of the main process cannot say which of these makes them slow.
+# If workers load, a trace of the main process cannot show which of these slows them down.
 OF_WORKERS = (
     "storage_latency",
     "storage_bandwidth",
@@ -36,12 +36,12 @@ OF_WORKERS = (
 )
 _OF_STORAGE = ("storage_latency", "storage_bandwidth", "small_files")
 _STAGES = ("storage", "decode", "transform")
-STAGES_FIX = "more threads if cores are free; smaller images, or `.cache(...)` behind the costly operations"
+STAGES_FIX = "more threads if cores are free; smaller images, or `.cache(...)` after the costly operations"
 
 
 @dataclass
 class Case:
-    """One trace: its steps, the loop's waits for the GPU, the busiest GPU if any; and what was found so far."""
+    """A trace with its steps, the loop's waits for the GPU, the busiest GPU if any, and the findings so far."""
 
     trace: Trace
     steps: Steps
@@ -54,7 +54,7 @@ class Case:
 
     @cached_property
     def loader_share(self) -> float:
-        """Of the steps' time, in the loader's next()."""
+        """The share of the steps' time spent in the loader's next()."""
         if not len(self.steps.loader):
             return 0.0
         return float(self.steps.waits.astype(np.float64).sum() / self.durations.sum())
@@ -77,7 +77,7 @@ class Case:
 
     @cached_property
     def stages_busy(self) -> dict[str, int]:
-        """Nanoseconds that Feedline's threads were busy with each stage; empty: the trace holds none of them."""
+        """Nanoseconds that Feedline's threads were busy, by stage; empty if the trace has no stages."""
         column, names = self.trace["stage"], self.trace.names
         busy: dict[str, int] = {}
         for name, spent in zip(column.name.tolist(), (column.end - column.start).tolist(), strict=True):
@@ -86,7 +86,7 @@ class Case:
         return busy if sum(busy.values()) else {}
 
     def add_stage(self, cause: str, stage: str) -> None:
-        """Of the wait for workers, what Feedline's threads were busy with this stage."""
+        """Returns this stage's part of the wait for workers, by the busy time of Feedline's threads."""
         busy = self.stages_busy
         if not len(self.steps.loader) or self.loads_in_the_loop or self.loader_share < NOTE or not busy:
             return
@@ -102,12 +102,12 @@ class Case:
         )
 
     def abstain_from_loading(self) -> None:
-        """Says what of the loader's time the trace cannot tell."""
+        """Reports which parts of the loader's time the trace cannot explain."""
         share, busy = self.loader_share, self.stages_busy
         if not len(self.steps.loader):
             self.findings.abstain(
-                "the loader's calls: no enumerate(DataLoader)#... in the trace; iterate torch's or Feedline's loader "
-                "within the profiler",
+                "the loader's calls: the trace has no enumerate(DataLoader)#...; iterate torch's or Feedline's loader "
+                "while the profiler runs",
                 "python_main_process",
                 *OF_WORKERS,
             )
@@ -116,7 +116,7 @@ class Case:
         elif not busy:
             self.findings.abstain(
                 f"events of the worker processes, for which the loop waits {share:.0%} of its time: torch.profiler "
-                "records the main process alone; run `feedline diagnose -- python train.py`",
+                "records only the main process; run `feedline diagnose -- python train.py`",
                 *OF_WORKERS,
             )
         elif busy.get("storage", 0) / sum(busy.values()) * share >= NOTE:
@@ -130,10 +130,10 @@ class Cause:
     """A cause that a trace can show.
 
     Attributes:
-        page: what ``feedline explain`` prints, without the thresholds, which the file's constants give.
-        turn: causes are judged in this order.
-        judges: adds what it finds to the case's findings, or says what is missing. None: it is judged over ranks.
-        of_device: it is judged by the GPU's events, and abstained from where there are none.
+        page: the page that ``feedline explain`` prints, without thresholds, which are constants in the file.
+        turn: the order in which causes are evaluated.
+        judges: adds findings to the case, or reports missing data. None for a cause that compares ranks.
+        of_device: whether it needs GPU events; if so, it is skipped without them.
     """
 
     page: Entry
@@ -147,20 +147,20 @@ class Cause:
 
 
 def copy_line(row: dict[str, Any]) -> str:
-    """Copies of one kind, in words."""
+    """Returns a description of one kind of copies."""
     rate = f"{row['GB_per_s']:.1f} GB/s" if row["GB_per_s"] else "no rate"
     return (
         f"{row['count']} x {row['name']}: {row['bytes'] / 1e6:.1f} MB in {row['ms']:.2f} ms ({rate}), "
-        f"{row['overlapped_share']:.0%} of it beside kernels"
+        f"{row['overlapped_share']:.0%} of it overlapped with kernels"
     )
 
 
 def copies_from(device: Device, source: str) -> dict[str, Any] | None:
-    """The row of copies to the device from this kind of memory; None: there were none."""
+    """Returns the row of copies to the device from this kind of memory, or None."""
     rows = (row for row in device.copy_kinds() if row["kind"] == "HtoD" and row["source"] == source)
     return next(rows, None)
 
 
 def waits_for_pinned(waits: synchronisation.Waits) -> list[bool]:
-    """Of each wait for the GPU, whether it is for a copy from page-locked memory."""
+    """Returns for each wait for the GPU whether it is for a copy from page-locked memory."""
     return [copy is not None and copy.startswith("Memcpy HtoD (Pinned") for copy in waits.copy]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Puts Feedline's stages on the time line of a torch trace: one file for Perfetto."""
+"""Merges Feedline's stages into a torch trace, as one file for Perfetto."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from .spans import open_text
 
 @dataclass
 class Merged:
-    """What was written.
+    """Statistics of a merged file.
 
     Attributes:
-        events: of the trace.
-        spans: of Feedline.
-        beside: of them, those that lie within the trace's time.
-        damage: what of the trace could not be read; the merged file is whole all the same.
+        events: number of events from the trace.
+        spans: number of Feedline's spans.
+        beside: how many of the spans are within the trace's time.
+        damage: errors while reading the trace; the merged file is complete nevertheless.
     """
 
     events: int
@@ -33,7 +33,7 @@ class Merged:
 
     @property
     def is_of_another_run(self) -> bool:
-        """Whether there are spans and none lies within the trace's time."""
+        """Whether there are spans, but none within the trace's time."""
         return self.spans > 0 and self.beside == 0
 
 
@@ -43,9 +43,9 @@ def merge(
     output: str | os.PathLike[str],
     advance: Callable[[int], None] | None = None,
 ) -> Merged:
-    """Writes the events of `trace` and those of the files `spans`, on its time base, to `output`.
+    """Writes the events of `trace` and of the files `spans` to `output`, on the trace's time base.
 
-    `output` comes into being when it is whole. No more than an event is in memory at a time.
+    `output` appears only when it is complete. Only one event is in memory at a time.
 
     Raises:
         ConfigError: `output` is one of the inputs.
@@ -54,7 +54,7 @@ def merge(
     target = Path(output)
     for source in (trace, *spans):
         if target.exists() and target.samefile(source):
-            raise ConfigError(f"merge: {target} is one of the inputs: give another file to write to")
+            raise ConfigError(f"merge: {target} is one of the inputs: choose another output file")
     partial = target.with_name(f".partial-{os.getpid()}-{target.name}")
     try:
         with open_text(partial) as file:
@@ -80,7 +80,7 @@ def _write(write: Callable[[str], Any], reader: Reader, spans: Sequence[str | os
     base = _base_ns(reader.header)
     count = beside = 0
     for path in spans:
-        # the base must be known before the first event is shifted: it stands before them in what Recording.write makes
+        # The base must be known before the first event is shifted; Recording.write puts it before the events.
         source = Reader(path)
         for event in source.events():
             start = event.get("ts")
@@ -99,6 +99,6 @@ def _write(write: Callable[[str], Any], reader: Reader, spans: Sequence[str | os
 
 
 def _base_ns(header: dict[str, Any]) -> int:
-    """The wall-clock time of ``ts`` 0; older torch writes ``ts`` since 1970."""
+    """Returns the wall-clock time of ``ts`` 0, which is 0 for older torch, whose ``ts`` counts from 1970."""
     base = header.get("baseTimeNanoseconds", 0)
     return base if isinstance(base, int) else 0

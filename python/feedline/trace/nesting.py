@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which call was made by which, from the times of calls on one thread."""
+"""Reconstructs call trees from the times of calls on one thread."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from numpy.typing import NDArray
 
 
 class CallTree:
-    """Calls of several threads; on each thread they nest, as those of a profiler do.
+    """Calls on several threads; within a thread they nest, like a profiler's events.
 
     Attributes:
-        order: indices of the calls by thread, start, and longest first: callers come before those they call.
-        parent: for each call its caller, -1 for none.
+        order: indices of the calls by thread, start, and longest first, so that callers precede their callees.
+        parent: the caller of each call, or -1.
 
     Args:
-        thread, start, end: one value per call; times in nanoseconds. Ends that reach beyond their caller's, by
-            rounding or by damage, count as inside.
+        thread, start, end: one value per call; times in nanoseconds. A call that ends after its caller, by rounding or
+            damage, counts as nested.
     """
 
     def __init__(self, thread: NDArray[np.int32], start: NDArray[np.int64], end: NDArray[np.int64]) -> None:
@@ -48,14 +48,14 @@ class CallTree:
         return parent
 
     def self_time(self) -> NDArray[np.int64]:
-        """Nanoseconds of each call that were not in a call that it made."""
+        """Returns the nanoseconds of each call, excluding its callees."""
         duration = self._end - self._start
         called = self.parent >= 0
         inside = np.bincount(self.parent[called], weights=duration[called], minlength=len(duration))
         return np.maximum(duration - inside.astype(np.int64), 0)
 
     def with_callees(self, value: NDArray[np.int64]) -> NDArray[np.int64]:
-        """For each call the sum of `value` over itself and everything that it called."""
+        """Returns for each call the sum of `value` over itself and all its descendants."""
         summed = value.tolist()
         parent = self.parent.tolist()
         for call in reversed(self.order.tolist()):
@@ -64,10 +64,10 @@ class CallTree:
         return np.asarray(summed, np.int64)
 
     def outermost(self, name: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Whether no caller of a call has its name: their times add up without counting any twice."""
+        """Whether a call has no ancestor with its name; the times of such calls add up without double counting."""
         result = np.ones(len(name), np.bool_)
         parent, names = self.parent.tolist(), name.tolist()
-        # the names on the way to the root, kept by following the order of the calls
+        # names on the path to the root, updated while calls are visited in order
         path: list[int] = []
         depth_of = [0] * len(names)
         for call in self.order.tolist():
@@ -79,7 +79,7 @@ class CallTree:
         return result
 
     def innermost_at(self, thread: NDArray[np.int32], time: NDArray[np.int64]) -> NDArray[np.int64]:
-        """For each moment the call that runs on that thread and has called no other that runs; -1 for none."""
+        """Returns for each time the innermost running call on that thread, or -1."""
         found = np.full(len(time), -1, np.int64)
         threads, starts = self._thread[self.order], self._start[self.order]
         for number in np.unique(thread):
@@ -87,7 +87,7 @@ class CallTree:
             begin, end = np.searchsorted(threads, [number, number + 1])
             place = begin + np.searchsorted(starts[begin:end], time[asked], side="right") - 1
             found[asked] = np.where(place >= begin, self.order[np.maximum(place, 0)], -1) if end > begin else -1
-        # the call that began last may be over: then one of its callers
+        # if the call that began last has ended, one of its callers runs
         over = np.flatnonzero((found >= 0) & (self._end[found] <= time)) if len(self.order) else np.zeros(0, np.int64)
         while len(over):
             found[over] = self.parent[found[over]]
@@ -95,7 +95,7 @@ class CallTree:
         return found
 
     def callers(self, call: int) -> list[int]:
-        """`call` and those that led to it, outermost first; none for -1."""
+        """Returns `call` and its ancestors, outermost first; empty for -1."""
         chain: list[int] = []
         while call >= 0:
             chain.append(call)

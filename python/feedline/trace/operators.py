@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators by the time that they took, on the host and on the device."""
+"""Measures operators by their time on the host and on the device."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NOT_RANKED = re.compile(r"ProfilerStep#\d+$")
 
 
 class Operators:
-    """The operators of a trace: who called whom, and the kernels that each launched.
+    """The call tree of a trace's operators and the kernels that each launched.
 
     Attributes:
         tree: callers of the operators in ``trace["op"]``.
@@ -49,10 +49,10 @@ class Operators:
         return spent
 
     def ranking(self, windows: Intervals) -> list[dict[str, Any]]:
-        """One row per name, of the operators that began within `windows`; the largest first, by device or host time.
+        """Returns one row per name for operators that began within `windows`, by device or host time, descending.
 
-        Times in ms: ``host_self`` without, ``host_total`` with the operators that it called; ``device_self`` of what it
-        launched itself, ``device_total`` with theirs. Totals count an operator within one of its own name once.
+        Times in ms: ``host_self`` excludes and ``host_total`` includes the operators that it called; ``device_self``
+        covers its own launches, ``device_total`` also theirs. Totals count recursive operators once.
         """
         ops, trace = self._trace["op"], self._trace
         if not len(ops):
@@ -81,7 +81,7 @@ class Operators:
 
 
 def kernels(trace: Trace, windows: Intervals) -> list[dict[str, Any]]:
-    """One row per kernel name, of those that began within `windows`: calls, ms, weighted mean occupancy or None."""
+    """Returns one row per name of kernels that began within `windows`: calls, ms, weighted mean occupancy or None."""
     column = trace["kernel"]
     inside = _begins_within(column.start, windows)
     names, times = column.name[inside], (column.end - column.start)[inside]
@@ -105,7 +105,7 @@ def kernels(trace: Trace, windows: Intervals) -> list[dict[str, Any]]:
 
 
 def in_loader(trace: Trace, loader: Intervals, thread: int, most: int = 10) -> list[dict[str, Any]]:
-    """Python functions by their own ms within the loader's ``next``, where the trace was made with_stack=True."""
+    """Returns Python functions by their self time in ms within the loader's ``next``, if with_stack=True was set."""
     column = trace["python"]
     if not len(column) or not len(loader):
         return []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`feedline.profile`: torch's profiler with a schedule that records steps worth looking at, and Feedline's stages."""
+"""`feedline.profile`: torch's profiler with a schedule that skips unrepresentative steps, and Feedline's stages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Profile:
-    """Records some steps of a training loop, each recording one file for ``feedline trace`` and ui.perfetto.dev.
+    """Records some steps of a training loop. Each recording is a file for ``feedline trace`` and ui.perfetto.dev.
 
     ::
 
@@ -26,26 +26,25 @@ class Profile:
                 ...
                 profiler.step()
 
-    Steps are counted from 1. The first ``skip_first + wait + warmup`` are not recorded: batches that were prefetched
-    while nothing ran, cuDNN's search for algorithms and the profiler's own start would be what one sees. So with
-    ``wait=1, warmup=1, active=3`` the third, fourth and fifth are. In a cycle that is repeated, each has its own wait
-    and warm-up.
+    Steps are counted from 1. The first ``skip_first + wait + warmup`` are not recorded, because prefetched batches,
+    cuDNN's algorithm search and the profiler's startup would distort them. So ``wait=1, warmup=1, active=3`` records
+    steps 3 to 5. Repeated cycles each have their own wait and warm-up.
 
     Args:
-        folder: where the files go, ``rank0.steps6-10.pt.trace.json.gz``; made if it is not there.
-        wait, warmup, active: steps without the profiler; with it running, its results dropped; recorded.
-        repeat: recordings; 0: until the end. One is enough for most, and costs nothing afterwards.
+        folder: the output folder for files such as ``rank0.steps6-10.pt.trace.json.gz``; created if missing.
+        wait, warmup, active: numbers of steps without the profiler, with discarded results, and recorded.
+        repeat: number of recordings; 0 continues until the end. One is usually enough, and costs nothing afterwards.
         skip_first: steps before the first wait.
-        with_stack: record Python frames: says which line waits for the GPU, and slows Python down several times.
+        with_stack: record Python stacks, which shows the lines that wait for the GPU, but slows Python down severely.
         record_shapes, profile_memory: as torch's.
-        activities: of ``torch.profiler.ProfilerActivity``; by default the CPU, and CUDA where there is a GPU.
+        activities: of ``torch.profiler.ProfilerActivity``; by default the CPU, and CUDA if there is a GPU.
         stages: record the stages of Feedline's loaders in this process, and merge them into the file.
 
     Attributes:
-        files: those that are written, as :class:`pathlib.Path`.
+        files: the written files, as :class:`pathlib.Path`.
 
     Raises:
-        ConfigError: torch is not installed, or an impossible schedule.
+        ConfigError: torch is not installed, or the schedule is invalid.
     """
 
     def __init__(
@@ -67,8 +66,8 @@ class Profile:
         for name, value in numbers.items():
             low = 1 if name == "active" else 0
             if isinstance(value, bool) or not isinstance(value, int) or value < low:
-                raise ConfigError(f"profile: {name} must be an integer from {low} on, not {value!r}")
-        import pathlib  # here, so that importing Feedline does not take its time
+                raise ConfigError(f"profile: {name} must be an integer of at least {low}, not {value!r}")
+        import pathlib  # imported here to keep importing Feedline fast
 
         self.files: list[Path] = []
         self._folder = pathlib.Path(folder)
@@ -96,7 +95,7 @@ class Profile:
         return self
 
     def step(self) -> None:
-        """To be called at the end of every step of the loop."""
+        """Call this at the end of every step of the loop."""
         self._torch.step()
         self._steps_done += 1
         self._follow()
@@ -113,14 +112,14 @@ class Profile:
             import logging
 
             logging.getLogger("feedline").warning(
-                "profile: nothing was recorded: the loop ended after %d steps, and step %d is the first that would be; "
-                "give smaller wait and warmup, and call step() in the loop",
+                "profile: nothing was recorded: the loop ended after %d steps, and recording would begin at step %d; "
+                "use smaller wait and warmup, and call step() in the loop",
                 self._steps_done,
                 first,
             )
 
     def _follow(self) -> None:
-        """Feedline's stages are recorded while torch records."""
+        """Records Feedline's stages while torch records."""
         action = self._schedule(self._steps_done)
         actions = self._profiler.ProfilerAction
         if self._stages and self._recording is None and action in (actions.RECORD, actions.RECORD_AND_SAVE):
@@ -129,12 +128,12 @@ class Profile:
             self._recording = Recording()
 
     def _write(self, torch_profile: Any) -> None:
-        """Of a recording that ended, with the step that is just over or with the loop."""
+        """Handles a recording that ended, with the current step or with the loop."""
         wait, warmup, active, _ = self._cycle
         cycle = (self._steps_done - self._first) // (wait + warmup + active)
         first = self._first + cycle * (wait + warmup + active) + wait + warmup + 1
         rank = (ranks.from_torch() or ranks.from_environment(os.environ) or (0, 1))[0]
-        last = self._steps_done + 1  # step() counts it only after torch has ended the recording
+        last = self._steps_done + 1  # step() increments the count after torch has ended the recording
         path = self._folder / f"rank{rank}.steps{first}-{last}.pt.trace.json.gz"
         recording, self._recording = self._recording, None
         if recording is not None:
@@ -169,7 +168,7 @@ class Profile:
         return [kinds.CPU, kinds.CUDA] if cuda.is_available() else [kinds.CPU]
 
 
-profile = Profile  # by the name of torch's own
+profile = Profile  # has the name of torch's method
 
 
 def _torch_profiler() -> Any:
@@ -177,6 +176,6 @@ def _torch_profiler() -> Any:
         return importlib.import_module("torch.profiler")
     except ImportError as error:
         raise ConfigError(
-            f"profile: it records with torch's profiler, and torch does not import ({error}); without torch, "
-            "loader.stats() tells where the time goes"
+            f"profile: it records with torch's profiler, but torch cannot be imported ({error}); without torch, "
+            "use loader.stats() to see where the time goes"
         ) from None

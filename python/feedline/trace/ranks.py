@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces of several ranks of one run: who makes the others wait.
+"""Compares the traces of several ranks of a run and finds stragglers.
 
-In data-parallel training all ranks have the same step time, because the collectives hold the fast ones until the
-slowest has come. So a rank's own time is its step without the time in collectives, and the slowest is the one that
-waits least in them. No clocks are compared: ranks of other machines have others.
+In data-parallel training all ranks have the same step time, because collectives block the fast ranks until the slowest
+arrives. So a rank's own time is its step without the time in collectives, and the slowest rank is the one that waits
+least in them. Clocks are not compared, since those of different machines differ.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from .steps import Steps
 
 
 def number_of(trace: Trace, position: int) -> int:
-    """The rank that wrote it, from ``distributedInfo``; without that, its position among the files."""
+    """Returns the trace's rank from ``distributedInfo``, or else its position among the files."""
     info = trace.header.get("distributedInfo")
     rank = info.get("rank") if isinstance(info, dict) else None
     return rank if type(rank) is int else position
 
 
 def collectives(trace: Trace, steps: Steps, device: Device | None) -> Intervals:
-    """When collectives ran: NCCL's kernels, or on the CPU gloo's calls."""
+    """Returns when collectives ran: NCCL kernels, or gloo calls on the CPU."""
     if device is not None:
         return device.kernels_where(COLLECTIVE)
     ops = trace["op"]
@@ -36,10 +36,10 @@ def collectives(trace: Trace, steps: Steps, device: Device | None) -> Intervals:
 
 
 def compare(ranks: dict[int, tuple[Steps, Intervals]]) -> dict[str, Any]:
-    """Per rank, means in ms per step, and the finding ``straggling_rank`` where one makes the others wait.
+    """Returns means in ms per step for each rank, and the finding ``straggling_rank`` if one rank delays the others.
 
     Args:
-        ranks: by number, the steps and the collectives of each.
+        ranks: steps and collectives by rank.
     """
     rows = []
     for rank, (steps, when) in sorted(ranks.items()):

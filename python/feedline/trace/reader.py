@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads Chrome traces event by event, so that a file of gigabytes needs the memory of one event.
+"""Reads Chrome traces event by event, so that files of several gigabytes need memory for one event only.
 
 A trace is either an object with a list ``traceEvents`` among other keys, or the bare list, plain or gzipped. torch
-leaves files without their end when it is killed, and has written some that are not JSON inside; both give the events
-that can be read, and :attr:`Reader.damage` says what could not.
+writes truncated files when it is killed, and has written some that are not valid JSON; the readable events of both are
+returned, and :attr:`Reader.damage` describes the rest.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from typing import Any
 
 from ..errors import DataError, StorageError
 
-_CHUNK = 1 << 20  # bytes read at a time: larger is no faster
-_LARGEST_VALUE = 64 << 20  # characters; what does not end within them is damaged
-_DEFINITE_DAMAGE = 1 << 20  # characters behind an event that does not parse: no event of torch's is so long
+_CHUNK = 1 << 20  # bytes per read: more is not faster
+_LARGEST_VALUE = 64 << 20  # maximum characters of a value; longer ones are damaged
+_DEFINITE_DAMAGE = 1 << 20  # characters after an event that does not parse: torch's events are shorter
 _EVENT_START = re.compile(r'\{\s*"(?:ph|name|cat|pid|tid|ts|args|id|s|dur|bp)"\s*:')
-_GZIP = 31  # zlib's word for gzip headers and the largest window
-_NUMBER_GOES_ON = "0123456789.eE+-"  # or the empty string, the end of what is here
+_GZIP = 31  # zlib's value for gzip headers and the largest window
+_NUMBER_GOES_ON = "0123456789.eE+-"  # or the empty string, the end of the buffer
 _SPACE = re.compile(r"[\s,]*")
 
 
@@ -32,17 +32,17 @@ class Reader:
     """One pass over a trace file.
 
     Attributes:
-        header: every top-level value but the events; complete after the pass.
-        damage: one sentence for each thing that could not be read.
-        complete: the list of events had an end.
+        header: all top-level values except the events; complete after the pass.
+        damage: one sentence for each unreadable part.
+        complete: whether the list of events had an end.
 
     Args:
-        path: a ``.json`` or ``.json.gz`` file; what it is, is seen from its bytes.
-        advance: called with the number of bytes of the file that were read since the last call.
+        path: a ``.json`` or ``.json.gz`` file; the format is detected from its content.
+        advance: called with the number of file bytes read since the last call.
 
     Raises:
         StorageError: the file cannot be read.
-        DataError: while iterating: there is no list of events in it.
+        DataError: while iterating, if the file has no list of events.
     """
 
     def __init__(self, path: str | os.PathLike[str], advance: Callable[[int], None] | None = None) -> None:
@@ -51,7 +51,7 @@ class Reader:
         self.damage: list[str] = []
         self.complete = False
         self._advance = advance
-        self._decoder = json.JSONDecoder(strict=False)  # names of kernels and files may hold control characters
+        self._decoder = json.JSONDecoder(strict=False)  # names of kernels and files may contain control characters
         self._text, self._at, self._before = "", 0, 0
         self._skipped = 0
         try:
@@ -62,7 +62,7 @@ class Reader:
         self._ended = False
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """Every event, in the file's order."""
+        """Iterates over all events in the file's order."""
         with self._file:
             first = self._peek()
             if first == "[":
@@ -74,7 +74,7 @@ class Reader:
             else:
                 raise DataError(f"{self.path}: not a Chrome trace: it begins with {first!r}", shard=str(self.path))
         if self._skipped:
-            self.damage.append(f"{self._skipped} damaged events were left out")
+            self.damage.append(f"{self._skipped} damaged events were skipped")
 
     def _object(self) -> Iterator[dict[str, Any]]:
         found = False
@@ -94,7 +94,7 @@ class Reader:
                 else:
                     self.header[str(key)] = self._value()
             except ValueError:
-                self.damage.append(f"not JSON at character {self._before + self._at:,}; what follows was not read")
+                self.damage.append(f"not JSON at character {self._before + self._at:,}; the rest was not read")
                 break
         if not found:
             raise DataError(f"{self.path}: not a Chrome trace: it has no list traceEvents", shard=str(self.path))
@@ -121,14 +121,14 @@ class Reader:
                 self._skipped += 1
 
     def _resynchronise(self) -> bool:
-        """Goes on behind an event that does not parse, at what looks like the next one."""
+        """Resumes at the next likely event after one that does not parse."""
         while True:
             found = _EVENT_START.search(self._text, self._at + 1)
             if found:
                 self._skipped += 1
                 self._at = found.start()
                 return True
-            # a start that is cut by the end of the text is at most this long
+            # maximum length of an event's start that the end of the buffer truncates
             self._at = max(self._at, len(self._text) - 64)
             if not self._fill():
                 self.damage.append("the file ends within an event, as when the program was killed")
@@ -136,7 +136,7 @@ class Reader:
                 return False
 
     def _peek(self) -> str:
-        """The next character that is neither space nor comma; empty at the end."""
+        """Returns the next character that is neither whitespace nor comma; empty at the end."""
         while True:
             self._at = _SPACE.match(self._text, self._at).end()  # type: ignore[union-attr]  # matches nothing as well
             if self._at < len(self._text):
@@ -145,12 +145,12 @@ class Reader:
                 return ""
 
     def _value(self, patience: int = _LARGEST_VALUE) -> Any:
-        """The JSON value that begins here; ValueError where it is none, or does not end within `patience`."""
+        """Parses the JSON value that begins here; ValueError if it is invalid or longer than `patience`."""
         self._peek()
         while True:
             try:
                 value, end = self._decoder.raw_decode(self._text, self._at)
-                # a number may go on behind what is here: "1." has "1" in it
+                # a number may continue after the buffer: "1." parses as "1"
                 if self._text[end : end + 1] not in _NUMBER_GOES_ON or not self._fill():
                     self._at = end
                     return value
@@ -159,7 +159,7 @@ class Reader:
                     raise ValueError("damaged") from error
 
     def _fill(self) -> bool:
-        """Reads on, and forgets the text before the place. False at the end of the file."""
+        """Reads more and discards the text before the current position. Returns False at the end of the file."""
         chunk = next(self._more, None)
         if chunk is None:
             return False
@@ -175,7 +175,7 @@ class Reader:
                 yield text
 
     def _plain_bytes(self) -> Iterator[bytes]:
-        """The file's bytes, unpacked. A gzip file's end may be missing."""
+        """Iterates over the uncompressed content of the file. A gzip file may be truncated."""
         first = self._read()
         if not first.startswith(b"\x1f\x8b"):
             while first:
@@ -190,13 +190,13 @@ class Reader:
     def _unpacked(self, data: bytes) -> Iterator[bytes]:
         unpack = zlib.decompressobj(wbits=_GZIP)
         while data:
-            yield unpack.decompress(data, _CHUNK)  # no more at once, however well it was packed
+            yield unpack.decompress(data, _CHUNK)  # limits the output even for highly compressed input
             data = unpack.unused_data if unpack.eof else unpack.unconsumed_tail
             data = data or self._read()
-            if data and unpack.eof:  # members may follow each other
+            if data and unpack.eof:  # a gzip file may have several members
                 unpack = zlib.decompressobj(wbits=_GZIP)
         if not unpack.eof:
-            self.damage.append("the gzip stream has no end")
+            self.damage.append("the gzip stream is truncated")
             yield unpack.flush()
 
     def _read(self) -> bytes:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Everything that `feedline trace` says about traces, as plain values fit for JSON."""
+"""The report of `feedline trace` as plain values that can be written as JSON."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class _Analysis:
 
 
 def analyse(traces: Sequence[Trace]) -> dict[str, Any]:
-    """What one trace shows, or those of several ranks of one run; docs/trace.md describes the keys."""
+    """Analyses one trace, or those of several ranks of a run; docs/trace.md describes the keys."""
     analysed = [_analyse(trace) for trace in traces]
     numbers = [ranks.number_of(trace, i) for i, trace in enumerate(traces)]
-    if len(set(numbers)) < len(numbers):  # the same rank twice: two runs, or no numbers in the files
+    if len(set(numbers)) < len(numbers):  # duplicate ranks: two runs, or no rank numbers in the files
         numbers = list(range(len(traces)))
     first = analysed[numbers.index(min(numbers))].result
     result = {"version": VERSION, **first, "files": [analysis.result["file"] for analysis in analysed]}
@@ -53,7 +53,7 @@ def analyse(traces: Sequence[Trace]) -> dict[str, Any]:
 
 
 def has_problems(result: dict[str, Any]) -> bool:
-    """Whether `result` of :func:`analyse` names a cause to act on, or a file that could not be read to its end."""
+    """Whether `result` of :func:`analyse` has a cause to act on, or a file that could not be read to its end."""
     bad = [one for one in result["verdicts"] if one["severity"] != "note" and one["cause"] != "compute_bound"]
     files = [*result["files"], result.get("merged", {})]
     return bool(bad) or any(file.get("damage") for file in files)
@@ -124,7 +124,7 @@ def _gpu(gpu: Device, found: steps.Steps, waits: synchronisation.Waits, trace: T
 
 
 def _stages(trace: Trace, found: steps.Steps) -> list[dict[str, Any]]:
-    """Feedline's own stages, where they were merged into the trace."""
+    """Returns Feedline's stages if they were merged into the trace."""
     column = trace["stage"]
     if not len(column):
         return []
@@ -136,7 +136,7 @@ def _stages(trace: Trace, found: steps.Steps) -> list[dict[str, Any]]:
 
 
 def _missing(trace: Trace, device: Device | None) -> list[str]:
-    """What the trace does not hold, and the option of torch.profiler that would have recorded it."""
+    """Returns data missing from the trace, with the option of torch.profiler that records them."""
     missing = []
     if device is None:
         missing.append("GPU events: activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Feedline's own stages on a time line: recorded by the engine, written as a Chrome trace for Perfetto.
+"""Records Feedline's stages in the engine and writes them as a Chrome trace for Perfetto.
 
-The engine's clock is CLOCK_MONOTONIC, torch's traces are in wall-clock time. The difference is taken when a recording
-begins and when it ends, so that a clock which is being set right meanwhile costs its drift in between and no more.
+The engine's clock is CLOCK_MONOTONIC; torch's traces use wall-clock time. The offset is measured at the start and the
+end of a recording, so a clock adjustment in between causes an error no larger than the adjustment.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from .. import _engine
 LAYOUT = np.dtype(
     [("begin_ns", "u8"), ("end_ns", "u8"), ("item", "u8"), ("thread", "u4"), ("stage", "u4")]
 )  # include/feedline/spans.h
-_PER_THREAD = 1 << 18  # 8 MiB per thread: at 1,000 images/s and thread more than a minute
+_PER_THREAD = 1 << 18  # 8 MiB per thread: over a minute at 1,000 images/s per thread
 _WAIT = "wait for a batch"
 
 
 def clock_offset_ns() -> int:
-    """Wall-clock time less CLOCK_MONOTONIC, in nanoseconds; the best of several readings, within microseconds."""
+    """Returns wall-clock time minus CLOCK_MONOTONIC in nanoseconds, accurate to microseconds."""
     best: tuple[int, int] | None = None
     for _ in range(16):
         before = time.monotonic_ns()
@@ -44,11 +44,11 @@ def clock_offset_ns() -> int:
 
 @dataclass
 class Recording:
-    """The engine's spans from its making to :meth:`stop`. There is one at a time in a process: a second one takes over.
+    """The engine's spans from creation to :meth:`stop`. A process has one recording; a second one replaces the first.
 
     Attributes:
-        spans: after :meth:`stop`, one record of :data:`LAYOUT` each.
-        dropped: spans that had to make room for later ones.
+        spans: after :meth:`stop`, an array of :data:`LAYOUT` records.
+        dropped: number of spans overwritten by later ones.
     """
 
     per_thread: int = _PER_THREAD
@@ -61,21 +61,21 @@ class Recording:
         _engine.start_spans(self.per_thread)
 
     def stop(self) -> None:
-        """Ends the recording, and keeps its spans."""
+        """Stops the recording and collects its spans."""
         _engine.stop_spans()
         packed, self.dropped = _engine.take_spans()
         self._ended_ns, self._last_offset_ns = time.monotonic_ns(), clock_offset_ns()
         self.spans = np.frombuffer(packed, LAYOUT)
 
     def wall_ns(self, monotonic_ns: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Wall-clock nanoseconds since 1970 of times of the engine's clock."""
+        """Converts times of the engine's clock to wall-clock nanoseconds since 1970."""
         times = monotonic_ns.astype(np.int64)
         drift = self._last_offset_ns - self._offset_ns
         share = (times - self._began_ns) / max(1, self._ended_ns - self._began_ns)
         return np.asarray(times + self._offset_ns + np.rint(drift * np.clip(share, 0, 1)).astype(np.int64))
 
     def write(self, path: str | os.PathLike[str]) -> int:
-        """Writes a Chrome trace of them, gzipped if `path` ends in ``.gz``; returns the number of spans."""
+        """Writes a Chrome trace, gzipped if `path` ends in ``.gz``; returns the number of spans."""
         begin, end = self.wall_ns(self.spans["begin_ns"]), self.wall_ns(self.spans["end_ns"])
         base = int(begin.min()) // 1_000_000_000 * 1_000_000_000 if len(begin) else 0
         names = [_WAIT if name == "consumer" else name for name in _engine.span_stages()]
@@ -110,8 +110,8 @@ class Recording:
 def record(path: str | os.PathLike[str]) -> Iterator[Recording]:
     """Records the stages of Feedline's loaders in this process, and writes them to `path` at the end.
 
-    For traces that you make with torch's profiler yourself: ``feedline trace FILE --merge PATH MERGED``. The file opens
-    in ui.perfetto.dev by itself, too. Every thread keeps its latest 262,144 spans, in 8 MiB.
+    Use it with traces that you record with torch's profiler yourself: ``feedline trace FILE --merge PATH MERGED``. The
+    file also opens in ui.perfetto.dev by itself. Each thread stores its latest 262,144 spans, in 8 MiB.
     """
     recording = Recording()
     try:
@@ -122,7 +122,7 @@ def record(path: str | os.PathLike[str]) -> Iterator[Recording]:
 
 
 def open_text(path: str | os.PathLike[str]) -> TextIO:
-    """`path`, opened to write text; gzipped if it ends in ``.gz``."""
+    """Opens `path` for writing text; gzipped if it ends in ``.gz``."""
     if Path(path).suffix == ".gz":
         return gzip.open(path, "wt", compresslevel=1, encoding="utf-8")  # type: ignore[return-value]
     return open(path, "w", encoding="utf-8")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Places where the host waited for the GPU, what asked for it, and what the GPU did not do because of it."""
+"""Finds waits of the host for the GPU, the operators that caused them, and the resulting GPU idle time."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from .nesting import CallTree
 from .operators import Operators
 from .steps import Steps
 
-# The HIP names are those of ROCm builds.
+# The HIP names are from ROCm builds.
 _SYNCHRONISES = re.compile(r"^(?:cuda|hip)(?:Stream|Device|Event)Synchronize$|^cu(?:Stream|Ctx|Event)Synchronize$")
 _COPIES = re.compile(r"^(?:cuda|hip)Memcpy(?:2D|3D)?(?:Async|WithStream)?$|^cuMemcpy")
-# Operators that must know a value of the GPU, or the number of values: the outermost of them is the one to change.
+# Operators that need a GPU value or a count on the host. The outermost of them is the one to change.
 _ASKS = re.compile(
     r"^aten::(?:item|_local_scalar_dense|is_nonzero|nonzero|nonzero_static|masked_select|unique\w*|_unique\w*|equal|"
     r"to|_to_copy|copy_|index|index_put_|repeat_interleave|bincount|allclose|isclose|tolist)$"
 )
 _TORCH_FRAME = re.compile(r"(?:^|site-packages/)torch/|^<|^nn\.Module|^threading\.py|^runpy\.py")
 _MOST_PLACES = 15
-_NOTICED_NS = 50_000  # a wait ends some microseconds after the work that it waited for
+_NOTICED_NS = 50_000  # a wait ends some microseconds after the work that it waits for
 
 
 @dataclass
 class Waits:
-    """Every wait of the loop's thread for the GPU within the steps.
+    """All waits of the loop's thread for the GPU within the steps.
 
     Attributes:
         start, end: nanoseconds, one value per wait.
-        asks: the operator that asked, or the call where no operator did.
-        stacks: the Python functions that are not torch's own, outermost first; empty where the trace has no stacks.
+        asks: the operator that waited, or the runtime call if there was no operator.
+        stacks: the Python functions outside torch, outermost first; empty if the trace has no stacks.
         copy: name of the copy that it waited for ("Memcpy HtoD (Pageable -> Device)"), or None.
     """
 
@@ -50,16 +50,16 @@ class Waits:
 
     @property
     def place(self) -> list[str | None]:
-        """The Python function that asked, or None."""
+        """Returns the Python function that waited, or None."""
         return [stack[-1] if stack else None for stack in self.stacks]
 
     def idle_after(self, device: Device | None, which: list[bool] | None = None) -> Intervals:
-        """When the GPU had nothing to do because of a wait: from the end of its work until the host sent it more."""
+        """Returns when the GPU was idle because of a wait: from the end of its work until the host launched more."""
         if device is None or not len(device.idle) or not len(self.end):
             return EMPTY
         mask = np.ones(len(self.end), np.bool_) if which is None else np.asarray(which, np.bool_)
         starts, ends = self.start[mask], self.end[mask]
-        # the idle time that holds the end of the wait, or begins within the moment that the host needed to notice
+        # the idle time that contains the end of the wait, or begins within the host's reaction time
         place = np.searchsorted(device.idle[:, 1], ends, side="right")
         inside = place < len(device.idle)
         idle = device.idle[place[inside]]
@@ -68,7 +68,7 @@ class Waits:
 
 
 def find(trace: Trace, steps: Steps, operators: Operators) -> Waits:
-    """The waits of the thread that runs the steps."""
+    """Returns the waits of the thread that runs the steps."""
     calls = trace["runtime"]
     synchronises = trace.names_where(_SYNCHRONISES.search)[calls.name]
     copies = trace.names_where(_COPIES.search)[calls.name]
@@ -106,14 +106,14 @@ class _Wait:
 
 
 def _waits(trace: Trace, rows: NDArray[np.int64], within: NDArray[np.int64], copies: NDArray[np.bool_]) -> list[_Wait]:
-    """Of calls in the order of their times those that wait; a copy and the wait for it, within one operator, are one.
+    """Returns which of the calls, sorted by time, wait. A copy and the wait for it within one operator count once.
 
-    A copy to or from pageable memory holds the host in the call itself, whatever its name; so does cudaMemcpy.
+    Copies to or from pageable memory block the host in the call itself, whatever its name; so does cudaMemcpy.
     """
     calls, column = trace["runtime"], trace["memcpy"]
     started = dict(zip(column.link.tolist(), column.name.tolist(), strict=True))
     found: list[_Wait] = []
-    latest: _Wait | None = None  # copy, which waits or does not
+    latest: _Wait | None = None  # a copy, blocking or not
     for row, operator in zip(rows.tolist(), within.tolist(), strict=True):
         call, start, end = trace.names[calls.name[row]], int(calls.start[row]), int(calls.end[row])
         same = latest is not None and operator >= 0 and latest.operator == operator
@@ -130,7 +130,9 @@ def _waits(trace: Trace, rows: NDArray[np.int64], within: NDArray[np.int64], cop
 
 
 def table(waits: Waits, device: Device | None, steps: Steps) -> list[dict[str, Any]]:
-    """One row per operator and place: waits, ms waited and ms that the GPU was idle afterwards, the worst first."""
+    """Returns one row per operator and code location: waits, ms waited and ms of GPU idle time afterwards, worst
+    first.
+    """
     keys = list(zip(waits.asks, waits.place, waits.copy, strict=True))
     rows: list[dict[str, Any]] = []
     for key, count in Counter(keys).most_common():
@@ -153,13 +155,13 @@ def table(waits: Waits, device: Device | None, steps: Steps) -> list[dict[str, A
 
 
 def host_states(steps: Steps, waits: Waits, device: Device, trace: Trace) -> dict[str, Intervals]:
-    """What of the GPU's idle time goes to which state of the loop's thread; the first that fits takes it."""
+    """Splits the GPU's idle time by the state of the loop's thread; the first matching state counts."""
     ops, calls = trace["op"], trace["runtime"]
     mine = (ops.thread == steps.thread) & ~trace.names_where(lambda n: n.startswith("ProfilerStep#"))[ops.name]
     in_calls = calls.thread == steps.thread
     states = {
         "waiting for the loader": steps.loader,
-        "beginning again after a wait for the GPU": waits.idle_after(device),
+        "restarting after a wait for the GPU": waits.idle_after(device),
         "running operators": join(
             union(ops.start[mine], ops.end[mine]), union(calls.start[in_calls], calls.end[in_calls])
         ),

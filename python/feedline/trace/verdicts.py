@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is found: how large a cause is, how sure, and what its fix saves.
+"""Computes a finding's share of the time, its confidence, and the gain of its fix.
 
-A share is of the steps' time. ``predicted_gain`` is how many more steps a second there are with the fix, as a share of
-those now (0.25: a quarter more): an interval, from a bootstrap over the steps and from what stays unknown about the
-fix. ``confidence`` is 0.95 for what was measured directly, less where the cause is inferred, and less with few steps.
+A share is a part of the steps' time. ``predicted_gain`` is the relative increase in steps per second with the fix
+(0.25: a quarter more): an interval, from a bootstrap over the steps and the uncertainty of the fix. ``confidence`` is
+0.95 for direct measurements, less for inferred causes, and less with few steps.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ _MOST_SAVED = 0.99
 
 
 def gain_of(saved: float) -> float:
-    """How many more steps a second, as a share, where each takes `saved` (a share) less time; at most 99 times more."""
+    """Returns the relative increase in steps per second if each takes `saved` (a share) less time; at most 99."""
     return round(1 / (1 - min(max(saved, 0.0), _MOST_SAVED)) - 1, 4)
 
 
 class Findings:
-    """What is found about the steps.
+    """The findings about the steps.
 
     Attributes:
-        verdicts: causes that are worth a word.
-        abstained: causes that could not be judged, and what is missing for it.
+        verdicts: causes that are large enough to report.
+        abstained: causes that were not evaluated, with the missing data.
     """
 
     def __init__(self, steps: Steps) -> None:
@@ -43,7 +43,7 @@ class Findings:
         self._durations = steps.durations.astype(np.float64)
 
     def abstain(self, missing: str, *causes: str) -> None:
-        """Says that `causes` could not be judged."""
+        """Reports that `causes` could not be evaluated."""
         self.abstained += [Abstention(cause, missing) for cause in causes]
 
     def add(
@@ -57,11 +57,11 @@ class Findings:
         gained: tuple[float, float] = (1.0, 1.0),
         per_step: NDArray[np.floating[Any]] | None = None,
     ) -> bool:
-        """A finding, if the time `lost` is worth one; whether it was.
+        """Adds a finding if the time `lost` is large enough; returns whether it did.
 
         Args:
-            lost: when the steps lost time by `cause`; or `per_step`, nanoseconds lost in each.
-            gained: what part of that the fix saves, at least and at most.
+            lost: when `cause` cost the steps time; or `per_step`, nanoseconds lost in each step.
+            gained: the smallest and the largest part of that time that the fix saves.
         """
         each = covered_within(lost, self._windows).astype(np.float64) if per_step is None else per_step
         share = float(each.sum() / self._durations.sum())
@@ -83,7 +83,7 @@ class Findings:
         return True
 
     def _interval(self, each: NDArray[np.floating[Any]]) -> tuple[float, float]:
-        """95 % of the shares of as many steps, drawn with replacement; of fewer than three, from nothing to all."""
+        """Returns the 95 % bootstrap interval of the mean share over the steps; 0 to 1 for fewer than three."""
         if len(each) < 3:
             return 0.0, float(each.sum() / self._durations.sum())
         drawn = np.random.default_rng(0).integers(0, len(each), (_DRAWS, len(each)))

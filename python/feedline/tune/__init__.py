@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``feedline tune`` does: measures a loader's settings beside each other, and keeps those that gain.
+"""``feedline tune``: compares a loader's settings and selects those that are faster.
 
 Imported by the command line and, in the processes that it starts, by the probe; never by ``import feedline``.
 """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two settings measured in turns, until it is clear whether one is faster.
+"""Compares two settings with alternating measurements until one is significantly faster.
 
-A machine's speed drifts, and other programs come and go; both settings see the same of it if they are measured in turns
-(A B, B A, A B ...) and only the ratio within a pair counts. A drift that lasts longer than a pair divides out.
+A machine's speed drifts, and other programs start and stop. Alternating measurements (A B, B A, A B ...) expose both
+settings to the same conditions, and only the ratio within a pair counts. Drifts longer than a pair cancel out.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-LEAST_GAIN = 1.02  # a smaller one is not worth a change of settings, whatever its confidence
-LEAST_GAIN_LAST = 1.05  # of a last look, which asks for less confidence
-# What a cheaper setting may cost: surely not more than the first, and as far as is known not more than the second.
+LEAST_GAIN = 1.02  # smaller gains are not worth a change of settings, whatever their confidence
+LEAST_GAIN_LAST = 1.05  # for the last look, which requires less confidence
+# Limits on a cheaper setting's loss: of the interval's bound, and of the estimate.
 MOST_LOSS, LIKELY_LOSS = 0.95, 0.97
 _LEAST_PAIRS = 2
-FEW_PAIRS = 3  # with fewer, only what hardly varies can be decided
-MOST_PAIRS, MOST_PAIRS_CHEAPER = 7, 10  # that two are as fast takes longer to show
+FEW_PAIRS = 3  # fewer pairs suffice only for measurements that hardly vary
+MOST_PAIRS, MOST_PAIRS_CHEAPER = 7, 10  # showing that two are equally fast takes longer
 # Student's t, two-sided, by degrees of freedom from 1: Abramowitz and Stegun, table 26.10.
 _T_95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
-# A decision is taken at the first look that allows it: the looks on the way ask for 99 % (each errs towards a gain in
-# 0.5 % of cases), the last one, when the time or the pairs are used up, for 95 %.
+# The comparison stops at the first look that allows a decision. Interim looks require 99 % confidence (each reports a
+# false gain in 0.5 % of cases); the last one, when time or pairs are used up, requires 95 %.
 _T_99 = (63.657, 9.925, 5.841, 4.604, 4.032, 3.707)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The challenger's speed over the champion's: geometric mean of the pairs, and its 95 % interval."""
+    """The challenger's speed relative to the champion's: geometric mean of the pairs, with its 95 % interval."""
 
     ratio: float
     low: float
@@ -37,13 +37,13 @@ class Comparison:
 
 
 class Turns:
-    """The pairs of a duel so far."""
+    """An A/B comparison with the pairs measured so far."""
 
     def __init__(self) -> None:
         self.logs: list[float] = []
 
     def add(self, champion: float, challenger: float) -> None:
-        """Speeds of one pair, in the same unit, above zero."""
+        """Adds the speeds of one pair, in the same unit, above zero."""
         self.logs.append(math.log(challenger / champion))
 
     def interval(self, quantiles: Sequence[float]) -> tuple[float, float]:
@@ -59,7 +59,7 @@ class Turns:
         return math.exp(sum(self.logs) / len(self.logs)) if self.logs else 1.0
 
     def verdict(self, last: bool) -> str:
-        """What can be said now; `last`: there will be no further pair."""
+        """Returns the current result; `last`: no further pair follows."""
         low, high = self.interval(_T_95 if last else _T_99)
         if low > 1 and self.ratio() >= (LEAST_GAIN_LAST if last else LEAST_GAIN):
             return "faster"
@@ -82,12 +82,12 @@ def duel(
     must_gain: bool = True,
     to_the_end: bool = False,
 ) -> Comparison:
-    """Measures in turns until it is clear enough, for as long as `time_left(pairs so far)`, in at most ten pairs.
+    """Alternates measurements until the result is clear, while `time_left(pairs so far)`, for at most ten pairs.
 
     Args:
         champion, challenger: measure once and return a speed, above zero.
-        to_the_end: for a figure: as many pairs as there is time for, not only until it is clear who is faster.
-        must_gain: the challenger is dearer, so only "faster" speaks for it; False: it is cheaper, and may be as fast.
+        to_the_end: continue for as many pairs as time allows, to estimate the ratio precisely.
+        must_gain: the challenger costs more, so only "faster" is a success; False: it is cheaper, so "as fast" is, too.
     """
     turns, most = Turns(), MOST_PAIRS if must_gain else MOST_PAIRS_CHEAPER
     while True:

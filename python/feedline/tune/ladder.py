@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The search: from the settings as they are, one change after the other, and what does not gain is dropped.
+"""The search: starts from the present settings, tries one change at a time, and keeps changes that gain.
 
-Pure: it sees a plant, which measures, and a clock. R12's ladder (workers, pinning, prefetching, persistence), with
-Feedline's loader in the place of torch's after the workers, as what follows is then tuned for the better of the two;
-then the neighbours of what was kept, and batch sizes where they may change. A setting that breaks a limit is never
-measured.
+It has no side effects other than through a plant, which measures, and a clock. It changes the number of workers,
+then pinning, prefetching and persistence. Feedline's loader is tried after the workers, so that the later steps tune
+the faster loader. Then come neighbours of the accepted number of workers, and batch sizes if they may change.
+Settings that exceed a limit are never measured.
 """
 
 from __future__ import annotations
@@ -17,70 +17,72 @@ from feedline.tune.duel import FEW_PAIRS, LEAST_GAIN_LAST, Comparison, duel
 from feedline.tune.moves import ALL, Candidate, Moves, size_words
 from feedline.tune.setting import Limits, Setting
 
-_DUEL_SHARE = 0.2  # of the time that is left: a change that is hard to judge must leave time for the others
-_PROOF_SHARE = 0.18  # of the whole, kept back for the last comparison
+_DUEL_SHARE = 0.2  # of the remaining time: an unclear change must leave time for the others
+_PROOF_SHARE = 0.18  # of the whole budget, reserved for the final comparison
 _SHORTEST_S, _LONGEST_S = 0.08, 2.0  # of one measurement
-_PAIRS, _PAIRS_CHEAPER = 4, 8  # that a duel should have time for
+_PAIRS, _PAIRS_CHEAPER = 4, 8  # that a comparison should have time for
 _LEAST_LEFT_S = 0.3
-# A change is left undecided where its interval reaches so far: such a gain is worth measuring longer for. A smaller one
-# is within what most machines' noise leaves open in a minute, among as many changes.
+# A change is undecided if its interval reaches this gain, which is worth a longer measurement. On most machines, a
+# minute's noise over several changes leaves smaller gains open.
 OPEN_GAIN = 1.2
-_WILD = 3.0  # an interval that reaches beyond so many times says nothing
+_WILD = 3.0  # an interval that reaches beyond this factor is meaningless
 _TIME_IS_UP = "undecided: not tried, the time was up"
 
 
 class Refused(Exception):
-    """A setting cannot be measured; the text says why."""
+    """A setting cannot be measured; the text explains why."""
 
 
 class Lost(Exception):
-    """Nothing can be measured any more; the text says why."""
+    """Nothing can be measured any more; the text explains why."""
 
 
 @dataclass(frozen=True)
 class Visit:
-    """One measurement of one setting. Rates are batches per second."""
+    """One measurement of one setting. Rates are in batches per second."""
 
-    alone: float | None  # of the loader alone; None: not measured this time
-    looped: float | None = None  # with the loop's own work between the batches
+    alone: float | None  # of the loader without the loop; None: not measured this time
+    looped: float | None = None  # with the loop's own work between batches
     rows: float = 1.0  # samples per batch
-    waits_ms: tuple[float, ...] = ()  # inside next(), of the loop where there is one
+    waits_ms: tuple[float, ...] = ()  # inside next(), of the loop if there is one
 
     def speed(self, alone: bool = False) -> float:
-        """Samples per second: in the loop, unless there is none or `alone`."""
+        """Returns samples per second: in the loop, unless there is none or `alone` is set."""
         rate = self.alone if self.looped is None or (alone and self.alone is not None) else self.looped
         return max((rate or 0.0) * self.rows, 1e-9)
 
 
 class Plant(Protocol):
-    """What measures."""
+    """Interface of the objects that measure settings."""
 
     def visit(self, setting: Setting, seconds: float) -> Visit:
-        """About `seconds` of work, more where batches are slow. Raises Refused, or Lost."""
+        """Measures for about `seconds`, longer if batches are slow. Raises Refused or Lost."""
 
     def border_s(self, setting: Setting) -> float:
-        """From the end of an epoch to the first batch of the next. Raises Refused, or Lost."""
+        """Returns the time from the end of an epoch to the first batch of the next. Raises Refused or Lost."""
 
     def bytes_ahead(self, setting: Setting) -> int | None:
-        """Bytes of batches that exist at the same time; None: not known."""
+        """Returns the bytes of batches that exist at the same time, or None if unknown."""
 
     def epoch_batches(self) -> int | None:
-        """Of one epoch; None: not known."""
+        """Returns the batches of an epoch, or None if unknown."""
 
 
 @dataclass(frozen=True)
 class Rung:
-    """One change that was tried, or the settings as they were."""
+    """A change that was tried, or the original settings."""
 
     candidate: Candidate
     kept: bool
     why: str
-    comparison: Comparison | None = None  # with what was kept so far
+    comparison: Comparison | None = None  # with the settings accepted so far
     against: Setting | None = None
 
     @property
     def undecided(self) -> bool:
-        """Dropped, and yet it may gain much: there was no time to try it, or its interval does not exclude that."""
+        """Whether it was rejected but may still gain much: it was not tried for lack of time, or its interval allows a
+        gain.
+        """
         if self.kept:
             return False
         if self.comparison is None:
@@ -94,9 +96,9 @@ class Climb:
     best: Setting
     rungs: list[Rung] = field(default_factory=list)
     visits: dict[Setting, list[Visit]] = field(default_factory=dict)
-    proof: Comparison | None = None  # the best against the base, once more
+    proof: Comparison | None = None  # the best settings compared with the original ones again
     notes: list[str] = field(default_factory=list)
-    finished: bool = True  # False: the budget, or the plant, ended it
+    finished: bool = True  # False: the budget or the plant ended the search
     budget_s: float = 0.0
 
 
@@ -108,7 +110,7 @@ def climb(
     clock: Callable[[], float],
     tell: Callable[[Rung], None] = lambda rung: None,
 ) -> Climb:
-    """Searches for at most about `budget_s`; `tell` hears of every rung as it is decided."""
+    """Searches for about `budget_s` at most; calls `tell` with each step once decided."""
     return _Climber(plant, base, limits, budget_s, clock, tell).run()
 
 
@@ -146,7 +148,7 @@ class _Climber:
         try:
             self._visit(base, min(self._left() / 8, _LONGEST_S))
         except Refused as error:
-            raise Lost(f"the settings as they are could not be measured: {error}") from error
+            raise Lost(f"the present settings could not be measured: {error}") from error
         self._reserve = reserve
         self._add(Rung(Candidate(base, "as it is"), True, "where it begins"))
 
@@ -202,13 +204,13 @@ class _Climber:
         )
 
     def _speed_with_border(self, setting: Setting, seconds: float) -> float:
-        """Samples per second over an epoch, its border included; `seconds` 0: inside of it as measured before."""
+        """Samples per second over an epoch including its start; with `seconds` 0, as measured within an epoch."""
         batches = self._plant.epoch_batches()
         if batches is None:
-            raise Refused("the length of an epoch is not known")
+            raise Refused("the length of an epoch is unknown")
         if seconds > 0:
             visits = [self._visit(setting, seconds)]
-        else:  # the same for both sides of a duel, so that only their borders differ
+        else:  # equal for both sides of a comparison, so that only the times between epochs differ
             visits = [
                 visit for known, seen in self._climb.visits.items() for visit in seen if _same_inside(known, setting)
             ]
@@ -225,11 +227,11 @@ class _Climber:
         needed = self._plant.bytes_ahead(setting)
         if needed is not None and needed > self._limits.memory:
             budget = size_words(self._limits.memory)
-            return f"not tried: {size_words(needed)} of batches, and the memory budget is {budget}"
+            return f"not tried: needs {size_words(needed)} of batches, and the memory budget is {budget}"
         return None
 
     def _decide(self) -> None:
-        """Where nothing was kept, the time for the last comparison goes to what looked best and was left undecided."""
+        """If nothing was accepted, spends the final comparison's time on the most promising undecided change."""
         climbed = self._climb
         seen = {rung: rung.comparison.ratio for rung in climbed.rungs if rung.undecided and rung.comparison}
         promising = max(seen, key=lambda rung: seen[rung], default=None)
@@ -259,7 +261,7 @@ class _Climber:
             return
         self._reserve = 0.0
         if self._left() < _LEAST_LEFT_S:
-            climbed.notes.append("no time was left to compare the best settings with those as they are once more")
+            climbed.notes.append("no time was left to compare the best settings with the original ones again")
             climbed.proof = gains[0].comparison if len(gains) == 1 else None
             return
         last = gains[-1].candidate
@@ -268,12 +270,12 @@ class _Climber:
         try:
             climbed.proof = self._duel(candidate, climbed.base, self._clock() + self._left(), afresh=True)
         except Refused as error:
-            climbed.notes.append(f"the last comparison was not possible: {error}")
+            climbed.notes.append(f"the final comparison failed: {error}")
             return
         self._keep_the_better_known(gains)
 
     def _keep_the_better_known(self, gains: list[Rung]) -> None:
-        """Uses the only step's own comparison if the last one agrees with it but had too little time."""
+        """Uses the only step's own comparison if the final one agrees with it but had too little time."""
         proof, step = self._climb.proof, gains[0].comparison
         if len(gains) > 1 or proof is None or step is None or step.verdict != "faster":
             return
@@ -293,7 +295,7 @@ class _Climber:
 
 
 def _same_inside(one: Setting, other: Setting) -> bool:
-    """Persistence shows at the borders of epochs alone."""
+    """Persistence only affects the time between epochs."""
     return one.but(persistent_workers=False) == other.but(persistent_workers=False)
 
 
@@ -302,12 +304,12 @@ def _reason(comparison: Comparison, kept: bool, must_gain: bool) -> str:
     if comparison.pairs < 2:
         return "undecided: the time was up after one pair"
     if kept:
-        return f"gains {share:.0%}" if comparison.verdict == "faster" else "as fast, and takes less"
+        return f"gains {share:.0%}" if comparison.verdict == "faster" else "as fast, and uses less"
     if comparison.verdict == "slower" or comparison.high < 0.98:
         return f"{-share:.0%} slower"
     if comparison.high >= LEAST_GAIN_LAST:
         if comparison.high >= _WILD:
-            return "undecided: it varied too much to tell"
+            return "undecided: the measurements varied too much"
         open_words = "undecided: " if comparison.high >= OPEN_GAIN else ""
         return f"{open_words}no gain was shown; {comparison.high - 1:+.0%} is possible"
     if not must_gain:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures loaders that stay alive between their turns, so that a turn costs no start of workers.
+"""Measures loaders that stay alive between their turns, so that turns do not include the start of workers.
 
-A loader whose turn is over fills what it may hold ahead and then sleeps. What it had ready is dropped when its next
-turn begins, and one batch of each worker after it, so that what is measured is the making of batches.
+After its turn, a loader fills its prefetch buffer and sleeps. At its next turn, the buffered batches and one further
+batch per worker are dropped, so that the production of batches is measured.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from typing import Any
 from feedline.tune.ladder import Refused, Visit
 
 _LEAST_BATCHES = 3
-_MOST_WAITS = 512  # of which a visit keeps the times
+_MOST_WAITS = 512  # of which a visit stores the times
 _MOST_ALIVE = 2
-_WORK = bytes(1 << 16)  # hashed as the CPU part of a step: 50 us or so, without the interpreter lock
+_WORK = bytes(1 << 16)  # hashed as the CPU part of a step: about 50 us, without the interpreter lock
 
 now = time.perf_counter
 
 
 @dataclass(frozen=True)
 class Step:
-    """The loop's own work between two batches, imitated: so much CPU of one thread, and then waiting."""
+    """Imitates the loop's own work between two batches: CPU time on one thread, then waiting."""
 
     wall_s: float
     cpu_s: float
@@ -39,9 +39,9 @@ class Step:
 
 
 class Live:
-    """One loader, made by `make`, that goes round and round.
+    """A loader, made by `make`, that iterates over its data repeatedly.
 
-    `ahead`: batches that it holds when its turn begins, asked of the loader; `workers`: those that make them.
+    `ahead`: number of batches that it has ready when its turn begins; `workers`: its number of workers.
     """
 
     def __init__(self, make: Callable[[], Any], ahead: Callable[[Any], int], workers: int) -> None:
@@ -52,10 +52,10 @@ class Live:
         self.batch_bytes: int | None = None
 
     def visit(self, seconds: float, step: Step | None, rows: float, patience_s: float, alone: bool = True) -> Visit:
-        """At least three batches with `step` between them, and at least three of the loader alone.
+        """Measures at least three batches with `step` between them, and at least three of the loader without a step.
 
-        Without a step, or with `alone` False, only one of the two takes place, and has all of `seconds`.
-        Raises Refused where that takes longer than `patience_s`.
+        Without a step, or with `alone` False, only one of the two is measured, for all of `seconds`.
+        Raises Refused if that takes longer than `patience_s`.
         """
         self._until = now() + patience_s
         self._skip((self._ahead(self.loader) if self._began else 0) + self._workers)
@@ -63,7 +63,7 @@ class Live:
         if step is None:
             rate, waits = self._run(seconds, None)
             return Visit(rate, None, rows, tuple(waits))
-        # the loader alone comes first: what it would find ready after a loop was made during the loop
+        # measure without a step first: afterwards, batches would be ready that were made during the loop
         rate_alone = self._run(seconds / 2, None)[0] if alone else None
         looped, waits = self._run(seconds / 2 if alone else seconds, step)
         return Visit(rate_alone, looped, rows, tuple(waits))
@@ -77,11 +77,11 @@ class Live:
         if self.batch_bytes is None:
             self.batch_bytes = bytes_of(batch)
         if now() > self._until:
-            raise Refused("its batches take too long for the time that is left")
+            raise Refused("its batches take too long for the remaining time")
 
     def _run(self, seconds: float, step: Step | None) -> tuple[float, list[float]]:
         waits: list[float] = []
-        # workers that began together end together: whole rounds of them
+        # workers that began together finish together, so measure whole rounds
         least, count = max(_LEAST_BATCHES, 2 * self._workers), 0
         begin = now()
         while True:
@@ -102,11 +102,11 @@ class Live:
         if callable(close):
             close()
         self.loader = None
-        gc.collect()  # torch's iterators end their workers when they are collected
+        gc.collect()  # torch's iterators stop their workers when they are garbage collected
 
 
 class Stable:
-    """The loaders that are alive: those of the latest two settings."""
+    """The live loaders: those of the latest two settings."""
 
     def __init__(self, make: Callable[[Any], Live]) -> None:
         self._make = make
@@ -118,7 +118,7 @@ class Stable:
             while len(self._alive) >= _MOST_ALIVE:
                 self.drop(next(iter(self._alive)))
             live = self._make(setting)
-        self._alive[setting] = live  # the latest comes last
+        self._alive[setting] = live  # latest last
         return live
 
     def drop(self, setting: Any) -> None:
@@ -132,7 +132,7 @@ class Stable:
 
 
 def bytes_of(batch: Any) -> int:
-    """Of the arrays, tensors, text and bytes in a batch."""
+    """Returns the size of the arrays, tensors, text and bytes in a batch."""
     if isinstance(batch, (bytes, str)):
         return len(batch)
     size = getattr(batch, "nbytes", None)
@@ -152,4 +152,4 @@ def _endless(loader: Any) -> Generator[Any, None, None]:
             empty = False
             yield batch
         if empty:
-            raise Refused("the loader gives no batches a second time")
+            raise Refused("the loader cannot be iterated a second time")

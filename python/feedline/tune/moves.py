@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which settings are tried, in which order. Each move is told whether its last candidate was kept."""
+"""The order in which settings are tried. Each move learns whether its last candidate was accepted."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from feedline.tune.setting import DROP_IN, SOURCE, Limits, Setting
 class Candidate:
     setting: Setting
     change: str
-    must_gain: bool = True  # False: it takes less than what it is to replace, and may be as fast
-    alone: bool = False  # judged by the loader alone
-    border: bool = False  # judged by the borders of epochs
+    must_gain: bool = True  # False: it uses less than the setting it would replace, so being as fast suffices
+    alone: bool = False  # judged by the loader without the loop
+    border: bool = False  # judged by the time between epochs
 
 
 Moves = Generator[Candidate, bool, None]
 
 
 def workers(now: Setting, limits: Limits) -> Moves:
-    """No workers; then twice as many until two in a row gain nothing, or one beyond the CPUs; if none gained, fewer.
+    """Tries no workers; then doubles until two steps in a row gain nothing, or exceed the CPUs; if none gained, fewer.
 
-    In the place of "auto" every number, that of "auto" and fewer ones too, must gain: "auto" takes fewer by itself.
+    To replace "auto", every number, even a smaller one, must gain, since "auto" adapts by itself.
     """
     own, automatic = now.num_workers, now.auto
     if automatic:
@@ -54,7 +54,7 @@ def pinning(now: Setting, limits: Limits) -> Moves:
 
 
 def prefetching(now: Setting, limits: Limits) -> Moves:
-    """Deeper, as long as it gains; for a source more bytes ahead."""
+    """Prefetches more as long as that gains; for a source, more bytes."""
     if now.loader == SOURCE:
         ahead = now.memory_budget or limits.ahead or limits.memory // 8
         while 2 * ahead <= limits.memory:
@@ -75,7 +75,7 @@ def persistence(now: Setting, limits: Limits) -> Moves:
 
 
 def drop_in(now: Setting, limits: Limits) -> Moves:
-    """`from feedline import DataLoader`, with as many workers and with as many as there are CPUs."""
+    """Tries `from feedline import DataLoader`, with the same number of workers and with the number of CPUs."""
     if now.loader == SOURCE or now.loader == DROP_IN:
         return
     ours = now.but(loader=DROP_IN)
@@ -85,7 +85,7 @@ def drop_in(now: Setting, limits: Limits) -> Moves:
 
 
 def refinement(now: Setting, limits: Limits) -> Moves:
-    """What lies between the doubled numbers, above and below what was kept; fewer if that is as fast."""
+    """Tries numbers of workers between the doubled ones, above and below the accepted one; fewer if that is as fast."""
     number = now.num_workers
     for other in (number - number // 4, number + number // 2):
         if other == number or not 1 <= other <= limits.most_workers:
@@ -95,7 +95,7 @@ def refinement(now: Setting, limits: Limits) -> Moves:
 
 
 def batch_sizes(now: Setting, limits: Limits) -> Moves:
-    """Judged by samples per second of the loader alone: what another batch size does to a step is not known here."""
+    """Tries batch sizes, judged by samples per second of the loader, since their effect on a step is unknown."""
     if limits.batch_sizes is None or now.batch_size is None:
         return
     low, high = limits.batch_sizes

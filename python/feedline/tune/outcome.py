@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a search has shown: a gain, that there is none to be had, or neither. Only a gain is saved."""
+"""The result of a search: a gain, no gain, or undecided. Only a gain is saved."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from feedline.tune.ladder import Climb, Rung
 from feedline.tune.setting import words
 
 GAIN, NO_GAIN, UNDECIDED = "gain", "no gain", "undecided"
-_LONGER = 3  # times the budget: pairs, and so the width of an interval, grow with its root alone
+_LONGER = 3  # times the budget: the number of pairs grows with it, and the interval shrinks with its square root
 
 
 def of(climb: Climb) -> str:
@@ -21,43 +21,43 @@ def of(climb: Climb) -> str:
 
 
 def is_shown(climb: Climb) -> bool:
-    """Whether the best, compared with the settings as they were, gains by all of its 95 % interval."""
+    """Whether the 95 % interval of the best settings, compared with the original ones, is entirely a gain."""
     proof = climb.proof
     return climb.best != climb.base and proof is not None and proof.pairs > 1 and proof.low > 1
 
 
 def left_open(climb: Climb) -> list[Rung]:
-    """What may gain and was not decided, the most promising first."""
+    """Returns undecided changes that may gain, most promising first."""
     found = [rung for rung in climb.rungs if rung.undecided]
     return sorted(found, key=lambda rung: -math.inf if rung.comparison is None else rung.comparison.ratio, reverse=True)
 
 
 def sentence(climb: Climb) -> str:
-    """The last line of a report."""
+    """Returns the last line of a report."""
     if is_shown(climb):
         assert climb.proof is not None
         return f"{_change(climb)}: {_gain_words(climb)}"
     if of(climb) == NO_GAIN:
-        less = "" if climb.best == climb.base else f"; as fast, and takes less: {_change(climb)}"
-        return f"nothing that was tried gains{_bound_words(climb)}: the settings are good as they are{less}"
+        less = "" if climb.best == climb.base else f"; as fast, and uses less: {_change(climb)}"
+        return f"no tried change gains{_bound_words(climb)}: the present settings are good{less}"
     if _was_claimed(climb):
         proof = climb.proof
         if proof is None or proof.pairs < 2:
-            found = f"{_change(climb)} looks faster, but how much all together gain was not measured"
+            found = f"{_change(climb)} looks faster, but the combined gain was not measured"
         elif proof.pairs < FEW_PAIRS and proof.ratio > 1:
             found = (
                 f"{_change(climb)} gained step by step, but {proof.pairs} pairs were too few to measure the combined "
                 f"gain: {_gain_words(climb)}"
             )
         else:
-            found = f"{_change(climb)} looked faster, but all together gave {_gain_words(climb)}: no gain was shown"
+            found = f"{_change(climb)} looked faster, but combined gave {_gain_words(climb)}: no gain was shown"
     else:
         found = _open_words(climb)
     return f"undecided: {found}. Give it more time: --budget {_longer(climb)}"
 
 
 def best_rung(climb: Climb) -> Rung | None:
-    """The row of what to use: the settings found, or those as they are; None where that is undecided."""
+    """Returns the row of the settings to use: those found, or the original ones; None if undecided."""
     kind = of(climb)
     if kind == UNDECIDED:
         return None
@@ -66,7 +66,7 @@ def best_rung(climb: Climb) -> Rung | None:
 
 
 def _was_claimed(climb: Climb) -> bool:
-    """Whether a rung of the best won its duel: then it is the last comparison that did not bear it out."""
+    """Whether one of the best settings' changes won its comparison, so that only the final comparison disagreed."""
     return any(rung.kept and rung.comparison and rung.comparison.verdict == "faster" for rung in climb.rungs)
 
 
@@ -81,7 +81,7 @@ def _gain_words(climb: Climb) -> str:
 
 
 def _bound_words(climb: Climb) -> str:
-    """How much the intervals of what was dropped still allow."""
+    """Describes the gain that the intervals of rejected changes still allow."""
     most = max((rung.comparison.high for rung in climb.rungs if rung.comparison and not rung.kept), default=1.0)
     return f" more than {most - 1:.0%}" if most >= LEAST_GAIN_LAST else ""
 
@@ -89,9 +89,9 @@ def _bound_words(climb: Climb) -> str:
 def _open_words(climb: Climb) -> str:
     found = left_open(climb)
     if not found:
-        return "nothing but the settings as they are was measured"
+        return "only the present settings were measured"
     tried = len(climb.rungs) - 1
-    count = f"of {tried} change{'s' * (tried != 1)} none was shown to gain, and {len(found)} may"
+    count = f"of {tried} change{'s' * (tried != 1)} none was shown to gain, but {len(found)} may"
     first, comparison = found[0], found[0].comparison
     if comparison is None:
         return f"{count}: there was no time to try them"

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In the script's processes under ``feedline tune``: the copy that measures, and the loop that is held meanwhile.
+"""Runs in the script's processes under ``feedline tune``: forks the copy that measures, and holds the loop during that.
 
-The copy is taken when the first loop begins. The loop then runs on, so that its steps can be timed, until the watching
-side asks it to hold: it does so inside next(), and goes on, or ends the script by SystemExit, as it is told.
+The copy is forked when the first loop begins. The loop then continues, so that its steps can be timed, until the
+watching side asks it to hold. It waits inside next(), and then continues or ends the script by SystemExit, as
+requested.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from feedline.watching.variables import EXTENSION, SESSION
 
 SOCKET, CLAIM, HOLD, HELD, RELEASE = "tune.socket", "tune.claim", "tune.hold", "held", "tune.release"
 GO, END = "go", "end"
-STEPS, STEPPING = 8, "stepping"  # calls of next() after which a loop is said to be under way
+STEPS, STEPPING = 8, "stepping"  # calls of next() after which a loop is reported as running
 _LOOK_S = 0.05
 _released = False
 _calls = 0
 
 
 def install(module: Any, recorder: Recorder) -> None:
-    """Called with each module that was executed just now and has a loader or an iterator of one."""
+    """Called with each newly executed module that has a loader or a loader's iterator."""
     if hasattr(module, "DataLoader"):
         module.DataLoader.__iter__ = _around_iter(module.DataLoader.__iter__, recorder)
     for name in ("_BaseDataLoaderIter", "NativeIterator"):
@@ -67,7 +68,7 @@ def _around_next(original: Any, recorder: Recorder) -> Any:
 
 
 def _wait(session: Path) -> None:
-    """Until the watching side says how to go on. Without a watching side the script is not wanted any more."""
+    """Waits until the watching side decides how to continue. If it has died, the script ends."""
     global _released
     (session / f"{os.getpid()}.{HELD}").touch()
     answer = END
@@ -84,7 +85,7 @@ def _wait(session: Path) -> None:
 
 
 def _offer(loader: Any, recorder: Recorder) -> None:
-    """The first loader that has a loop, in whichever process, is the one to be tuned. Never raises."""
+    """Selects the first loader with a loop, in any process, as the one to tune. Never raises."""
     try:
         if (recorder.session / CLAIM).exists():
             return
@@ -99,10 +100,10 @@ def _offer(loader: Any, recorder: Recorder) -> None:
 
 
 def _live(loader: Any, recorder: Recorder) -> None:
-    """The copy: connects to the watching side and does what that asks for, until it hangs up."""
+    """The copy's main function: connects to the watching side and serves its requests until it disconnects."""
     recorder.silent = True
     (recorder.session / copies.PID).write_text(str(os.getpid()))
-    for name in (EXTENSION, SESSION):  # what this process starts is nobody's to watch
+    for name in (EXTENSION, SESSION):  # processes started by this one are not watched
         os.environ.pop(name, None)
     copies.let_go()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
@@ -114,11 +115,11 @@ def _live(loader: Any, recorder: Recorder) -> None:
         try:
             Service(loader).serve(lines)
         finally:
-            os.killpg(0, signal.SIGKILL)  # with whatever its loaders have started
+            os.killpg(0, signal.SIGKILL)  # with all processes that its loaders have started
 
 
 def connect(connection: socket.socket, session: Path) -> None:
-    """To the watching side, whose path may be longer than a socket's address may be."""
+    """Connects to the watching side, whose path may exceed the maximum length of a socket address."""
     folder = os.open(session, os.O_PATH | os.O_DIRECTORY)
     try:
         connection.connect(f"/proc/self/fd/{folder}/{SOCKET}")

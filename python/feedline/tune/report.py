@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tuning found, as JSON, as rows of a table, as a run record, and as settings to load."""
+"""Writes tuning results as JSON, a table, a run record, and a settings file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SCHEMA = "feedline.tune/1"
 
 
 def as_json(tuned: Tuned | TunedSource) -> dict[str, Any]:
-    """The object that docs/tune.md describes."""
+    """Returns the object described in docs/tune.md."""
     subject = {"source": tuned.source} if isinstance(tuned, TunedSource) else {"command": tuned.command}
     refused = None if isinstance(tuned, TunedSource) else tuned.refused
     climb = tuned.climb
@@ -49,7 +49,7 @@ def as_json(tuned: Tuned | TunedSource) -> dict[str, Any]:
 
 
 def settings_of(tuned: Tuned | TunedSource) -> dict[str, Any] | None:
-    """What ``feedline.load_settings`` reads; None: no settings were shown to gain."""
+    """Returns the settings for ``feedline.load_settings``, or None if no settings were shown to gain."""
     assert tuned.climb is not None
     if not outcome.is_shown(tuned.climb):
         return None
@@ -78,7 +78,7 @@ def settings_of(tuned: Tuned | TunedSource) -> dict[str, Any] | None:
 
 
 def record_of(tuned: Tuned | TunedSource, command: Sequence[str], began: float, wall_s: float) -> dict[str, Any]:
-    """A run record: docs/run-record.md. Its ladder has the numbers of workers or threads."""
+    """Returns a run record (docs/run-record.md). Its ladder has the numbers of workers or threads."""
     source = tuned.source if isinstance(tuned, TunedSource) else None
     subject = source if source is not None else " ".join(tuned.command) if isinstance(tuned, Tuned) else ""
     document, climb = as_json(tuned), tuned.climb
@@ -104,7 +104,7 @@ def columns(tuned: Tuned | TunedSource) -> tuple[str, ...]:
 
 
 def row(tuned: Tuned | TunedSource, rung: Rung) -> tuple[str, ...]:
-    """Of the table, for `rung`."""
+    """Returns the table's row for `rung`."""
     assert tuned.climb is not None
     one = _rung(rung, tuned.climb, tuned.summary)
     looped = (_interval_words(one["looped"]),) if "in loop/s" in columns(tuned) else ()
@@ -121,10 +121,10 @@ def row(tuned: Tuned | TunedSource, rung: Rung) -> tuple[str, ...]:
 
 
 def _tuning(tuned: Tuned | TunedSource, climb: Climb) -> dict[str, Any]:
-    """The table and what it comes to, for a page."""
+    """Returns the table and its conclusion for a page."""
     best = outcome.best_rung(climb)
     rows = [list(row(tuned, rung)) for rung in climb.rungs]
-    if best is not None and best.against is not None:  # a change is from what was kept before it
+    if best is not None and best.against is not None:  # a change is relative to the settings accepted before it
         rows[climb.rungs.index(best)][0] += f": {words(best.candidate.setting)}"
     return {
         "outcome": outcome.of(climb),
@@ -160,7 +160,9 @@ def _rung(rung: Rung, climb: Climb, summary: Summary | None) -> dict[str, Any]:
 
 
 def _predicted(setting: Setting, base: Setting, summary: Summary | None) -> float | None:
-    """Batches per second of the loader alone, as diagnose's model has it: it knows workers, not other loaders."""
+    """Returns the loader's batches per second by number of workers, for diagnose's model, which knows no other
+    loaders.
+    """
     if summary is None or setting.loader != base.loader or setting.batch_size != base.batch_size:
         return None
     if summary.making.wall_ms <= 0:
@@ -169,7 +171,7 @@ def _predicted(setting: Setting, base: Setting, summary: Summary | None) -> floa
 
 
 def _mean(rates: Sequence[float]) -> dict[str, Any] | None:
-    """Mean and 95 % interval over the turns."""
+    """Returns mean and 95 % interval over the turns."""
     if not rates:
         return None
     low, high = series.rate_interval([1.0] * len(rates), [1 / rate for rate in rates])
@@ -177,7 +179,7 @@ def _mean(rates: Sequence[float]) -> dict[str, Any] | None:
 
 
 def _comparison(comparison: Comparison) -> dict[str, Any]:
-    """A single pair has no interval."""
+    """Returns the interval, or nothing for a single pair."""
     return {**asdict(comparison), **({} if comparison.pairs > 1 else {"low": None, "high": None})}
 
 
@@ -189,7 +191,7 @@ def _interval_words(rate: Mapping[str, Any] | None) -> str:
 
 
 def _figures(climb: Climb) -> list[dict[str, Any]]:
-    """The first is of what to use: the settings found where they were shown to gain, else those as they are."""
+    """Yields figures. The first is for the settings to use: those found if shown to gain, else the original ones."""
     figures = []
     as_it_was = ("samples_per_s", climb.base, "as it was")
     if outcome.is_shown(climb):
@@ -206,9 +208,7 @@ def _figures(climb: Climb) -> list[dict[str, Any]]:
     if climb.proof is not None and climb.proof.pairs > 1:
         proof = climb.proof
         figures.append(
-            figure(
-                "gain", "over the settings as they were", "ratio", proof.ratio, proof.low, proof.high, better="higher"
-            )
+            figure("gain", "over the original settings", "ratio", proof.ratio, proof.low, proof.high, better="higher")
         )
     return figures
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a script until its first loop has been watched for a while, and then measures on the copy of its process.
+"""Runs a script, watches its first loop for a while, and then measures on a copy of its process.
 
-start the command -> its first loop begins: a copy is taken -> the loop runs on, and its steps are timed
--> the loop is held inside next() -> the copy measures -> the script is ended, or goes on
+start the command -> its first loop begins: a copy is forked -> the loop continues, and its steps are timed
+-> the loop is held inside next() -> the copy measures -> the script ends or continues
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from feedline.watching.command import environment_of, sampler_of, start
 from feedline.watching.summary import timeline
 from feedline.watching.summary.figures import Summary
 
-_WATCH_S, _WATCH_SHARE = 10.0, 0.15  # at most so long, and at most this share of the budget, are steps timed
-_START_SHARE = 0.4  # of the budget, until the loop is under way
-_HOLD_S = 10.0  # until a loop has come to its next next()
-_GRACE_S = 10.0  # for a script that is to end, and for an answer beyond its time
+_WATCH_S, _WATCH_SHARE = 10.0, 0.15  # limits on the time for timing steps, and on its share of the budget
+_START_SHARE = 0.4  # of the budget, until the loop runs
+_HOLD_S = 10.0  # until a loop has reached its next next()
+_GRACE_S = 10.0  # for a script that should end, and for a late answer
 _HURRY_S = 2.0  # the same, after Ctrl-C
 _LEAST_STEPS = 5
-_OTHERS_SHARE = 0.25  # of the CPUs: more than that is worth a word
+_OTHERS_SHARE = 0.25  # of the CPUs: higher use is reported
 _NO_PINNING = (
     "the script uses a GPU, which a copied process cannot: all was measured without page-locked memory, and pin_memory "
-    "stays as it is; feedline diagnose measures what it is worth"
+    "is unchanged; feedline diagnose measures its effect"
 )
-_ALONE_VISITS = 3  # of each setting that also measure the loader without the loop's work, for the table
+_ALONE_VISITS = 3  # measurements per setting that include the loader without the loop's work, for the table
 _POLL_S = 0.05
 _MEMORY_SHARE, _SHARED_MEMORY_SHARE = 4, 0.8
 _MOST_WORKERS_PER_CPU, _MOST_WORKERS = 4, 16
@@ -48,10 +48,10 @@ _MOST_WORKERS_PER_CPU, _MOST_WORKERS = 4, 16
 
 @dataclass
 class Tuned:
-    """What came of a script."""
+    """The result of a script."""
 
     command: list[str]
-    returncode: int | None  # the script's own; None: it was ended by us
+    returncode: int | None  # the script's own; None: we stopped it
     climb: Climb | None = None
     facts: dict[str, Any] = field(default_factory=dict)
     summary: Summary | None = None
@@ -69,11 +69,11 @@ def tune(
     """Runs `command` and tunes the loader of its first loop.
 
     Args:
-        tell: hears of every rung.
-        say: hears what is being done now.
+        tell: called with each step of the search.
+        say: called with a description of each new phase.
 
-    Raises CommandError where the command cannot be started. Whatever ends it, no process of it is left, unless
-    the script was to go on.
+    Raises CommandError if the command cannot be started. All its processes are stopped in every case, unless the script
+    should continue.
     """
     run = _Run(command, options)
     try:
@@ -89,7 +89,7 @@ class _Run:
         self._folder = Path(tempfile.mkdtemp(prefix="feedline-tune-"))
         self._script: subprocess.Popen[bytes] | None = None
         self._plant: ScriptPlant | None = None
-        self._ended_by_us = True  # but where it ended by itself
+        self._ended_by_us = True  # unless it ended by itself
 
     def to_its_end(self, tell: Callable[[Rung], None], say: Callable[[str], None]) -> Tuned:
         (self._folder / copies.WATCHER).write_text(str(os.getpid()))
@@ -125,15 +125,13 @@ class _Run:
         if not found.rungs:
             return Tuned(self._command, returncode, refused="; ".join(found.notes), notes=notes)
         if summary is None or summary.loop.steps < _LEAST_STEPS:
-            notes.append(
-                "too few steps of the script were seen to know its own work: only the loader alone was measured"
-            )
+            notes.append("too few steps of the script were timed to measure its own work: only the loader was measured")
         others = None if summary is None else summary.host.others_cpus
         if summary is not None and others is not None and others > _OTHERS_SHARE * limits.cpus:
             others *= summary.host.sharing
             notes.append(
-                f"other programs used {others:.1f} CPUs: gains are smaller than on a free machine and harder to show, "
-                "and the model counts on CPUs that were not there"
+                f"other programs used {others:.1f} CPUs: gains are smaller than on an idle machine and harder to show, "
+                "and the model assumes CPUs that were not available"
             )
         return Tuned(self._command, returncode, found, plant.facts, summary, limits, None, notes + found.notes)
 
@@ -147,13 +145,15 @@ class _Run:
         listener.settimeout(_POLL_S)
 
     def _start(self) -> subprocess.Popen[bytes]:
-        """In a process group of its own, so that all of it can be ended; it cannot read from the terminal then."""
+        """Starts the command in its own process group, so that all of it can be stopped; it cannot read from the
+        terminal.
+        """
         environment = environment_of(self._folder, probe.__name__)
         stdin = subprocess.DEVNULL if os.isatty(0) else None
         return start(self._command, environment, process_group=0, stdin=stdin)
 
     def _accept(self, listener: socket.socket, script: subprocess.Popen[bytes]) -> socket.socket | None:
-        """The copy; None: the script has ended, or has said that there will be none."""
+        """Returns the copy; None if the script has ended or reported that there is none."""
         while True:
             ended = script.poll() is not None or _refusal(self._folder) is not None
             with contextlib.suppress(TimeoutError):
@@ -173,14 +173,14 @@ class _Run:
         self._ended_by_us = False
         pythons = len(list(self._folder.glob("*.note")))
         if pythons == 0:
-            why = "no Python process of the command took the probe in (Python with -I, -E or -S ignores PYTHONPATH)"
+            why = "no Python process of the command loaded the probe (Python with -I, -E or -S ignores PYTHONPATH)"
         else:
-            why = "no loop over a torch DataLoader, or Feedline's in its place, began"
+            why = "no loop over a torch DataLoader or Feedline's replacement began"
         ended = "" if returncode == 0 else f"; the command ended with status {returncode}"
         return Tuned(self._command, returncode, refused=why + ended)
 
     def _watch(self, script: subprocess.Popen[bytes]) -> None:
-        """Lets the loop run: for a while once it is under way, which the start of its workers may delay."""
+        """Lets the loop run for a while after it has begun, which the start of its workers may delay."""
         until = time.monotonic() + _START_SHARE * self._options.budget_s
         while time.monotonic() < until and script.poll() is None:
             if any(self._folder.glob(f"*.{probe.STEPPING}")):
@@ -190,7 +190,7 @@ class _Run:
             time.sleep(_POLL_S)
 
     def _hold(self, script: subprocess.Popen[bytes]) -> list[str]:
-        """Has every loop of the script wait at its next next(); what could not be had is in the notes."""
+        """Makes every loop of the script wait at its next next(); failures are added to the notes."""
         (self._folder / probe.HOLD).touch()
         until = time.monotonic() + _HOLD_S
         while time.monotonic() < until:
@@ -199,12 +199,10 @@ class _Run:
             if any(self._folder.glob(f"*.{probe.HELD}")):
                 return []
             time.sleep(_POLL_S)
-        return [
-            f"the script did not come to its next batch within {_HOLD_S:.0f} s, and ran on while settings were measured"
-        ]
+        return [f"the script did not reach its next batch within {_HOLD_S:.0f} s, and ran while settings were measured"]
 
     def _end(self, script: subprocess.Popen[bytes]) -> int | None:
-        """Ends the script as it would end by itself, or lets it go on to its end; its own status, where it has one."""
+        """Ends the script as if it ended by itself, or lets it finish; returns its own status, if it has one."""
         returncode = script.poll()
         if returncode is None and self._options.keep_running:
             self._release(probe.GO)
@@ -218,7 +216,7 @@ class _Run:
         return None
 
     def _release(self, answer: str) -> None:
-        """Tells the loops that are held, or will be, how they go on; whole, as they look at any time."""
+        """Tells current and future held loops how to continue. Written atomically, as they may read at any time."""
         unfinished = self._folder / f"{probe.RELEASE}.part"
         unfinished.write_text(answer)
         unfinished.replace(self._folder / probe.RELEASE)
@@ -251,7 +249,7 @@ class ScriptPlant:
 
     @property
     def setting(self) -> Setting:
-        """The loader's own settings."""
+        """Returns the loader's own settings."""
         return Setting(**self.facts["setting"])
 
     def ask_facts(self, cpus: int | None) -> None:
@@ -287,7 +285,7 @@ class ScriptPlant:
         one = self._batch_bytes
         if setting.batch_size and self.setting.batch_size:
             one = one * setting.batch_size // self.setting.batch_size
-        if setting.pin_memory:  # torch takes page-locked memory in powers of two
+        if setting.pin_memory:  # torch rounds page-locked memory up to powers of two
             one = 1 << max(one - 1, 0).bit_length()
         return one * setting.batches_ahead()
 
@@ -303,7 +301,7 @@ class ScriptPlant:
             line = self._lines.readline()
         except TimeoutError:
             raise Lost(
-                "the copy of the script's process gave no answer in time, and was ended: give it a larger --budget"
+                "the copy of the script's process did not answer in time and was stopped: use a larger --budget"
             ) from None
         except (OSError, ValueError):
             line = ""
@@ -315,7 +313,7 @@ class ScriptPlant:
         return answer
 
     def close(self) -> None:
-        """Ends the copy and the workers of its loaders: it leads a session."""
+        """Stops the copy, which leads a session, and the workers of its loaders."""
         with contextlib.suppress(OSError):
             if os.getpgid(self._pid) == self._pid:
                 os.killpg(self._pid, signal.SIGKILL)
@@ -325,10 +323,12 @@ class ScriptPlant:
 
 
 def limits_of(options: Options, facts: dict[str, Any]) -> Limits:
-    """`facts` are the script's process's: it may be one of several ranks, which this process is not."""
+    """Returns the limits. `facts` are from the script's process, which may be one of several ranks, unlike this
+    process.
+    """
     cpus = min(options.cpus or facts["cpus"], facts["usable_cpus"])
     memory = options.memory or facts["memory"] // _MEMORY_SHARE
-    with contextlib.suppress(OSError):  # torch's workers hand batches over in there
+    with contextlib.suppress(OSError):  # torch's workers transfer batches through it
         status = os.statvfs("/dev/shm")
         memory = min(memory, int(_SHARED_MEMORY_SHARE * status.f_bavail * status.f_frsize))
     most = max(_MOST_WORKERS_PER_CPU * cpus, min(facts["setting"]["num_workers"], _MOST_WORKERS))
@@ -336,7 +336,7 @@ def limits_of(options: Options, facts: dict[str, Any]) -> Limits:
 
 
 def end_group(process: subprocess.Popen[bytes]) -> None:
-    """Ends a process that leads a group, and the group: by SIGINT, then SIGTERM, then SIGKILL."""
+    """Stops a process group and its leader by SIGINT, then SIGTERM, then SIGKILL."""
     for number in (signal.SIGINT, signal.SIGTERM):
         if process.poll() is not None:
             break
@@ -351,7 +351,7 @@ def end_group(process: subprocess.Popen[bytes]) -> None:
 
 @contextlib.contextmanager
 def _ending_on_signals() -> Iterator[None]:
-    """SIGTERM and SIGHUP end this process as Ctrl-C does: with everything that it has started."""
+    """Makes SIGTERM and SIGHUP end this process like Ctrl-C, including all processes that it has started."""
 
     def end(number: int, _frame: Any) -> None:
         raise SystemExit(128 + number)
@@ -374,7 +374,7 @@ def _refusal(folder: Path) -> str | None:
 
 
 def _has_clone(folder: Path) -> bool:
-    """Whether a copy that was begun still runs: it has the folder's name in no argument, but its number in a file."""
+    """Whether a forked copy still runs, by the process id in its file: the folder's name is not in its arguments."""
     with contextlib.suppress(OSError, ValueError):
         return Path("/proc", (folder / copies.PID).read_text()).exists()
     return False

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the copy of a script's process does for ``feedline tune``: measures its loader with the settings that it gets.
+"""Runs in the copy of a script's process for ``feedline tune``: measures its loader with the requested settings.
 
-One JSON object per line each way. A request has ``do``: ``facts``, ``visit`` or ``border``. An answer has what was
-asked for, or ``refused`` with the reason.
+Requests and answers are JSON objects, one per line. A request has ``do``: ``facts``, ``visit`` or ``border``. An answer
+has the result, or ``refused`` with the reason.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Service:
         self._lost_gpu = copies.has_lost_its_device()
 
     def serve(self, lines: TextIO) -> None:
-        """Until the other side hangs up."""
+        """Serves requests until the other side disconnects."""
         import torch
 
         torch.set_num_threads(1)  # a forked process has none of the threads that another number would wait for
@@ -49,14 +49,14 @@ class Service:
             if request["do"] == "visit":
                 return self._visit(setting, request)
             return {"border_s": self._border(setting)}
-        except Exception as error:  # the user's code, in settings that it never ran with
+        except Exception as error:  # the user's code, in settings that it was never run with
             if setting is not None:
                 self._stable.drop(setting)
             why = str(error) if isinstance(error, Refused) else attempts.reason_of(error)
             return {"refused": why}
 
     def _facts(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Takes the process back to `cpus` of its CPUs, too."""
+        """Also limits the process to `cpus` of its CPUs."""
         from feedline.watching.probe.loader_facts import torch_facts
 
         share, usable, allowed = limits.share_of_cpus(), limits.usable_cpus(), limits.allowed_cpus()
@@ -82,7 +82,7 @@ class Service:
 
     def _live(self, setting: Setting) -> Live:
         arguments = self._arguments(setting)
-        arguments["persistent_workers"] = setting.num_workers > 0  # borders of epochs are measured by themselves
+        arguments["persistent_workers"] = setting.num_workers > 0  # the time between epochs is measured separately
         make, ahead = _class_of(setting), setting.batches_ahead() - 1
         return Live(lambda: make(**arguments), lambda loader: ahead, setting.num_workers)
 
@@ -91,7 +91,7 @@ class Service:
             raise Refused(apply.REPEATS)
         own = _batch_size(self._loader)
         if setting.batch_size != own and own is None:
-            raise Refused("its batches have no batch_size to change: it has a batch sampler of its own, or no batches")
+            raise Refused("its batches have no batch_size to change: it has a batch sampler, or no batches")
         arguments = apply.arguments_of(self._loader, asdict(setting))
         if self._lost_gpu:
             arguments["pin_memory"] = False
@@ -106,9 +106,9 @@ class Service:
         return {"visit": asdict(visit), "batch_bytes": live.batch_bytes}
 
     def _border(self, setting: Setting) -> float:
-        """Between two short epochs, of one batch for each worker, as torch or our loader has them."""
+        """Measures the time between two short epochs, with one batch per worker, for torch's loader or ours."""
         if getattr(self._loader, "batch_sampler", None) is None or getattr(self._loader, "_dataset_kind", 0) != 0:
-            raise Refused("its epochs cannot be shortened to time their borders")
+            raise Refused("its epochs cannot be shortened to measure the time between them")
         arguments = self._arguments(setting)
         for name in ("batch_size", "sampler", "drop_last"):
             arguments.pop(name, None)
@@ -133,7 +133,7 @@ def _class_of(setting: Setting) -> Any:
 
 
 def _batch_size(loader: Any) -> int | None:
-    """Where another one can be asked for."""
+    """Whether the batch size can be changed."""
     from torch.utils.data import BatchSampler
 
     if getattr(loader, "_dataset_kind", 0) != 0:

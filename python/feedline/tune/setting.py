@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a rung tries: the settings of a loader, and the limits that they must keep."""
+"""A loader's settings and the limits that they must respect."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ TORCH, DROP_IN, SOURCE = "torch", "feedline", "source"
 class Setting:
     """Settings of one loader: torch's DataLoader, our drop-in, or ``Dataset.loader`` over a source.
 
-    `num_workers` are threads for a source; `auto` is its ``num_workers="auto"``, which begins with so many and adapts
-    them. `memory_budget` is a source's alone (bytes held ahead; None: the engine's
-    choice), `prefetch_factor`, `persistent_workers` and `pin_memory` are the other two's.
+    `num_workers` are threads for a source; `auto` is its ``num_workers="auto"``, which starts with that number and
+    adapts it. `memory_budget` is only for a source (bytes prefetched; None: the engine's choice); `prefetch_factor`,
+    `persistent_workers` and `pin_memory` are for the other two.
     """
 
     loader: str
@@ -28,9 +28,9 @@ class Setting:
     auto: bool = False
 
     def but(self, **changes: Any) -> Setting:
-        """The same with changes, and with what torch insists on: without workers nothing is fetched ahead.
+        """Returns a changed copy that torch accepts: without workers nothing is prefetched.
 
-        A number of workers that is given is no longer ``"auto"``.
+        An explicit number of workers replaces ``"auto"``.
         """
         changed = replace(self, **{"auto": self.auto and "num_workers" not in changes, **changes})
         if changed.loader == SOURCE:
@@ -46,12 +46,14 @@ class Setting:
         return asdict(self)
 
     def batches_ahead(self) -> int:
-        """Of torch's protocol: what the workers have made or are making, and the one in the training loop."""
+        """Batches that exist in torch's protocol: those made or being made by workers, and the one in the training
+        loop.
+        """
         return self.num_workers * (self.prefetch_factor or 0) + 1
 
 
 def words(setting: Setting) -> str:
-    """For a table: ``4 workers, prefetch 2``."""
+    """Formats a setting for a table: ``4 workers, prefetch 2``."""
     if setting.loader == SOURCE:
         threads = f"{setting.num_workers} thread{'s' * (setting.num_workers != 1)}"
         parts = [f"auto ({threads})" if setting.auto else threads]
@@ -70,22 +72,22 @@ def words(setting: Setting) -> str:
 
 @dataclass(frozen=True)
 class Options:
-    """What the user allows."""
+    """Limits set by the user."""
 
     budget_s: float = 60.0
-    cpus: int | None = None  # None: this rank's share of those that may be used
-    memory: int | None = None  # bytes of batches ahead; None: a quarter of what is left
-    batch_sizes: tuple[int, int] | None = None  # from, to; None: the batch size stays
-    keep_running: bool = False  # a script, when its loader has been measured
+    cpus: int | None = None  # None: this rank's share of the available ones
+    memory: int | None = None  # bytes of prefetched batches; None: a quarter of the free memory
+    batch_sizes: tuple[int, int] | None = None  # from, to; None: the batch size is fixed
+    keep_running: bool = False  # of a script, after its loader has been measured
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What settings may take."""
+    """Limits on the resources of settings."""
 
-    cpus: int  # that the loader may keep busy
-    memory: int  # bytes of batches held ahead
+    cpus: int  # that the loader may use
+    memory: int  # bytes of prefetched batches
     most_workers: int
-    batch_sizes: tuple[int, int] | None = None  # from, to; None: the batch size stays
+    batch_sizes: tuple[int, int] | None = None  # from, to; None: the batch size is fixed
     gpu: bool = False
-    ahead: int = 0  # bytes that a source's loader holds ahead by its own choice
+    ahead: int = 0  # bytes that a source's loader prefetches by default

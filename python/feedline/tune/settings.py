@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where settings in a file were first: see loader/tuned_settings.py."""
+"""Former home of the settings file's code: see loader/tuned_settings.py."""
 
 from ..errors import SettingsWarning
 from ..loader.tuned_settings import check, load_settings, machine_fingerprint, write

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures Feedline's own loader over a source, in this process: threads, bytes ahead and batch sizes."""
+"""Measures Feedline's own loader over a source, in this process: threads, bytes prefetched and batch sizes."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from feedline.tune.live import Live, Stable
 from feedline.tune.setting import SOURCE, Limits, Options, Setting
 from feedline.watching.summary.figures import Host, Making, Summary
 
-_WARM_SHARE = 0.15  # of the budget, for a first epoch: what lies in the page cache is then the same for all
+_WARM_SHARE = 0.15  # of the budget, for a first epoch, after which all settings find the same page cache
 _MEMORY_SHARE = 4
-_BATCHES_AHEAD = 2  # what the engine holds by its own choice: docs/decisions/pipeline-two-batches-ahead.md
-_START_S = 0.1  # of a loader that is made anew: its first batches wait for everything
-_THREADS_PER_CPU = 2  # reading ahead hides slow storage: more threads only share CPUs
+_BATCHES_AHEAD = 2  # the engine's default: docs/decisions/pipeline-two-batches-ahead.md
+_START_S = 0.1  # of a new loader, whose first batches wait for everything
+_THREADS_PER_CPU = 2  # prefetching hides slow storage: more threads would only share CPUs
 
 
 @dataclass
 class TunedSource:
-    """What came of a source."""
+    """The result of a source."""
 
     source: str
     climb: Climb
@@ -45,12 +45,12 @@ def tune(
     tell: Callable[[Rung], None] = lambda rung: None,
     say: Callable[[str], None] = lambda phase: None,
 ) -> TunedSource:
-    """Tunes ``dataset.loader``, from its ``num_workers="auto"`` on; it is really kept to ``options.cpus``.
+    """Tunes ``dataset.loader``, starting at its ``num_workers="auto"``; limits CPU affinity to ``options.cpus``.
 
     Args:
-        source: its name, for people.
-        tell: hears of every rung.
-        say: hears what is being done now.
+        source: its name in messages.
+        tell: called with each step of the search.
+        say: called with a description of each new phase.
     """
     began = time.monotonic()
     cpus = min(options.cpus or host_limits.share_of_cpus(), host_limits.usable_cpus())
@@ -61,7 +61,7 @@ def tune(
         try:
             base = plant.warm_up(batch_size, _WARM_SHARE * options.budget_s)
         except Refused as error:
-            raise Error(f"{source} could not be measured: {error}. Give it a larger --budget") from error
+            raise Error(f"{source} could not be measured: {error}. Use a larger --budget") from error
         ahead = _BATCHES_AHEAD * plant.batch_bytes
         limits = Limits(cpus, memory, _THREADS_PER_CPU * cpus, options.batch_sizes, ahead=ahead)
         say("measuring")
@@ -71,14 +71,14 @@ def tune(
 
 
 class SourcePlant:
-    """Loaders over one dataset, that stay alive between their turns."""
+    """Loaders over one dataset that stay alive between their turns."""
 
     def __init__(self, dataset: Dataset, budget_s: float) -> None:
         self._dataset = dataset
         self._until = time.monotonic() + budget_s
         self._stable = Stable(self._live)
         self._stages: dict[str, float] | None = None  # ms per batch of the first setting, by stage
-        self.batch_bytes = 0  # known from warm_up() on
+        self.batch_bytes = 0  # set by warm_up()
 
     def _live(self, setting: Setting) -> Live:
         def make() -> Loader:
@@ -90,23 +90,23 @@ class SourcePlant:
                     memory_budget=setting.memory_budget,
                     output="numpy",
                 )
-            except ConfigError as error:  # a budget that does not hold one batch
+            except ConfigError as error:  # a budget smaller than one batch
                 raise Refused(str(error)) from error
 
-        # threads share batches, so the one after those that were ready is of this turn
+        # threads share batches, so the first one that was not ready is of this turn
         return Live(make, lambda loader: int(loader.stats()["ready_batches"]) + 1, 0)
 
     def warm_up(self, batch_size: int, seconds: float) -> Setting:
         """Reads for about `seconds` with the engine's own settings, which are returned."""
         live = self._live(Setting(SOURCE, 0, batch_size=batch_size, auto=True))
         with contextlib.closing(live):
-            threads = int(live.loader.stats()["threads"])  # all that "auto" may take, before it adapts
+            threads = int(live.loader.stats()["threads"])  # the most that "auto" may use, before it adapts
             live.visit(seconds, None, batch_size, self._patience())
         self.batch_bytes = live.batch_bytes or 0
         return Setting(SOURCE, threads, batch_size=batch_size, auto=True)
 
     def visit(self, setting: Setting, seconds: float) -> Visit:
-        if setting.auto:  # what has slept between its turns has seen a loop that takes nothing, and has adapted to that
+        if setting.auto:  # a loader that slept between its turns has adapted to a loop that takes no batches
             self._stable.drop(setting)
         live = self._stable.of(setting)
         try:
@@ -123,7 +123,7 @@ class SourcePlant:
         return visit
 
     def border_s(self, setting: Setting) -> float:
-        raise Refused("Feedline's loader fills the next epoch's batches while it gives the last ones")
+        raise Refused("Feedline's loader prepares the next epoch's batches while it returns the last ones")
 
     def bytes_ahead(self, setting: Setting) -> int | None:
         return setting.memory_budget
@@ -132,7 +132,7 @@ class SourcePlant:
         return None
 
     def summary(self, cpus: int) -> Summary | None:
-        """For the model of a loop: a batch's time on one thread, all of it CPU."""
+        """Returns a batch's time on one thread, all of it CPU, for the model of a loop."""
         if self._stages is None:
             return None
         making_ms = sum(ms for name, ms in self._stages.items() if name != "consumer")
@@ -148,7 +148,7 @@ class SourcePlant:
 
 @contextlib.contextmanager
 def _kept_to(cpus: int | None) -> Iterator[None]:
-    """This process, and the threads that it starts, on so many of its CPUs."""
+    """Limits this process and its threads to `cpus` of its CPUs."""
     before = host_limits.allowed_cpus()
     if cpus is not None:
         os.sched_setaffinity(0, before[:cpus])

@@ -148,7 +148,7 @@ def test_waits_for_the_gpu_are_found_with_their_line(tmp_path: Path) -> None:
     assert row["stack"] == ["train.py(41): log_loss"], "torch's own frames are left out"
     assert row["gpu_idle_after_ms"] > 0
     assert "log_loss" in found["evidence"][0]
-    idle = result["gpus"][0]["idle_while"]["beginning again after a wait for the GPU"]
+    idle = result["gpus"][0]["idle_while"]["restarting after a wait for the GPU"]
     assert found["share"] == pytest.approx(idle, rel=0.25)
 
 

@@ -142,7 +142,7 @@ def test_odd_events_are_counted_and_left_out(tmp_path: Path) -> None:
     assert found.unreadable == 4
     assert len(found["op"]) == 3
     assert (found["op"].end >= found["op"].start).all()
-    assert found.damage == ["2 damaged events were left out"]
+    assert found.damage == ["2 damaged events were skipped"]
 
 
 def test_times_keep_their_nanoseconds(tmp_path: Path) -> None:

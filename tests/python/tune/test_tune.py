@@ -153,7 +153,7 @@ def test_a_script_that_uses_a_device_is_tuned_without_it(tune):
              def __init__(self): self.numbers = iter(range(40))
              def __iter__(self): return self.numbers
          for batch in torch.utils.data.DataLoader(Once(), batch_size=4): pass
-         """, "no batches a second time"),
+         """, "cannot be iterated a second time"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_tuned_is_said_and_saves_nothing(tune, tmp_path, source, said):
@@ -255,7 +255,7 @@ def test_settings_from_before_stay_where_nothing_is_shown_to_gain(folder, tmp_pa
     output.write_text("from before")
     assert run(["tune", "--settings", str(output), str(folder)]) == 0
     said = capsys.readouterr().out
-    assert "nothing that was tried gains" in said and "the settings are good as they are" in said
+    assert "no tried change gains" in said and "the present settings are good" in said
     assert (
         "nothing was saved: settings are saved only if they were shown to help" in said
         and "is from an earlier run" in said

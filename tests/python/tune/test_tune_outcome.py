@@ -69,9 +69,9 @@ def test_an_interval_that_holds_a_large_gain_is_no_proof_that_nothing_gains(high
 def test_what_no_interval_allows_is_no_gain_and_its_bound_is_said() -> None:
     found = searched(Comparison(1.0, 0.92, 1.09, 4, "unclear"))
     assert outcome.of(found) == outcome.NO_GAIN
-    assert outcome.sentence(found).startswith("nothing that was tried gains more than 9%: the settings are good")
+    assert outcome.sentence(found).startswith("no tried change gains more than 9%: the present settings are good")
     exactly = searched(Comparison(0.5, 0.48, 0.52, 4, "slower"))
-    assert outcome.sentence(exactly) == "nothing that was tried gains: the settings are good as they are"
+    assert outcome.sentence(exactly) == "no tried change gains: the present settings are good"
 
 
 def test_what_won_its_duel_and_not_the_last_comparison_is_undecided() -> None:
@@ -115,7 +115,7 @@ def test_what_is_as_fast_and_takes_less_is_said_and_not_saved() -> None:
         Comparison(0.99, 0.97, 1.01, 8, "as fast"), True, Comparison(0.99, 0.97, 1.01, 5, "as fast"), False
     )
     assert outcome.of(found) == outcome.NO_GAIN and report.settings_of(of_script(found)) is None
-    assert "as fast, and takes less: 2 workers, batch 16 → 4 workers, batch 16" in outcome.sentence(found)
+    assert "as fast, and uses less: 2 workers, batch 16 → 4 workers, batch 16" in outcome.sentence(found)
 
 
 def test_a_gain_that_was_shown_is_saved() -> None:

@@ -1,2 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``feedline bench --device``: what the link to a GPU gives, and how much of a copy hides under the training step."""
+"""``feedline bench --device``: measures the bandwidth to a GPU, and how much of a copy overlaps with the training
+step.
+"""

@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is asked of a device, and the ways in which a training loop may bring it batches."""
+"""The device interface, and the methods by which a training loop can copy batches to it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Protocol
 
-BYTES = {"float32": 4, "uint8": 1}  # of an element that crosses the link
+BYTES = {"float32": 4, "uint8": 1}  # of a transferred element
 
 
 @dataclass(frozen=True)
 class Way:
-    """How a loop copies."""
+    """A method of copying batches."""
 
     name: str
-    pinned: bool  # out of page-locked memory
-    stream: bool  # on a stream of its own, one batch ahead
-    elements: str = "float32"  # what crosses; bytes become floats on the device
+    pinned: bool  # from page-locked memory
+    stream: bool  # on a separate stream, one batch ahead
+    elements: str = "float32"  # the transferred type; bytes are converted to floats on the device
     channels_last: bool = False
 
 
-# What each shows is the difference to the one before it.
+# Each differs from the previous one in one property.
 WAYS = (
     Way("pageable", pinned=False, stream=False),
     Way("pageable_stream", pinned=False, stream=True),
@@ -32,27 +32,29 @@ WAYS = (
 
 
 class Link(Protocol):
-    """A device and the way to it. All times are seconds."""
+    """A device and the link to it. All times are in seconds."""
 
     @property
     def name(self) -> str:
-        """Such as "NVIDIA A100-SXM4-80GB"."""
+        """The device's name, such as "NVIDIA A100-SXM4-80GB"."""
 
     @property
     def uuid(self) -> str: ...
 
     @property
     def unified(self) -> bool:
-        """Has it the CPU's memory, so that a copy crosses no link?"""
+        """Whether it shares the CPU's memory, so that copies cross no link."""
 
     def copy_s(self, size: int, pinned: bool) -> float:
-        """Of one copy of `size` bytes to the device, by the device's clock, with nothing beside it."""
+        """Returns the time of one copy of `size` bytes to the device, by the device's clock, without concurrent
+        work.
+        """
 
     def set_step(self, seconds: float) -> None:
-        """From now on a step takes about so long, at least."""
+        """Sets the minimum duration of a step."""
 
     def step_s(self, way: Way) -> float:
-        """Of one step on a batch that is there, by the device's clock."""
+        """Returns the time of one step on a batch in device memory, by the device's clock."""
 
     def loop_s(self, way: Way, batches: int) -> float:
-        """Of a loop that copies so many batches and makes a step of each, from its begin to the last step's end."""
+        """Returns the time of a loop with this number of copies and steps, from its start to the last step's end."""

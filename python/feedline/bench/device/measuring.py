@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures every way in turn, round by round, so that whatever slows the machine meets all of them."""
+"""Measures all copy methods in alternating rounds, so that disturbances affect all of them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .link import BYTES, WAYS, Link, Way
 _LARGE = (64 << 20, 256 << 20)  # copies that show the link's limit
 _LARGE_TURNS = 5
 _BATCHES = 12  # of a loop
-_STEPS = 4  # measured by themselves in a round: a step is much longer than a copy of bytes, and so is its noise
+_STEPS = 4  # measured separately in a round: a step is much longer than a copy of bytes, and so is its noise
 _FEWEST, _MOST = 5, 60  # rounds
-_LONGER = 1.5  # a step, than the slowest way's copy: so all of a copy could hide
+_LONGER = 1.5  # times the slowest method's copy is the step's length, so that all of a copy can overlap
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A mean with its 95 % interval; None: too few values."""
+    """A mean with its 95 % interval; None if there are too few values."""
 
     value: float
     low: float | None
@@ -38,20 +38,21 @@ class Measured:
 
 @dataclass
 class Times:
-    """Of one way, in seconds, one entry a round."""
+    """Times of one method in seconds, one entry per round."""
 
     copy: list[float]
     step: list[float]
     batch: list[float]  # of the loop, copy and step together
 
     def hidden(self) -> Measured:
-        """Share of the copies' time that the loop does not take beyond its steps: of all but its first copy, which no
-        step can hide."""
+        """Share of the copies' time that overlaps with steps. The loop's first copy, which cannot overlap, is
+        excluded.
+        """
         shares = []
         for copy, step, batch in zip(self.copy, self.step, self.batch, strict=True):
             beyond = _BATCHES * (batch - step) - copy
             shares.append(1 - beyond / ((_BATCHES - 1) * copy))
-        mean = Measured.of(shares)  # of shares as they came: cut at 0 and 1 one by one, noise would move their mean
+        mean = Measured.of(shares)  # clip only the mean: clipping single values to 0 and 1 would bias it
         low, high = (None if end is None else min(max(end, 0.0), 1.0) for end in (mean.low, mean.high))
         return Measured(min(max(mean.value, 0.0), 1.0), low, high)
 
@@ -66,13 +67,13 @@ def measure(
     show: Callable[[str], None] = lambda _phase: None,
     clock: Callable[[], float] = time.monotonic,
 ) -> dict[str, Any]:
-    """What ``feedline bench --device`` prints.
+    """Returns the output of ``feedline bench --device``.
 
     Args:
         batch_size, size: of batches of RGB images, `size` pixels high and wide.
-        seconds: for the rounds, of which there are 5 to 60.
+        seconds: total time of the rounds, of which there are 5 to 60.
         large: sizes of the copies that show the link's limit, in bytes.
-        show: told of each phase by its name.
+        show: called with the name of each phase.
     """
     values = 3 * batch_size * size * size
     show("the link's limit")
@@ -81,7 +82,7 @@ def measure(
     link.set_step(_LONGER * link.copy_s(values * BYTES["float32"], False))
     times = {way: Times([], [], []) for way in WAYS}
     for way in WAYS:
-        link.loop_s(way, 2)  # memory and kernels are made at the first
+        link.loop_s(way, 2)  # the first use allocates memory and compiles kernels
     until, rounds = clock() + seconds, 0
     while rounds < _FEWEST or (clock() < until and rounds < _MOST):
         show(f"round {rounds + 1}")
@@ -103,10 +104,10 @@ def measure(
 
 
 def _limit(link: Link, large: Sequence[int]) -> Measured:
-    """The better of large page-locked copies, in bytes per second."""
+    """Returns the bandwidth of the fastest large page-locked copy, in bytes per second."""
     found = []
     for size in large:
-        link.copy_s(size, True)  # whose memory is made first
+        link.copy_s(size, True)  # allocates the memory first
         found.append(Measured.of([size / link.copy_s(size, True) for _ in range(_LARGE_TURNS)]))
     return max(found, key=lambda measured: measured.value)
 
@@ -130,7 +131,7 @@ def _of_way(way: Way, values: int, took: Times, limit: float) -> dict[str, Any]:
 
 
 def _compared(times: dict[str, Times]) -> dict[str, dict[str, float | None]]:
-    """Ratios within each round: how many times as fast the second is."""
+    """Returns the ratios within each round: the speed of the second relative to the first."""
 
     def ratio(one: list[float], other: list[float]) -> dict[str, float | None]:
         return Measured.of([a / b for a, b in zip(one, other, strict=True)]).as_json()

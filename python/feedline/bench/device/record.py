@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run record from what ``feedline bench --device`` measured."""
+"""Creates a run record from the measurements of ``feedline bench --device``."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _RATIOS = {
 def of_device(
     record: dict[str, Any], result: Mapping[str, Any], topology: Topology | None, why: str | None
 ) -> dict[str, Any]:
-    """`record`, as `files.envelope` made it, with the measurements of `result`.
+    """Adds the measurements of `result` to `record`, as `files.envelope` made it.
 
     Args:
-        result: what `measuring.measure` gives.
-        topology: of the GPU; None: `why` says why it is not known.
+        result: returned by `measuring.measure`.
+        topology: of the GPU; if None, `why` has the reason.
     """
     from ...record.files import finite
 
@@ -44,10 +44,10 @@ def of_device(
             },
             "figures": _figures(result),
             "chain": [
-                link("storage", None, None, "nothing is read: batches are made up"),
+                link("storage", None, None, "nothing is read: batches are synthetic"),
                 link("host", None, None, "nothing is decoded"),
                 link("pcie", floats["copy_ms"]["value"], floats["copy_bytes_per_s"]["value"], f"float32, {share}"),
-                link("gpu", floats["step_ms"]["value"], None, "a small network, as often as makes a step's time"),
+                link("gpu", floats["step_ms"]["value"], None, "a small network, repeated to reach the step's time"),
             ],
             "notes": [*record["notes"], *([why] if why else [])],
         }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A GPU by torch: copies between events, and a loop as a training script has it."""
+"""Implements the device interface with torch: copies between events, and a loop like that of a training script."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from feedline.errors import ConfigError
 from ... import _engine
 from .link import BYTES, Way
 
-_SLOTS = 2  # batches on the device: one that is copied, one that is used
+_SLOTS = 2  # batches on the device: one being copied, one in use
 _MOST_REPEATS = 20_000
 
 
 def find_device(name: str, torch: ModuleType | None = None) -> tuple[ModuleType, Any]:
-    """torch and its device called `name`, such as "cuda" or "cuda:1".
+    """Returns torch and its device called `name`, such as "cuda" or "cuda:1".
 
     Raises:
-        ConfigError: torch is not installed or has no CUDA, there is no GPU, or none of this number.
+        ConfigError: torch is not installed or has no CUDA, or there is no such GPU.
     """
     if torch is None:
         try:
             torch = importlib.import_module("torch")
         except ImportError as error:
-            raise ConfigError("bench --device: torch, which makes the steps, is not installed") from error
+            raise ConfigError("bench --device: torch, which runs the steps, is not installed") from error
     try:
         device = torch.device(name)
     except RuntimeError as error:
-        raise ConfigError(f'bench --device: "{name}" is no device; give cuda, or cuda:1') from error
+        raise ConfigError(f'bench --device: "{name}" is not a device; pass cuda, or cuda:1') from error
     if device.type != "cuda":
-        raise ConfigError(f'bench --device: "{name}" is no GPU, and nothing is copied there; give cuda, or cuda:1')
+        raise ConfigError(f'bench --device: "{name}" is not a GPU, so there are no copies; pass cuda, or cuda:1')
     if not torch.cuda.is_available():
         raise ConfigError(f"bench --device: {_why_not(torch)}")
     if device.index is not None and device.index >= torch.cuda.device_count():
@@ -50,15 +50,15 @@ def _why_not(torch: ModuleType) -> str:
     reader = _engine.GpuReader()
     reader.driver()
     return reader.unavailable or (
-        "torch finds no GPU although NVML sees one: look at CUDA_VISIBLE_DEVICES, and at torch.cuda.init()'s error"
+        "torch finds no GPU although NVML does: check CUDA_VISIBLE_DEVICES, and torch.cuda.init()'s error"
     )
 
 
 class TorchLink:
-    """`bench.device.link.Link`.
+    """Implements `bench.device.link.Link`.
 
     Args:
-        module: torch.cuda, or what stands for it in tests.
+        module: torch.cuda, or its replacement in tests.
     """
 
     def __init__(self, torch: ModuleType, device: Any, batch_size: int, size: int, module: Any = None) -> None:
@@ -86,7 +86,7 @@ class TorchLink:
 
     def set_step(self, seconds: float) -> None:
         way = Way("", pinned=True, stream=False)
-        self._copied.clear()  # the limit's, which are large
+        self._copied.clear()  # the large copies of the limit
         self._repeats = 1
         self.step_s(way)
         once = min(self.step_s(way) for _ in range(3))
@@ -129,13 +129,13 @@ class TorchLink:
             steps.wait_event(there[slot])
             self._step(way, targets[slot])
             free[slot].record(steps)
-            # the step is under way, or waits: what follows it is copied meanwhile
+            # the step runs or is queued; the next batch is copied concurrently
             if batch + 1 < batches:
                 begin(batch + 1)
 
     def _step(self, way: Way, images: Any) -> None:
-        """Floats of what came, and as many passes of a small network as make the step's time."""
-        images = images.permute(0, 3, 1, 2)  # which is channels_last already
+        """Converts the batch to floats and runs a small network repeatedly to reach the step's time."""
+        images = images.permute(0, 3, 1, 2)  # the batch is channels_last already
         if not way.channels_last:
             images = images.contiguous()
         images = images.to(self._dtype())
@@ -160,7 +160,7 @@ class TorchLink:
         return self._networks[channels_last]
 
     def _of(self, way: Way) -> tuple[list[Any], list[Any]]:
-        """Batches on the host and on the device, as many as there are slots."""
+        """Allocates batches on the host and on the device, one per slot."""
         if way not in self._batches:
             dtype = getattr(self._torch, way.elements)
             assert dtype.itemsize == BYTES[way.elements]
@@ -171,7 +171,7 @@ class TorchLink:
         return self._batches[way]
 
     def _host(self, shape: tuple[int, ...], dtype: Any, pinned: bool) -> Any:
-        tensor = self._torch.ones(shape, dtype=dtype)  # written, so that its pages are there
+        tensor = self._torch.ones(shape, dtype=dtype)  # written, so that its pages are allocated
         return tensor.pin_memory() if pinned else tensor
 
     def _copy(self, size: int, pinned: bool) -> None:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine by itself, without a loader: what ``feedline bench --machine`` measures."""
+"""``feedline bench --machine``: measures the machine without a loader."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads of a source's own files past the page cache: bytes per second of large ones, and how long a small one takes."""
+"""Reads a source's files past the page cache: bandwidth of large reads, latency of small ones."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _AT_ONCE = 4  # large reads
 
 
 class NotMeasured(Exception):
-    """In a sentence."""
+    """The reason, in a sentence."""
 
 
 class Disk:
-    """Of the files of one source.
+    """Measures reads of a source's files.
 
-    Raises NotMeasured: there is no file to read, or its file system reads only through the page cache.
+    Raises NotMeasured if there is no file to read, or its file system reads only through the page cache.
     """
 
     def __init__(self, source: str) -> None:
@@ -50,7 +50,7 @@ class Disk:
             raise NotMeasured(f"{error.filename}: {error.strerror}") from None
 
     def large(self) -> float:
-        """Bytes per second of a few large reads at the same time."""
+        """Returns the bytes per second of a few concurrent large reads."""
         shares = [[next(self._places) for _ in range(2)] for _ in range(_AT_ONCE)]
         sizes = [0] * _AT_ONCE
 
@@ -68,7 +68,7 @@ class Disk:
         return sum(sizes) / max(time.perf_counter() - begin, 1e-9)
 
     def small(self) -> float:
-        """Milliseconds of one small read at a random place, opening the file included."""
+        """Returns the milliseconds of one small read at a random offset, including opening the file."""
         path, size = self._draw.choice(self._files)
         offset = self._draw.randrange(max(size // SMALL, 1)) * SMALL
         with mmap.mmap(-1, SMALL) as buffer:
@@ -78,7 +78,7 @@ class Disk:
 
 
 def _files(source: Path) -> Iterator[tuple[str, int]]:
-    """Of a folder, in any order, or the file itself; what cannot be looked at is left out."""
+    """Yields the files of a folder in any order, or the file itself; skips unreadable ones."""
     if source.is_file():
         yield str(source), source.stat().st_size
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All measurements of a machine, round by round, so that what slows it for a while meets all of them."""
+"""Runs all machine measurements in alternating rounds, so that temporary disturbances affect all of them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from ...record.figures import figure
 from . import work
 from .disk import Disk, NotMeasured
 
-SECONDS = 2.0  # for the rounds; what is measured is made before
+SECONDS = 2.0  # for the rounds; preparation comes before
 _FEWEST, _MOST = 8, 100  # rounds
-_REACHED = 0.9  # of the rounds, by their rate
+_REACHED = 0.9  # of the rounds, sorted by rate
 _SMALL_READS = 4  # in a round
 _COPIED = (64 << 20,)  # bytes, to a GPU
 
@@ -39,7 +39,7 @@ _LABELS = {
 
 @dataclass
 class Probes:
-    """What was measured, as rows of a record's ``probes``; and why the others were not, by what they are called."""
+    """Measurements as rows of a record's ``probes``, and the reasons for missing ones, by name."""
 
     figures: list[dict[str, Any]]
     missing: dict[str, str] = field(default_factory=dict)
@@ -55,13 +55,13 @@ def measure(
     clock: Callable[[], float] | None = None,
     known: Mapping[str, float] = MappingProxyType({}),
 ) -> Probes:
-    """Measures this machine for `seconds` and a few more.
+    """Measures this machine for slightly longer than `seconds`.
 
     Args:
-        source: what the disk is measured by; None: it is not.
-        clock: seconds, in tests another one. None: of the thread's CPU for what one thread does, so that a busy machine
-            is not taken for a slow one.
-        known: figures that were measured already, by name; the disk's are not measured again.
+        source: its disk is measured; None: no disk is.
+        clock: seconds; replaced in tests. None: the thread's CPU time for single-threaded work, so that a busy machine
+            does not look slow.
+        known: existing figures by name; the disk's are not measured again.
     """
     missing: dict[str, str] = {}
     rounds = _pieces(clock)
@@ -80,7 +80,7 @@ def measure(
 
 
 def of_host(host: Mapping[str, Any]) -> dict[str, float]:
-    """What ``feedline diagnose`` has measured of the disk, in its summary's figures of the host."""
+    """Returns the disk's figures that ``feedline diagnose`` has measured, from its summary of the host."""
     names = {"disk_bytes_per_s": "disk_ceiling_bytes_per_s", "disk_small_ms": "disk_small_read_ms"}
     return {name: float(host[own]) for name, own in names.items() if host.get(own)}
 
@@ -109,11 +109,11 @@ def _timed(piece: work.Piece, clock: Callable[[], float]) -> Callable[[], float]
 
 def _of_disk(source: str | None, missing: dict[str, str]) -> dict[str, Callable[[], float]]:
     if source is None:
-        missing["the disk"] = "it is measured under a SOURCE"
+        missing["the disk"] = "needs a SOURCE"
         return {}
     path = local_path(source)
     if not Path(path).exists():
-        missing["the disk"] = f"{source} is no file or folder of this machine"
+        missing["the disk"] = f"{source} is not a local file or folder"
         return {}
     try:
         disk = Disk(path)
@@ -127,7 +127,7 @@ def _of_disk(source: str | None, missing: dict[str, str]) -> dict[str, Callable[
 
 
 def _of_gpu(missing: dict[str, str]) -> dict[str, list[float]]:
-    """Large page-locked copies, where torch and a GPU are there: torch takes seconds to import."""
+    """Measures large page-locked copies if torch and a GPU are available: torch takes seconds to import."""
     if not Path("/dev/nvidia0").exists():
         missing["copies to a GPU"] = "there is none"
         return {}
@@ -148,9 +148,9 @@ def _of_gpu(missing: dict[str, str]) -> dict[str, list[float]]:
 
 
 def _figure(name: str, values: list[float]) -> dict[str, Any]:
-    """What a tenth of the rounds reached: other programs, which share caches and cores, only ever take of it.
+    """Returns the rate of the fastest tenth of the rounds, since other programs can only reduce it.
 
-    The interval holds that and the mean's: on a busy machine it is wide, and little is told.
+    The interval includes that rate and the mean's interval, so it is wide on a busy machine.
     """
     label, unit, better = _LABELS[name]
     low, high = series.rate_interval(values, [1.0] * len(values))
@@ -162,5 +162,5 @@ def _figure(name: str, values: list[float]) -> dict[str, Any]:
 
 
 def joined(record: Mapping[str, Any], probes: Probes) -> dict[str, Any]:
-    """`record` with them."""
+    """Adds the measurements to `record`."""
     return {**record, "probes": probes.figures, "notes": [*record["notes"], *probes.notes]}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pieces of work that are the same on every machine: each takes some milliseconds, and is done again and again."""
+"""Workloads that are the same on every machine: each takes some milliseconds, and is repeated."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import numpy as np
 from ... import _engine
 from .jpeg import encode
 
-_SIDES = (375, 500)  # as most of ImageNet's
-_PICTURES = 2  # that are decoded at a time
-_COPIED = 64 << 20  # bytes: more than most caches of the last level hold for one core
+_SIDES = (375, 500)  # the size of most ImageNet images
+_PICTURES = 2  # decoded per call
+_COPIED = 64 << 20  # bytes: more than one core's share of most last-level caches
 _LEAST_COPIED = 8 << 20
 _LOOPS = 20_000
 
-Piece = tuple[Callable[[], object], float]  # the work, and how much of its unit one run of it is
+Piece = tuple[Callable[[], object], float]  # the workload, and its number of units per run
 
 
 def decoding() -> Piece:
-    """Pictures, decoded by one thread of the engine's own decoder."""
+    """Images decoded by one thread of the engine's decoder."""
     rng = np.random.default_rng(0)
     coarse = rng.uniform(0, 255, (_SIDES[0] // 8 + 1, _SIDES[1] // 8 + 1, 3)).repeat(8, 0).repeat(8, 1)
     pixels = coarse[: _SIDES[0], : _SIDES[1]] + rng.normal(0, 12, (*_SIDES, 3))
@@ -36,16 +36,16 @@ def decoding() -> Piece:
 
 
 def copying(threads: int, left_bytes: int | None) -> Piece:
-    """Bytes of memory copied by so many threads at a time, each its own; both reading and writing count once.
+    """Bytes of memory copied by several threads, each with its own buffers; reading and writing count once together.
 
-    `left_bytes`: of memory; a quarter of it is used at most. None: not known.
+    `left_bytes`: free memory, of which at most a quarter is used. None: unknown.
     """
     most = _COPIED if left_bytes is None else left_bytes // (8 * threads)
     size = max(min(_COPIED, most), _LEAST_COPIED)
     pairs = [(np.ones(size, np.uint8), np.zeros(size, np.uint8)) for _ in range(threads)]
 
     def one(pair: tuple[Any, Any]) -> None:
-        np.copyto(pair[1], pair[0])  # NumPy lets go of the GIL
+        np.copyto(pair[1], pair[0])  # NumPy releases the GIL
 
     def copy() -> None:
         others = [threading.Thread(target=one, args=(pair,)) for pair in pairs[1:]]
@@ -59,7 +59,7 @@ def copying(threads: int, left_bytes: int | None) -> Piece:
 
 
 def interpreting() -> Piece:
-    """Rounds of a loop of Python's own code: what datasets, transforms and collate functions are made of."""
+    """Iterations of a pure Python loop, as in datasets, transforms and collate functions."""
 
     def interpret() -> int:
         kept: dict[int, list[int]] = {}

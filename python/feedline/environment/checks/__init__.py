@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One file per thing that can be the matter with an environment. It registers by being here; its name is the code."""
+"""The checks of an environment, one file each. A file in this folder registers itself; its name is the check's code."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["entries", "registered"]
 
 @functools.cache
 def registered() -> tuple[Check, ...]:
-    """All checks, in their turns."""
+    """Returns all checks in the order of their turns."""
     return tuple(sorted(rules_in(sys.modules[__name__], (), "CHECK", Check), key=lambda one: (one.turn, one.page.code)))
 
 
 def entries() -> list[Entry]:
-    """The pages of all checks."""
+    """Returns the pages of all checks."""
     return [one.page for one in registered()]

@@ -12,7 +12,7 @@ _EXAMPLE = "/home/ann/envs/vision"
 def conda_lacks(
     code: str, turn: int, severity: str, text: str, fix: str, lacks: Callable[[Environment], bool], **of_page: str
 ) -> Check:
-    """The check `code`. `text` and `fix` may contain ``{prefix}``; `of_page`: other parts of its page."""
+    """Returns the check `code`. `text` and `fix` may contain ``{prefix}``; `of_page`: the other parts of its page."""
 
     def judges(case: Case) -> Told:
         seen = case.seen

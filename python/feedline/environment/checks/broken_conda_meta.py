@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A file of conda-meta that cannot be read: conda no longer knows what it installed."""
+"""A file in conda-meta cannot be read, so conda no longer knows the package."""
 
 from ..checking import ENVIRONMENT, Case, Check, Told, page, told
 
 
 def _judges(case: Case) -> Told:
     seen = case.seen
-    for one in (one for one in seen.broken if not one.denied):  # unreadable says those
+    for one in (one for one in seen.broken if not one.denied):  # reported by unreadable
         name = one.file.name.removesuffix(".json")
         yield told(
             "broken_conda_meta", "error", f"{one.file} cannot be read: {one.why}",
-            fix=f"Remove it, then conda install --force-reinstall what {name} was; or make the environment anew from "
+            fix=f"Remove it, then conda install --force-reinstall the package {name}; or recreate the environment from "
             "its lock.", file=str(one.file),
         )  # fmt: skip
     for lost in seen.distributions if seen.packages else ():
@@ -18,8 +18,8 @@ def _judges(case: Case) -> Told:
         if lost.installer == "conda" and not seen.is_condas(lost) and not is_named:
             yield told(
                 "broken_conda_meta", "error",
-                f"conda installed {lost.name} {lost.version}, and no file of {seen.place.conda_meta} lists it",
-                fix=f"conda install --force-reinstall {lost.name}={lost.version}; or make the environment anew from "
+                f"conda installed {lost.name} {lost.version}, but no file in {seen.place.conda_meta} lists it",
+                fix=f"conda install --force-reinstall {lost.name}={lost.version}; or recreate the environment from "
                 "its lock.", package=lost.name,
             )  # fmt: skip
 
@@ -27,13 +27,13 @@ def _judges(case: Case) -> Told:
 CHECK = Check(
     page(
         code="broken_conda_meta",
-        title="a file of conda-meta is damaged or gone",
-        means="conda records each package that it installed in a JSON file. Without it the package's files "
-        "belong to nobody: "
+        title="a file in conda-meta is damaged or missing",
+        means="conda records each installed package in a JSON file. Without it the package's files "
+        "have no owner: "
         "they are neither updated nor removed.",
-        recognised="The file is no JSON, lacks the package's name or version, or may not be read; or a dist-info says "
-        "that conda installed it, and no file lists it.",
-        to_do="Make the environment anew from a lock or a snapshot (`feedline env create`), or reinstall the package.",
+        recognised="The file is not JSON, lacks the package's name or version, or is unreadable; or a dist-info names "
+        "conda as its installer, but no file lists it.",
+        to_do="Recreate the environment from a lock or a snapshot (`feedline env create`), or reinstall the package.",
         example="conda-meta/numpy-2.1.0-py311_0.json cannot be read: JSONDecodeError: Expecting value",
     ),
     ENVIRONMENT + 20,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A conda environment with Python and without pip."""
+"""A conda environment has Python but no pip."""
 
 from ..checking import ADVICE
 from ..seen import Environment
@@ -19,8 +19,8 @@ CHECK = conda_lacks(
     "conda install --prefix {prefix} pip",
     _lacks_pip,
     title="a conda environment has Python, but no pip",
-    means="If it is activated, `pip` is that of the machine or of another environment, and `pip install` installs "
+    means="When it is activated, `pip` is that of the system or of another environment, and `pip install` installs "
     "packages there. `python -m pip` fails.",
     recognised="conda-meta has the package `python`, and neither conda nor another installer installed `pip`.",
-    to_do="Install pip in it if you want to use `pip install` there; otherwise nothing.",
+    to_do="Install pip in the environment if you want to use `pip install` there; otherwise nothing.",
 )

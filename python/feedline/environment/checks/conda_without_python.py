@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A conda environment without Python."""
+"""A conda environment has no Python."""
 
 from ..checking import ENVIRONMENT
 from ._conda_lacks import conda_lacks
@@ -9,11 +9,11 @@ CHECK = conda_lacks(
     ENVIRONMENT + 30,
     "warning",
     "conda installed no Python in {prefix}",
-    "conda install --prefix {prefix} python pip; or nothing, if only its programs are used",
+    "conda install --prefix {prefix} python pip; nothing to do if you only use its programs",
     lambda seen: not any(one.name == "python" for one in seen.packages),
     title="a conda environment has no Python",
-    means="If it is activated, `python` and `pip` are those of the machine or of another environment, and `pip "
+    means="When it is activated, `python` and `pip` are those of the system or of another environment, and `pip "
     "install` installs packages there. `conda create --name NAME` without `python` makes such an environment.",
     recognised="conda-meta has no file of the package `python`.",
-    to_do="Install Python and pip in it. An environment of programs that need no Python needs nothing.",
+    to_do="Install Python and pip in it. An environment for programs without Python needs neither.",
 )

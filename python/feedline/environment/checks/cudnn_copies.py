@@ -7,7 +7,7 @@ from ..checking import LOADED, Case, Check, Told, page, told
 
 def _judges(case: Case) -> Told:
     if case.seen.mapped is None:
-        yield Abstention("cudnn_copies", "what a run maps: name one by --pid while it runs")
+        yield Abstention("cudnn_copies", "a running process: pass --pid")
         return
     paths = [one.path for one in case.seen.mapped if one.family == "cuDNN"]
     if len(paths) > 1:
@@ -22,9 +22,9 @@ CHECK = Check(
         code="cudnn_copies",
         title="a process has mapped several copies of cuDNN",
         means="Versions mix in one process: `CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH`, crashes, or slow kernels.",
-        recognised="/proc/PID/maps of a running process, by the names of files.",
-        to_do="Take the other copy off LD_LIBRARY_PATH, or uninstall it.",
-        abstains="No process was named by `--pid`. Copies that lie in an environment and are not loaded do no harm.",
+        recognised="The file names in /proc/PID/maps of a running process.",
+        to_do="Remove the other copy from LD_LIBRARY_PATH, or uninstall it.",
+        abstains="No process was given by `--pid`. Copies that are installed but not loaded do no harm.",
         example="process 4711 has mapped 2 copies of cuDNN: /usr/lib/libcudnn.so.8, .../nvidia/cudnn/lib/libcudnn.so.9",
     ),
     LOADED,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A CUDA build newer than the driver, within one major version."""
+"""torch's CUDA is newer than the driver's, within one major version."""
 
 from ..checking import DEVICE, Case, Check, Told, page, told
 from ..drivers import AS_OF, LEAST_OF_MAJOR, OF_TOOLKIT
@@ -15,10 +15,10 @@ def _judges(case: Case) -> Told:
     if own is not None and least is not None and least <= driver < own:
         yield told(
             "driver_minor", "note",
-            f"driver {graphics.driver} is older than that of CUDA {torch.cuda} ({own}): it runs, but for PTX "
-            f"that is compiled "
-            "at run time, and features of the newer driver",
-            fix="Nothing, unless a kernel is refused as 'unsupported toolchain'; then update the driver",
+            f"driver {graphics.driver} is older than the one of CUDA {torch.cuda} ({own}): it works, except for PTX "
+            f"compiled "
+            "at run time and features of the newer driver",
+            fix="Nothing, unless a kernel fails with 'unsupported toolchain'; then update the driver",
             driver=graphics.driver, cuda=torch.cuda,
         )  # fmt: skip
 
@@ -29,12 +29,12 @@ CHECK = Check(
         title="CUDA is newer than the driver, within one major version",
         means="It runs by minor-version compatibility. Images may refuse to start nevertheless, with "
         "`unsatisfied condition: "
-        "cuda>=12.x`; NVIDIA_DISABLE_REQUIRES=true lifts that.",
-        recognised=f"The driver is one of torch's CUDA major, and older than the toolkit's own, by the table as "
-        f"of {AS_OF}.",
+        "cuda>=12.x`; NVIDIA_DISABLE_REQUIRES=true disables this test.",
+        recognised=f"The driver supports torch's CUDA major version, but predates the toolkit's driver (the table as "
+        f"of {AS_OF}).",
         to_do="Nothing, unless something fails.",
-        abstains="The driver or the toolkit is unknown to the table.",
-        example="driver 535.183.01 is older than that of CUDA 12.8 (570): it runs, but for PTX",
+        abstains="The table does not have the driver or the toolkit.",
+        example="driver 535.183.01 is older than the one of CUDA 12.8 (570): it works, except for PTX",
     ),
     DEVICE + 30,
     _judges,

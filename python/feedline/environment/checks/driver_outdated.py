@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A CUDA build that the driver cannot run."""
+"""The driver cannot run torch's CUDA build."""
 
 import glob
 import re
@@ -16,23 +16,23 @@ def _judges(case: Case) -> Told:
     major = re.match(r"\d+", torch.cuda)
     least = LEAST_OF_MAJOR.get(int(major[0])) if major else None
     if least is None:
-        yield Abstention("driver_outdated", f"which driver CUDA {torch.cuda} needs: unknown to the table of {AS_OF}")
+        yield Abstention("driver_outdated", f"the driver version for CUDA {torch.cuda}: not in the table of {AS_OF}")
         return
     if graphics.driver_major is None:
-        yield Abstention("driver_outdated", f"the driver's version: {graphics.note or 'it does not tell'}")
+        yield Abstention("driver_outdated", f"the driver's version: {graphics.note or 'the driver does not report it'}")
         return
     if graphics.driver_major < least and not _has_compat(case):
         yield told(
             "driver_outdated", "error",
             f"torch {torch.version} was built with CUDA {torch.cuda}, which needs driver {least} or later; "
-            f"{graphics.driver} is here",
-            fix="Update the driver, or install a torch for the CUDA that it takes (nvidia-smi's head names it)",
+            f"this machine has {graphics.driver}",
+            fix="Update the driver, or install a torch for a CUDA that it supports (nvidia-smi's header names it)",
             driver=graphics.driver, cuda=torch.cuda,
         )  # fmt: skip
 
 
 def _has_compat(case: Case) -> bool:
-    """A cuda-compat package on the loader's path runs newer CUDA on older drivers of data-centre GPUs."""
+    """Whether a cuda-compat package on the library path lets older data-centre drivers run newer CUDA."""
     folders = case.seen.variables.get("LD_LIBRARY_PATH", "").split(":")
     return any(glob.glob(f"{glob.escape(folder)}/libcuda.so*") for folder in folders if "compat" in folder)
 
@@ -41,15 +41,15 @@ CHECK = Check(
     page(
         code="driver_outdated",
         title="the driver is older than this CUDA needs",
-        means="Within one major version of CUDA every newer driver and every newer toolkit go together; across "
+        means="Within one major version of CUDA, newer drivers and newer toolkits are compatible; across "
         "majors a newer "
         "driver is needed, or NVIDIA's cuda-compat libraries on data-centre GPUs.",
-        recognised=f"The major version of torch's CUDA against the driver, by NVIDIA's table as of {AS_OF}: 450 "
+        recognised=f"The major version of torch's CUDA and the driver, by NVIDIA's table as of {AS_OF}: 450 "
         f"for 11, 525 "
-        "for 12, 580 for 13. A folder `compat` with libcuda on LD_LIBRARY_PATH lifts it.",
-        to_do="Update the driver, or install an older CUDA build. An image does not bring a driver of its own.",
-        abstains="The driver does not tell its version, or the table does not know this CUDA.",
-        example="torch 2.13.0+cu130 was built with CUDA 13.0, which needs driver 580 or later; 535.183.01 is here",
+        "for 12, 580 for 13. A `compat` folder with libcuda on LD_LIBRARY_PATH lifts the limit.",
+        to_do="Update the driver, or install an older CUDA build. Images do not contain a driver.",
+        abstains="The driver does not report its version, or the table does not have this CUDA.",
+        example="torch 2.13.0+cu130 was built with CUDA 13.0, which needs driver 580 or later; this machine has 535",
     ),
     DEVICE + 10,
     _judges,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packages of a channel that gets no more."""
+"""Packages are from a discontinued channel."""
 
 from ..checking import ADVICE, Case, Check, Told, names, page, told
 
@@ -9,19 +9,19 @@ def _judges(case: Case) -> Told:
     if found:
         yield told(
             "ended_channel", "warning", f"from the channel pytorch, which ended with torch 2.5: {names(found)}",
-            fix="Take pytorch from conda-forge, or torch by pip", channel="pytorch",
+            fix="Install pytorch from conda-forge, or torch with pip", channel="pytorch",
         )  # fmt: skip
 
 
 CHECK = Check(
     page(
         code="ended_channel",
-        title="packages are from a channel that ended",
-        means="`conda install pytorch -c pytorch` gets nothing later than torch 2.5 of 2024: PyTorch publishes "
+        title="packages are from a discontinued channel",
+        means="`conda install pytorch -c pytorch` installs at most torch 2.5 of 2024: PyTorch publishes "
         "wheels, and "
         "conda-forge builds its own (pytorch/pytorch#138506).",
         recognised="conda-meta names the channel pytorch.",
-        to_do="Take `pytorch` from conda-forge, or install torch by pip into the environment.",
+        to_do="Install `pytorch` from conda-forge, or torch with pip into the environment.",
         example="from the channel pytorch, which ended with torch 2.5: pytorch 2.5.1, torchvision 0.20.1",
     ),
     ADVICE + 10,

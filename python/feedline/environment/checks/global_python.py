@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packages were installed into the Python that all programs of the machine share."""
+"""Packages were installed into the system's Python."""
 
 from ..checking import ADVICE, Case, Check, Told, names, page, told
 
@@ -12,19 +12,19 @@ def _judges(case: Case) -> Told:
     found = [one for one in found if one.partition(" ")[0] not in ("pip", "setuptools", "wheel")]
     if found:
         yield told(
-            "global_python", "note", f"{seen.place.prefix} is no environment of a project, and holds {names(found)}",
-            fix="python -m venv .venv, and install there; in a container that holds one project leave it",
+            "global_python", "note", f"{seen.place.prefix} is not a project environment, but has {names(found)}",
+            fix="python -m venv .venv, and install there; ignore this in a container with a single project",
         )  # fmt: skip
 
 
 CHECK = Check(
     page(
         code="global_python",
-        title="packages are in the machine's own Python",
+        title="packages are in the system's Python",
         means="Projects that share it change each other's versions.",
-        recognised="No pyvenv.cfg and no conda-meta, and packages that pip or uv installed.",
-        to_do="One environment per project.",
-        example="/usr is no environment of a project, and holds torch 2.13.0",
+        recognised="There is no pyvenv.cfg and no conda-meta, and pip or uv installed packages.",
+        to_do="Create one environment per project.",
+        example="/usr is not a project environment, but has torch 2.13.0",
     ),
     ADVICE + 30,
     _judges,

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A package of which a part is there: an installation that was stopped."""
+"""A package is incomplete because its installation was interrupted."""
 
 from ...findings import Threshold
 from ..checking import ENVIRONMENT, Case, Check, Told, page, told
 from ..reading.wheels import leftovers_in
 
-HALF = Threshold(0.5, "of a package's files are gone: more than a few that somebody removed")
-_SAYS = "Make it whole: {}"
+HALF = Threshold(0.5, "of a package's files are missing: more than someone would remove by hand")
+_SAYS = "Complete it: {}"
 
 
 def _judges(case: Case) -> Told:
@@ -21,12 +21,12 @@ def _judges(case: Case) -> Told:
             )  # fmt: skip
     for owner, (gone, count) in case.files.half.items():
         yield told(
-            "half_installed", "error", f"{owner}: {gone} of its {count} files are not there",
+            "half_installed", "error", f"{owner}: {gone} of its {count} files are missing",
             fix=_SAYS.format(case.reinstalls(owner)), package=owner,
         )  # fmt: skip
     for path in leftovers_in(seen.place.site):
         yield told(
-            "half_installed", "error", f"{path} is what pip had set aside when it was stopped",
+            "half_installed", "error", f"{path} was set aside by a pip run that was interrupted",
             fix=f"Reinstall that package, then remove {path}", path=str(path),
         )  # fmt: skip
 
@@ -34,14 +34,14 @@ def _judges(case: Case) -> Told:
 CHECK = Check(
     page(
         code="half_installed",
-        title="a package is there in part",
-        means="An installation or a removal was stopped: by a kill, a full disk, a lost connection. Imports "
-        "fail, or find an "
-        "older half.",
-        recognised="A dist-info folder without METADATA or RECORD, a package most of whose files are not there, "
+        title="a package is incomplete",
+        means="An installation or a removal was interrupted by a kill, a full disk or a lost connection. Imports "
+        "fail, or mix old "
+        "and new files.",
+        recognised="A dist-info folder without METADATA or RECORD, a package that misses most of its files, "
         "or a folder "
         "that begins with `~`, as pip leaves it.",
-        to_do="Reinstall the package by the manager that installed it.",
+        to_do="Reinstall the package with the manager that installed it.",
         example="numpy 2.1.0: .../numpy-2.1.0.dist-info has no RECORD",
     ),
     ENVIRONMENT + 10,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A virtual environment whose Python was removed."""
+"""The interpreter of a virtual environment was removed."""
 
 from ..checking import ENVIRONMENT, Case, Check, Told, page, told
 
@@ -8,19 +8,19 @@ def _judges(case: Case) -> Told:
     place = case.seen.place
     if place.base_is_gone:
         yield told(
-            "interpreter_gone", "error", f"{place.prefix}/bin/python leads to nothing: it was made of {place.base}",
-            fix="Install that Python again, or make the environment anew from its lock.", base=str(place.base),
+            "interpreter_gone", "error", f"{place.prefix}/bin/python is a dangling link: its Python was {place.base}",
+            fix="Install that Python again, or recreate the environment from its lock.", base=str(place.base),
         )  # fmt: skip
 
 
 CHECK = Check(
     page(
         code="interpreter_gone",
-        title="the Python that the environment was made of is gone",
-        means="A virtual environment has no interpreter of its own: bin/python is a link to the one that made it.",
-        recognised="bin/python and bin/python3 lead to no file.",
-        to_do="Install that Python again at its place, or make the environment anew (`feedline env create`).",
-        example=".venv/bin/python leads to nothing: it was made of /opt/python3.11",
+        title="the Python that created the environment is gone",
+        means="A virtual environment has no interpreter of its own: bin/python links to the one that created it.",
+        recognised="bin/python and bin/python3 are dangling links.",
+        to_do="Install that Python again in the same folder, or recreate the environment (`feedline env create`).",
+        example=".venv/bin/python is a dangling link: its Python was /opt/python3.11",
     ),
     ENVIRONMENT,
     _judges,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An image holds something else than its label says."""
+"""An image's content differs from its label."""
 
 from ..checking import AGAINST, Case, Check, Told, page, told
 from ..labels import content_of, parts_of
@@ -13,12 +13,12 @@ def _judges(case: Case) -> Told:
         has = content.get(name)
         if has is None:
             yield told(
-                "label_differs", "error", f"the label names {name} {wanted}".rstrip() + ", and none is here",
+                "label_differs", "error", f"the label names {name} {wanted}".rstrip() + ", which is not installed",
                 fix="Install it, or correct the label", about=name,
             )  # fmt: skip
         elif wanted and has != wanted and not has.startswith((f"{wanted}.", f"{wanted}+")):
             yield told(
-                "label_differs", "error", f"the label says {name} {wanted}, and {has} is here",
+                "label_differs", "error", f"the label says {name} {wanted}, but {has} is installed",
                 fix="Correct the label, or rebuild the image", about=name,
             )  # fmt: skip
 
@@ -26,13 +26,13 @@ def _judges(case: Case) -> Told:
 CHECK = Check(
     page(
         code="label_differs",
-        title="what is here is not what the label says",
-        means="Guides and image names list versions; what was built may be others.",
-        recognised="Each name and version of `--label` against the environment: Python, torch, its CUDA, cuDNN, "
+        title="the installed versions differ from the label",
+        means="Guides and image names list versions, but the image may contain others.",
+        recognised="Names and versions in `--label` are compared with the environment: Python, torch, its CUDA, cuDNN, "
         "and packages.",
-        to_do="Go by what is here.",
+        to_do="Trust the installed versions.",
         abstains="No label was given by `--label`.",
-        example="the label says cuda 12.1, and 12.8 is here",
+        example="the label says cuda 12.1, but 12.8 is installed",
     ),
     AGAINST + 20,
     _judges,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A label that names a combination which never existed."""
+"""A label names a combination that never existed."""
 
 from ..checking import AGAINST, Case, Check, Told, page, told
 from ..drivers import AS_OF, CUDA_OF_TORCH, FIRST_WITH_CUDNN_9
@@ -23,19 +23,19 @@ def _judges(case: Case) -> Told:
     if why:
         yield told(
             "label_impossible", "error", *why,
-            fix="Ask who made the image what is in it: feedline env snapshot inside, and compare", label=case.label,
+            fix="Check the image's content: run feedline env snapshot inside, and compare", label=case.label,
         )  # fmt: skip
 
 
 CHECK = Check(
     page(
         code="label_impossible",
-        title="an image's label names what was never published together",
+        title="an image's label names versions that were never published together",
         means="No wheel of that torch for that CUDA or cuDNN exists: the label is wrong, or the build is "
         "somebody's own.",
-        recognised=f"The label against the table of PyTorch's releases as of {AS_OF}.",
-        to_do="Look into the image instead of at its label.",
-        abstains="The table does not know that torch.",
+        recognised=f"The label is compared with the table of PyTorch's releases as of {AS_OF}.",
+        to_do="Check the image's content instead of its label.",
+        abstains="The table does not have that torch.",
         example="torch 2.9 was published for CUDA 12.6, 12.8, 13.0, not 11.8",
     ),
     AGAINST + 10,

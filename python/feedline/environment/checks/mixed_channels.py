@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packages of Anaconda's defaults beside those of conda-forge."""
+"""Packages from Anaconda's defaults are mixed with packages from conda-forge."""
 
 from collections import Counter
 
@@ -15,7 +15,7 @@ def _judges(case: Case) -> Told:
         yield told(
             "mixed_channels", "warning",
             f"{channels['conda-forge']} packages are from conda-forge and {defaults} from Anaconda's defaults",
-            fix="Make it anew from conda-forge alone: feedline env create NAME --from environment.yml, with channels: "
+            fix="Recreate it from conda-forge only: feedline env create NAME --from environment.yml, with channels: "
             "[conda-forge, nodefaults]",
         )  # fmt: skip
 
@@ -27,8 +27,8 @@ CHECK = Check(
         means="They are built with different compilers and pins: libraries of one do not always fit those of the "
         "other, and "
         "each update may move packages between them.",
-        recognised="Packages of both in conda-meta.",
-        to_do="Take all from one of them, with strict channel priority.",
+        recognised="conda-meta has packages from both.",
+        to_do="Use only one of them, with strict channel priority.",
         example="120 packages are from conda-forge and 14 from Anaconda's defaults",
     ),
     ADVICE,

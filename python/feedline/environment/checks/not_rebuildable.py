@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packages that no lock can name."""
+"""Packages cannot be reinstalled from a lock."""
 
 from ..checking import ADVICE, Case, Check, Told, page, told
 
@@ -8,10 +8,10 @@ def _judges(case: Case) -> Told:
     for one in case.seen.distributions:
         url = str(one.origin.get("url") or "")
         if url.startswith("file:") and (one.editable or not url.endswith(".whl")):
-            how = "is editable, from" if one.editable else "was built of"
+            how = "is editable, from" if one.editable else "was built from"
             yield told(
                 "not_rebuildable", "note", f"{one.name} {one.version} {how} {url.removeprefix('file://')}",
-                fix="For a copy elsewhere, publish it, or install it from a commit: "
+                fix="To install it elsewhere, publish it, or install it from a commit: "
                 "git+https://...@COMMIT", package=one.name,
             )  # fmt: skip
 
@@ -19,10 +19,10 @@ def _judges(case: Case) -> Told:
 CHECK = Check(
     page(
         code="not_rebuildable",
-        title="a package is from a folder of this machine",
-        means="A lock can name it, and another machine has no such folder; and its code changes without its version.",
+        title="a package is from a local folder",
+        means="A lock can name it, but other machines lack the folder, and its code changes without its version.",
         recognised="direct_url.json names a local folder.",
-        to_do="Nothing while it is developed. Before others need it, install it from a commit or a package.",
+        to_do="Nothing during development. Before others need it, install it from a commit or a package.",
         example="mylib 0.1 is editable, from /home/ann/mylib",
     ),
     ADVICE + 40,

@@ -7,14 +7,14 @@ from ..checking import LOADED, Case, Check, Told, page, told
 
 def _judges(case: Case) -> Told:
     if case.seen.mapped is None:
-        yield Abstention("openmp_copies", "what a run maps: name one by --pid while it runs")
+        yield Abstention("openmp_copies", "a running process: pass --pid")
         return
     paths = [one.path for one in case.seen.mapped if one.family == "OpenMP"]
     if len(paths) > 1:
         yield told(
             "openmp_copies", "warning", f"{case.seen.process} has mapped {len(paths)} copies of OpenMP: "
             f"{', '.join(paths)}",
-            fix="Install what brings them from one source: all from conda-forge, or all wheels", copies=len(paths),
+            fix="Install their packages from one source: all from conda-forge, or all as wheels", copies=len(paths),
         )  # fmt: skip
 
 
@@ -22,11 +22,11 @@ CHECK = Check(
     page(
         code="openmp_copies",
         title="a process has mapped several copies of OpenMP",
-        means="Each copy has threads of its own: they compete for the CPUs, and LLVM's beside Intel's can stand still.",
-        recognised="/proc/PID/maps of a running process, by the names of files.",
-        to_do="Let one be loaded: install numpy, torch and scikit-learn from one source, or import torch first. "
-        "KMP_DUPLICATE_LIB_OK hides the message and not the cause.",
-        abstains="No process was named by `--pid`. Copies that lie in an environment and are not loaded do no harm.",
+        means="Each copy has its own threads, which compete for the CPUs; LLVM's and Intel's together can deadlock.",
+        recognised="The file names in /proc/PID/maps of a running process.",
+        to_do="Load only one: install numpy, torch and scikit-learn from one source, or import torch first. "
+        "KMP_DUPLICATE_LIB_OK hides the message, not the cause.",
+        abstains="No process was given by `--pid`. Copies that are installed but not loaded do no harm.",
         example="process 4711 has mapped 2 copies of OpenMP: /env/lib/libiomp5.so, .../torch/lib/libgomp.so.1",
     ),
     LOADED + 10,

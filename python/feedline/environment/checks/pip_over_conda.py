@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that pip and conda both installed."""
+"""pip and conda installed the same files."""
 
 import os
 
@@ -14,7 +14,7 @@ def _judges(case: Case) -> Told:
             "pip_over_conda", "error",
             f"{one.name} {one.version}, which {one.installer or 'pip'} installed, and conda's {clash.package} both own "
             f"{names(paths)}",
-            fix=f"Have one owner: conda remove --force {clash.package}, then pip install --force-reinstall "
+            fix=f"Choose one owner: conda remove --force {clash.package}, then pip install --force-reinstall "
             f"{one.name}; or "
             f"pip uninstall {one.name}, then conda install --force-reinstall {clash.package}",
             package=one.name, conda_package=clash.package, files=len(clash.paths),
@@ -25,10 +25,10 @@ CHECK = Check(
     page(
         code="pip_over_conda",
         title="pip and conda own the same files",
-        means="Both managers believe that the files are theirs. What runs is the version that was written last, what "
-        "conda solves with is its own, and the next update mixes them. conda-pack refuses such an environment.",
-        recognised="A path that RECORD of a project lists, which conda did not install, and a file of conda-meta, too.",
-        to_do="Leave each package to one manager: conda first, then pip for what conda has not.",
+        means="Both managers believe that they own the files. The version written last is the one that runs, but "
+        "conda solves with its own, and the next update mixes them. conda-pack refuses such an environment.",
+        recognised="RECORD and conda-meta list the same path, and conda did not install the project.",
+        to_do="Manage each package with one tool: conda first, then pip for packages that conda lacks.",
         example="numpy 2.1.0, which pip installed, and conda's numpy both own lib/python3.11/site-packages/numpy/...",
     ),
     OWNERS,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Python that gets no fixes any more."""
+"""The Python version is no longer supported."""
 
 import re
 
@@ -13,17 +13,17 @@ def _judges(case: Case) -> Told:
     if end is not None and case.today.strftime("%Y-%m") > end:
         yield told(
             "python_end_of_life", "note", f"Python {case.seen.place.python} got its last fix in {end}",
-            fix="Make the next environment of a later Python: new packages are not built for this one",
+            fix="Use a later Python in the next environment: new packages are not built for this one",
         )  # fmt: skip
 
 
 CHECK = Check(
     page(
         code="python_end_of_life",
-        title="this Python gets no fixes any more",
-        means="Packages stop building for it, so that installers take old versions without a word.",
-        recognised="The interpreter's version against the dates of devguide.python.org/versions.",
-        to_do="Make the next environment of a later Python. Old guides that say python=3.9 are to be read so.",
+        title="this Python is no longer supported",
+        means="New package versions are not built for it, so installers silently choose old ones.",
+        recognised="The interpreter's version is compared with the dates in devguide.python.org/versions.",
+        to_do="Use a later Python in the next environment, also where old guides say python=3.9.",
         example="Python 3.9.18 got its last fix in 2025-10",
     ),
     ADVICE + 20,

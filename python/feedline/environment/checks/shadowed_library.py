@@ -22,18 +22,18 @@ def _judges(case: Case) -> Told:
                 shadowed.setdefault(folder, []).append(name)
     user = linking_of(case.seen.torch.folder / "lib/libtorch_cuda.so") if case.seen.torch else None
     if user is not None and user.rpath and not user.runpath:
-        return  # DT_RPATH goes before LD_LIBRARY_PATH
+        return  # DT_RPATH precedes LD_LIBRARY_PATH
     for folder, found in shadowed.items():
         where = os.path.dirname(own[found[0]])
         yield told(
             "shadowed_library", "error",
             f"LD_LIBRARY_PATH has {folder}, whose {', '.join(found)} would be loaded instead of those in {where}",
-            fix=f"Take {folder} off LD_LIBRARY_PATH: wheels and conda packages bring their own", folder=folder,
+            fix=f"Remove {folder} from LD_LIBRARY_PATH: the environment has its own libraries", folder=folder,
         )  # fmt: skip
 
 
 def _own(case: Case) -> Iterator[tuple[str, Path]]:
-    """The environment's own copies, by the name that the loader looks for."""
+    """Returns the environment's copies, by the name that the loader looks for."""
     folders = [path for site in case.seen.place.site for path in site.glob("nvidia/*/lib")]
     folders += [site / "torch/lib" for site in case.seen.place.site]
     if case.seen.packages:
@@ -48,13 +48,13 @@ CHECK = Check(
     page(
         code="shadowed_library",
         title="LD_LIBRARY_PATH hides the environment's own CUDA libraries",
-        means="The loader looks there first, so torch runs with a cuDNN or cuBLAS that it was not built for: "
+        means="The loader searches it first, so torch runs with a cuDNN or cuBLAS that it was not built for: "
         "slower kernels, "
-        "missing symbols, crashes. It looks as if wheels of pip had no cuDNN.",
-        recognised="A folder of LD_LIBRARY_PATH outside has a library of the same name as one that the "
+        "missing symbols, crashes. It looks as if pip's wheels had no cuDNN.",
+        recognised="A folder on LD_LIBRARY_PATH outside the environment has a library with the name of one that the "
         "environment brings.",
-        to_do="Take the folder off LD_LIBRARY_PATH.",
-        abstains="torch's library has a DT_RPATH, which goes first.",
+        to_do="Remove the folder from LD_LIBRARY_PATH.",
+        abstains="torch's library has a DT_RPATH, which is searched first.",
         example="LD_LIBRARY_PATH has /usr/local/cuda/lib64, whose libcudnn.so.9 would be loaded instead of those "
         "in .../lib",
     ),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PYTHONPATH or the user's own site-packages hide packages of the environment."""
+"""PYTHONPATH or the user's site-packages hide packages of the environment."""
 
 import os
 from pathlib import Path
@@ -14,7 +14,7 @@ def _judges(case: Case) -> Told:
     why = dict.fromkeys(folders, "PYTHONPATH has")
     if seen.place.kind != "venv" and "PYTHONNOUSERSITE" not in seen.variables and seen.place.python:
         version = ".".join(seen.place.python.split(".")[:2])
-        why[Path(os.path.expanduser(f"~/.local/lib/python{version}/site-packages"))] = "this Python also looks into"
+        why[Path(os.path.expanduser(f"~/.local/lib/python{version}/site-packages"))] = "this Python also searches"
     for folder, words in why.items():
         if not folder.is_dir() or folder in seen.place.site:
             continue
@@ -23,7 +23,7 @@ def _judges(case: Case) -> Told:
         if hidden:
             yield told(
                 "shadowed_package", "warning",
-                f"{words} {folder}, whose {names(hidden)} goes before the environment's own",
+                f"{words} {folder}, whose {names(hidden)} hides the environment's own",
                 fix="unset PYTHONPATH; export PYTHONNOUSERSITE=1", folder=str(folder),
             )  # fmt: skip
 
@@ -32,11 +32,11 @@ CHECK = Check(
     page(
         code="shadowed_package",
         title="packages from outside hide the environment's own",
-        means="What runs is not what was installed or locked: each user, or each shell, has another version.",
+        means="The code that runs is not the installed or locked version: it differs between users and shells.",
         recognised="A project of the environment is also in a folder of PYTHONPATH, or in ~/.local, where this "
         "Python looks.",
-        to_do="Unset PYTHONPATH, and set PYTHONNOUSERSITE=1; install what is needed into the environment.",
-        example="PYTHONPATH has /shared/site-packages, whose numpy 1.26.4 goes before the environment's own",
+        to_do="Unset PYTHONPATH, set PYTHONNOUSERSITE=1, and install the packages into the environment.",
+        example="PYTHONPATH has /shared/site-packages, whose numpy 1.26.4 hides the environment's own",
     ),
     LOADED + 30,
     _judges,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The environment is not what its lock says."""
+"""The environment differs from its lock."""
 
 from ..checking import AGAINST, Case, Check, Told, names, page, told
 from ..differences import compare_with_lock
@@ -12,7 +12,7 @@ def _judges(case: Case) -> Told:
     if found:
         yield told(
             "stale_lock", "error",
-            f"{case.lock.source} and the environment differ in {len(found)}: {names([one.text for one in found])}",
+            f"the environment differs from {case.lock.source} in {len(found)}: {names([one.text for one in found])}",
             fix="Install from the lock again, or write a new one: feedline env export", differences=len(found),
         )  # fmt: skip
 
@@ -20,13 +20,13 @@ def _judges(case: Case) -> Told:
 CHECK = Check(
     page(
         code="stale_lock",
-        title="the environment is not what its lock says",
-        means="Something was installed or updated beside the lock; who builds from the lock gets another environment.",
-        recognised="Each package of the lock against what is installed: version, build, hash, and what the lock "
-        "does not name.",
-        to_do="Build the environment anew from the lock, or write the lock anew and review what changed.",
-        abstains="No lock was named by `--lock`.",
-        example="uv.lock and the environment differ in 2: numpy 2.1.0 is here as 2.2.0, pandas 2.2.3 is missing",
+        title="the environment differs from its lock",
+        means="Packages were installed or updated without the lock; others who build from it get another environment.",
+        recognised="Version, build and hash of each package in the lock are compared with the installed one; packages "
+        "missing from the lock are reported, too.",
+        to_do="Rebuild the environment from the lock, or write the lock again and review the changes.",
+        abstains="No lock was given by `--lock`.",
+        example="the environment differs from uv.lock in 2: numpy 2.1.0 is installed as 2.2.0, pandas 2.2.3 is missing",
     ),
     AGAINST,
     _judges,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch, torchvision and torchaudio that are not of one set."""
+"""torch, torchvision and torchaudio are incompatible."""
 
 from ..checking import NEEDS, Case, Check, Told, page, told
 from ..reading.elf import linking_of
@@ -25,9 +25,9 @@ def _judges(case: Case) -> Told:
         why = ""
         theirs = _device(other)
         if name in needs:
-            why = f"needs {needs[name].wants}, and torch {torch.version} is here"
+            why = f"needs {needs[name].wants}, but torch {torch.version} is installed"
         elif theirs and device and theirs != device and not device.startswith(_LABELS.get(theirs, "no label")):
-            why = f"was built for {theirs}, and torch {torch.version} for {device}"
+            why = f"was built for {theirs}, but torch {torch.version} for {device}"
         if why:
             index = torch_index(torch.version)
             yield told(
@@ -38,11 +38,11 @@ def _judges(case: Case) -> Told:
             )  # fmt: skip
 
 
-_LABELS = {"CUDA": "cu", "ROCm": "rocm"}  # the beginning of the labels of such builds
+_LABELS = {"CUDA": "cu", "ROCm": "rocm"}  # prefixes of the labels of such builds
 
 
 def _device(one: Installed) -> str:
-    """The device for which a package was built: its label, else "CUDA" or "ROCm" by its libraries, else ""."""
+    """Returns the device that a package was built for: its label, or else "CUDA" or "ROCm" by its libraries, or ""."""
     label = label_of(one.version) or label_of(built_version(one.site / one.name))
     if label:
         return label
@@ -54,13 +54,13 @@ def _device(one: Installed) -> str:
 CHECK = Check(
     page(
         code="torch_set",
-        title="torch, torchvision and torchaudio do not belong together",
+        title="torch, torchvision and torchaudio are incompatible",
         means="The others are compiled against one version and one device of torch. With another, imports fail "
         "with undefined symbols or missing libraries, or operators are missing.",
-        recognised="torchvision or torchaudio require another torch than the one here, or were built for another "
-        "device, by the label of their version or version.py, or by the libraries that they are linked with.",
+        recognised="torchvision or torchaudio require a torch other than the installed one, or were built for another "
+        "device, according to their version's label, version.py, or linked libraries.",
         to_do="Install all of them in one command from one index.",
-        example="torchvision 0.28.0 was built for cu130, and torch 2.13.0+cpu for cpu",
+        example="torchvision 0.28.0 was built for cu130, but torch 2.13.0+cpu for cpu",
     ),
     NEEDS,
     _judges,

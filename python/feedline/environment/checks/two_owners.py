@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two projects installed different files at one place."""
+"""Two projects installed different files under one path."""
 
 from ..checking import OWNERS, Case, Check, Told, names, page, told
 
@@ -17,9 +17,9 @@ CHECK = Check(
     page(
         code="two_owners",
         title="two projects own one file",
-        means="The one installed last won, and its removal takes the file from the other: as with opencv-python and "
+        means="The last installation won, and its removal deletes the other's file: as with opencv-python and "
         "opencv-python-headless.",
-        recognised="A path in RECORD of two projects, with different hashes.",
+        recognised="The RECORDs of two projects list a path with different hashes.",
         to_do="Keep one of the two.",
         example="opencv-python and opencv-python-headless both own cv2/__init__.py, with different content",
     ),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two versions of one project in one folder."""
+"""One folder holds two versions of a project."""
 
 from ..checking import OWNERS, Case, Check, Told, page, told
 
@@ -8,11 +8,11 @@ def _judges(case: Case) -> Told:
     places: dict[tuple[str, str], list[str]] = {}
     for one in (one for one in case.seen.distributions if not one.is_systems):
         places.setdefault((one.name, str(one.site)), []).append(one.version)
-    over_conda = {clash.project.name for clash in case.files.clashes}  # pip_over_conda says it
+    over_conda = {clash.project.name for clash in case.files.clashes}  # reported by pip_over_conda
     for (name, site), versions in places.items():
         if len(versions) > 1 and name not in over_conda:
             yield told(
-                "two_versions", "error", f"{site} holds {name} as {' and as '.join(versions)}",
+                "two_versions", "error", f"{site} has {name} as {' and as '.join(versions)}",
                 fix=f"Remove both and install one: pip uninstall {name}, twice, then pip install {name}", package=name,
             )  # fmt: skip
 
@@ -21,11 +21,10 @@ CHECK = Check(
     page(
         code="two_versions",
         title="one project is installed in two versions",
-        means="Their files lie over each other, so the code is of neither version, and what tells the version "
-        "may name either.",
-        recognised="Two dist-info folders of one normalised name in one site-packages.",
-        to_do="Uninstall until none is left, then install the one that is wanted.",
-        example="site-packages holds numpy as 1.26.4 and as 2.1.0",
+        means="Their files are mixed, so the code is of neither version, and version queries may return either.",
+        recognised="Two dist-info folders with one normalized name in one site-packages.",
+        to_do="Uninstall until none is left, then install the version that you want.",
+        example="site-packages has numpy as 1.26.4 and as 2.1.0",
     ),
     OWNERS + 10,
     _judges,

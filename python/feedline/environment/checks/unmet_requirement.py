@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A package needs another that is not there, or is of a version that it does not take."""
+"""A package's requirement is not installed, or has an unsupported version."""
 
 from ...findings import Abstention, Finding
 from ..checking import NEEDS, Case, Check, Told, page, told
@@ -8,9 +8,10 @@ from ..requiring import Need, conda_unmet
 
 def _judges(case: Case) -> Told:
     of_conda, judged = conda_unmet(case.seen)
-    said = {(need.owner, need.name) for need in of_conda}  # the metadata of conda's Python packages say the same again
+    said = {(need.owner, need.name) for need in of_conda}  # the metadata of conda's Python packages repeat their
+    # requirements
     for need in case.needs:
-        if not need.of_torch_set and (need.owner, need.name) not in said:  # torch_set says the others
+        if not need.of_torch_set and (need.owner, need.name) not in said:  # the others are reported by torch_set
             yield _told(need, need.owner, f'pip install "{need.wants}"')
     for need in of_conda:
         yield _told(need, f"conda's {need.owner}", f'conda install "{need.wants}"')
@@ -19,21 +20,21 @@ def _judges(case: Case) -> Told:
 
 
 def _told(need: Need, owner: str, fix: str) -> Finding:
-    has = f"{need.name} {need.has} is here" if need.has else f"no {need.name} is here"
-    evidence = f"{owner} needs {need.wants}, and {has}"
+    has = f"{need.name} {need.has} is installed" if need.has else f"{need.name} is not installed"
+    evidence = f"{owner} needs {need.wants}, but {has}"
     return told("unmet_requirement", "error", evidence, fix=fix, package=need.owner, requirement=need.wants)
 
 
 CHECK = Check(
     page(
         code="unmet_requirement",
-        title="a package lacks what it needs",
-        means="It was installed without its dependencies, or one of them was changed for another package later.",
+        title="a requirement of a package is not met",
+        means="It was installed without its dependencies, or one of them was later changed for another package.",
         recognised="A Requires-Dist line of METADATA whose marker holds here, or a `depends` line of conda-meta, "
         "that no "
-        "installed version fits. Extras are not judged.",
-        to_do="Install what is said; where two packages exclude each other, another version of one of them.",
-        example="torchvision 0.28.0 needs pillow!=8.3.*,>=5.3.0, and no pillow is here",
+        "installed version meets. Extras are not checked.",
+        to_do="Install the required version; if two packages conflict, install another version of one of them.",
+        example="torchvision 0.28.0 needs pillow!=8.3.*,>=5.3.0, but pillow is not installed",
     ),
     NEEDS + 10,
     _judges,

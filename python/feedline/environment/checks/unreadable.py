@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that this user may not read: nothing is said of them."""
+"""This user may not read some files, so they were not checked."""
 
 from ..checking import FILES, Case, Check, Told, names, page, told
 
@@ -9,8 +9,8 @@ def _judges(case: Case) -> Told:
     found = [*denied, *case.files.unreadable, *case.seen.notes]
     if found:
         yield told(
-            "unreadable", "warning", f"not judged, for lack of permission: {names(found)}",
-            fix="Ask as the user whose environment it is.", files=len(found),
+            "unreadable", "warning", f"not checked, permission denied: {names(found)}",
+            fix="Run this as the owner of the environment.", files=len(found),
         )  # fmt: skip
 
 
@@ -18,11 +18,10 @@ CHECK = Check(
     page(
         code="unreadable",
         title="some files may not be read by this user",
-        means="What they hold was not compared, so nothing else that is said covers them; a run of this user "
-        "fails on them.",
-        recognised="The system refused to open a file or a folder of the environment.",
-        to_do="Run the check as the environment's owner, or `chmod -R a+rX` what is meant to be shared.",
-        example="not judged, for lack of permission: .../numpy/core/_multiarray.so",
+        means="Their content was not compared, so no other check covers them; runs of this user fail on them.",
+        recognised="The system denied access to a file or folder of the environment.",
+        to_do="Run the check as the environment's owner, or `chmod -R a+rX` the files that should be shared.",
+        example="not checked, permission denied: .../numpy/core/_multiarray.so",
     ),
     FILES + 20,
     _judges,

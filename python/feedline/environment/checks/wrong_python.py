@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A package that was built for another Python."""
+"""A package was built for another Python."""
 
 import re
 
@@ -16,7 +16,7 @@ def _judges(case: Case) -> Told:
         if tags and not any(_fits(python, abi, version) for python, abi, *_ in tags):
             yield told(
                 "wrong_python", "error",
-                f"{one.name} {one.version} was built for {one.tags[0]}, and this is Python {version[0]}.{version[1]}",
+                f"{one.name} {one.version} was built for {one.tags[0]}, but this is Python {version[0]}.{version[1]}",
                 fix=f"Install it again with this environment's own Python: pip install --force-reinstall {one.name}",
                 package=one.name,
             )  # fmt: skip
@@ -26,7 +26,7 @@ def _fits(python: str, abi: str, version: tuple[int, int]) -> bool:
     for one in python.split("."):
         found = re.fullmatch(r"(cp|py)(\d)(\d*)", one)
         if found is None:
-            return True  # PyPy and others: not judged
+            return True  # PyPy and others are not checked
         built = (int(found[2]), int(found[3] or 0))
         if found[1] == "py" or "abi3" in abi:
             if built[0] == version[0] and built <= version:
@@ -40,12 +40,12 @@ CHECK = Check(
     page(
         code="wrong_python",
         title="a package was built for another Python",
-        means="Compiled modules are for one minor version of Python, and others do not find them.",
-        recognised="No tag of the wheel fits the interpreter's version.",
-        to_do="Reinstall the package with the environment's Python; after an upgrade of Python make the "
+        means="Compiled modules are for one minor version of Python; other versions do not find them.",
+        recognised="No tag of the wheel matches the interpreter's version.",
+        to_do="Reinstall the package with the environment's Python; after an upgrade of Python recreate the "
         "environment anew.",
         abstains="The package was installed without a wheel's metadata.",
-        example="numpy 2.1.0 was built for cp310-cp310-linux_x86_64, and this is Python 3.11",
+        example="numpy 2.1.0 was built for cp310-cp310-linux_x86_64, but this is Python 3.11",
     ),
     NEEDS + 20,
     _judges,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""conda packages, by py-rattler: solved against their channels, held to the lock's hashes, installed at once."""
+"""Solves, verifies and installs conda packages with py-rattler."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ def install_conda(plan: Plan, prefix: Path, channels: Sequence[str], show_progre
     """Installs the conda part of `plan`.
 
     Args:
-        channels: names, URLs, or folders as ``file:///...``; empty: those of the plan.
+        channels: names, URLs, or folders as ``file:///...``; if empty, those of the plan.
 
     Raises:
-        ConfigError: no set of packages meets it, or a channel has another archive than the lock.
-        StorageError: a channel cannot be reached, or a package not installed.
+        ConfigError: no set of packages meets the plan, or an archive's hash differs from the lock.
+        StorageError: a channel cannot be reached, or a package cannot be installed.
     """
     rattler = needed("rattler")
     sources = [one for one in (channels or plan.listing.channels or _DEFAULT) if one not in ("nodefaults", "local")]
     try:
         records = asyncio.run(_solve(rattler, sources, plan))
-    except Exception as error:  # py-rattler's have no class in common
+    except Exception as error:  # py-rattler's exceptions have no common base class
         words = lacking.without_drawing(str(error))
         if type(error).__name__ in ("SolverError", "InvalidMatchSpecError", "InvalidMatchSpecException"):
             raise ConfigError(
@@ -55,10 +55,10 @@ async def _solve(rattler: Any, sources: list[str], plan: Plan) -> list[Any]:
 
 
 def _lacking(rattler: Any, sources: list[str], plan: Plan) -> str:
-    """What the channels lack of what is wanted by name; "": nothing, or they do not tell."""
+    """Returns which requested packages the channels lack; "" if none, or if the channels cannot be read."""
     try:
         held = asyncio.run(lacking.held_by(rattler, sources, plan.conda))
-    except Exception:  # the solver's words are told then
+    except Exception:  # the solver's own message is used instead
         return ""
     return "; ".join(lacking.sentences(held, plan.conda))
 
@@ -71,6 +71,6 @@ def _compare(plan: Plan, records: list[Any]) -> None:
         theirs = has.get(pin.name, "")
         if pin.sha256 and theirs and theirs != pin.sha256:
             raise ConfigError(
-                f"the channel's {pin.name} {pin.version} has SHA-256 {theirs[:12]}..., and {plan.listing.source} says "
-                f"{pin.sha256[:12]}...: it is another archive of that name"
+                f"the channel's {pin.name} {pin.version} has SHA-256 {theirs[:12]}..., but {plan.listing.source} has "
+                f"{pin.sha256[:12]}...: the archives differ"
             )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An environment made whole or not at all, then checked, and compared with what it was made from."""
+"""Creates an environment atomically, checks it, and compares it with its source."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ WRITTEN = "feedline-environment.json"
 
 @dataclass(frozen=True)
 class Created:
-    """What was made.
+    """A created environment.
 
     Attributes:
-        prefix: where.
-        verdict: of `check`, which was asked about it.
-        differences: from what it was made from; of the research policy, what was updated, too.
-        snapshot: of it; also in the file ``feedline-environment.json`` of the prefix.
-        equal: it is what it was made from: of a snapshot, by the fingerprint.
-        notes: what a reader should know.
+        prefix: its folder.
+        verdict: the result of `check`.
+        differences: from its source; with the research policy, includes updated packages.
+        snapshot: its snapshot, also stored as ``feedline-environment.json`` in the prefix.
+        equal: whether it matches its source; for a snapshot, whether the fingerprints are equal.
+        notes: hints for the user.
     """
 
     prefix: Path
@@ -54,17 +54,17 @@ def create(
     show_progress: bool = False,
     step: Callable[[str], None] = lambda _: None,
 ) -> Created:
-    """Makes the environment `plan` at `prefix`; where anything fails, nothing stays of it.
+    """Creates the environment `plan` at `prefix`; removes everything again if any step fails.
 
     Args:
-        wheels: where projects of pip are taken from. channels: where conda packages are, in place of the plan's.
-        step: is told what is done next.
+        wheels: the sources of pip projects. channels: the conda channels to use instead of the plan's.
+        step: called with the description of each next step.
 
     Raises:
-        ConfigError, StorageError: it cannot be made; `prefix` is as it was.
+        ConfigError, StorageError: it cannot be created; `prefix` is unchanged.
     """
     if prefix.exists() and (not prefix.is_dir() or any(prefix.iterdir())):
-        raise ConfigError(f"{prefix} is there already: give another name, or remove it by feedline env clean")
+        raise ConfigError(f"{prefix} already exists: choose another name, or remove it with feedline env clean")
     was_there = prefix.exists()
     try:
         prefix.parent.mkdir(parents=True, exist_ok=True)
@@ -94,7 +94,9 @@ def _proved(plan: Plan, prefix: Path) -> Created:
     (prefix / WRITTEN).write_text(json.dumps({**snapshot, "made_from": plan.listing.source}, indent=2) + "\n")
     notes = list(plan.notes)
     if not follows_rule(prefix.name):
-        notes.append(f"{prefix.name} is no name as <project>_<framework>_<device>, such as vision_torch2.9_cu128")
+        notes.append(
+            f"{prefix.name} does not have the form <project>_<framework>_<device>, such as vision_torch2.9_cu128"
+        )
     verdict = check(Case(seen))
     if seen.place.python is None:  # the lock lists no Python, and no package needs one
         findings = tuple(one for one in verdict.findings if one.code != conda_without_python.CHECK.page.code)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where environments lie, which there are, and who uses them."""
+"""Finds environments and the processes that use them."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from pathlib import Path
 from ...errors import ConfigError
 from ..reading.place import Place, place_at
 
-# <project>_<framework>_<device>: who reads it knows what is in it
+# <project>_<framework>_<device>: the name describes the content
 _NAME = re.compile(r"[a-z0-9][a-z0-9.-]*_[a-z0-9][a-z0-9.]*_(?:cpu|cu\d+|cuda[\d.]*|rocm[\d.]*|gpu|xpu|mps)")
 
 
 @dataclass(frozen=True)
 class Home:
-    """One environment, as `feedline env list` has it.
+    """An entry of `feedline env list`.
 
     Attributes:
-        place: where it is.
-        bytes: that its files take; a file of several names counts once.
-        made: when, seconds since 1970.
-        used: when something of it was read last, as the file system tells; None: it keeps no such times.
-        pids: running processes that have files of it mapped, of those that may be looked at.
-        by_rule: its name is ``<project>_<framework>_<device>``.
+        place: its location.
+        bytes: the size of its files; hard-linked files count once.
+        made: creation time in seconds since 1970.
+        used: last access time according to the file system; None if access times are off.
+        pids: processes that have its files mapped, among those that this user may inspect.
+        by_rule: whether its name has the form ``<project>_<framework>_<device>``.
     """
 
     place: Place
@@ -39,7 +39,9 @@ class Home:
 
 
 def home_of_all() -> Path:
-    """Where `create` makes environments: $FEEDLINE_ENVIRONMENTS, else ~/.local/share/feedline/environments."""
+    """Returns the folder where `create` puts environments: $FEEDLINE_ENVIRONMENTS, or
+    ~/.local/share/feedline/environments.
+    """
     given = os.environ.get("FEEDLINE_ENVIRONMENTS")
     shared = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
     return Path(given or f"{shared}/feedline/environments")
@@ -50,12 +52,14 @@ def follows_rule(name: str) -> bool:
 
 
 def prefix_of(name: str) -> Path:
-    """Of a name, in the home of all; of a path, itself."""
+    """Returns the folder of an environment: a path as it is, a name inside the environments folder."""
     return Path(name).absolute() if "/" in name or name in (".", "..") else home_of_all() / name
 
 
 def homes(further: Iterable[Path] = (), proc: Path = Path("/proc")) -> list[Home]:
-    """All environments: in the home of all, in conda's own list and folders, and in `further` folders, or one below."""
+    """Returns all environments in the environments folder, in conda's list and folders, and in `further` folders or
+    their direct subfolders.
+    """
     found: dict[Path, Place] = {}
     for folder in [*_candidates(), *(each for one in further for each in (one, *_within(one)))]:
         if _is_one(folder):
@@ -65,14 +69,14 @@ def homes(further: Iterable[Path] = (), proc: Path = Path("/proc")) -> list[Home
 
 
 def home_at(folder: Path, proc: Path = Path("/proc")) -> Home:
-    """The environment in one folder.
+    """Returns the environment in a folder.
 
     Raises:
-        ConfigError: there is none, or it is the Python of the machine.
+        ConfigError: there is none, or it is the system's Python.
     """
     place = place_at(folder)
     if place.kind == "system":
-        raise ConfigError(f"{folder} is the Python of this machine, no environment of a project")
+        raise ConfigError(f"{folder} is the system's Python, not a project environment")
     return _home(place, _users([folder.resolve()], proc)[folder.resolve()])
 
 
@@ -80,14 +84,14 @@ def remove(home: Home) -> None:
     """Removes an environment.
 
     Raises:
-        ConfigError: a process uses it, or it holds the Python that others are made of.
-        OSError: something of it cannot be removed.
+        ConfigError: a process uses it, or other environments depend on its Python.
+        OSError: some of it cannot be removed.
     """
     prefix = home.place.prefix
     if home.pids:
-        raise ConfigError(f"{prefix} is in use by process {', '.join(map(str, home.pids[:5]))}: end it first")
+        raise ConfigError(f"{prefix} is in use by process {', '.join(map(str, home.pids[:5]))}: stop it first")
     if (prefix / "condabin").is_dir() or (prefix / "envs").is_dir():
-        raise ConfigError(f"{prefix} is conda's base, with what makes the others: it is not removed")
+        raise ConfigError(f"{prefix} is conda's base environment, which the others depend on; it is not removed")
     shutil.rmtree(prefix)
 
 
@@ -135,7 +139,9 @@ def _bytes(folder: Path) -> int:
 
 
 def _used(place: Place) -> float | None:
-    """Of what Python reads at each start. Linux moves such a time once a day, or, mounted noatime, never."""
+    """Returns the last access time of a file that Python reads at each start. Linux updates access times once a day
+    (relatime), or never (noatime).
+    """
     read = [place.prefix / "pyvenv.cfg", *place.prefix.glob("lib/python3.*/encodings/__init__.py")]
     times = [(one.stat().st_atime, one.stat().st_mtime) for one in read if one.is_file()]
     latest = max((atime for atime, _ in times), default=None)
@@ -143,7 +149,7 @@ def _used(place: Place) -> float | None:
 
 
 def _users(prefixes: list[Path], proc: Path) -> dict[Path, tuple[int, ...]]:
-    """Processes by what they have mapped, and by the Python that their command line names."""
+    """Returns running processes by their mapped files and by the Python in their command line."""
     found: dict[Path, list[int]] = {prefix: [] for prefix in prefixes}
     for folder in proc.glob("[0-9]*") if prefixes else ():
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What channels lack of what is wanted, one by one: the solver says that there is no set, and not for lack of what."""
+"""Finds which requested packages the channels lack, because the solver does not report it."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 from ..locks.listing import Pin
 from ..reading.place import platform_name
 
-_VERSIONS = 4  # of a package that are named
+_VERSIONS = 4  # maximum number of packages to name
 _PACKAGES = 6
 
-Held = Mapping[str, Mapping[str, list[str]]]  # by channel: its versions, by package
+Held = Mapping[str, Mapping[str, list[str]]]  # versions by package, by channel
 
 
 async def held_by(rattler: Any, channels: Sequence[str], pins: Sequence[Pin]) -> dict[str, dict[str, list[str]]]:
-    """The versions that each channel has of each of these packages, the newest first.
+    """Returns each channel's versions of these packages, newest first.
 
-    Raises what py-rattler raises: a channel cannot be reached.
+    Raises py-rattler's exceptions if a channel cannot be reached.
     """
     gateway, found = rattler.Gateway(), {}
     names = list(dict.fromkeys(pin.name for pin in pins))
@@ -37,7 +37,7 @@ async def held_by(rattler: Any, channels: Sequence[str], pins: Sequence[Pin]) ->
 
 
 def sentences(held: Held, pins: Sequence[Pin]) -> list[str]:
-    """What is wanted and is nowhere to be had, a sentence each; empty: all is there, and excludes each other."""
+    """Returns one sentence per requested package that no channel has; empty if the packages merely conflict."""
     told = []
     for pin in pins:
         where = {channel: known[pin.name] for channel, known in held.items() if pin.name in known}
@@ -63,16 +63,16 @@ def _has(where: Mapping[str, Sequence[str]]) -> str:
 
 
 def _meets(version: str, spec: str) -> bool:
-    """Whether a version may meet it: True where that is not known."""
+    """Whether a version may meet the pin; True if unknown."""
     from ..needed import needed
 
     rattler = needed("rattler")
     try:
         return bool(rattler.VersionSpec(spec).matches(rattler.Version(version)))
-    except Exception:  # py-rattler's have no class in common; specs that it does not know are not judged
+    except Exception:  # py-rattler's exceptions have no common base class; unknown specs count as met
         return True
 
 
 def without_drawing(text: str) -> str:
-    """The solver's words without the lines that it draws its tree with."""
+    """Returns the solver's message without its tree-drawing characters."""
     return " ".join(re.sub("[├└│─]", " ", text).split())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Installs pip's projects by uv, or by pip if uv is not installed, into a venv or a conda environment."""
+"""Installs pip projects with uv, or with pip if uv is not installed, into a venv or a conda environment."""
 
 from __future__ import annotations
 
@@ -25,15 +25,16 @@ _PIP_FOR_OTHERS = (22, 3)  # the first version with --python
 
 @dataclass(frozen=True)
 class From:
-    """Where wheels are taken from. `indexes`: URLs, empty: as uv or pip are configured; `folders`: with wheels in them;
-    `offline`: no index is asked."""
+    """The sources of wheels. `indexes`: URLs; if empty, those configured in uv or pip; `folders`: folders of wheels;
+    `offline`: do not use indexes.
+    """
 
     indexes: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
     offline: bool = False
 
     def options(self, listed: Sequence[str]) -> list[str]:
-        """Options of pip and uv. `listed`: the lock's options, used if no index is given here."""
+        """Returns options for pip and uv. `listed`: the lock's options, used if no index is given here."""
         found = ["--no-index"] if self.offline else []
         for i, index in enumerate(() if self.offline else self.indexes):
             found += ["--extra-index-url" if i else "--index-url", index]
@@ -43,11 +44,11 @@ class From:
 
 
 def make_venv(version: str, prefix: Path) -> None:
-    """A virtual environment without any package.
+    """Creates a virtual environment without packages.
 
     Raises:
-        ConfigError: no Python of that version is here.
-        StorageError: it could not be made.
+        ConfigError: no Python of that version is available.
+        StorageError: it could not be created.
     """
     own = platform.python_version()
     fits = not version or meets_python(own, version)
@@ -58,15 +59,17 @@ def make_venv(version: str, prefix: Path) -> None:
     elif fits:
         _run([base, "-m", "venv", "--without-pip", str(prefix)])
     else:
-        raise ConfigError(f"Python {version} is wanted, and this is {own}: pip install uv, which finds or brings it")
+        raise ConfigError(
+            f"Python {version} is required, but this is {own}: pip install uv, which finds or downloads it"
+        )
 
 
 def install_pip(plan: Plan, prefix: Path, given: From) -> None:
-    """Installs the projects of `plan` into the environment at `prefix`: exactly these where the lock is complete.
+    """Installs the projects of `plan` into the environment at `prefix`, and no others if the lock is complete.
 
     Raises:
-        ConfigError: there is no Python in it.
-        StorageError: the installer failed; its last lines are told.
+        ConfigError: the environment has no Python.
+        StorageError: the installer failed; the message has its last lines.
     """
     if not plan.pip:
         return
@@ -90,10 +93,11 @@ def install_pip(plan: Plan, prefix: Path, given: From) -> None:
 
 
 def pip_command(folder: str) -> list[str]:
-    """A pip that can install into another environment: this Python's, its base Python's, or one made in `folder`.
+    """Returns a pip that can install into another environment: that of this Python, of its base Python, or a new one
+    in `folder`.
 
     Raises:
-        ConfigError: none is installed, and ensurepip cannot make one.
+        ConfigError: none is installed, and ensurepip cannot create one.
     """
     base = _base_python()
     for python in dict.fromkeys((sys.executable, base)):
@@ -115,7 +119,7 @@ def _base_python() -> str:
 
 
 def uv_program() -> str | None:
-    """uv on the path, or the one that is installed beside us."""
+    """Returns the path of uv, from PATH or from this environment."""
     found = shutil.which("uv")
     if found is None and importlib.util.find_spec("uv") is not None:
         beside = os.path.join(os.path.dirname(sys.executable), "uv")

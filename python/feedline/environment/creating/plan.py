@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is to be installed, by the policy: exactly what a lock says, or that with minor updates."""
+"""Plans an installation by policy: the exact versions of a lock, or minor updates of them."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ from ..torch_indexes import torch_index
 
 POLICIES = ("product", "research")
 _ENDED = "pytorch"
-_LATE = 99  # above any patch version of Python: ranges have lower bounds such as 3.11.4
+_LATE = 99  # greater than any patch version of Python, since ranges have lower bounds such as 3.11.4
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What to install.
+    """The packages to install.
 
     Attributes:
-        listing: that it is made from.
-        policy: "product": every package, and the interpreter, exactly; "research": within their major versions.
-        conda, pip: the packages of either manager.
-        notes: what a reader should know of it.
+        listing: the source of the plan.
+        policy: "product" for exact versions of all packages and the interpreter; "research" for updates within major
+            versions.
+        conda, pip: the packages of each manager.
+        notes: hints for the user.
     """
 
     listing: Listing
@@ -43,7 +44,7 @@ class Plan:
 
     @property
     def python(self) -> str:
-        """The interpreter's version for an environment without conda; "" if any will do."""
+        """The interpreter's version for an environment without conda; "" if any version works."""
         return python_for(self.listing, self.policy)
 
     @property
@@ -57,7 +58,7 @@ class Plan:
 
     @property
     def index_options(self) -> list[str]:
-        """pip's options for the indexes that the listing names, else for PyTorch's indexes if its builds need them."""
+        """Returns pip's index options from the listing, or those for PyTorch's indexes if its builds need them."""
         if self.listing.index_options:
             return list(self.listing.index_options)
         indexes = dict.fromkeys(torch_index(pin.version) for pin in self.pip if not pin.is_from_url)
@@ -65,12 +66,12 @@ class Plan:
 
     @property
     def requirements(self) -> list[str]:
-        """The lines of a file of requirements."""
+        """Returns the lines of a requirements file."""
         return [self._requirement(pin) for pin in self.pip]
 
     @property
     def hashed(self) -> bool:
-        """Every project has its hash, so that an installer can be told to take no other."""
+        """Whether every project has a hash, so that installers can require hashes."""
         return self.exact and bool(self.pip) and all(pin.hashes and pin.can_be_hashed for pin in self.pip)
 
     def _spec(self, pin: Pin) -> str:
@@ -90,9 +91,9 @@ class Plan:
 
 
 def python_for(listing: Listing, policy: str) -> str:
-    """The Python for an environment of `listing`, as ``3.11.2`` or ``3.11``; "" if any will do.
+    """Returns the Python for an environment of `listing`, as ``3.11.2`` or ``3.11``; "" if any version works.
 
-    From a range, such as ``>=3.10`` in a uv.lock, it is the running Python if it fits, else the newest known one.
+    For a range, such as ``>=3.10`` in a uv.lock, returns the running Python if it fits, or the newest known one.
 
     Raises:
         ConfigError: no known Python is in the range.
@@ -113,27 +114,27 @@ def python_for(listing: Listing, policy: str) -> str:
 
 
 def plan_of(listing: Listing, policy: str, channels: Sequence[str] = ()) -> Plan:
-    """What to install of `listing`.
+    """Plans the installation of `listing`.
 
     Args:
-        channels: stand for those of the listing.
+        channels: replace the listing's channels.
 
     Raises:
-        ConfigError: it holds nothing, or is for another platform.
+        ConfigError: the listing is empty or for another platform.
     """
     if not listing.pins:
         raise ConfigError(f"{listing.source} lists no packages")
     if listing.platform and listing.platform != platform_name():
         raise ConfigError(
-            f"{listing.source} is for {listing.platform}, and this is {platform_name()}: builds of one do not "
-            f"run on the "
-            "other. Make it from what was asked for instead: an environment.yml without builds, or a pyproject.toml"
+            f"{listing.source} is for {listing.platform}, but this is {platform_name()}: builds do not run on "
+            "other "
+            "platforms. Use a file without builds instead: an environment.yml without builds, or a pyproject.toml"
         )
     notes = []
     if not listing.complete and policy == "product":
-        notes.append(f"{listing.source} does not name every version: what it draws in is chosen now")
+        notes.append(f"{listing.source} does not list every version: dependencies are resolved now")
     if _ENDED in (*channels, *listing.channels):
-        notes.append("the channel pytorch ended with torch 2.5: newer ones are on conda-forge, or by pip")
+        notes.append("the channel pytorch ended with torch 2.5: for newer versions, use conda-forge or pip")
     return Plan(listing, policy, listing.of("conda"), listing.of("pip"), tuple(notes))
 
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An environment written down in the forms of other tools: one module per family."""
+"""Exports environments to the formats of other tools, one module per family."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""environment.yml with its pip part, and a list of @EXPLICIT with hashes."""
+"""Writes environment.yml with its pip section, and @EXPLICIT lists with hashes."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from .pip_forms import index_lines, quoted, requirement
 
 
 def environment(listing: Listing, name: str) -> str:
-    """With versions and builds of all packages, so for one platform: elsewhere conda solves another environment."""
+    """Writes versions and builds of all packages, which are specific to the platform."""
     conda, pip = listing.of("conda"), listing.of("pip")
     lines = [
-        f"# {listing.platform}, fingerprint {listing.fingerprint}. Builds are of this platform alone.",
+        f"# {listing.platform}, fingerprint {listing.fingerprint}. Builds are only for this platform.",
         f"name: {quoted(name)}",
         "channels:",
         *(f"  - {quoted(one)}" for one in listing.channels or ("conda-forge",)),
@@ -32,12 +32,14 @@ def environment(listing: Listing, name: str) -> str:
 def explicit(listing: Listing, name: str) -> str:
     pins = listing.of("conda")
     if not pins:
-        raise ConfigError("a list of @EXPLICIT holds conda packages, and this environment has none; --to requirements")
+        raise ConfigError(
+            "@EXPLICIT lists hold only conda packages, and this environment has none; use --to requirements"
+        )
     lines = [f"# {name}, fingerprint {listing.fingerprint}", f"# platform: {listing.platform}", "@EXPLICIT"]
     for pin in pins:
         if not pin.url:
             raise ConfigError(
-                f"conda-meta does not tell where {pin.name} is from; --to environment.yml names its channel"
+                f"conda-meta has no URL for {pin.name}; use --to environment.yml, which names its channel"
             )
         digest = (
             f"#sha256:{pin.sha256}" if pin.sha256 else "".join(f"#{one[4:]}" for one in pin.hashes if one[:4] == "md5:")

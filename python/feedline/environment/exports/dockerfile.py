@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Dockerfile that holds its own locks, written by `printf`: here-documents need BuildKit, or Buildah 1.33."""
+"""Writes a Dockerfile that contains its locks. `printf` writes them: here-documents need BuildKit or Buildah 1.33."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ..locks.listing import Listing
 from .conda_forms import explicit
 from .pip_forms import all_hashed, requirements
 
-# Tags are exact: `latest` is another image tomorrow.
+# Pinned tags: `latest` changes over time.
 _CONDA_BASE = "mambaorg/micromamba:2.0.5-debian12-slim"
 _USER = "app"
 
 
 def dockerfile(listing: Listing, name: str) -> str:
-    """GPU flags and the size of shared memory are `docker run`'s: they stand in the head. The driver is the host's."""
+    """Returns the Dockerfile. Its header has the `docker run` options for GPUs and shared memory."""
     conda, pip = listing.of("conda"), listing.of("pip")
     flags = "--gpus all " if (listing.facts.get("torch") or {}).get("cuda") else ""
     lines = [
@@ -54,7 +54,7 @@ def _of_conda(listing: Listing, name: str) -> list[str]:
 
 
 def _with_lock(lock: str, file: str, command: str) -> list[str]:
-    """One layer: the lock, a line each, and what is installed by it."""
+    """Returns one layer that writes the lock line by line and installs from it."""
     lines = re.sub(r" *\\\n *", " ", lock).splitlines()
     return [
         "RUN printf '%s\\n' \\",

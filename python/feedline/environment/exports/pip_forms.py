@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""requirements.txt with hashes, and pylock.toml (PEP 751)."""
+"""Writes requirements.txt with hashes, and pylock.toml (PEP 751)."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def requirements(listing: Listing, name: str) -> str:
 
 
 def index_lines(listing: Listing) -> list[str]:
-    """pip's options for indexes, one per line."""
+    """Returns pip's index options, one per line."""
     options = iter(listing.index_options)
     return [f"{option} {url}" for option, url in zip(options, options, strict=True)]
 
 
 def requirement(pin: Pin) -> str:
-    """One line: the exact version or the URL, with hashes."""
+    """Returns a requirement line: the exact version or URL, with hashes."""
     if pin.content == "editable":
         return f"-e {pin.url.removeprefix('file://')}"
     if pin.is_from_url:
@@ -60,7 +60,7 @@ def pylock(listing: Listing, name: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """As a basic string of TOML, whose escapes are those of JSON."""
+    """Returns a TOML basic string, which has the same escapes as JSON."""
     return json.dumps(text)
 
 

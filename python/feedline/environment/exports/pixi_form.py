@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pixi.toml, with exact versions and builds."""
+"""Writes pixi.toml with exact versions and builds."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def manifest(listing: Listing, name: str) -> str:
     if listing.of("pip"):
         lines += ["", "[pypi-dependencies]", *(f"{quoted(pin.name)} = {_wanted(pin)}" for pin in listing.of("pip"))]
     cuda = (listing.facts.get("torch") or {}).get("cuda")
-    if cuda:  # without it pixi takes the build for the CPU
+    if cuda:  # without this, pixi installs the CPU build
         lines += ["", "[system-requirements]", f"cuda = {quoted(cuda)}"]
     return "\n".join(lines) + "\n"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which forms there are, and one environment in one of them."""
+"""Exports an environment to one of the supported formats."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from . import conda_forms, dockerfile, pip_forms, pixi_form
 
 @dataclass(frozen=True)
 class Export:
-    """A file's text, and notes on what the form cannot hold."""
+    """A file's text, and notes about data that the format cannot hold."""
 
     text: str
     notes: tuple[str, ...] = ()
 
 
 Writer = Callable[[Listing, str], str]
-# name of the form: usual file name, writer, and what the form has of each project's archive
+# usual file name, writer and archive information by format name
 FORMS: dict[str, tuple[str, Writer, str]] = {
     "environment.yml": ("environment.yml", conda_forms.environment, "nothing"),
     "explicit": ("explicit.txt", conda_forms.explicit, "nothing"),
@@ -35,15 +35,15 @@ FORMS: dict[str, tuple[str, Writer, str]] = {
 
 
 def export(listing: Listing, name: str, form: str, archives: Archives) -> Export:
-    """`listing` in a form of :data:`FORMS`.
+    """Exports `listing` to a format in :data:`FORMS`.
 
     Args:
         listing: of a snapshot.
-        name: what the environment is called.
-        archives: where archives are looked up, for forms that have their hashes.
+        name: the environment's name.
+        archives: finds archives for formats that have hashes.
 
     Raises:
-        ConfigError: the form cannot hold this environment, or an index cannot be read.
+        ConfigError: the format cannot hold this environment, or an index cannot be read.
     """
     if not listing.pins:
         raise ConfigError("there is nothing to export: the environment holds no packages")
@@ -72,16 +72,18 @@ def _of_place(pin: Pin) -> str:
 def _left_out(listing: Listing, form: str) -> list[str]:
     conda, pip = listing.of("conda"), listing.of("pip")
     if form == "explicit" and pip:
-        return [f"a list of @EXPLICIT has only conda packages: {len(pip)} of pip are left out; use --to requirements"]
+        return [
+            f"@EXPLICIT lists hold only conda packages: {len(pip)} pip packages are left out; use --to requirements"
+        ]
     if form in ("requirements", "pylock") and conda:
-        return [f"{form} has only pip's projects: {len(conda)} conda packages are left out; use --to environment.yml"]
+        return [f"{form} holds only pip projects: {len(conda)} conda packages are left out; use --to environment.yml"]
     if form in ("environment.yml", "dockerfile") and pip and conda and not any(pin.name == "pip" for pin in conda):
         return [f"this environment has no pip; the file adds it, to install {names([one.name for one in pip])}"]
     return []
 
 
 def _looked_up(pins: tuple[Pin, ...], archives: Archives) -> tuple[dict[str, Archive], list[str]]:
-    """The archives of projects from indexes, by name, and notes on those that are not found."""
+    """Returns the archives of projects from indexes, by name, and notes on those that are not found."""
     known: dict[str, Archive] = {}
     notes: list[str] = []
     for pin in pins:
@@ -100,7 +102,7 @@ def _looked_up(pins: tuple[Pin, ...], archives: Archives) -> tuple[dict[str, Arc
 
 
 def _with_hashes(listing: Listing, known: Mapping[str, Archive]) -> tuple[Listing, list[str]]:
-    """Adds the hashes of all projects, or of none: pip refuses a file with only some."""
+    """Adds hashes to all projects or to none, since pip rejects files with hashes for only some."""
     pins = [
         replace(pin, hashes=(f"sha256:{known[pin.name].sha256}",))
         if pin.manager == "pip" and pin.name in known
@@ -123,7 +125,7 @@ def _with_urls(listing: Listing, known: Mapping[str, Archive]) -> Listing:
     """Adds the archive of every project.
 
     Raises:
-        ConfigError: an archive is not known.
+        ConfigError: an archive is not found.
     """
     pins = [
         replace(pin, hashes=(f"sha256:{known[pin.name].sha256}",), url=known[pin.name].url)
@@ -144,7 +146,7 @@ def _with_urls(listing: Listing, known: Mapping[str, Archive]) -> Listing:
 def _index_options(
     pins: tuple[Pin, ...], archives: Archives, known: Mapping[str, Archive]
 ) -> tuple[tuple[str, ...], list[str]]:
-    """pip's options for the indexes that these projects need, and notes on logins removed from them."""
+    """Returns pip's index options for these projects, and notes on logins removed from them."""
     given = () if archives.indexes == (PYPI,) else archives.indexes
     options = [word for i, url in enumerate(given) for word in ("--extra-index-url" if i else "--index-url", url)]
     for pin in pins:

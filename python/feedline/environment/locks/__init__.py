@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that say what an environment should hold, one module per family, all read to one form: a Listing."""
+"""Readers for lock files and environment files, one module per family. All return a Listing."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""environment.yml, what `conda list --export` writes, lists of @EXPLICIT (CEP 23), conda-lock.yml."""
+"""Reads environment.yml, output of `conda list --export`, @EXPLICIT lists (CEP 23), and conda-lock.yml."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _SPEC = re.compile(r"^(?:(?P<channel>[^\s]+)::)?(?P<name>[A-Za-z0-9_.\-]+)\s*(?P
 def read_environment(text: str, source: str, platform: str, python: str) -> Listing:
     value = needed("yaml").safe_load(text)
     if not isinstance(value, dict) or not isinstance(value.get("dependencies"), list):
-        raise ConfigError(f"{source} is no environment.yml: it has no list `dependencies`")
+        raise ConfigError(f"{source} is not an environment.yml: it has no list `dependencies`")
     pins: list[Pin] = []
-    lines: list[str] = []  # of the pip section
+    lines: list[str] = []  # file name in messages about the pip section
     for one in value["dependencies"]:
         if isinstance(one, dict):
             lines += map(str, one.get("pip") or ())
@@ -40,10 +40,10 @@ def read_environment(text: str, source: str, platform: str, python: str) -> List
 
 
 def conda_pin(text: str, source: str) -> Pin:
-    """``conda-forge::numpy=2.1.0=py311_0``, ``numpy>=2``, ``numpy 2.1.*``."""
+    """Parses ``conda-forge::numpy=2.1.0=py311_0``, ``numpy>=2`` and ``numpy 2.1.*``."""
     found = _SPEC.match(text.strip())
     if found is None:
-        raise ConfigError(f"{source}: {text!r} is no conda package")
+        raise ConfigError(f"{source}: {text!r} is not a conda package")
     rest = found["rest"].strip()
     channel = channel_name(found["channel"]) if found["channel"] else ""
     exact = re.fullmatch(r"={1,2}\s*([^=<>!,*|\s]+)=([^=<>!,|\s]+)|([^=<>!,*|\s]+)\s+([^=<>!,|\s*]+)", rest)
@@ -58,12 +58,12 @@ def conda_pin(text: str, source: str) -> Pin:
     return Pin(found["name"], "conda", spec=spec, channel=channel)
 
 
-LIST = "$ conda create --name <env> --file <this file>"  # in the head of files for conda, with or without @EXPLICIT
+LIST = "$ conda create --name <env> --file <this file>"  # header of conda's files, with or without @EXPLICIT
 _OF_PIP = "pypi_0"
 
 
 def read_list(text: str, source: str, platform: str, python: str) -> Listing:
-    """``name=version=build`` lines of `conda list --export`, or specs of `conda export --format requirements`."""
+    """Reads ``name=version=build`` lines of `conda list --export`, or specs of `conda export --format requirements`."""
     told = re.search(r"^#\s*platform:\s*(\S+)", text, re.MULTILINE)
     pins = [conda_pin(line, source) for line in map(str.strip, text.splitlines()) if line and line[0] not in "#@"]
     pins = [Pin(normalised(one.name), "pip", one.version) if one.build == _OF_PIP else one for one in pins]
@@ -86,11 +86,11 @@ def read_explicit(text: str, source: str, platform: str, python: str) -> Listing
 
 
 def of_url(url: str, source: str, hashes: tuple[str, ...] = ()) -> Pin:
-    """The package of an archive's URL."""
+    """Returns the package of an archive's URL."""
     folder, _, file = url.rpartition("/")
     found = _ARCHIVE.match(file)
     if found is None:
-        raise ConfigError(f"{source}: {url} is no archive of a conda package")
+        raise ConfigError(f"{source}: {url} is not an archive of a conda package")
     return Pin(
         found["name"],
         "conda",
@@ -105,7 +105,9 @@ def of_url(url: str, source: str, hashes: tuple[str, ...] = ()) -> Pin:
 def read_conda_lock(text: str, source: str, platform: str, python: str) -> Listing:
     value = needed("yaml").safe_load(text)
     if value.get("version") != 1:
-        raise ConfigError(f"{source} is a conda-lock.yml of version {value.get('version')}; version 1 is known here")
+        raise ConfigError(
+            f"{source} is a conda-lock.yml of version {value.get('version')}; only version 1 is supported"
+        )
     platforms = value["metadata"].get("platforms") or []
     if platforms and platform not in platforms:
         raise ConfigError(f"{source} is for {', '.join(platforms)}, not for {platform}")

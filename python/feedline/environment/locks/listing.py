@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an environment should hold, or holds: one form for snapshots and all kinds of locks."""
+"""The common form of snapshots and all kinds of locks: expected or installed packages."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ PYPI = "https://pypi.org/simple"
 
 @dataclass(frozen=True)
 class Pin:
-    """One package that is wanted.
+    """A package in a listing.
 
     Attributes:
-        name: as its manager calls it; a project's is normalised.
+        name: the manager's name for it; normalized for pip projects.
         manager: "conda" or "pip".
-        version: exact; "": `spec` says which may be.
-        spec: as ``>=1.2,<2`` (pip) or ``1.2.*`` (conda); "": any.
-        build: conda's build string; "": any.
-        channel: a short name or a URL; "": any.
-        url: of the archive, or where a project is from if not from an index; "": not told.
-        hashes: any of these is right, as ``sha256:...``; empty: not told.
-        tags: of the wheel that was installed; empty: not told, or it was built here.
-        content: of the installed files, as of :attr:`feedline.environment.reading.wheels.Installed.content`, or of
-            conda's packages alike; "": not told.
+        version: the exact version; "" if only `spec` restricts it.
+        spec: a range such as ``>=1.2,<2`` (pip) or ``1.2.*`` (conda); "" for any version.
+        build: conda's build string; "" for any.
+        channel: a short name or a URL; "" for any.
+        url: of the archive, or of the source of a project that is not from an index; "" if unknown.
+        hashes: accepted hashes, as ``sha256:...``; empty if unknown.
+        tags: of the installed wheel; empty if unknown or built locally.
+        content: hash of the installed files, see :attr:`feedline.environment.reading.wheels.Installed.content` (conda
+            packages have the same); "" if unknown.
     """
 
     name: str
@@ -42,7 +42,8 @@ class Pin:
     @property
     def is_from_url(self) -> bool:
         """Whether it was installed from a commit, a folder or an archive on the web, which no index has. Local archives
-        do not count, since --find-links or an index may provide them."""
+        do not count, since --find-links or an index may provide them.
+        """
         is_archive = self.url.endswith((".whl", ".tar.gz", ".zip"))
         return self.url.startswith(("git+", "http")) or (self.url.startswith("file:") and not is_archive)
 
@@ -58,20 +59,20 @@ class Pin:
 
 @dataclass(frozen=True)
 class Listing:
-    """What a file lists.
+    """The content of a snapshot or lock.
 
     Attributes:
-        source: the file, for people.
+        source: the file's name for messages.
         kind: "snapshot", "environment.yml", "conda list", "explicit", "conda-lock", "pixi.lock", "pixi.toml",
             "uv.lock", "pylock", "requirements".
         pins: the packages.
-        python: version that it is for, exact or a spec; "": not told.
-        channels: in their order.
-        complete: what it does not list should not be there; False: what is listed draws in more.
-        platform: as ``linux-64``; "": any.
-        facts: of a snapshot, beyond the packages.
-        fingerprint: of a snapshot; "": it is none.
-        index_options: pip's options that name the indexes of these projects; empty: as pip is configured.
+        python: the Python version, exact or a range; "" if unknown.
+        channels: conda channels, in priority order.
+        complete: whether unlisted packages should be absent; False if listed packages pull in dependencies.
+        platform: such as ``linux-64``; "" for any.
+        facts: a snapshot's data other than packages.
+        fingerprint: of a snapshot; "" for other kinds.
+        index_options: pip's options for the indexes of these projects; if empty, pip's configuration applies.
     """
 
     source: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pixi.lock, and the exact versions of a pixi.toml."""
+"""Reads pixi.lock, and the exact versions of a pixi.toml."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def read_lock(text: str, source: str, platform: str, python: str) -> Listing:
     value = needed("yaml").safe_load(text)
     if value.get("version") not in _KNOWN:
         known = " and ".join(map(str, _KNOWN))
-        raise ConfigError(f"{source} is a pixi.lock of version {value.get('version')}; versions {known} are known here")
+        raise ConfigError(f"{source} is a pixi.lock of version {value.get('version')}; supported versions: {known}")
     environments = value["environments"]
     if "default" not in environments:
-        raise ConfigError(f"{source} has no environment `default`, but {', '.join(environments)}")
+        raise ConfigError(f"{source} has no environment `default`, only {', '.join(environments)}")
     own = environments["default"]
     if platform not in own["packages"]:
         raise ConfigError(f"{source} is for {', '.join(own['packages'])}, not for {platform}")
@@ -47,7 +47,7 @@ def read_manifest(text: str, source: str, platform: str, python: str) -> Listing
     value = tomllib.loads(text)
     workspace = value.get("workspace") or value.get("project")
     if not isinstance(workspace, dict):
-        raise ConfigError(f"{source} is no pixi.toml: it has no [workspace]")
+        raise ConfigError(f"{source} is not a pixi.toml: it has no [workspace]")
     pins = [_wanted(name, wanted, source) for name, wanted in value.get("dependencies", {}).items()]
     pins += [_project(name, wanted) for name, wanted in value.get("pypi-dependencies", {}).items()]
     version = next((pin.version for pin in pins if pin.name == "python" and pin.manager == "conda"), "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""uv.lock, and pylock.toml (PEP 751)."""
+"""Reads uv.lock and pylock.toml (PEP 751)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def read_pylock(text: str, source: str, platform: str, python: str) -> Listing:
     value = tomllib.loads(text)
     version = str(value.get("lock-version"))
     if version.partition(".")[0] != "1":
-        raise ConfigError(f"{source} is a pylock.toml of version {version}; version 1 is known here")
+        raise ConfigError(f"{source} is a pylock.toml of version {version}; only version 1 is supported")
     pins = []
     for one in value["packages"]:
         if "marker" in one and not _holds(one["marker"], python, groups=value.get("default-groups", ())):
@@ -47,7 +47,7 @@ def read_pylock(text: str, source: str, platform: str, python: str) -> Listing:
 def read_uv(text: str, source: str, platform: str, python: str) -> Listing:
     value = tomllib.loads(text)
     if value.get("version") != 1:
-        raise ConfigError(f"{source} is a uv.lock of version {value.get('version')}; version 1 is known here")
+        raise ConfigError(f"{source} is a uv.lock of version {value.get('version')}; only version 1 is supported")
     packages = value.get("package", ())
     roots = [one for one in packages if _is_root(one)]
     # uv writes conflicting extras and groups in markers; it installs the group `dev` by default.
@@ -82,7 +82,7 @@ class _Entries:
             self._by_name.setdefault(one["name"], []).append(one)
 
     def that_hold(self, name: str) -> list[Package]:
-        """The entries of a package whose resolution-markers hold; an entry without markers always holds."""
+        """Returns the entries of a package whose resolution-markers hold; an entry without markers always holds."""
         return [
             one
             for one in self._by_name[name]
@@ -90,7 +90,7 @@ class _Entries:
         ]
 
     def of(self, dependency: Package) -> Package:
-        """The entry to which a dependency refers: uv writes its version and source if there are several.
+        """Returns the entry of a dependency: uv writes its version and source if there are several.
 
         Raises:
             ConfigError: none or several of the entries match.
@@ -113,7 +113,7 @@ class _Entries:
 
 
 def _reached(entries: _Entries, first: list[Package], roots: list[Package]) -> Iterator[Package]:
-    """The packages that `first` needs here: dependencies whose markers hold, and the group `dev` of `roots`."""
+    """Returns the packages that `first` needs here: dependencies whose markers hold, and the group `dev` of `roots`."""
     seen: set[tuple[int, str]] = set()
     waiting = [(one, "") for one in first]
     while waiting:

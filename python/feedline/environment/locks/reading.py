@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which kind of lock a file is, and its listing."""
+"""Detects the kind of a lock file and reads its listing."""
 
 from __future__ import annotations
 
@@ -16,42 +16,42 @@ Reader = Callable[[str, str, str, str], Listing]  # text, source, platform, pyth
 
 
 def read_lock(path: str | os.PathLike[str], platform: str, python: str | None) -> Listing:
-    """The listing of a lock: for one platform and Python, where it is for several.
+    """Returns the listing of a lock, for one platform and Python version.
 
     Args:
-        path: environment.yml or .json, a list of @EXPLICIT or of `conda list --export`, conda-lock.yml, pixi.lock,
-            pixi.toml, uv.lock, pylock.toml, or a file of requirements, told by its name and content.
-        platform: as ``linux-64``.
-        python: as ``3.11.2``; None: what markers say of it is by the Python that runs this.
+        path: environment.yml or .json, an @EXPLICIT list, output of `conda list --export`, conda-lock.yml, pixi.lock,
+            pixi.toml, uv.lock, pylock.toml, or a requirements file, detected by name and content.
+        platform: such as ``linux-64``.
+        python: such as ``3.11.2``; None evaluates markers for the running Python.
 
     Raises:
-        ConfigError: it is none of these, damaged, or of a version not known here; it is named.
+        ConfigError: it is none of these, damaged, or of an unsupported version; the message has the file's name.
         OSError: it cannot be read.
     """
     file = Path(path)
     if file.stat().st_size > _MOST_BYTES:
-        raise ConfigError(f"{file} is no lock: it is larger than any")
+        raise ConfigError(f"{file} is not a lock: it is too large")
     raw = file.read_bytes()
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise ConfigError(f"{file} is no lock: it is not UTF-8") from None
+        raise ConfigError(f"{file} is not a lock: it is not UTF-8") from None
     kind, reader = _reader(file.name, text)
     try:
         return reader(text, str(file), platform, python or "")
     except ConfigError:
         raise
-    except Exception as error:  # of YAML and TOML readers, and of what they give where a lock has something else
+    except Exception as error:  # errors of YAML and TOML readers, and of values with an unexpected type
         raise ConfigError(f"{file} is a damaged {kind}: {_cause(error)}") from None
 
 
 def _cause(error: Exception) -> str:
-    """What is wrong with a damaged lock, from the error of its reader."""
+    """Describes the fault of a damaged lock from its reader's error."""
     if isinstance(error, KeyError):
         return f"the key {error.args[0]!r} is missing"
     if isinstance(error, (AttributeError, TypeError)):
-        return "a value is of another type than the format requires"
-    mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)  # of YAML readers
+        return "a value does not have the type that the format requires"
+    mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)  # set by YAML readers
     if mark is not None and problem:
         return f"{problem} in line {mark.line + 1}"
     return str(error).splitlines()[0] if str(error) else type(error).__name__
@@ -67,7 +67,7 @@ def _reader(name: str, text: str) -> tuple[str, Reader]:
     if name.startswith("pylock.") and name.endswith(".toml"):
         return "pylock.toml", pyproject_locks.read_pylock
     if name.endswith((".toml", ".lock")):
-        raise ConfigError(f"{name} is no lock that is known here: uv.lock, pixi.lock, pixi.toml, pylock.toml")
+        raise ConfigError(f"{name} is not a known lock: expected uv.lock, pixi.lock, pixi.toml, pylock.toml")
     if any(line.strip() == "@EXPLICIT" for line in text.splitlines()):
         return "list of @EXPLICIT", conda_files.read_explicit
     if conda_files.LIST in text:
@@ -79,6 +79,6 @@ def _reader(name: str, text: str) -> tuple[str, Reader]:
     if name.endswith((".txt", ".in")):
         return "file of requirements", requirements.read
     raise ConfigError(
-        f"{name} is no snapshot and no lock that is known here: environment.yml, a list of @EXPLICIT or of conda list "
+        f"{name} is not a snapshot or known lock: environment.yml, an @EXPLICIT list, output of conda list "
         "--export, conda-lock.yml, pixi.lock, pixi.toml, uv.lock, pylock.toml, requirements.txt"
     )

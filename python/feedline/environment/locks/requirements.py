@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of requirements, as pip has them."""
+"""Reads pip's requirements files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..needed import needed
 from ..requiring import markers_for
 from .listing import Listing, Pin
 
-_MOST_DEPTH = 8  # files that name themselves
+_MOST_DEPTH = 8  # limit for files that include themselves
 _VALUED = ("-r", "--requirement", "-c", "--constraint", "-i", "--index-url", "--extra-index-url", "-f", "--find-links")
 
 
@@ -26,7 +26,7 @@ def read(text: str, source: str, platform: str, python: str) -> Listing:
 
 
 def index_options_of(lines: Iterable[str]) -> tuple[str, ...]:
-    """The options in lines of pip that name indexes: ``--index-url URL`` and ``--extra-index-url URL``."""
+    """Returns the index options in pip's lines: ``--index-url URL`` and ``--extra-index-url URL``."""
     found: list[str] = []
     for line in lines:
         option = re.match(r"(-i|--index-url|--extra-index-url)[\s=]+(\S+)", line)
@@ -36,7 +36,7 @@ def index_options_of(lines: Iterable[str]) -> tuple[str, ...]:
 
 
 def pins_of_lines(lines: Iterable[str], source: str, python: str, depth: int = 0) -> list[Pin]:
-    """The packages of lines whose markers hold here; files that they name with ``-r`` are read, too."""
+    """Returns the packages of lines whose markers hold here, including files named by ``-r``."""
     found: list[Pin] = []
     for line in lines:
         words = line.split()
@@ -46,7 +46,7 @@ def pins_of_lines(lines: Iterable[str], source: str, python: str, depth: int = 0
         if option in ("-r", "--requirement"):
             file = Path(os.path.dirname(source)) / (joined or words[1])
             if depth > _MOST_DEPTH:
-                raise ConfigError(f"{source}: -r {file} leads round")
+                raise ConfigError(f"{source}: -r {file} includes itself")
             found += pins_of_lines(_lines(file.read_text()), str(file), python, depth + 1)
         elif option in ("-e", "--editable"):
             place = joined or words[1]
@@ -60,7 +60,7 @@ def pins_of_lines(lines: Iterable[str], source: str, python: str, depth: int = 0
             "--pre",
             "--no-index",
         ):
-            raise ConfigError(f"{source}: {line!r} is no requirement")
+            raise ConfigError(f"{source}: {line!r} is not a requirement")
     return found
 
 
@@ -71,7 +71,7 @@ def _pin(line: str, source: str, python: str) -> list[Pin]:
     try:
         one = requirements.Requirement(text)
     except requirements.InvalidRequirement as error:
-        raise ConfigError(f"{source}: {text!r} is no requirement: {str(error).splitlines()[0]}") from None
+        raise ConfigError(f"{source}: {text!r} is not a requirement: {str(error).splitlines()[0]}") from None
     if one.marker is not None and not one.marker.evaluate(markers_for(python or None)):
         return []
     exact = re.fullmatch(r"={2,3}([^*,]+)", str(one.specifier))

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an environment holds, read from its files: nothing is imported from it, and no program is started."""
+"""Reads an environment's files. Imports nothing from it and starts no program."""

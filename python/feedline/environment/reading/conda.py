@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What conda, mamba, pixi and their like installed: the files of conda-meta."""
+"""Reads conda-meta, which lists packages installed by conda, mamba and pixi."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from .listed import Listed
 
 @dataclass(frozen=True)
 class CondaPackage:
-    """One installed conda package.
+    """An installed conda package.
 
     Attributes:
-        channel: its name, as ``conda-forge`` or ``pkgs/main``; a URL where it has no short name.
+        channel: its name, such as ``conda-forge`` or ``pkgs/main``; a URL if it has no short name.
         url: of its archive.
-        sha256: of its archive, in hexadecimal; "": not told. `md5` alike.
-        depends: as ``python >=3.11,<3.12.0a0``.
+        sha256: of its archive, in hexadecimal; "" if unknown. `md5` alike.
+        depends: such as ``python >=3.11,<3.12.0a0``.
         meta: its file in conda-meta.
         listed: paths relative to `prefix`, with hash and size.
     """
@@ -44,11 +44,11 @@ class CondaPackage:
 
     @cached_property
     def files(self) -> tuple[Listed, ...]:
-        """What it installed, without what Python makes of it (``.pyc``)."""
+        """Its installed files, without ``.pyc`` files, which Python generates."""
         return tuple(
             Listed(
                 f"{self.prefix}/{one['_path']}",
-                # where conda put the prefix into a file, the hash of that is meant
+                # For files into which conda wrote the prefix, use the hash after that change.
                 str(one.get("sha256_in_prefix") or ("" if one.get("prefix_placeholder") else one.get("sha256")) or ""),
                 None if one.get("prefix_placeholder") else _whole(one.get("size_in_bytes")),
             )
@@ -58,9 +58,9 @@ class CondaPackage:
 
     @cached_property
     def content(self) -> str:
-        """The same wherever this package is installed, and by whom: a hash over its files and their hashes as packed.
+        """A hash of its files and their packed hashes, equal for every installation of this package.
 
-        Left out is what is made at the installation: links, ``.pyc``, and scripts of entry points. "": it tells none.
+        Links, ``.pyc`` files and entry point scripts, which installers create, are left out. "" if there are no hashes.
         """
         lines = [
             f"{one['_path']} {one['sha256']}"
@@ -71,13 +71,13 @@ class CondaPackage:
 
     @cached_property
     def paths(self) -> frozenset[str]:
-        """All that it installed, relative to the prefix."""
+        """All its installed paths, relative to the prefix."""
         return frozenset(str(one["_path"]) for one in self.listed)
 
 
 @dataclass(frozen=True)
 class Broken:
-    """A file of conda-meta, or the folder, that cannot be read as what it should be. `denied`: by this user."""
+    """An unreadable file of conda-meta, or the folder itself. `denied`: this user has no permission."""
 
     file: Path
     why: str
@@ -85,7 +85,7 @@ class Broken:
 
 
 def packages_in(prefix: Path) -> tuple[list[CondaPackage], list[Broken]]:
-    """All packages of a conda environment, by name, and the files of conda-meta that are broken."""
+    """Returns all packages of a conda environment, sorted by name, and the broken files in conda-meta."""
     folder = prefix / "conda-meta"
     found, broken = [], []
     try:
@@ -112,7 +112,7 @@ def _of_system(path: Path, error: OSError) -> Broken:
 
 
 def channel_name(channel: str) -> str:
-    """The short name of a channel's URL: ``https://conda.anaconda.org/conda-forge/linux-64`` is ``conda-forge``."""
+    """Returns a channel's short name: ``https://conda.anaconda.org/conda-forge/linux-64`` is ``conda-forge``."""
     text = re.sub(r"/(linux-[\w]+|noarch|osx-[\w]+|win-[\w]+)/?$", "", channel.rstrip("/"))
     found = re.match(r"https?://(?:conda\.anaconda\.org|repo\.anaconda\.com|repo\.prefix\.dev|prefix\.dev)/(.+)$", text)
     return found[1] if found else text
@@ -143,14 +143,14 @@ def _package(value: Mapping[str, Any], file: Path, prefix: Path) -> CondaPackage
 
 
 def _moved(names: Iterable[str]) -> dict[str, str]:
-    """Where folders of a noarch Python package went, by what was installed."""
+    """Returns the installed locations of the folders in a noarch Python package."""
     inner = "/site-packages/"
     site = next((name[: name.index(inner) + len(inner)] for name in names if inner in name), "")
     return {"python-scripts/": "bin/"} | ({inner[1:]: site} if site else {})
 
 
 def _installed_as(path: str, moved: Mapping[str, str]) -> str:
-    """Where a path came to lie: `paths_data` of conda, not of py-rattler, has those of noarch packages as packed."""
+    """The installed path. conda's `paths_data`, unlike py-rattler's, has the packed paths of noarch packages."""
     for folder, place in moved.items():
         if path.startswith(folder):
             return place + path.removeprefix(folder)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a shared library asks the loader for, and for which GPUs it holds kernels: its ELF headers, read by us."""
+"""Reads a shared library's dynamic section and GPU architectures from its ELF headers."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _NEEDED, _STRTAB, _SONAME, _RPATH, _RUNPATH = 1, 5, 14, 15, 29
 _FATBIN = b".nv_fatbin"
 _FATBIN_MAGIC = 0xBA55ED50
 _PTX, _SASS = 1, 2
-_MOST_ENTRIES = 1 << 16  # a damaged file must not keep us
+_MOST_ENTRIES = 1 << 16  # limit for damaged files
 
 
 @dataclass(frozen=True)
 class Linking:
-    """The dynamic section of a library. `rpath` goes before LD_LIBRARY_PATH, `runpath` behind it."""
+    """The dynamic section of a library. The loader searches `rpath` before LD_LIBRARY_PATH and `runpath` after it."""
 
     needed: tuple[str, ...] = ()
     soname: str = ""
@@ -28,20 +28,20 @@ class Linking:
 
 @dataclass(frozen=True)
 class Kernels:
-    """The GPUs that a library has kernels for, as 90 for 9.0: machine code, and PTX which newer ones compile."""
+    """The GPU architectures of a library, such as 90 for 9.0: machine code, and PTX, which newer GPUs compile."""
 
     sass: frozenset[int]
     ptx: frozenset[int]
 
     def run_on(self, capability: int) -> bool:
-        """Machine code runs on its own major from its minor on, PTX on everything later."""
+        """Whether it runs on a GPU. Machine code runs on later minors of its major version, PTX on all later GPUs."""
         return any(one // 10 == capability // 10 and one <= capability for one in self.sass) or any(
             one <= capability for one in self.ptx
         )
 
 
 def linking_of(path: str | os.PathLike[str]) -> Linking | None:
-    """None: it is no 64-bit little-endian ELF file, damaged, or cannot be read."""
+    """Returns None if the file is unreadable, damaged, or not 64-bit little-endian ELF."""
     try:
         with open(path, "rb") as file:
             return _linking(file.fileno())
@@ -50,7 +50,7 @@ def linking_of(path: str | os.PathLike[str]) -> Linking | None:
 
 
 def kernels_of(path: str | os.PathLike[str]) -> Kernels | None:
-    """None: it has none, or cannot be read. Headers alone are read, also of libraries of gigabytes."""
+    """Returns None if there are none or the file is unreadable. Reads only headers, as libraries may be huge."""
     try:
         with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             place = _section(data, _FATBIN)
@@ -101,7 +101,7 @@ def _section(data: mmap.mmap, name: bytes) -> tuple[int, int] | None:
 
 
 def _kernels(data: mmap.mmap, start: int, length: int) -> Kernels:
-    """Fat binaries one behind the other, each a header and entries: kind, bytes of header and payload, architecture."""
+    """Reads consecutive fat binaries. Each has a header and entries: kind, header and payload size, architecture."""
     sass: set[int] = set()
     ptx: set[int] = set()
     at, end = start, start + length

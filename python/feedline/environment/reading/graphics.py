@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The GPUs and the driver that an environment's builds must fit."""
+"""Reads the machine's GPUs and driver, which builds must support."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from ... import _engine
 
 _LIBRARY = "libnvidia-ml.so.1"
-# NVIDIA, "CUDA GPU Compute Capability" (developer.nvidia.com/cuda-gpus), as of 2026-06. The first that fits counts.
+# NVIDIA, "CUDA GPU Compute Capability" (developer.nvidia.com/cuda-gpus), as of 2026-06. The first match counts.
 _CAPABILITIES = (
     (r"GB300|B300", 103),
     (r"GB200|B200|B100", 100),
@@ -32,9 +32,9 @@ class Graphics:
     """The machine's NVIDIA GPUs.
 
     Attributes:
-        driver: as ``580.65.06``; None: there is none, or it does not tell.
+        driver: its version, such as ``580.65.06``; None without a driver, or if unknown.
         names: of the GPUs.
-        note: why nothing is known although there is a driver; "": all is known.
+        note: the reason if data are missing although there is a driver, or "".
     """
 
     driver: str | None = None
@@ -48,12 +48,12 @@ class Graphics:
 
 
 def capability_of(name: str) -> int | None:
-    """90 for an H100; None: the table does not have it."""
+    """Returns the compute capability, such as 90 for an H100, or None if the GPU is not in the table."""
     return next((value for pattern, value in _CAPABILITIES if re.search(pattern, name)), None)
 
 
 def graphics_of(root: Path = Path("/"), library: str = _LIBRARY) -> Graphics:
-    """The GPUs of this machine, through the driver's own library, else through /proc/driver/nvidia."""
+    """Reads this machine's GPUs from the driver's library, or else from /proc/driver/nvidia."""
     reader = _engine.GpuReader(library)
     driver = reader.driver()
     if driver["is_there"] and driver["gpus"] is not None:
@@ -67,7 +67,7 @@ def graphics_of(root: Path = Path("/"), library: str = _LIBRARY) -> Graphics:
     )
     note = ""
     if names or version:
-        note = reader.unavailable or f"there is an NVIDIA driver, and {library} cannot be loaded"
+        note = reader.unavailable or f"an NVIDIA driver is installed, but {library} cannot be loaded"
     return Graphics(version[1] if version else None, tuple(names), note)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A file that a package says it installed."""
+"""A file listed by a package."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _PIECE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """One file of a package.
+    """A file of a package.
 
     Attributes:
-        path: where it lies.
-        sha256: of its bytes, in hexadecimal; "": it is not told.
-        size: bytes; None: it is not told.
+        path: its location.
+        sha256: of its content, in hexadecimal; "" if unknown.
+        size: in bytes; None if unknown.
     """
 
     path: str
@@ -28,7 +28,7 @@ class Listed:
 
 
 def sha256_of(path: str | os.PathLike[str]) -> str:
-    """Of a file's bytes, in hexadecimal.
+    """Returns the SHA-256 of a file, in hexadecimal.
 
     Raises:
         OSError: it cannot be read.
@@ -41,7 +41,7 @@ def sha256_of(path: str | os.PathLike[str]) -> str:
 
 
 def from_base64(text: str) -> str:
-    """A hash as RECORD has it, in hexadecimal; "": it is none."""
+    """Converts a hash in RECORD to hexadecimal; "" if it is invalid."""
     try:
         return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).hex()
     except (ValueError, binascii.Error):

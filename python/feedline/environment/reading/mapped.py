@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which copies of the libraries that exist once, or should, a running process has mapped."""
+"""Finds the mapped copies of libraries that a process should load only once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-# Wheels carry copies under names with a hash: libgomp-a34b3233.so.1.0.0.
+# Copies in wheels have a hash in their names: libgomp-a34b3233.so.1.0.0.
 _FAMILIES = {
     "OpenMP": re.compile(r"lib(?:gomp|iomp5|omp)(?:-[0-9a-f]+)?\.so"),
     "cuDNN": re.compile(r"libcudnn\.so"),
@@ -20,23 +20,23 @@ _FAMILIES = {
 
 @dataclass(frozen=True)
 class Library:
-    """A copy of a library. `family`: what it is, as "OpenMP"."""
+    """A copy of a library. `family`: such as "OpenMP"."""
 
     family: str
     path: str
 
 
 def family_of(path: str | os.PathLike[str]) -> str | None:
-    """Of a library's file; None: it is none of those."""
+    """Returns the family of a library file, or None for other libraries."""
     name = os.path.basename(path)
     return next((family for family, pattern in _FAMILIES.items() if pattern.match(name)), None)
 
 
 def mapped_by(pid: int, proc: Path = Path("/proc")) -> list[Library]:
-    """The copies that a process has mapped now, by family and path.
+    """Returns the copies that a process has mapped, sorted by family and path.
 
     Raises:
-        OSError: there is no such process, or it is another user's.
+        OSError: the process does not exist or belongs to another user.
     """
     found = set()
     for line in (proc / str(pid) / "maps").read_text(errors="replace").splitlines():
@@ -48,10 +48,10 @@ def mapped_by(pid: int, proc: Path = Path("/proc")) -> list[Library]:
 
 
 def variables_of(pid: int, proc: Path = Path("/proc")) -> dict[str, str]:
-    """The environment variables that a process was started with.
+    """Returns the environment variables that a process was started with.
 
     Raises:
-        OSError: there is no such process, or it is another user's.
+        OSError: the process does not exist or belongs to another user.
     """
     parts = (proc / str(pid) / "environ").read_bytes().decode(errors="replace").split("\0")
     return {name: value for name, equals, value in (part.partition("=") for part in parts) if equals}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where an environment lies: its interpreter's version, its site-packages, its conda-meta."""
+"""Locates an environment: its interpreter's version, site-packages and conda-meta."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _LIBRARY = re.compile(r"python(\d+)\.(\d+)t?$")
 
 @dataclass(frozen=True)
 class Place:
-    """One environment, as a folder.
+    """An environment's folder.
 
     Attributes:
-        prefix: the folder, as ``sys.prefix`` would be.
-        kind: "venv", "conda", or "system": an interpreter that all programs of the machine share.
-        python: its version as ``3.11.2``, or as ``3.11`` where no more is told; None: there is no Python in it.
-        site: its site-packages, the first one imported from first.
-        base: the folder with the interpreter that a venv was made of; None: it has its own.
-        base_is_gone: a venv's interpreter is not there any more.
+        prefix: its path, equal to ``sys.prefix``.
+        kind: "venv", "conda", or "system" for an interpreter that all programs of the machine share.
+        python: its version, such as ``3.11.2``, or ``3.11`` if the patch version is unknown; None without Python.
+        site: its site-packages, in import order.
+        base: the folder of the interpreter that created a venv; None if it has its own.
+        base_is_gone: whether a venv's interpreter no longer exists.
     """
 
     prefix: Path
@@ -46,10 +46,10 @@ class Place:
 
 
 def place_at(prefix: str | os.PathLike[str] | None = None) -> Place:
-    """The environment in the folder `prefix`; None: the one that runs this.
+    """Returns the environment in the folder `prefix`; None selects the running environment.
 
     Raises:
-        ConfigError: there is no environment.
+        ConfigError: there is no environment in the folder.
     """
     folder = Path(sys.prefix if prefix is None else prefix).absolute()
     if not folder.is_dir():
@@ -64,13 +64,13 @@ def place_at(prefix: str | os.PathLike[str] | None = None) -> Place:
     if any(folder.glob("bin/python3*")):
         return Place(folder, "system", _short(_site_of(folder)) or _by_program(folder), _site_of(folder))
     raise ConfigError(
-        f"there is no environment at {folder}: it has no pyvenv.cfg, no conda-meta and no bin/python3; give the folder "
+        f"there is no environment at {folder}: it has no pyvenv.cfg, no conda-meta and no bin/python3; pass the folder "
         "that `python -c 'import sys; print(sys.prefix)'` prints"
     )
 
 
 def platform_name() -> str:
-    """As conda calls this machine: ``linux-64``, ``linux-aarch64``."""
+    """Returns conda's name for this platform: ``linux-64``, ``linux-aarch64``."""
     machine = platform.machine()
     return "linux-" + {"x86_64": "64", "AMD64": "64"}.get(machine, machine)
 
@@ -104,7 +104,7 @@ def _conda_python(folder: Path) -> str | None:
 
 
 def _site_of(folder: Path) -> tuple[Path, ...]:
-    """lib/python3.X/site-packages, and Debian's dist-packages; the newest Python first."""
+    """Returns lib/python3.X/site-packages and Debian's dist-packages, newest Python first."""
     libraries = [path for path in folder.glob("lib/python*.*") if _LIBRARY.search(path.name)]
     libraries.sort(key=lambda path: _numbers(path.name), reverse=True)
     found = [path / name for path in libraries for name in ("site-packages", "dist-packages")]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What torch was built for: torch/version.py, read as text."""
+"""Reads the build information of torch from the text of torch/version.py."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _LINE = re.compile(r"^(\w+)(?:\s*:[^=]+)?\s*=\s*(None|'[^']*'|\"[^\"]*\")", re.M
 
 @dataclass(frozen=True)
 class TorchBuild:
-    """One torch.
+    """A build of torch.
 
     Attributes:
-        version: as ``2.13.0+cu130``.
-        cuda: as ``13.0``; None: it was built without. `hip` alike.
+        version: such as ``2.13.0+cu130``.
+        cuda: such as ``13.0``; None for builds without CUDA. `hip` alike.
         folder: of the package.
     """
 
@@ -35,13 +35,13 @@ class TorchBuild:
 
     @property
     def release(self) -> tuple[int, int] | None:
-        """(2, 13); None: it has no such version."""
+        """The version as a tuple such as (2, 13), or None if it cannot be parsed."""
         found = re.match(r"(\d+)\.(\d+)", self.version)
         return (int(found[1]), int(found[2])) if found else None
 
     @property
     def device(self) -> str:
-        """The label that a version has: ``cpu``, ``cu130``, ``rocm6.2``, ``xpu``."""
+        """The label of the version: ``cpu``, ``cu130``, ``rocm6.2``, ``xpu``."""
         if label := label_of(self.version):
             return label
         if self.cuda:
@@ -50,13 +50,13 @@ class TorchBuild:
 
 
 def built_version(package: Path) -> str:
-    """``__version__`` of a package's version.py, whose label PyPI's wheels omit in their names; "" if not found."""
+    """Returns ``__version__`` in a package's version.py, which has the label that PyPI's wheel names omit, or ""."""
     found = dict(_LINE.findall(read_text(package / "version.py") or ""))
     return found.get("__version__", "").strip("'\"")
 
 
 def torch_in(site: Iterable[Path]) -> TorchBuild | None:
-    """The torch that would be imported; None: there is none."""
+    """Returns the torch that would be imported, or None."""
     for folder in site:
         text = read_text(folder / "torch" / "version.py")
         if text is not None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pip, uv and their like installed: the dist-info folders of site-packages (packaging.python.org, "Recording
-installed projects"), read as text."""
+"""Reads the dist-info folders in site-packages, written by pip, uv and similar tools (packaging.python.org,
+"Recording installed projects").
+"""
 
 from __future__ import annotations
 
@@ -17,23 +18,23 @@ from typing import Any
 from ...machine.packages import normalised
 from .listed import Listed, from_base64
 
-# Written at the installation, not packed into the wheel: they differ between two installations of one wheel.
+# Files written during installation differ between installations of the same wheel.
 _OF_INSTALLERS = ("INSTALLER", "REQUESTED", "RECORD", "direct_url.json", "uv_cache.json", "uv_build.json")
 
 
 @dataclass(frozen=True)
 class Installed:
-    """One installed project.
+    """An installed project.
 
     Attributes:
-        name: normalised; of the folder's name where there is no METADATA.
-        version: as METADATA or the folder's name has it.
+        name: normalized; from the folder's name if there is no METADATA.
+        version: from METADATA or the folder's name.
         folder: its dist-info (or egg-info) folder.
         requires: its ``Requires-Dist`` lines.
-        installer: ``pip``, ``uv``, ``conda``; "": not told.
+        installer: ``pip``, ``uv``, ``conda``; "" if unknown.
         tags: the wheel's ``Tag`` lines.
-        origin: the content of direct_url.json: where it is from if not from an index.
-        has_metadata, has_record: whether these files are there; an egg-info never has the second.
+        origin: the content of direct_url.json, which names a source other than an index.
+        has_metadata, has_record: whether these files exist; an egg-info never has a RECORD.
     """
 
     name: str
@@ -56,7 +57,7 @@ class Installed:
 
     @property
     def is_systems(self) -> bool:
-        """Of a distribution's own package manager, which patches files behind RECORD, and has checks of its own."""
+        """Whether a Linux distribution's package manager installed it; these patch files without updating RECORD."""
         return self.site.parts[-2:] == ("python3", "dist-packages")
 
     @property
@@ -65,7 +66,7 @@ class Installed:
 
     @cached_property
     def files(self) -> tuple[Listed, ...]:
-        """What RECORD lists, without what Python makes of it (``.pyc``). Empty: there is no RECORD."""
+        """The files in RECORD without ``.pyc`` files, which Python generates; empty without a RECORD."""
         site = str(self.site)
         found = []
         for path, digest, size in self._rows():
@@ -83,9 +84,9 @@ class Installed:
 
     @cached_property
     def content(self) -> str:
-        """The same for every installation of one wheel: a hash over its files in site-packages and their hashes.
+        """A hash of its files in site-packages and their hashes, equal for every installation of a wheel.
 
-        Scripts are left out, whose first line is the environment's own path; so is what installers write.
+        Scripts, whose first line has the environment's path, and files written by installers are left out.
         """
         own = f"{self.folder.name}/"
         lines = [
@@ -98,7 +99,7 @@ class Installed:
         return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()[:32] if lines else ""
 
     def _rows(self) -> Iterator[tuple[str, str, str]]:
-        """Path, hash and size of each line of RECORD; commas in a path are quoted, which is rare."""
+        """Parses path, hash and size of each line of RECORD. Paths with commas are quoted, which is rare."""
         text = read_text(self.folder / "RECORD") if self.has_record else None
         for line in (text or "").splitlines():
             parts = line.rsplit(",", 2)
@@ -108,7 +109,7 @@ class Installed:
 
 
 def installed_in(site: Iterable[Path]) -> tuple[list[Installed], list[str]]:
-    """All projects in folders of site-packages, those imported from first in front, and what could not be read."""
+    """Returns all projects in folders of site-packages, in import order, and notes on unreadable files."""
     found: list[Installed] = []
     notes: list[str] = []
     for folder in site:
@@ -124,12 +125,12 @@ def installed_in(site: Iterable[Path]) -> tuple[list[Installed], list[str]]:
 
 
 def leftovers_in(site: Iterable[Path]) -> list[Path]:
-    """Folders that pip had renamed with a leading ``~`` when it was stopped."""
+    """Returns folders that pip renamed with a leading ``~`` before it was interrupted."""
     return [path for folder in site if os.access(folder, os.R_OK) for path in sorted(folder.glob("~*"))]
 
 
 def read_text(path: Path, notes: list[str] | None = None) -> str | None:
-    """A file's text; None: it is not there, or cannot be read, which `notes` then say."""
+    """Returns a file's text, or None if it does not exist or is unreadable; the latter is added to `notes`."""
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except (FileNotFoundError, NotADirectoryError):
@@ -162,7 +163,7 @@ def _read(folder: Path, notes: list[str]) -> Installed:
 
 
 def _headers(text: str) -> dict[str, list[str]]:
-    """The headers of an e-mail, by their names in small letters."""
+    """Returns the headers of an e-mail message by lower-case name."""
     found: dict[str, list[str]] = {}
     last: list[str] | None = None
     for line in text.splitlines():

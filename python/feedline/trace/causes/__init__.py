@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One file per cause that a trace can show, by the names that `feedline diagnose` uses. It registers by being here."""
+"""Causes that a trace can show, one file each, named as in `feedline diagnose`. A file here registers itself."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ __all__ = ["entries", "judge", "registered"]
 
 @functools.cache
 def registered(folders: tuple[Path | str, ...] = ()) -> tuple[Cause, ...]:
-    """All causes, in their turns.
+    """Returns all causes in the order of their turns.
 
     Raises:
-        ConfigError: a file makes no cause, or one of another name than its own; the file is named.
+        ConfigError: a file defines no cause, or one with another name; the message names the file.
     """
     causes = rules_in(sys.modules[__name__], folders, "CAUSE", Cause)
     return tuple(sorted(causes, key=lambda cause: (cause.turn, cause.code)))
 
 
 def entries(folders: tuple[Path | str, ...] = ()) -> list[Entry]:
-    """The pages of all causes."""
+    """Returns the pages of all causes."""
     return [cause.page for cause in registered(folders)]
 
 
 def judge(case: Case) -> Findings:
-    """All that a trace shows, the largest share first."""
+    """Returns all findings of a trace, largest share first."""
     findings = case.findings
     if not case.durations.sum():
-        findings.abstain("events: the trace holds none that a step could be made of", "compute_bound")
+        findings.abstain("events: the trace has none from which steps can be derived", "compute_bound")
         return findings
     case.abstain_from_loading()
     if case.device is None:
         findings.abstain(
-            "events of the GPU: record with activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]",
+            "GPU events: record with activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]",
             *(cause.code for cause in registered() if cause.of_device),
         )
     for cause in registered():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches are page-locked, and the host waits for each copy all the same."""
+"""Batches are page-locked, but the host waits for each copy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _judges(case: Case) -> None:
         join(case.waits.idle_after(device, waited), device.exposed("HtoD", "Pinned")),
         0.9,
         [copy_line(pinned), f"the host waited for {sum(waited)} of them: .to() without non_blocking=True"],
-        ".to(device, non_blocking=True), under torch.cuda.stream(...) with a stream of its own one batch ahead",
+        ".to(device, non_blocking=True), under torch.cuda.stream(...) with a separate stream, one batch ahead",
         gained=(0.5, 1.0),
     )
 
@@ -28,12 +28,12 @@ CAUSE = Cause(
     Entry(
         code="blocking_copy",
         verb="trace",
-        title="copies to the GPU from page-locked memory, for which the host waits",
-        means="The device could fetch the batch while the host goes on, but the call waits until it is there, and the "
+        title="the host waits for copies to the GPU from page-locked memory",
+        means="The copy could run in the background, but the call waits until it is done, and the "
         "GPU is idle until the host has queued more.",
-        recognised="Waits of the host for copies from page-locked memory, with the GPU's idle time behind them.",
-        to_do="Ask for copies that do not wait, on a stream of their own, one batch ahead.",
-        abstains="The trace holds no events of a GPU.",
+        recognised="Waits of the host for copies from page-locked memory, with the GPU's idle time after them.",
+        to_do="Use non-blocking copies on a separate stream, one batch ahead.",
+        abstains="The trace has no GPU events.",
         example="the host waited for 8 of them: .to() without non_blocking=True.",
     ),
     turn=60,

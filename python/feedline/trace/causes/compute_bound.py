@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The step's own work sets the pace: nothing in the loader will help."""
+"""The step is limited by its own computation; a faster loader would not help."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ...findings.finding import NOTE
 from ..intervals import EMPTY, total
 from ..judging import Case, Cause
 
-BUSY = Threshold(0.9, "of the time: a GPU that works so much has no need of a faster loader")
+BUSY = Threshold(0.9, "of the time: a GPU this busy does not need a faster loader")
 
 
 def _judges(case: Case) -> None:
@@ -30,7 +30,7 @@ def _judges(case: Case) -> None:
         EMPTY,
         0.9,
         evidence,
-        "nothing in the loader will help: the model, its precision and its operators are what takes the time",
+        "the loader is not the limit: the model, its precision and its operators take the time",
         gained=(0.0, 0.0),
         per_step=case.durations * max(0.0, busy - explained),
     )
@@ -40,9 +40,9 @@ CAUSE = Cause(
     Entry(
         code="compute_bound",
         verb="trace",
-        title="the step's own work sets the pace; nothing to do in the loader",
-        means="The GPU works nearly all of the time, or, without one, the loop hardly waits for its loader.",
-        recognised="The union of kernels, copies and memsets within the steps, less what other causes explain.",
+        title="the step is limited by its own computation; nothing to do in the loader",
+        means="The GPU is busy nearly all of the time, or, without a GPU, the loop hardly waits for its loader.",
+        recognised="The union of kernels, copies and memsets within the steps, minus time that other causes explain.",
         to_do="Nothing in the loader: the model, its precision and its operators take the time.",
         example="the GPU is busy 97% of the time.",
     ),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Of the wait for the loader, what Feedline's threads were busy with transforms."""
+"""The part of the wait for the loader in which Feedline's threads were transforming."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ CAUSE = Cause(
     Entry(
         code="cpu_transform",
         verb="trace",
-        title="the loop waits for its loader, whose threads are busy with transforms",
-        means="The wait in `next()` is divided by what Feedline's threads were busy with meanwhile.",
-        recognised="Feedline's own stages, where they were merged into the trace, and the time inside `next()`.",
-        to_do="More threads if cores are free; else do less of it in each epoch.",
-        abstains="The trace holds none of Feedline's stages: torch.profiler records the main process alone.",
+        title="the loop waits for its loader, whose threads run transforms",
+        means="The wait in `next()` is divided by the busy time of Feedline's threads in each stage.",
+        recognised="Feedline's stages, if merged into the trace, and the time inside `next()`.",
+        to_do="Use more threads if cores are free; otherwise do less work per epoch.",
+        abstains="The trace has none of Feedline's stages: torch.profiler records only the main process.",
         example="Feedline's threads spent 76% of their busy time in the stage transform.",
     ),
     turn=30,

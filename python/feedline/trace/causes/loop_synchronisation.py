@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The step waits for the GPU, which has nothing to do until the host has queued more."""
+"""The step waits for the GPU, which is then idle until the host launches more work."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _judges(case: Case) -> None:
     which = [mine and not loader for mine, loader in zip(of_loop, inside_loader.tolist(), strict=True)]
     if not any(which):
         if not len(case.trace["runtime"]):
-            case.findings.abstain("calls of the CUDA runtime (ProfilerActivity.CUDA)", "loop_synchronisation")
+            case.findings.abstain("CUDA runtime calls (ProfilerActivity.CUDA)", "loop_synchronisation")
         return
     case.findings.add(
         "loop_synchronisation",
@@ -40,11 +40,11 @@ def _places(case: Case) -> list[str]:
     rows = [row for row in table if not (row["copy"] or "").startswith("Memcpy HtoD")]
     places = [
         f"{row['operator']}{' in ' + row['place'] if row['place'] else ''}: {row['per_step']:.1f} per step, "
-        f"GPU idle {row['gpu_idle_after_ms']:.2f} ms behind them"
+        f"GPU idle {row['gpu_idle_after_ms']:.2f} ms afterwards"
         for row in rows[:_MOST_PLACES]
     ]
     if not any(row["place"] for row in rows):
-        places.append("record with_stack=True to see which line asks")
+        places.append("record with_stack=True to see which line waits")
     return places
 
 
@@ -52,14 +52,14 @@ CAUSE = Cause(
     Entry(
         code="loop_synchronisation",
         verb="trace",
-        title="the step waits for the GPU, which is idle until the host has queued more",
-        means="`.item()`, `.nonzero()` and their like need a value from the GPU. The host waits for it, and then the "
+        title="the step waits for the GPU, which is then idle until the host launches more work",
+        means="`.item()`, `.nonzero()` and similar calls need a GPU value. The host waits for it, and then the "
         "GPU waits for the host.",
-        recognised="Waits of the host outside of the loader and of copies to the device, by the idle time of the GPU "
-        "right behind each.",
-        to_do="Keep values on the GPU, and read them seldom.",
-        abstains="The trace holds no calls of the CUDA runtime.",
-        example="aten::item: 2.0 per step, GPU idle 1.10 ms behind them.",
+        recognised="Waits of the host outside the loader and copies to the device, by the GPU's idle time "
+        "directly after each.",
+        to_do="Keep values on the GPU, and read them rarely.",
+        abstains="The trace has no CUDA runtime calls.",
+        example="aten::item: 2.0 per step, GPU idle 1.10 ms afterwards.",
     ),
     turn=70,
     judges=_judges,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products and convolutions run on plain cores of a GPU that has Tensor Cores."""
+"""Matrix products and convolutions do not use the GPU's Tensor Cores."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..intervals import EMPTY
 from ..judging import Case, Cause
 
 VOLTA = Threshold(7, "compute capability's major number: the first with Tensor Cores")
-MOST_PLAIN = Threshold(0.5, "of the matrix time, on Tensor Cores: from there on precision is reduced already")
+MOST_PLAIN = Threshold(0.5, "of the matrix time on Tensor Cores: above this, precision is already reduced")
 
 
 def _judges(case: Case) -> None:
@@ -41,11 +41,11 @@ CAUSE = Cause(
     Entry(
         code="precision_not_reduced",
         verb="trace",
-        title="products and convolutions on plain cores of a GPU that has Tensor Cores",
-        means="Tensor Cores multiply matrices of bfloat16, float16 and TF32 several times as fast as float32.",
-        recognised="The names that cuBLAS, cuDNN and CUTLASS give to kernels: an inference, and called one.",
-        to_do="Enter autocast; make channels a multiple of 8.",
-        abstains="The trace does not tell the GPU's compute capability.",
+        title="matrix products and convolutions do not use the GPU's Tensor Cores",
+        means="Tensor Cores multiply bfloat16, float16 and TF32 matrices several times faster than float32.",
+        recognised="Inferred from kernel names of cuBLAS, cuDNN and CUTLASS, which is noted in the finding.",
+        to_do="Use autocast; make channels a multiple of 8.",
+        abstains="The trace does not have the GPU's compute capability.",
         example="387.7 ms in products and convolutions whose names show no Tensor Cores, 100% of such time.",
     ),
     turn=80,

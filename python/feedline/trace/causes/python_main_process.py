@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loop's own process loads, between the steps."""
+"""The training process loads batches itself, between the steps."""
 
 from __future__ import annotations
 
 from ...findings import Entry, Threshold
 from ..judging import Case, Cause
 
-LEAST = Threshold(0.5, "of the wait, that workers give back at least beside a GPU")
-LEAST_ON_CPU = Threshold(0.2, "the same without a GPU: the workers take the cores that the operators compute on")
+LEAST = Threshold(0.5, "of the wait, which workers save at least with a GPU")
+LEAST_ON_CPU = Threshold(0.2, "the same without a GPU, where workers compete with operators for cores")
 
 
 def _judges(case: Case) -> None:
@@ -19,7 +19,7 @@ def _judges(case: Case) -> None:
         case.steps.loader,
         0.95,
         [*case.loader_evidence, "the iterator is _SingleProcessDataLoaderIter: num_workers=0 loads within the loop"],
-        'num_workers="auto" with feedline.DataLoader, or num_workers from 2 on',
+        'num_workers="auto" with feedline.DataLoader, or num_workers of at least 2',
         gained=(least, 1.0),
     )
 
@@ -28,11 +28,11 @@ CAUSE = Cause(
     Entry(
         code="python_main_process",
         verb="trace",
-        title="the loop's own process loads, between the steps",
-        means="With `num_workers=0` the iterator makes each batch inside `next()`, while the GPU has nothing to do.",
-        recognised="The kind of the iterator, which torch's profiler writes down, and the time inside its `next()`.",
-        to_do="Let workers load beside the loop.",
-        abstains="The trace holds no call of a loader.",
+        title="the training process loads batches itself, between the steps",
+        means="With `num_workers=0` the iterator makes each batch inside `next()`, while the GPU is idle.",
+        recognised="The iterator's class, as recorded by torch's profiler, and the time inside its `next()`.",
+        to_do="Load in worker processes.",
+        abstains="The trace has no call of a loader.",
         example="the loop was in the loader's next() for 69.30 ms of a step's 174.83 ms (40%).",
     ),
     turn=10,

@@ -17,16 +17,16 @@ from ..judging import Cause
 from ..steps import Steps
 from ..verdicts import gain_of
 
-CONSTANT = Threshold(0.8, "of the steps: from there on it is one rank, and not one after the other")
-ENOUGH_STEPS = Threshold(5, "steps: with fewer it is an impression")
+CONSTANT = Threshold(0.8, "of the steps: above this, a single rank is the cause")
+ENOUGH_STEPS = Threshold(5, "steps: fewer are not enough to judge")
 
 
 def found(ranks: Mapping[int, tuple[Steps, Intervals]], rows: Sequence[Mapping[str, Any]]) -> Finding | None:
-    """Who makes the others wait; None: nobody does, or the ranks share no step.
+    """Returns the finding about the rank that delays the others, or None if there is none or the ranks share no step.
 
     Args:
-        ranks: by number, the steps and the collectives of each.
-        rows: of each rank, means in ms per step.
+        ranks: steps and collectives by rank.
+        rows: means in ms per step for each rank.
     """
     shared = sorted(set.intersection(*(set(steps.numbers) for steps, _ in ranks.values())))
     if not shared:
@@ -34,7 +34,7 @@ def found(ranks: Mapping[int, tuple[Steps, Intervals]], rows: Sequence[Mapping[s
     numbers = sorted(ranks)
     own, length = (np.stack([_per_step(*ranks[rank], shared)[i] for rank in numbers]) for i in (0, 1))
     slowest = own.argmax(axis=0)
-    # what the others wait: the slowest one's own time over that of the one in the middle of the others
+    # the others' wait: the slowest rank's own time minus the median of the others
     lost = own.max(axis=0) - np.median(np.sort(own, axis=0)[:-1], axis=0)
     share = float(lost.sum() / max(1.0, float(length.mean(axis=0).sum())))
     if share < NOTE:
@@ -62,26 +62,26 @@ def _evidence(
 ) -> tuple[str, str]:
     if constant:
         return (
-            f"the slowest rank has {behind_ms:.2f} ms more of its own per step than the one in the middle of the "
+            f"the slowest rank needs {behind_ms:.2f} ms more of its own time per step than the median of the "
             f"others; it is rank {rank} in {times} of {steps} steps",
             f"{max(0.0, in_loader_ms):.2f} ms of that are in its loader's next()",
         )
     return (
-        f"the slowest rank changes from step to step, as with samples that differ; it is {behind_ms:.2f} ms behind",
-        f"rank {rank} is it most often, in {times} of {steps} steps",
+        f"the slowest rank changes from step to step, as with samples that differ; it is {behind_ms:.2f} ms slower",
+        f"rank {rank} is the slowest most often, in {times} of {steps} steps",
     )
 
 
 def _fix(constant: bool, loading: bool) -> str:
     if loading:
-        return "feed that rank as the others are fed: its storage, cores and workers"
+        return "give that rank the same storage, cores and workers as the others"
     if constant:
         return "compare that rank's machine and GPU with the others' (`feedline diff`)"
-    return "make ranks' batches alike in cost: bucket by length, or prefetch deeper"
+    return "make ranks' batches similar in cost: bucket by length, or prefetch deeper"
 
 
 def _per_step(steps: Steps, when: Intervals, shared: list[int]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Nanoseconds of a rank's own, and of the whole, of each of the steps `shared`."""
+    """Returns the nanoseconds of a rank's own time and of the whole time for each of the steps `shared`."""
     rows = [steps.numbers.index(number) for number in shared]
     own = steps.durations - covered_within(when, steps.windows)
     return own[rows].astype(np.float64), steps.durations[rows].astype(np.float64)
@@ -92,13 +92,13 @@ CAUSE = Cause(
         code="straggling_rank",
         verb="trace",
         title="one rank makes the others wait in their collectives",
-        means="Ranks meet in every step. The slowest has come last, so it is the one that waits least.",
-        recognised="A rank's own time, which is its step without collectives, over that of the one in the middle of "
-        "the others. No clocks are compared.",
-        to_do="One rank in most steps: compare its feeding and its machine with the others'. Another one in each step: "
-        "make their batches alike in cost.",
-        abstains="The trace of a rank holds no collectives, or there is one rank.",
-        example="the slowest rank has 4.10 ms more of its own per step; it is rank 1 in 6 of 6 steps.",
+        means="Ranks synchronize in every step. The slowest arrives last, so it waits least.",
+        recognised="A rank's own time, which is its step without collectives, is compared with the median of "
+        "the others. Clocks are not compared.",
+        to_do="If it is one rank in most steps, compare its storage and machine with the others'. If it varies, "
+        "make the ranks' batches similar in cost.",
+        abstains="The trace of a rank has no collectives, or there is one rank.",
+        example="the slowest rank needs 4.10 ms more of its own time per step; it is rank 1 in 6 of 6 steps.",
     ),
     turn=100,
     judges=None,

@@ -16,7 +16,7 @@ def _judges(case: Case) -> None:
         "unpinned_copy",
         case.device.exposed("HtoD", "Pageable"),
         0.95,
-        [copy_line(pageable), "copies from pageable memory hold the host and overlap with no kernel behind"],
+        [copy_line(pageable), "copies from pageable memory block the host and do not overlap with kernels"],
         "pin_memory=True and .to(device, non_blocking=True) together",
         gained=(0.4, 1.0),
     )
@@ -27,12 +27,12 @@ CAUSE = Cause(
         code="unpinned_copy",
         verb="trace",
         title="copies to the GPU from pageable memory",
-        means="The driver copies pageable memory to a buffer of its own first. That holds the host, and nothing that "
-        "is queued behind it on the same stream runs meanwhile.",
+        means="The driver first copies pageable memory to its own buffer. That blocks the host, and work "
+        "queued after it on the same stream waits.",
         recognised="The time of copies from pageable memory in which no kernel ran.",
-        to_do="Page-lock the batches and ask for copies that do not wait, both together.",
-        abstains="The trace holds no events of a GPU.",
-        example="12 x Memcpy HtoD (Pageable -> Device): 115.6 MB in 14.20 ms (8.1 GB/s), 0% of it beside kernels.",
+        to_do="Page-lock the batches and use non-blocking copies; both are needed.",
+        abstains="The trace has no GPU events.",
+        example="12 x Memcpy HtoD (Pageable -> Device): 116 MB in 14 ms (8.1 GB/s), 0% of it overlapped with kernels.",
     ),
     turn=50,
     judges=_judges,
