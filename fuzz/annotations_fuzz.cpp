@@ -23,6 +23,7 @@
 #include "format/annotations/yolo/yaml_reader.h"
 #include "format/annotations/yolo/yolo_labels.h"
 #include "format/memory_reader.h"
+#include "text/json_reader.h"
 
 using namespace feedline;
 
@@ -59,18 +60,19 @@ void check_fields(const format::CocoTable& table) {
   }
 }
 
-void check_coco(std::string_view text) {
-  const format::MemoryReader reader(text);
-  format::JsonStream json(reader, 1);
+void check_coco(std::string_view bytes) {
+  const format::MemoryReader reader(bytes);
+  text::JsonReader json([&](std::uint64_t offset, std::span<std::byte> block) { return reader.read_at(offset, block); },
+                        {.unique_keys = true}, 1);  // every byte is a block of its own
   const auto parts = format::scan_coco(json);
   if (!parts) {
-    FEEDLINE_CHECK(!parts.error().what.empty() && parts.error().where.offset.value_or(0) <= text.size());
+    FEEDLINE_CHECK(!parts.error().what.empty() && parts.error().where.offset.value_or(0) <= bytes.size());
     return;
   }
-  const storage::ObjectStat version{text.size(), 1};
+  const storage::ObjectStat version{bytes.size(), 1};
   const auto table = format::CocoTable::build(*parts, version);
-  FEEDLINE_CHECK(table.images() <= text.size() && table.annotations().size() <= text.size());
-  FEEDLINE_CHECK(table.file_bytes().size() <= 64 * text.size() + 4096);
+  FEEDLINE_CHECK(table.images() <= bytes.size() && table.annotations().size() <= bytes.size());
+  FEEDLINE_CHECK(table.file_bytes().size() <= 64 * bytes.size() + 4096);
   const auto again = format::CocoTable::parse(table.file_bytes(), std::make_shared<int>(), version);
   FEEDLINE_CHECK(again && again->fingerprint() == table.fingerprint());
   check_fields(*again);

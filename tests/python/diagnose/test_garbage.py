@@ -56,7 +56,7 @@ def test_a_process_that_told_nothing_of_it_has_no_figure():
 def test_they_are_told_with_what_makes_the_objects(share, told):
     summary = replace(BY_CAUSE["worker_handover"], garbage=Garbage(8, 80.0 if share else None, share))
     (found,) = (v for v in judge(summary).verdicts if v.code == "worker_handover")
-    assert any("8 full collections of Python's garbage, 80 ms each" in line for line in found.evidence) is told
+    assert any("8 full garbage collections in Python, 80 ms each" in line for line in found.evidence) is told
     assert sum("gc.freeze()" in line for v in judge(summary).verdicts for line in v.evidence) == told
 
 
