@@ -122,10 +122,10 @@ TEST(Orientation, IsAsStoredWhereNothingSoundSaysOtherwise) {
   EXPECT_TRUE(of_exif({.type = 2}));
   EXPECT_TRUE(of_exif({.count = 2}));
   EXPECT_TRUE(of_exif({.tag = 0x0113}));
-  EXPECT_TRUE(in(ImageFormat::kJpeg, "\xFF\xD8" + segment('\xDA', "") + app1({})).is_stored()) << "behind the scan";
+  EXPECT_TRUE(in(ImageFormat::kJpeg, "\xFF\xD8" + segment('\xDA', "") + app1({})).is_stored()) << "after the scan";
   EXPECT_TRUE(in(ImageFormat::kJpeg, "\xFF\xD8 " + app1({})).is_stored());
   EXPECT_TRUE(in(ImageFormat::kJpeg, "\xFF\xD8" + segment('\xE1', "Exif\0\0JUNK"s)).is_stored());
-  EXPECT_TRUE(in(ImageFormat::kForeign, tiff({})).is_stored()) << "whoever reads it turns it";
+  EXPECT_TRUE(in(ImageFormat::kForeign, tiff({})).is_stored()) << "its decoder applies the orientation";
 }
 
 // Checked by the sanitizers.
@@ -152,7 +152,7 @@ TEST(ImageDecoder, RegionsOfATurnedImageAreThoseOfAllOfIt) {
   ASSERT_TRUE(stored);
   for (unsigned number = 1; number <= 8; ++number) {
     const EncodedBytes file = with_segments(plain, app1({.orientation = number, .big_endian = number % 2 == 0}));
-    EXPECT_EQ(*decode_whole(file), *stored) << "nobody asks";
+    EXPECT_EQ(*decode_whole(file), *stored) << "not requested";
     const Orientation orientation = orientation_of(static_cast<int>(number));
     ImageDecoder decoder;
     const auto header = decoder.open(file, true);

@@ -134,7 +134,7 @@ class RecordFormat : public Format {
   virtual Result<void> accept(std::uint64_t index, std::span<const std::span<const std::byte>> pieces,
                               memory::Record& record) const;
   virtual std::shared_ptr<const storage::Storage> storage() const { return nullptr; }
-  // All storages that samples are read from: several if datasets are mixed.
+  // All storage backends that samples are read from: several if datasets are mixed.
   virtual std::vector<std::shared_ptr<const storage::Storage>> storages() const;
   // One object for each of shard_ends(), for prefetching whole shards; empty if the format does not support it.
   virtual std::vector<StoredShard> stored_shards() const { return {}; }

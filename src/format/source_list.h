@@ -40,7 +40,8 @@ struct LocatedSource {
   std::string source;
 };
 // Resolves a source as the user wrote it, whose parts may be URLs: "file:///a.tar::file:///b.tar" is "/a.tar::/b.tar"
-// of the local storage. Reads nothing. kConfig: no storage supports a part, or the parts are in several storages.
+// of the local storage. Reads nothing. kConfig: no storage backend supports a part, or the parts are in different
+// backends.
 using OpenUrl = std::function<Result<storage::Location>(const std::string& url)>;
 Result<LocatedSource> locate(const std::string& source, const OpenUrl& open = storage::open);
 // The same for a source that may be "pipe:" and a command (storage/pipe); several commands share one storage.

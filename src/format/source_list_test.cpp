@@ -66,7 +66,7 @@ TEST(SourceList, UrlsAreLocatedPartByPart) {
   });
   ASSERT_FALSE(two);
   EXPECT_EQ(two.error().code, ErrorCode::kConfig);
-  EXPECT_NE(two.error().message().find("another storage"), std::string::npos);
+  EXPECT_NE(two.error().message().find("different storage"), std::string::npos);
 }
 
 }  // namespace

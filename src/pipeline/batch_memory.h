@@ -46,7 +46,7 @@ class BatchMemory {
     const std::uint64_t spare = allocator_->spare_pages();
     return spare != 0 && spare != slot.seen_spare.load(std::memory_order_relaxed);
   }
-  // Maps spare pages under rows that no thread has started, and blocks those rows meanwhile. The calling thread must
+  // Maps spare pages under rows that no thread has started, and blocks those rows until then. The calling thread must
   // hold rows of the slot. Returns false if there was nothing to do or another thread is doing it.
   bool reuse_pages(Slot& slot) const;
 

@@ -308,7 +308,7 @@ TEST_F(CopiesAheadTest, WhatARankBehindMayStillReadMakesNoRoom) {
   }
 }
 
-// Shards are fetched in pieces that fit the memory budget, which all loaders of a storage share.
+// Shards are fetched in pieces that fit the memory budget, which all loaders of a storage backend share.
 TEST_F(CopiesAheadTest, WhatIsOnItsWayIntoTheCacheIsWithinTheBudget) {
   traffic_->is_remote = true;
   auto small = options(false, 0);

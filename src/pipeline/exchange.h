@@ -15,7 +15,7 @@
 //
 // The lock is held briefly (brief_lock.h). Long work is done outside the lock, by the thread that noticed it:
 //
-//   who        does                                        meanwhile
+//   who        does                                        at the same time
 //   worker     allocates and places a batch                claiming_: one at a time, the others wait for its rows
 //   worker     maps pages under rows                       the slot's tickets are paused: likewise
 //   worker     frees a batch of an abandoned epoch         nothing waits

@@ -45,7 +45,7 @@ std::uint64_t late_bytes_of(const Recipe& recipe, std::uint64_t rows, std::uint6
   return 2 * rows * row_bytes;
 }
 
-// Returns the cached storages; several if datasets are mixed.
+// Returns the cached storage backends; several if datasets are mixed.
 std::vector<std::shared_ptr<const cache::CachedStorage>> cached_storages(const Recipe& recipe) {
   std::vector<std::shared_ptr<const cache::CachedStorage>> cached;
   if (!recipe.records) return cached;

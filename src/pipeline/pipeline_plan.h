@@ -55,7 +55,7 @@ struct PipelinePlan {
   // memory
   std::uint64_t memory_budget = 0;
   std::string budget_reason;  // source of the budget, for explain()
-  // Of every batch, or per bucket; empty if each batch has a different length and there are no buckets.
+  // For every batch, or per bucket; empty if each batch has a different length and there are no buckets.
   std::vector<std::shared_ptr<const batch::BatchLayout>> layouts;
   std::uint64_t batch_bytes = 0;       // of the largest batch, without its variable-size fields
   std::uint64_t late_bytes = 0;        // variable-size fields of a typical batch; 0 if there are none

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kMs = 1e6;
 
-// Simulates a storage with `at_once` parallel reads of `latency_ms` each, and threads that use a sample every
+// Simulates a storage backend with `at_once` parallel reads of `latency_ms` each, and threads that use a sample every
 // `interval_ms`. Returns the depth after `seconds`, and whether the threads were waiting at the end.
 struct Result {
   std::uint64_t depth;

@@ -68,7 +68,7 @@ TEST(RowTickets, ThreadsShareTheRows) {
     RowTickets tickets;
     tickets.open(kRows);
     std::vector<int> taken(kRows);
-    std::mutex mutex;  // stands in for the pipeline's lock
+    std::mutex mutex;  // replaces the pipeline's lock
     std::atomic<int> last = 0, working = 4;
     const auto work = [&] {
       std::uint64_t filled = 0;

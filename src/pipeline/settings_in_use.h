@@ -31,7 +31,7 @@ class SettingsInUse {
   // batch of short rows, so they sleep until there is room for many.
   std::uint64_t slots_to_wake() const { return short_rows_ ? slots_ / 2 : slots_ - 1; }
 
-  // Of wanted threads.
+  // Idle time of the wanted threads.
   IdleTime& idle() { return idle_; }
   // Registers the calling thread as that worker, to measure its CPU time. Without the lock.
   void add_worker(std::size_t worker);

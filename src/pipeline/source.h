@@ -68,7 +68,7 @@ class Source {
   std::vector<FieldRemark> remarks() const;
   std::string summary() const;
   std::string key(std::uint64_t sample) const;
-  // Of the samples and, in a mixture, of their weights.
+  // The samples' fingerprint, including their weights in a mixture.
   std::uint64_t fingerprint() const;
   bool is_mixture() const { return mixture_ != nullptr; }
   std::uint64_t positions() const;  // samples of an epoch, which a mixture may set

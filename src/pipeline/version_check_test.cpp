@@ -146,7 +146,7 @@ TEST_F(VersionCheckTest, AnErrorStaysUntilTheNextEpochWhichAsksForWhatIsNotKnown
   ASSERT_FALSE(first);
   EXPECT_EQ(first.error().what, changed().what);
   EXPECT_FALSE(check->trouble());
-  EXPECT_FALSE(check->trouble()) << "whoever asks";
+  EXPECT_FALSE(check->trouble()) << "for every caller";
   const std::size_t before = noted();
   EXPECT_GE(before, 6u) << "eight are in flight at once, so as many had finished before the 13th started";
   {

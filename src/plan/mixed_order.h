@@ -3,10 +3,10 @@
 
 // Mixes datasets by weight, as a pure function of the position.
 //
-// Of the first p positions, round(p * share) belong to the first part, so position p belongs to it if that count grows
-// there. The remaining positions form a sequence that the second part shares with the rest, and so on. After any number
-// of positions, each part's count equals its weight's share to within one for each part before it. (For two parts this
-// is a Sturmian word: Lothaire, "Algebraic Combinatorics on Words", chapter 2.)
+// Among the first p positions, round(p * share) belong to the first part, so position p belongs to it if that count
+// grows there. The remaining positions form a sequence that the second part shares with the rest, and so on. After any
+// number of positions, each part's count equals its weight's share to within one for each part before it. (For two
+// parts this is a Sturmian word: Lothaire, "Algebraic Combinatorics on Words", chapter 2.)
 //
 // With shuffling, positions are first permuted in blocks; otherwise a batch size and a weight could align so that one
 // rank sees only one part. Each part is read in passes, and every pass is a separate permutation. Passes continue

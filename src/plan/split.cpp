@@ -12,7 +12,8 @@
 namespace feedline::plan {
 namespace {
 
-constexpr std::uint64_t kSplitKey = 0x73706C69745F7631;  // other numbers than an epoch's order with this seed
+constexpr std::uint64_t kSplitKey =
+    0x73706C69745F7631;  // gives numbers that differ from an epoch's order with this seed
 
 // Assigns samples to parts one by one, always to the part that lacks most, so that each has its share at any time. A
 // part never exceeds its share by more than one sample, so all sizes are exact at the end.

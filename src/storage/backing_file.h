@@ -30,7 +30,7 @@ class BackingFile {
 
   // kStorage: the file is shorter than the memory requires.
   Result<void> check() const;
-  // Copies a part of the memory without touching its pages. kStorage: the file is too short, or cannot be read.
+  // Copies a range of the memory without touching its pages. kStorage: the file is too short, or cannot be read.
   Result<void> read(std::span<const std::byte> part, std::byte* out) const;
   // A private, writable mapping of the same part: a page is copied when it is first written, and neither the file nor
   // the memory changes. Until then it shows the file. nullptr: this is not possible, copy it instead.

@@ -55,7 +55,7 @@ TEST_F(BackingFileTest, OnlySharedMappingsOfFilesHaveOne) {
   EXPECT_EQ(found->path(), path_);
   EXPECT_EQ(found->needed_bytes(), kBytes);
   EXPECT_FALSE(found->is_writable());
-  EXPECT_EQ(BackingFile::of({memory_.data(), memory_.size() + 4 * 4096}), nullptr) << "behind the mapping";
+  EXPECT_EQ(BackingFile::of({memory_.data(), memory_.size() + 4 * 4096}), nullptr) << "after the mapping";
 }
 
 TEST_F(BackingFileTest, PrivateMappingsMayHaveOtherBytesThanTheirFile) {

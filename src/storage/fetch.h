@@ -4,7 +4,7 @@
 // Asynchronous reads with deadlines and cancellation: the basis of prefetching, and the path of every non-blocking
 // read.
 //
-//   Fetch ──start()──► FetchQueue ──► Transport    io_uring, threads, a storage's own
+//   Fetch ──start()──► FetchQueue ──► Transport    io_uring, threads, a backend's own
 //     ▲                    │
 //     └────finished()──────┘    done, timed out, or cancelled: the owner gets it back at once
 //

@@ -117,7 +117,7 @@ TEST_P(FetchControl, WhatIsTooLateSaysSoWithItsNameAndItsTime) {
   const std::set<Fetch*> came{next(), next()};
   EXPECT_EQ(came, (std::set<Fetch*>{other.get(), in_time.get()}));
   EXPECT_EQ(text_of(*in_time->bytes), "content of in_time");
-  EXPECT_EQ(queue_->finished({}), nullptr) << "what was late came after all, and is nobody's";
+  EXPECT_EQ(queue_->finished({}), nullptr) << "the late result arrived and is dropped";
 }
 
 TEST_P(FetchControl, WhatIsCancelledHasNoDeadlineAnyMore) {
@@ -128,7 +128,7 @@ TEST_P(FetchControl, WhatIsCancelledHasNoDeadlineAnyMore) {
   EXPECT_EQ(queue_->finished(Clock::now() + 20ms), nullptr) << "its deadline went with it";
   std::jthread waker([this] { queue_->wake(); });
   const auto other = start("other", Clock::now() + 100s);  // which finished() looks for before its own time
-  EXPECT_EQ(queue_->finished(Clock::now() + 200s), nullptr) << "wake() is heard while something is under way";
+  EXPECT_EQ(queue_->finished(Clock::now() + 200s), nullptr) << "wake() works while a read is in flight";
 }
 
 TEST_P(FetchControl, WhatCameInTimeHasNoDeadlineAnyMore) {
@@ -166,7 +166,7 @@ TEST_P(FetchControl, AChildAfterForkLeavesItsParentsReadsAlone) {
   if (child == 0) ::_exit(lingering() == 0 ? 0 : 1);
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "nothing of the child's is under way";
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "the child has no read in flight";
   EXPECT_EQ(lingering(), 1u);
 }
 

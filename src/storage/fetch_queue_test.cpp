@@ -295,7 +295,7 @@ TEST(SlowStorage, ReadsAreUnderWayTogetherAndNoMoreThanItsTurns) {
   }
 }
 
-int refusals = 0;  // that the kernel still has for whoever submits
+int refusals = 0;  // that the kernel still returns to submitters
 int submit_after_refusals(io_uring* ring) { return refusals > 0 && --refusals >= 0 ? -EBUSY : ::io_uring_submit(ring); }
 
 // More fetches than there is room for, from a kernel that takes nothing for a while, or until further notice.
@@ -407,7 +407,7 @@ TEST(ThreadTransport, WhatAReadThrowsIsItsFetchsErrorAndTheThreadGoesOn) {
   }
 }
 
-// Nothing of ours throws what is no std::exception; a library behind a storage may. Such a thread ends.
+// Our code throws only std::exception; a backend's library may throw other types. The thread then ends.
 TEST(ThreadTransport, WhereThreadsEndNobodyWaitsForEver) {
   const TemporaryFolder folder;
   const std::string good = folder.write("good", "content"), bad = folder.write("bad", "");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Test support: local files whose whole reads block until a gate is opened, as with a storage that does not respond.
+// Test support: local files whose whole reads block until a gate is opened, as for a backend that does not respond.
 
 #include <atomic>
 #include <condition_variable>

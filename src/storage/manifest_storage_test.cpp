@@ -80,7 +80,7 @@ TEST_F(ManifestStorageTest, AnotherLengthIsAnErrorAtOnce) {
     EXPECT_NE(opened.error().message().find(part), std::string::npos) << opened.error().message();
   EXPECT_FALSE(storage.open_version(path, Access::kMap, *storage.stat(path)));
   EXPECT_FALSE(storage.read_all(path, buffer, 10'000));
-  EXPECT_FALSE(storage.check_known(path, *storage.stat(path))) << "nor where nobody opens it";
+  EXPECT_FALSE(storage.check_known(path, *storage.stat(path))) << "nor if it is never opened";
   EXPECT_TRUE(ManifestStorage(local_storage(), listed()).check_known(path, *storage.stat(path)));
   EXPECT_TRUE(ManifestStorage(local_storage(), listed()).open(path, Access::kMap));
 }
@@ -91,7 +91,7 @@ TEST_F(ManifestStorageTest, WhatIsNotListedIsReadAsItIs) {
   EXPECT_TRUE(storage.open(other, Access::kRead));
   EXPECT_EQ(text_of(*storage.read_all(other, buffer, 100)), "other");
   EXPECT_FALSE(*storage.known_sum(other, {}));
-  EXPECT_EQ(*storage.known_sum(path, {}), sum) << "whoever copies it compares";
+  EXPECT_EQ(*storage.known_sum(path, {}), sum) << "the copying process compares it";
 }
 
 }  // namespace

@@ -35,7 +35,8 @@ Result<Location> open_file_url(std::string_view url) {
                    "a file URL names no machine and a path from the root on, as file:///data/train does; mount "
                    "what is on another machine, and give its path");
   auto path = percent_decoded(behind.substr(slash));
-  if (!path) return refused(url, "% in a URL stands before two hexadecimal digits; write %25 for the character itself");
+  if (!path)
+    return refused(url, "in a URL, % must be followed by two hexadecimal digits; write %25 for the character itself");
   return Location{local_storage(), std::move(*path)};
 }
 

@@ -20,8 +20,8 @@ struct Location {
   std::string object;  // the storage's name for it
 };
 
-// Maps schemes to storages. The table is filled on construction, so nothing depends on initialisation order. Do not
-// modify it while others use it.
+// Maps schemes to storage backends. The table is filled on construction, so nothing depends on initialisation order. Do
+// not modify it while others use it.
 class Registry {
  public:
   // url: as written by the user, with its scheme. kConfig: not a valid URL of this scheme.

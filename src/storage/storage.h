@@ -90,7 +90,7 @@ class Storage {
   }
   // Whether folders are only slashes in names, and so have no modification times.
   virtual bool has_flat_names() const { return false; }
-  // For a storage with flat names: lists the contents below a folder, many at once. No contents is not an error.
+  // For a backend with flat names: lists the contents below a folder, many at once. No contents is not an error.
   virtual Result<Tree> list_below(const std::string& directory, Depth depth) const;
   // Sets `name` to the object's name for a path in the folder's listing.
   virtual void name_below(const std::string& directory, std::string_view path, std::string& name) const {

@@ -96,7 +96,7 @@ void ThreadTransport::work(Reads& hand) {
   }
 }
 
-// Handles a thread that is terminated by something other than a std::exception, as a storage's library may throw.
+// Handles a thread that is terminated by something other than a std::exception, as a backend's library may throw.
 void ThreadTransport::lose(Reads& hand, Error error) {
   const std::lock_guard lock(mutex_);
   ++lost_;

@@ -14,7 +14,7 @@
 
 namespace feedline::storage {
 
-// Runs reads of any storage on blocking threads, one read each, if nothing better is available.
+// Runs reads of any backend on blocking threads, one read each, if nothing better is available.
 //
 // An exception in a read is its error. If a thread is terminated, so is its read, and the others continue; if none is
 // left and none can be created, every read fails with the error of the last one.

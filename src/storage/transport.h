@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Executes many reads concurrently, through the kernel, threads, or a storage's own library.
+// Executes many reads concurrently, through the kernel, threads, or a backend's own library.
 
 #include <chrono>
 #include <cstdint>
@@ -64,7 +64,7 @@ class Transport {
 // Performs the read on the calling thread and blocks; read_piece() if it has a reader.
 void read_now(const Storage& storage, Read& read);
 void read_piece(Read& read);
-// kStorage if the reader has another version than requested.
+// kStorage if the reader has a different version than requested.
 Result<void> check_piece_version(const Read& read);
 
 }  // namespace feedline::storage

@@ -29,7 +29,7 @@ std::string described(const Version& version) {
 Result<void> check_version(const std::string& name, const Version& indexed, const Version& now) {
   if (now == indexed) return {};
   auto error = storage_error("the file has changed between index and read: indexed as " + described(indexed) +
-                                 ", it is " + described(now) + "; open the dataset again, which indexes it anew",
+                                 ", it is " + described(now) + "; open the dataset again to rebuild the index",
                              0);
   error.error().where.shard = name;
   return error;

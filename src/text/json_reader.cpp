@@ -185,7 +185,7 @@ bool JsonReader::add_key(std::uint64_t offset) {
   const auto found = is_sorted ? std::ranges::lower_bound(keys, hash) : std::ranges::find(keys, hash);
   if (found != keys.end() && *found == hash)
     return invalid(offset, "the key '" + key_.substr(0, 100) + "' appears twice in an object");
-  if (keys.size() == kMaxKeys) return invalid(offset, "an object of more than " + std::to_string(kMaxKeys) + " keys");
+  if (keys.size() == kMaxKeys) return invalid(offset, "an object with more than " + std::to_string(kMaxKeys) + " keys");
   keys.insert(found, hash);
   return true;
 }

@@ -22,7 +22,7 @@ Result<Size> draw_operations(std::span<const Operation> operations, std::uint32_
                              std::span<const std::uint32_t> others = {});
 // Describes the decisions of a drawing.
 std::vector<DrawnValue> values_of(const Drawing& drawing);
-// One line for each operation on pixels. `narrowed`: the note on an operation that needs only a part of the image.
+// One line for each operation on pixels. `narrowed`: the note on an operation that needs only a region of the image.
 std::vector<std::string> explain_operations(std::span<const Operation> operations, const std::string& narrowed);
 
 // The result of Chain::compile. Operations on pixels are drawn per sample and fused into steps; operations on values

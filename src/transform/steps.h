@@ -86,7 +86,7 @@ using Step = std::variant<CropStep, ResizeStep, FlipStep, PadStep, GrayscaleStep
 
 // A decision of one operation, for display and tests.
 struct Decision {
-  // kBox: a part of the image. kNumber: one of the numbers named `label`.
+  // kBox: a region of the image. kNumber: one of the numbers named `label`.
   enum class Kind : std::uint8_t {
     kCrop,
     kFlip,

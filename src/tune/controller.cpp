@@ -19,7 +19,7 @@ constexpr double kWaits = 0.03;
 constexpr double kNeverWaits = 0.005;
 constexpr double kMayWait = 0.015;  // acceptable with fewer threads, if the loop did not wait before
 
-// Of the rate. More threads must gain at least a quarter of their relative increase.
+// A fraction of the rate. More threads must gain at least a quarter of their relative increase.
 constexpr double kLeastGain = 0.02, kMostGain = 0.05, kGainOfStep = 0.25;
 constexpr double kMayLose = 0.01;       // with fewer threads, per step,
 constexpr double kMayLoseInAll = 0.03;  // and in total

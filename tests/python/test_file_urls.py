@@ -90,8 +90,8 @@ def test_a_cache_of_a_url_is_that_of_its_path(odd: Path) -> None:
     [
         ("file://server/data/train", "a file URL names no machine"),
         ("file://train", "a file URL names no machine"),
-        ("file:///data/%zz", "% in a URL stands before two hexadecimal digits"),
-        ("file:///data/%00", "% in a URL stands before two hexadecimal digits"),
+        ("file:///data/%zz", "in a URL, % must be followed by two hexadecimal digits"),
+        ("file:///data/%00", "in a URL, % must be followed by two hexadecimal digits"),
         ("sftp://bucket/train", "this version has no reader for sftp://, only for paths and file://"),
         ("fil:///data/train", "'fil' is no scheme that is known"),
         ("https://host/a b.tar", "a URL has no spaces"),

@@ -60,11 +60,11 @@ def test_a_url_makes_no_local_folder(
 @pytest.mark.parametrize(
     ("url", "says"),
     [
-        ("https://host/x", "only s3:// and gs:// are written to, not 'https://'; or write to a local folder"),
+        ("https://host/x", "cannot write to 'https://': only s3:// and gs:// are supported; or write to a local folder"),
         ("az://box/x", "not 'az://'"),
         ("s3://", "names no bucket"),
         ("s3://bucket/x?versionId=1", r"has no '\?' and no '#'"),
-        ("s3://AKID:hunter2@bucket/x", "has no keys in it"),
+        ("s3://AKID:hunter2@bucket/x", "contains credentials"),
     ],
 )
 @pytest.mark.parametrize("what", TO_BUCKETS)

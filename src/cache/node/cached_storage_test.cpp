@@ -333,7 +333,7 @@ TEST_F(CachedStorageTest, ACopyHasTheChecksumThatSomebodyVouchesFor) {
     ASSERT_TRUE(reader) << reader.error().message();
     std::vector<std::byte> room(content.size());
     const auto got = (*reader)->read_at(0, room);
-    EXPECT_EQ(vouched->begun, damaged == 0 ? 1 : 2) << "once more where it may have been damaged under way";
+    EXPECT_EQ(vouched->begun, damaged == 0 ? 1 : 2) << "fetched again if it may have been damaged in transit";
     if (damaged < 2) {
       ASSERT_TRUE(got) << got.error().message();
       EXPECT_TRUE(std::ranges::equal(room, std::as_bytes(std::span(content))));

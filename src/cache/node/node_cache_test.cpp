@@ -174,7 +174,7 @@ TEST_F(NodeCacheTest, EachAppliesItsOwnLimit) {
   const auto narrow = cache(small), wide = cache(large);
   for (const std::string object : {"a", "b", "c", "d"}) keep(*wide, object, 10'000);
   EXPECT_EQ(pages(), large);
-  EXPECT_TRUE(has(*narrow, "a", 10'000)) << "what is there is used, whoever keeps it";
+  EXPECT_TRUE(has(*narrow, "a", 10'000)) << "an existing copy is used, whichever process stored it";
   EXPECT_EQ(pages(), large);
   keep(*narrow, "e", 10'000);
   EXPECT_EQ(pages(), small);
@@ -462,7 +462,7 @@ TEST_F(NodeCacheTest, OfSeveralPlansTheOneCountsThatNeedsACopySoonest) {
   const auto validating = one->follow([](const Entry& entry) { return entry.object == "b" ? 20u : kNever; });
   EXPECT_EQ(keep(*one, "a", 5000), "whole");
   EXPECT_EQ(keep(*one, "b", 5000), "whole");
-  EXPECT_EQ(keep(*one, "c", 5000), "whole") << "nobody knows it, but it is asked for now";
+  EXPECT_EQ(keep(*one, "c", 5000), "whole") << "unknown before, but requested now";
   EXPECT_TRUE(has(*one, "a", 5000));
   EXPECT_FALSE(has(*one, "b", 5000)) << "needed later";
   training.reset();
@@ -472,7 +472,7 @@ TEST_F(NodeCacheTest, OfSeveralPlansTheOneCountsThatNeedsACopySoonest) {
   EXPECT_TRUE(has(*one, "b", 5000)) << "of the one plan that is left the only one that is needed";
 }
 
-// What is refused is refused without a look at the folder, until something has changed.
+// A refusal is repeated without reading the folder until the folder changes.
 TEST_F(NodeCacheTest, WhatIsNeededAsSoonStaysAndNobodyLooksAgainUntilSomethingChanges) {
   const auto one = cache(room({5000, 5000}));
   std::atomic<std::uint64_t> of_c{5};
@@ -485,7 +485,7 @@ TEST_F(NodeCacheTest, WhatIsNeededAsSoonStaysAndNobodyLooksAgainUntilSomethingCh
   fs::remove(file_of("a", 5000));
   fs::remove(file_of("a", 5000, kEntry));
   fs::remove(fs::path(path_) / kLedgerName);  // so that the next lookup counts again
-  EXPECT_EQ(keep(*one, "c", 5000), "") << "nobody looked";
+  EXPECT_EQ(keep(*one, "c", 5000), "") << "the folder was not read";
   of_c = 4;
   EXPECT_EQ(keep(*one, "c", 5000), "whole") << "what is needed sooner is no matter of that";
   of_c = 5;

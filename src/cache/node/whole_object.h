@@ -26,7 +26,7 @@ struct Whole {
 };
 
 // As NodeCache::keep(). Bytes that do not match the expected checksum are fetched once more: they may have been damaged
-// in transit. Errors: kStorage: the object cannot be read, has changed, or has other bytes. kCancelled: stop() was
+// in transit. Errors: kStorage: the object cannot be read, has changed, or has different bytes. kCancelled: stop() was
 // called. stop: nullptr: cannot be stopped.
 Result<std::optional<Kept>> keep_whole(NodeCache& cache, const Whole& whole, NodeCache::Busy busy, Stop* stop);
 

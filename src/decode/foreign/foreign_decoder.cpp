@@ -54,7 +54,7 @@ bool reads_foreign_images() { return registered_images() != nullptr; }
 
 Result<ImageHeader> ForeignDecoder::open(std::span<const std::byte> bytes) {
   images_ = registered_images();
-  if (!images_) return decode_error("nobody reads images of this kind");
+  if (!images_) return decode_error("no decoder for images of this format is available");
   FEEDLINE_TRY(opened_, images_->open(bytes, applies_exif_));
   FEEDLINE_CHECK_OK(check_size(opened_.width, opened_.height));
   if (opened_.orientation < 1 || opened_.orientation > 8) opened_.orientation = 1;

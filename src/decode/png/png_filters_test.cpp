@@ -49,7 +49,7 @@ TEST(PngFilters, AreTheSpecifications) {
           stored.push_back(77);  // the next row's
           ASSERT_TRUE(unfilter(static_cast<std::uint8_t>(filter), pixel, stored.data(), above.data(),
                                static_cast<std::size_t>(bytes)));
-          ASSERT_EQ(stored.back(), 77) << "written behind the row";
+          ASSERT_EQ(stored.back(), 77) << "written past the row";
           stored.pop_back();
           ASSERT_EQ(stored, expected) << "filter " << filter << ", " << pixel << " bytes a pixel, " << pixels;
         }

@@ -14,13 +14,13 @@ class WebpDecoder final : public Codec {
   Result<void> decode(const Box& region, ColorMode mode, memory::PixelBuffer& out) override;
 
  private:
-  // An image of the file and where on the canvas it lies.
+  // An image of the file and its position on the canvas.
   struct Frame {
     std::span<const std::byte> bytes;
     Box place;
   };
   Result<Frame> first_frame() const;
-  // Decodes `part`, in canvas pixels, into rows of `target` from (x, y) on. Requires: part lies inside the frame.
+  // Decodes `part`, in canvas pixels, into rows of `target` from (x, y) on. Requires: part is inside the frame.
   Result<void> decode_part(const Frame& frame, const Box& part, memory::PixelBuffer& target);
 
   std::span<const std::byte> bytes_;

@@ -166,7 +166,7 @@ TEST(WebpDecoder, AnAnimationMayBeDamagedAnywhere) {
       }
     }
   EXPECT_GT(refused, 40);
-  EncodedBytes second = whole;  // its signature, behind the head of its chunk: the first frame is as it was
+  EncodedBytes second = whole;  // its signature, after the chunk header; the first frame is unchanged
   const std::size_t image_bytes = encode({.lossless = true, .width = 31, .height = 20}, 2).size() - 12;
   second[second.size() - image_bytes + 8] ^= std::byte{1};
   EXPECT_FALSE(decode_whole(second)) << "the second frame is no image";

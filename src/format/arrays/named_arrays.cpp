@@ -13,7 +13,7 @@ namespace {
 
 // The number of rows of each array that the fingerprint reads: reading all of a mapped terabyte would take too long.
 constexpr std::uint64_t kPrintedRows = 64;
-// Of rows over kMostWhole bytes, hashes this many parts of kPartBytes: 64 rows of 256 MiB would be a whole dataset.
+// The number of parts of kPartBytes to hash in rows over kMostWhole bytes; 64 rows of 256 MiB would be a whole dataset.
 constexpr std::size_t kMostWhole = std::size_t{1} << 20, kParts = 16, kPartBytes = 4096;
 
 void add_row(Fingerprint& fingerprint, const std::byte* row, std::size_t bytes) {

@@ -289,11 +289,11 @@ TEST_F(Arrow, SourcesAreToldByNameContentAndFolder) {
   EXPECT_CONTAINS(open_records(folder_.path("set")).error().what, "has several splits (train, test)");
   EXPECT_EQ((*open_records(folder_.path("set/train")))->size(), 1u);
   folder_.write("set/train/state.json", R"({"_data_files": [{"filename": "../a.bin"}]})");
-  EXPECT_CONTAINS(open_records(folder_.path("set/train")).error().what, "outside of it");
+  EXPECT_CONTAINS(open_records(folder_.path("set/train")).error().what, "outside the folder");
   folder_.write("set/train/state.json", R"({"_data_files": [], "_indices_data_files": [{"filename": "i"}]})");
   EXPECT_CONTAINS(open_records(folder_.path("set/train")).error().what, "flatten_indices");
   folder_.write("set/train/state.json", "{");
-  EXPECT_CONTAINS(open_records(folder_.path("set/train")).error().what, "no JSON");
+  EXPECT_CONTAINS(open_records(folder_.path("set/train")).error().what, "not valid JSON");
   folder_.write("many/c1.arrow", stream);
   folder_.write("many/c0.arrow", file);
   const auto pattern = open_records(folder_.path("many/c*.arrow"));

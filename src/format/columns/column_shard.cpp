@@ -38,7 +38,7 @@ Result<void> check_bytes(const PlannedFile& file, std::uint64_t bytes) {
 Result<std::vector<std::uint32_t>> read_sample_table(const storage::Reader& reader, const SampleTable& known) {
   constexpr std::uint64_t kNumber = sizeof(std::uint32_t);
   const auto& [samples, file_bytes, shard_bytes, first_sample, ends_with_last_sample] = known;
-  // check before allocating memory: the table is a part of its file
+  // check before allocating memory: the table is part of the file
   if (samples >= std::numeric_limits<std::uint32_t>::max() || (samples + 2) * kNumber > file_bytes)
     return damaged("it has " + std::to_string(file_bytes) + " bytes, but the index specifies " +
                        std::to_string(samples) + " samples, whose offsets need more bytes",

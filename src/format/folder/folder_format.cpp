@@ -142,7 +142,7 @@ Where FolderFormat::where(std::uint64_t index) const {
   return where;
 }
 
-// If an object was deleted or replaced, the cached listing of a storage without modification times is out of date.
+// If an object was deleted or replaced, the cached listing of a backend without modification times is out of date.
 // Deletes it, so that the dataset is listed again when it is next opened.
 void FolderFormat::doubt_listing(const Error& error) const {
   if (!storage::is_of_change(error) || !storage_->has_flat_names() || is_forgotten_.exchange(true)) return;

@@ -117,7 +117,7 @@ TEST_F(FolderIndexTest, ADamagedFileIsMadeAnew) {
     folder_.write(name, damaged);
     ASSERT_FALSE(load_folder_index(*storage::local_storage(), data(), kept())) << i;
     ASSERT_EQ(keys_of(*open()), expected);
-    ASSERT_TRUE(is_from_index()) << "made anew";
+    ASSERT_TRUE(is_from_index()) << "rebuilt";
   }
 }
 

@@ -195,7 +195,7 @@ TEST_F(PatternIndexTest, ADamagedFileIsMadeAnew) {
     folder_.write(name, damaged);
     ASSERT_FALSE(is_from_index()) << i;
     ASSERT_EQ(keys_of(*open()) + lacking(*open()), expected);
-    ASSERT_TRUE(is_from_index()) << "made anew";
+    ASSERT_TRUE(is_from_index()) << "rebuilt";
   }
 }
 

@@ -91,7 +91,7 @@ std::optional<std::string_view> path_in(std::string_view path, std::string_view 
   return path.substr(folder.size() + 1);
 }
 
-// Lists a storage with flat names: the root's own level in one listing, and only deeper folders separately.
+// Lists a backend with flat names: the root's own level in one listing, and only deeper folders separately.
 Result<PatternListing> list_flat(const storage::Storage& storage, const std::string& root,
                                  std::span<const std::string> folders, std::span<const FieldPattern> patterns) {
   PatternListing listing;

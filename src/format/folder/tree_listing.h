@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The contents of a folder in a storage whose folders are only slashes in names.
+// The contents of a folder in a backend whose folders are only slashes in names.
 
 #include <string>
 

@@ -122,7 +122,7 @@ TEST_F(TreeListingTest, IsKeptUntilItIsTooOldOrAskedForAnew) {
   const std::size_t before = server_.requests().size();
   const auto second = open(options());
   EXPECT_NE(second->summary().find("listing_age=0"), std::string::npos) << second->summary();
-  EXPECT_EQ(server_.requests().size(), before) << "nobody is asked";
+  EXPECT_EQ(server_.requests().size(), before) << "no request is sent";
   EXPECT_EQ(samples_of(*second), samples_of(*first));
   bucket_.put("train/cat/0.jpg", "came later");
   EXPECT_EQ(open(options())->size(), 8u);

@@ -19,7 +19,7 @@ constexpr std::size_t kLookedAt = 8;  // number of values that are read to deter
 
 struct Spec {
   std::string text, name;
-  std::string_view pattern;  // as text; without braces it is a part of a Datum
+  std::string_view pattern;  // as text; without braces it names a Datum's member
   std::optional<FieldKind> said;
 };
 

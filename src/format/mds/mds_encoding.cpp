@@ -115,7 +115,7 @@ Result<Column> mds_column(std::string name, std::string encoding, std::optional<
   const bool fits = column.kind == ColumnKind::kRefused || own.has_value() == has_size;
   if ((has_size && !is_size) || !fits ||
       (own && column.kind != ColumnKind::kRefused && static_cast<std::uint64_t>(*size) != *own))
-    return data_error("the index says that each value of the column '" + column.name + "' (" + column.encoding +
+    return data_error("the index states that each value of the column '" + column.name + "' (" + column.encoding +
                           ") has " + (size ? std::to_string(*size) : "any number of") + " bytes, which is invalid",
                       "format");
   if (has_size) column.fixed_bytes = static_cast<std::uint32_t>(*size);

@@ -231,7 +231,8 @@ TEST_F(Mds, WhatChecksumsSayIsComparedWhenAShardIsMadePlain) {
     index[digit] = index[digit] == '0' ? '1' : '0';
     folder_.write("index.json", index);
     const std::string text = error_of(source);
-    EXPECT_TRUE(text.contains("its " + std::string(algorithm) + " is ") && text.contains("and the index says")) << text;
+    EXPECT_TRUE(text.contains("its " + std::string(algorithm) + " is ") && text.contains("but the index specifies"))
+        << text;
   }
   const auto source = write({{"a", "str"}}, {{"one"}}, {}, "zstd");
   const std::string zipped = TemporaryFolder::read(source + "/shard.00000.mds.zstd");
@@ -274,7 +275,7 @@ TEST_F(Mds, DamageIsNamedWithShardAndPlace) {
   EXPECT_TRUE(with(8, 1U << 31U).contains("past the end of its"));
   EXPECT_TRUE(with(12, static_cast<std::uint32_t>(whole.size() - 1)).contains("its last sample ends at byte"));
   const std::size_t first = whole.size() - 14;  // u32 3, "one", u32 3, "two"
-  EXPECT_TRUE(with(first, 4).contains("its column 'a' has 4 bytes, and 3 are left"));
+  EXPECT_TRUE(with(first, 4).contains("its column 'a' has 4 bytes, but 3 are left in the sample"));
   const std::string text = with(first, 2);
   EXPECT_TRUE(text.contains("1 bytes follow its last column") && text.contains("shard.00000.mds") &&
               text.contains("shard_00000_mds/00000000"))

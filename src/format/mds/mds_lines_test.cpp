@@ -131,7 +131,7 @@ TEST_F(MdsLinesFormat, DamageOfATableIsNamedWithItsFile) {
 TEST_F(MdsLinesFormat, DamageOfALineIsNamedWithItsSample) {
   (void)write(kCsv);
   const std::string text = with("x.csv", 4 + 5, 0x32'30'30'30);  // "1,one\n2,two\n" with "2,t" replaced by "0002"
-  EXPECT_TRUE(text.contains("the sample is damaged: it has 1 cells, and there are 2 columns: n (int), t (str)"))
+  EXPECT_TRUE(text.contains("the sample is damaged: it has 1 cells, but there are 2 columns: n (int), t (str)"))
       << text;
   EXPECT_TRUE(text.contains("x.csv") && text.contains("x_csv/00000001")) << text;
   EXPECT_TRUE(with("x.csv", 4, 0x6f'2c'78'78).starts_with("error: field 'n': not an integer")) << "xx,o";
@@ -155,7 +155,7 @@ TEST_F(MdsLinesFormat, AnIndexThatCannotBeIsRefused) {
   EXPECT_TRUE(with(kCsv, "[\"n\", \"t\"]", "[\"n\"]").contains("1 column names, 2 encodings"));
   EXPECT_TRUE(with(kCsv, "[\"n\", \"t\"]", "[\"n\", \"n\"]").contains("two columns are called 'n'"));
   EXPECT_TRUE(with(kJson, "\"columns\"", "\"colours\"").contains("0 column names"));
-  EXPECT_TRUE(with(kJson, "\"int\"", "\"bytes\"").contains("'n' is stored as 'bytes', which is not read"));
+  EXPECT_TRUE(with(kJson, "\"int\"", "\"bytes\"").contains("'n' is stored as 'bytes', which is not supported"));
 }
 
 TEST_F(MdsLinesFormat, AnIndexWithoutShardsHasNoSamples) {

@@ -42,7 +42,7 @@ void take(const ColumnType& arrow, ColumnType& column) {
     if (arrow.tensor.dims() > 0) column.shown = arrow.shown;
     column.holds = arrow.holds;
   }
-  // Parquet stores some times in other units than Arrow's schema specifies; the values have Parquet's unit.
+  // Parquet stores some times in units that differ from those in Arrow's schema; the values have Parquet's unit.
   if (!column.unit.empty() && column.unit != arrow.unit) return;
   if (column.holds == Holds::kText) column.is_json = arrow.is_json;
   if (arrow.meaning.empty()) return;

@@ -42,7 +42,7 @@ std::vector<std::string> metadata_in(const storage::Storage& storage, const std:
   return names;
 }
 
-// Returns the first of these subfolders that contains images; nullopt if none does. Lists a storage with flat names
+// Returns the first of these subfolders that contains images; nullopt if none does. Lists a backend with flat names
 // only once.
 Result<std::optional<std::string>> first_with_images(const storage::Storage& storage, const std::string& folder,
                                                      const std::vector<std::string>& names) {

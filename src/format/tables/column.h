@@ -37,8 +37,9 @@ struct ColumnType {
   // reordered.
   Shape tensor = {};
   std::vector<std::uint8_t> order = {};
-  std::string unit = {};     // unit of times and durations: "us"
-  std::string meaning = {};  // a part of the schema that is not applied: "timestamp[us, tz=UTC]", "extension type x.y"
+  std::string unit = {};  // unit of times and durations: "us"
+  std::string meaning =
+      {};  // a property of the schema that is not applied: "timestamp[us, tz=UTC]", "extension type x.y"
 };
 
 // Returns the shape of a column's tensors, with the dimensions in the order of samples. Requires: it has tensors.

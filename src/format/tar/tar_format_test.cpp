@@ -532,7 +532,7 @@ TEST(TarFormat, AShardAtHandIsStillHeldToWhatAManifestSays) {
   EXPECT_GT(held->opened, 0);
   held->opened = 0;
   ASSERT_TRUE(open(path, options));
-  EXPECT_EQ(held->opened, 0) << "nobody is asked";
+  EXPECT_EQ(held->opened, 0) << "no request is sent";
   for (const std::uint64_t bytes : {archive.size(), archive.size() + 512}) {
     options.storage = std::make_shared<storage::ManifestStorage>(
         held, std::vector<storage::ListedObject>{{path, bytes, storage::ObjectSum{}}});

@@ -16,8 +16,8 @@ namespace {
 constexpr std::array<std::string_view, 5> kImages{"image/encoded", "image", "jpg", "jpeg", "png"};
 constexpr std::array<std::string_view, 4> kLabels{"image/class/label", "label", "cls", "class"};
 
-// Returns whether a part of the name, such as "segmentation" in "image/segmentation/encoded", means that the feature
-// holds labels.
+// Returns whether a component of the name, such as "segmentation" in "image/segmentation/encoded", means that the
+// feature holds labels.
 bool is_of_labels(std::string_view name) {
   while (true) {
     if (name.starts_with("mask") || name.starts_with("seg")) return true;

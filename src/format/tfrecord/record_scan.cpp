@@ -31,7 +31,7 @@ class HeaderReader {
 
  private:
   Result<void> read(std::uint64_t offset) {
-    constexpr std::size_t kLargest = 1 << 20;  // large enough for full throughput from any storage
+    constexpr std::size_t kLargest = 1 << 20;  // large enough for full throughput from any storage backend
     constexpr std::uint64_t kMany = 8;
     if (std::exchange(used_, 0) >= kMany)
       window_bytes_ = std::max(window_bytes_, std::min(2 * window_bytes_, kLargest));

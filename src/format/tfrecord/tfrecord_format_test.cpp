@@ -429,7 +429,7 @@ TEST_F(Tfrecord, AShardThatChangesIsNoticed) {
   folder_.write("x.tfrecord", records_of_all({data, data, data}));
   (*format)->notice_changes();
   EXPECT_TRUE(shown(**format, 0).starts_with("error: ")) << shown(**format, 0);
-  EXPECT_EQ((*opened(source, {"n"}))->size(), 3u) << "a stale index is made anew";
+  EXPECT_EQ((*opened(source, {"n"}))->size(), 3u) << "a stale index is rebuilt";
 }
 
 TEST_F(Tfrecord, SourcesAreToldByNameAndContent) {

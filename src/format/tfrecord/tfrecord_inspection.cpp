@@ -45,13 +45,13 @@ void compare_foreign(const storage::Storage& storage, const storage::Reader& rea
   for (const std::string& why : foreign.not_fitting)
     scanned.findings.add({"foreign_index", Severity::kWarning, scanned.file->name, "", {}, why});
   if (foreign.found && foreign.found->ends != scanned.ends)
-    scanned.findings.add(
-        {"foreign_index",
-         Severity::kError,
-         scanned.file->name,
-         "",
-         {},
-         "the index '" + foreign.found->path + "' has other records than the shard: remove it, or create it again"});
+    scanned.findings.add({"foreign_index",
+                          Severity::kError,
+                          scanned.file->name,
+                          "",
+                          {},
+                          "the index '" + foreign.found->path +
+                              "' lists records that differ from the shard's: remove it, or create it again"});
 }
 
 // Errors of the storage and of decompression become findings, so that the other shards are inspected.

@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Of "123456789".
+// Checksums of "123456789".
 const std::string kContent = "123456789";
 const std::vector<std::string> kRightSums{
     "x-amz-checksum-crc32c: 4waSgw==", "X-Amz-Checksum-Crc32: y/Q5Jg==", "x-amz-checksum-crc64nvme: rosUhgp5mIg=",

@@ -24,7 +24,7 @@ struct HttpTransport::Asked {
   Read* read = nullptr;
   std::span<std::byte> room;
   std::size_t parts = 0;       // outstanding
-  std::optional<Error> error;  // of the part that lies first
+  std::optional<Error> error;  // of the first part
   std::uint64_t error_at = 0;  // where that is
   bool is_given_up = false;
   std::vector<Request*> requests;  // requests for these bytes

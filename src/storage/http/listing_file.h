@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A folder's contents, listed in a file in it, for storages without listings. `feedline index` writes it.
+// A folder's contents, listed in a file in it, for backends without listings. `feedline index` writes it.
 //
 //     feedline-listing 1 2                        format number, number of lines that follow
 //     110331 n01440764/n01440764_10026.JPEG       bytes, path below the folder, percent-encoded

@@ -30,7 +30,7 @@ TEST(NetworkHosts, TellWhatWasAskedOfEachAndWhatCame) {
   EXPECT_GE(host->connections, 1u);
   EXPECT_GT(host->latency_s, 0);
   EXPECT_GT(host->bytes_per_s, 0);
-  EXPECT_EQ(std::ranges::find(hosts, other.host(), &NetworkHost::name), hosts.end()) << "nobody asked it";
+  EXPECT_EQ(std::ranges::find(hosts, other.host(), &NetworkHost::name), hosts.end()) << "no request was sent to it";
 }
 
 }  // namespace

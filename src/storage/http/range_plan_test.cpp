@@ -33,7 +33,7 @@ TEST(RangePlan, ReadsThatAreFarOrOfOtherObjectsAreNot) {
   EXPECT_EQ(plan({{0, 0, 500}, {0, 500, 500}}).size(), 1u);
   EXPECT_EQ(plan({{0, 0, 500}, {0, 500, 501}}).size(), 2u) << "too long together";
   EXPECT_EQ(plan({{0, 0, 20}, {0, 40, 20}}).size(), 1u);
-  EXPECT_EQ(plan({{0, 0, 20}, {0, 41, 20}}).size(), 2u) << "mostly what nobody wants";
+  EXPECT_EQ(plan({{0, 0, 20}, {0, 41, 20}}).size(), 2u) << "mostly unwanted bytes";
 }
 
 TEST(RangePlan, ALongReadIsSeveralRequestsOfItsOwn) {
@@ -95,7 +95,7 @@ TEST(RangePlan, AnyReadsAreCoveredOnceAndWithinBounds) {
         first = std::min(first, part.read);
         of_read[part.read].push_back(part);
       }
-      ASSERT_EQ(at, request.offset + request.bytes) << "nothing behind the last part";
+      ASSERT_EQ(at, request.offset + request.bytes) << "nothing after the last part";
       ASSERT_EQ(request.parts.front().offset, request.offset) << "nor before the first";
       ASSERT_LE(unwanted,
                 std::max(limits.free_waste, static_cast<std::uint64_t>(limits.waste_share *

@@ -155,7 +155,7 @@ bool Transfer::take_part() {
   if (head_.is_multipart || !range || !range->has_range) return refuse("the response does not specify its byte range");
   expected_ = range->last - range->first + 1;
   if (range->first != begin || expected_ > left)
-    return refuse("the answer has other bytes, " + range_text(range->first, expected_));
+    return refuse("the response contains a different range, " + range_text(range->first, expected_));
   if (head_.content_length && *head_.content_length != expected_) {
     contradiction_ = "the response contradicts itself: its Content-Length is " + std::to_string(*head_.content_length) +
                      ", but its Content-Range is " + range_text(range->first, expected_);
@@ -342,8 +342,8 @@ Transfer::Next Transfer::end_of_bytes() {
 
 void Transfer::say_changed() {
   error_ = storage_error(
-               "the object has changed between index and read: the server has another version than the one "
-               "that was indexed (412 Precondition Failed); open the dataset again, which indexes it anew",
+               "the object has changed between index and read: the server has a different version from the one "
+               "that was indexed (412 Precondition Failed); open the dataset again to rebuild the index",
                0)
                .error();
   error_->where.shard = object_;

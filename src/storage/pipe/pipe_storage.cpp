@@ -123,7 +123,7 @@ std::string amount(std::uint64_t bytes) {
 }
 
 struct Replaced {
-  std::size_t length;  // of what stands there
+  std::size_t length;  // of the bytes at the offset
   std::string by;
 };
 

@@ -9,7 +9,7 @@
 namespace feedline::storage {
 namespace {
 
-// What `openssl dgst -sha256 -sign` makes of "header.claims" with it.
+// Output of `openssl dgst -sha256 -sign` for "header.claims" with this key.
 constexpr std::string_view kSignature =
     "b7c55f9c8acd82770648ebe2bc7cc919dabf5114b5769b41d2c8bdd2147e6283306bc89f90e1a8c91aee84948ad88b8dbfcd"
     "99fce8858deba6933ddc8952031620e0b6b84edf8c44cb38abaf9695622a71f94eb7f2d673288bd870ca0989dd6f75e40fa2"

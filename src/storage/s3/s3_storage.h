@@ -107,7 +107,7 @@ class S3Storage final : public RemoteStorage {
   const std::string endpoint_;  // empty: Amazon's
 };
 
-// The process's storages, configured by its environment on first use.
+// The process's storage backends, configured by its environment on first use.
 std::shared_ptr<const S3Site> s3_site();
 std::shared_ptr<const S3Site> gs_site();
 std::shared_ptr<const Storage> s3_storage();

@@ -346,7 +346,7 @@ TEST(S3Keys, WhatIsNotDoneIsNamed) {
   }
 }
 
-// Many requests are under way with the same keys: whoever comes first asks for others.
+// Many requests are in flight with the same keys; the first one to fail requests new ones.
 TEST(S3Storage, KeysThatAreRefusedToManyRequestsAreRenewedOnce) {
   constexpr int kRequests = 20;
   std::atomic<int> found = 0, refusals = 0;

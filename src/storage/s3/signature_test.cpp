@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Amazon publishes: the examples for requests to S3 (API Reference, "Signature Calculations for the Authorization
+// Amazon's published examples for requests to S3 (API Reference, "Signature Calculations for the Authorization
 // Header"), and of its aws-sig-v4-test-suite, which is of a service named "service", the cases that S3 has: paths as
 // they are sent, parameters of different names, values of headers without spaces around them.
 #include "storage/s3/signature.h"

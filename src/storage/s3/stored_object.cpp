@@ -48,8 +48,9 @@ Result<StoredPlace> StoredPlace::open(const std::string& url) {
   return base::guarded([&]() -> Result<StoredPlace> {
     const std::string scheme = storage::scheme_of(url);
     if (scheme != "s3" && scheme != "gs")
-      return config_error("only s3:// and gs:// are written to, not '" + scheme + "://'");
-    if (has_keys(url)) return config_error("a URL of " + scheme + ":// has no keys in it: set them in the environment");
+      return config_error("cannot write to '" + scheme + "://': only s3:// and gs:// are supported");
+    if (has_keys(url))
+      return config_error("the " + scheme + ":// URL contains credentials: set them in the environment instead");
     auto impl = std::make_shared<Impl>();
     impl->url = scheme + url.substr(scheme.size());
     while (impl->url.ends_with('/')) impl->url.pop_back();

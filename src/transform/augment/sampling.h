@@ -24,7 +24,7 @@ Box draw_crop(Size image, Size crop, base::Random& random);
 // timm's RandomCropOrPad: the crop starts outside of a smaller image.
 Box draw_crop_or_pad(Size image, Size crop, base::Random& random);
 
-// RandomErasing: ten tries at an area, as a part of `scale` shared by the rectangles, and a log-uniform height over
+// RandomErasing: ten tries at an area, as a fraction of `scale` shared by the rectangles, and a log-uniform height over
 // width; nullopt if none fits.
 std::optional<Box> draw_erased(Size image, Range scale, Range ratio, int count, base::Random& random);
 

@@ -162,7 +162,7 @@ TEST(BaselineDamage, BytesAroundTheScanAreTakenAlike) {
   const Box all{0, 0, 61, 57}, part{3, 3, 9, 9};
   EncodedBytes behind = good;
   behind.resize(good.size() + 100, std::byte{0x5A});
-  EXPECT_EQ(pair.expect_same(behind, all, "bytes behind the end"), Pair::Taken::kByUs);
+  EXPECT_EQ(pair.expect_same(behind, all, "bytes after the end"), Pair::Taken::kByUs);
   EncodedBytes garbage = good;
   garbage.insert(garbage.end() - 2, {std::byte{1}, std::byte{2}});
   EXPECT_EQ(pair.expect_same(garbage, all, "bytes before the end marker"), Pair::Taken::kByUs);

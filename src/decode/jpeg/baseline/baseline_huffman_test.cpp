@@ -105,7 +105,7 @@ TEST(BaselineHuffman, SkippingIsReadingSymbolBySymbol) {
         used += static_cast<unsigned>(code.length + size);
         ++symbols;
         expected += size == 0 && run != 15 ? kEndOfBlock : static_cast<unsigned>(run) + 1;
-        ASSERT_TRUE(expected < kEndOfBlock || used == total) << "a symbol behind the end of the block";
+        ASSERT_TRUE(expected < kEndOfBlock || used == total) << "a symbol after the end of the block";
       }
       ASSERT_EQ(used, total);
       if (symbols == 0) {

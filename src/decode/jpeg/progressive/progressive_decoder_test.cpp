@@ -109,7 +109,7 @@ TEST(ProgressiveDecoder, WhatStandsBetweenScansIsTakenAlike) {
   }
   EncodedBytes behind = good;
   behind.resize(good.size() + 100, std::byte{0x5A});
-  EXPECT_EQ(pair.expect_same(behind, all, "bytes behind the end"), Taken::kByUs);
+  EXPECT_EQ(pair.expect_same(behind, all, "bytes after the end"), Taken::kByUs);
 }
 
 // Scans that are repeated, missing, or placed before the scans that they refine.

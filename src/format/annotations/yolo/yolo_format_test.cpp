@@ -84,7 +84,7 @@ TEST(ImageSize, IsReadFromTheFirstBytes) {
       << "past filling, a marker without a length and a table";
   EXPECT_EQ(sizes_of_bytes(std::string("\xff\xd8\xff\xda\x00\x02", 6) + frame), "none") << "a scan before any frame";
   EXPECT_EQ(sizes_of_bytes(std::string("\xff\xd8\xff\xe0\x00\x01", 6) + frame), "none") << "an invalid length";
-  EXPECT_EQ(sizes_of_bytes(std::string("\xff\xd8\xff\xe0\xff\xff", 6) + frame), "none") << "behind the end";
+  EXPECT_EQ(sizes_of_bytes(std::string("\xff\xd8\xff\xe0\xff\xff", 6) + frame), "none") << "after the end";
   const auto webp = [](const std::string& rest) { return "RIFF....WEBP" + rest + std::string(20, '\0'); };
   EXPECT_EQ(sizes_of_bytes(webp(std::string("VP8X\x0a\0\0\0\0\0\0\0\x2b\x01\0\x63\0\0", 18))), "300x100");
   EXPECT_EQ(sizes_of_bytes(webp(std::string("VP8L\x0a\0\0\0\x2f\x2b\xc1\x18\0", 13))), "300x100");

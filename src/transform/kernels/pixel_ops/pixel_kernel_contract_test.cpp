@@ -33,7 +33,8 @@ class PixelKernelContract : public KernelContract {
     std::vector<std::uint8_t> out(written + 2 * kBeside, kGuard);
     run(pixels(), in.data(), out.data() + kBeside);
     for (std::size_t i = 0; i < kBeside; ++i)
-      ASSERT_TRUE(out[i] == kGuard && out[kBeside + written + i] == kGuard) << in.size() << " bytes, beside them";
+      ASSERT_TRUE(out[i] == kGuard && out[kBeside + written + i] == kGuard)
+          << in.size() << " bytes, outside the output";
     ASSERT_TRUE(std::equal(expected.begin(), expected.end(), out.begin() + kBeside)) << in.size() << " bytes";
     if (!in_place) return;
     std::vector<std::uint8_t> itself = in;
