@@ -61,7 +61,7 @@ def test_a_url_makes_no_local_folder(
     ("url", "says"),
     [
         ("https://host/x", "cannot write to 'https://': only s3:// and gs:// are supported; or write to a local folder"),
-        ("az://box/x", "not 'az://'"),
+        ("az://box/x", "cannot write to 'az://'"),
         ("s3://", "names no bucket"),
         ("s3://bucket/x?versionId=1", r"has no '\?' and no '#'"),
         ("s3://AKID:hunter2@bucket/x", "contains credentials"),
