@@ -228,8 +228,8 @@ def test_steps_take_about_as_long_as_told(torch_link: Any) -> None:
         ("cuda", {"cuda": None}, "build without CUDA"),
         ("cuda", {"cuda": "12.8"}, ""),
         ("cuda:4", {"cuda": "12.8", "count": 2}, "torch sees 2"),
-        ("cpu", {"cuda": "12.8", "count": 1}, "is no GPU"),
-        ("rubbish", {"cuda": "12.8", "count": 1}, "is no device"),
+        ("cpu", {"cuda": "12.8", "count": 1}, "is not a GPU"),
+        ("rubbish", {"cuda": "12.8", "count": 1}, "is not a device"),
     ],
 )
 def test_no_gpu_is_said_with_the_next_step(name: str, torch: dict[str, Any], said: str) -> None:

@@ -250,7 +250,7 @@ def test_shuffle_quality_of_a_source_and_what_it_refuses(tars: list[Path], folde
     assert "either SOURCE or --samples" in run("bench", "--shuffle-quality", status=2).stderr
     assert "give a SOURCE" in run("bench", status=2).stderr
     few = made_data.make_folder(tmp_path / "few", per_class=1)
-    assert "3 samples say nothing" in run("bench", few, "--shuffle-quality", status=2).stderr
+    assert "3 samples are too few" in run("bench", few, "--shuffle-quality", status=2).stderr
 
 
 def test_a_split_and_a_folder_of_images_are_said(tmp_path: Path) -> None:

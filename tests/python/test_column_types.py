@@ -298,7 +298,7 @@ def test_an_attribute_error_explains_a_map_that_is_not_opened(tmp_path: pathlib.
     dataset = feedline.open(write(tmp_path / ("t.arrow" if write is _ipc else "t.parquet"), table))
     (batch,) = dataset.loader(2, output="numpy")
     for row in (batch, dataset[0]):
-        with pytest.raises(AttributeError, match=r"'counts': the column 'counts.*map.*reads no such type"):
+        with pytest.raises(AttributeError, match=r"'counts': the column 'counts.*map.*does not read this type"):
             row.counts  # noqa: B018
 
 
@@ -361,7 +361,7 @@ def test_columns_that_are_not_opened(tmp_path: pathlib.Path, write: Any, caplog:
     for row in (batch, dataset.resize((8, 8))[0]):
         with pytest.raises(AttributeError, match=r"caption.*was not opened.*caption:text"):
             row.caption  # noqa: B018
-        with pytest.raises(AttributeError, match=r"price.*reads no such type"):
+        with pytest.raises(AttributeError, match=r"price.*does not read this type"):
             row.price  # noqa: B018
         with pytest.raises(AttributeError, match=r"no attribute 'other'; its fields are image"):
             row.other  # noqa: B018

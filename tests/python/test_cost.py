@@ -79,7 +79,7 @@ def test_a_price_of_the_environment_is_a_number(text: str) -> None:
     assert cost.price_of(None, environment={cost.PRICE: "2.5"}).gpu_hour == 2.5
     assert cost.price_of(1.0, environment={cost.PRICE: text}).gpu_hour == 1.0, "an option comes first"
     assert cost.price_of(None, environment={}).gpu_hour is None
-    with pytest.raises(ConfigError, match=r"FEEDLINE_GPU_PRICE is '.*': give the price"):
+    with pytest.raises(ConfigError, match=r"FEEDLINE_GPU_PRICE is '.*': "):
         cost.price_of(None, environment={cost.PRICE: text})
 
 
@@ -103,7 +103,7 @@ def test_a_record_keeps_what_was_spent(tmp_path: Path) -> None:
 def test_report_prices_a_record_that_saw_no_gpu() -> None:
     made = record.from_diagnosis(made_records.diagnosis(), made_records.STEPS)
     assert "What waiting for data costs" not in page(made)
-    assert "no GPU was seen" in page(made, cost.Price(2.0))
+    assert "no GPU was detected" in page(made, cost.Price(2.0))
 
 
 def test_the_command_line_takes_a_price(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:

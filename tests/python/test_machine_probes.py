@@ -111,7 +111,7 @@ def test_a_busy_machine_is_not_taken_for_a_slow_one() -> None:
     assert effects(compare(a, b))["decode_per_s"] == "explains part"
     b["machine"]["load_1min"] = 13.0
     found = compare(a, b)
-    assert "decode_per_s" not in effects(found) and "B was made on a busy machine" in found.notes[-1]
+    assert "decode_per_s" not in effects(found) and "B was recorded on a busy machine" in found.notes[-1]
     for row in b["probes"]:
         row |= {"value": row["value"] / 2.5, "low": row["low"] / 2.5, "high": row["high"] / 2.5}
     assert "decode_per_s" in effects(compare(a, b)), "what is three times as slow is so beside any load"
@@ -151,7 +151,7 @@ def test_a_rate_is_work_over_time() -> None:
 
 def test_what_cannot_be_measured_is_said(tmp_path: Path) -> None:
     assert "SOURCE" in measuring.measure(None, 0.0).missing["the disk"]
-    assert "no file or folder" in measuring.measure("s3://bucket/x", 0.0).missing["the disk"]
+    assert "not a local file or folder" in measuring.measure("s3://bucket/x", 0.0).missing["the disk"]
     (tmp_path / "small").write_bytes(b"x")
     with pytest.raises(NotMeasured, match="no file of 4096 bytes"):
         Disk(str(tmp_path))

@@ -60,7 +60,10 @@ def test_a_url_makes_no_local_folder(
 @pytest.mark.parametrize(
     ("url", "says"),
     [
-        ("https://host/x", "cannot write to 'https://': only s3:// and gs:// are supported; or write to a local folder"),
+        (
+            "https://host/x",
+            "cannot write to 'https://': only s3:// and gs:// are supported; or write to a local folder",
+        ),
         ("az://box/x", "cannot write to 'az://'"),
         ("s3://", "names no bucket"),
         ("s3://bucket/x?versionId=1", r"has no '\?' and no '#'"),

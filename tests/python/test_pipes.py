@@ -70,7 +70,7 @@ def test_how_a_command_ends_is_the_error(tars: list[Path]) -> None:
     assert "ended with status 22" in said and "returned error: 404" in said and "cat '" in said
     assert "wrote nothing" in error_of("true")
     cut = error_of(f"head -c 20000 '{tars[0]}'")
-    assert "head -c 20000" in cut and "is cut" in cut, "half an archive is none, however its command ends"
+    assert "head -c 20000" in cut and "is truncated" in cut, "half an archive is none, however its command ends"
 
 
 def test_secrets_are_not_shown(tars: list[Path]) -> None:

@@ -52,7 +52,7 @@ def test_copies_without_events_are_told_by_their_calls_and_so_called() -> None:
 
 def test_what_was_not_seen_is_said_not_to_be() -> None:
     links = by_name(chain.of_diagnosis(summary()))
-    assert links["pcie"]["ms_per_batch"] is None and "no copy to a device was seen" in links["pcie"]["note"]
+    assert links["pcie"]["ms_per_batch"] is None and "no copy to a device was observed" in links["pcie"]["note"]
     nothing = by_name(chain.of_diagnosis({}))
     assert all(one["ms_per_batch"] is None for one in nothing.values()) and chain.lines(list(nothing.values())) == []
     assert chain.slowest(list(nothing.values())) is None

@@ -171,10 +171,10 @@ def test_a_damaged_record_is_left_out_where_the_loader_says_so(tmp_path: Path) -
 @pytest.mark.parametrize(
     "damage, says",
     [
-        (lambda data: data[:-3], "record 5, at byte .* it is cut"),
+        (lambda data: data[:-3], "record 5, at byte .* it is truncated"),
         (lambda data: data + b"12345", "record 6, at byte .* the file ends within its header"),
-        (lambda data: data + record(b"")[:14], "record 6, at byte .* it is cut"),
-        (lambda data: b"no record at all" + data, "record 0, at byte 0, .* no TFRecord file"),
+        (lambda data: data + record(b"")[:14], "record 6, at byte .* it is truncated"),
+        (lambda data: b"no record at all" + data, "record 0, at byte 0, .* not a TFRecord file"),
         (
             lambda data: data + struct.pack("<QI", 2**63, made_tfrecords.masked_crc(struct.pack("<Q", 2**63))) + data,
             "record 6, .* has 9223372036854775808 bytes according to its header",

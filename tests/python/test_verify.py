@@ -227,7 +227,7 @@ def test_it_goes_on_where_it_was_killed(shards: list[Path], tmp_path: Path, envi
     with pytest.raises(feedline.ConfigError, match="decode was False and is True"):
         verifying.verify(shards, resume=state, decode=True)
     state.write_text("my diary\n")
-    with pytest.raises(feedline.ConfigError, match="something else"):
+    with pytest.raises(feedline.ConfigError, match="is not a journal"):
         verifying.verify(shards, resume=state)
     assert state.read_text() == "my diary\n"
 

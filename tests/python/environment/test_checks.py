@@ -668,7 +668,7 @@ def test_conda_is_asked_to_repair_what_is_condas(tmp_path: Path) -> None:
     for name in ("METADATA", "RECORD"):
         (made.site / "click-8.1.7.dist-info" / name).unlink()
     half = [one for one in verdict(made.prefix).findings if one.code == "half_installed"]
-    assert [one.fix for one in half] == ["Make it whole: conda install --force-reinstall click=8.1.7"]
+    assert [one.fix for one in half] == ["Complete it: conda install --force-reinstall click=8.1.7"]
 
 
 def test_a_broken_file_of_conda_meta_is_told_once(tmp_path: Path) -> None:

@@ -261,7 +261,7 @@ def test_another_archive_under_the_same_name_is_refused(
     assert env("export", "--to", "explicit", "--from", first, "--export-file", explicit) == 0
     channel.add("libz", "1.2", text="something else\n")
     assert env("create", "second_x_cpu", "--from", explicit) == 2
-    assert "another archive" in capsys.readouterr().err
+    assert "the archives differ" in capsys.readouterr().err
     assert not (tmp_path / "home/second_x_cpu").exists()
 
 
@@ -278,7 +278,7 @@ def test_list_and_clean(
 ) -> None:
     made = a_venv(wheels, tmp_path)
     other = a_venv(wheels, tmp_path, "scratch")
-    assert "no name as <project>_<framework>_<device>" in " ".join(capsys.readouterr().out.split())
+    assert "does not have the form <project>_<framework>_<device>" in " ".join(capsys.readouterr().out.split())
     assert env("list", "--json") == 0
     listed = {one["name"]: one for one in json.loads(capsys.readouterr().out)["environments"]}
     assert set(listed) == {NAME, "scratch"} and listed[NAME]["by_rule"] and not listed["scratch"]["by_rule"]

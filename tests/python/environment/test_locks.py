@@ -214,9 +214,9 @@ def test_hashes_channels_and_what_draws_in_more(tmp_path: Path) -> None:
         ("pylock.toml", "name = ", "title = ", "damaged pylock.toml: the key 'name' is missing"),
         ("environment.yml", "dependencies:", "needs:", "no list `dependencies`"),
         ("environment.yml", "name: x", "name: [x", r"damaged environment.yml: .+ in line \d+$"),
-        ("explicit.txt", "python-3.11.7-h0_cpython.conda", "python.exe", "no archive"),
-        ("requirements.txt", "einops == 0.8.0", "einops === = 0.8", "no requirement"),
-        ("conda-lock.yml", "package:", "package: 5\nrest:", "conda-lock.yml: a value is of another type"),
+        ("explicit.txt", "python-3.11.7-h0_cpython.conda", "python.exe", "is not an archive"),
+        ("requirements.txt", "einops == 0.8.0", "einops === = 0.8", "is not a requirement"),
+        ("conda-lock.yml", "package:", "package: 5\nrest:", "conda-lock.yml: a value does not have the type"),
     ],
 )
 def test_what_cannot_be_read_is_a_clear_error(name: str, before: str, after: str, words: str, tmp_path: Path) -> None:

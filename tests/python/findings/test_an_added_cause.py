@@ -73,7 +73,8 @@ def test_what_is_registered_stays_as_it_was(folder):
 
 
 @pytest.mark.parametrize(
-    ("content", "words"), [("", "makes no CAUSE"), ("CAUSE = 7", "makes no CAUSE"), (None, "name both alike")]
+    ("content", "words"),
+    [("", "defines no CAUSE"), ("CAUSE = 7", "defines no CAUSE"), (None, "give both the same name")],
 )
 def test_a_file_that_makes_no_cause_of_its_name_is_told(folder, content, words):
     example = (folder / f"{CODE}.py").read_text()
@@ -87,4 +88,4 @@ def test_diagnose_takes_the_folder(folder, tmp_path, capsys):
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "no_cause.py").write_text("")
     status = run(["diagnose", "--quick", "--causes", str(tmp_path / "broken"), "--", "true"])
-    assert status == 2 and "no_cause.py makes no CAUSE" in capsys.readouterr().err
+    assert status == 2 and "no_cause.py defines no CAUSE" in capsys.readouterr().err

@@ -278,7 +278,7 @@ def test_the_rank_that_makes_the_others_wait(tmp_path: Path) -> None:
     result = analysed(tmp_path, *made)
     found = verdict(result, "straggling_rank")
     assert found["rank"] == 2
-    assert "its storage, cores and workers" in found["fix"]
+    assert "same storage, cores and workers" in found["fix"]
     assert [row["rank"] for row in result["ranks"]] == [0, 1, 2, 3]
     assert result["ranks"][2]["collectives_ms"] == pytest.approx(0.1, abs=0.02)
     assert found["share"] == pytest.approx(2.1 / 4.3, abs=0.1)
