@@ -6,13 +6,13 @@
 
 #include "base/guarded.h"
 #include "consumer/loader_impl.h"
-#include "pipeline/decode_limit.h"
-#include "pipeline/mapping.h"
 #include "pipeline/pipeline.h"
-#include "pipeline/recipe.h"
-#include "pipeline/sample_reader.h"
-#include "pipeline/source.h"
-#include "pipeline/view_point.h"
+#include "pipeline/sample/decode_limit.h"
+#include "pipeline/sample/mapping.h"
+#include "pipeline/sample/recipe.h"
+#include "pipeline/sample/sample_reader.h"
+#include "pipeline/sample/source.h"
+#include "pipeline/sample/view_point.h"
 
 namespace feedline {
 

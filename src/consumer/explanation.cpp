@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "pipeline/source.h"
+#include "pipeline/sample/source.h"
 #include "plan/buckets.h"
 
 namespace feedline::consumer {

@@ -69,7 +69,7 @@ void Exchange::note_held() {
 }
 
 // One worker at a time: all threads share the batch that it claims, the oldest with rows left.
-void Exchange::open_slot(BriefLock& lock, Wakes& wakes) {
+void Exchange::open_slot(base::BriefLock& lock, Wakes& wakes) {
   claiming_ = true;
   const std::uint64_t run = epochs_.claiming_run();
   lock.unlock();
@@ -98,7 +98,7 @@ void Exchange::open_slot(BriefLock& lock, Wakes& wakes) {
   lock.lock();
 }
 
-void Exchange::let_go(BriefLock& lock, std::shared_ptr<Slot> slot, Wakes& wakes) {
+void Exchange::let_go(base::BriefLock& lock, std::shared_ptr<Slot> slot, Wakes& wakes) {
   ++leaving_;
   lock.unlock();
   slot.reset();
@@ -108,7 +108,7 @@ void Exchange::let_go(BriefLock& lock, std::shared_ptr<Slot> slot, Wakes& wakes)
   wakes.all_workers = true;
 }
 
-void Exchange::let_go(BriefLock& lock, DroppedEpochs dropped, Wakes& wakes) {
+void Exchange::let_go(base::BriefLock& lock, DroppedEpochs dropped, Wakes& wakes) {
   const std::size_t slots = dropped.open_slots();
   const std::uint64_t late_bytes = dropped.late_bytes();
   leaving_ += slots;
@@ -122,7 +122,7 @@ void Exchange::let_go(BriefLock& lock, DroppedEpochs dropped, Wakes& wakes) {
   wakes.all_workers = true;
 }
 
-void Exchange::wait_for_work(BriefLock& lock, std::size_t worker) {
+void Exchange::wait_for_work(base::BriefLock& lock, std::size_t worker) {
   telemetry::StageCounters& stage = parts_.counters[worker][static_cast<std::size_t>(Stage::kBatch)];
   const bool blocked = epochs_.can_open() && !has_room();  // only room is missing
   const std::uint64_t started = base::now_ns();
@@ -139,7 +139,7 @@ void Exchange::wait_for_work(BriefLock& lock, std::size_t worker) {
 bool Exchange::next(std::size_t worker, Task& task, bool finished) {
   Task done = std::exchange(task, {});
   Wakes wakes;
-  BriefLock lock(mutex_);
+  base::BriefLock lock(mutex_);
   if (finished) settle(lock, worker, done, wakes);
   while (!stopping_) {
     const bool is_wanted = settings_.is_wanted(worker);
@@ -172,7 +172,7 @@ bool Exchange::next(std::size_t worker, Task& task, bool finished) {
   return false;
 }
 
-void Exchange::settle(BriefLock& lock, std::size_t worker, const Task& task, Wakes& wakes) {
+void Exchange::settle(base::BriefLock& lock, std::size_t worker, const Task& task, Wakes& wakes) {
   Epoch* epoch = epochs_.epoch_of(task);
   if (epoch == nullptr) return;  // it was abandoned, with the slot
   epoch->settle(*task.ticket.slot);
@@ -185,7 +185,7 @@ void Exchange::settle(BriefLock& lock, std::size_t worker, const Task& task, Wak
 }
 
 // Slots of the task's epoch in order, because the oldest is delivered first.
-void Exchange::make_ready(BriefLock& lock, std::size_t worker, const Task& task, std::shared_ptr<Slot> slots,
+void Exchange::make_ready(base::BriefLock& lock, std::size_t worker, const Task& task, std::shared_ptr<Slot> slots,
                           Wakes& wakes) {
   telemetry::StageCounters& stage = parts_.counters[worker][static_cast<std::size_t>(Stage::kBatch)];
   while (slots) {
@@ -215,13 +215,13 @@ void Exchange::make_ready(BriefLock& lock, std::size_t worker, const Task& task,
 void Exchange::reuse_pages(Slot& slot) {
   if (!memory_.has_spare(slot) || !memory_.reuse_pages(slot)) return;
   // a thread that found no row before this has checked under the lock and is asleep by now
-  { const BriefLock lock(mutex_); }
+  { const base::BriefLock lock(mutex_); }
   work_cv_.notify_all();
 }
 
 void Exchange::note(const Task& task, std::span<RowFiller::Noted> rows) {
   if (rows.empty()) return;
-  const BriefLock lock(mutex_);
+  const base::BriefLock lock(mutex_);
   Epoch* epoch = epochs_.epoch_of(task);
   if (epoch == nullptr) return;  // it was abandoned, with the slot
   for (auto& [row, outcome] : rows) epoch->note(*task.ticket.slot, row, std::move(outcome));
@@ -230,7 +230,7 @@ void Exchange::note(const Task& task, std::span<RowFiller::Noted> rows) {
 void Exchange::break_off(Error error) {
   auto broken = std::make_shared<const Error>(std::move(error));
   {
-    const BriefLock lock(mutex_);
+    const base::BriefLock lock(mutex_);
     broken_.swap(broken);
   }
   ready_cv_.notify_all();

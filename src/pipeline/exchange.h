@@ -43,16 +43,16 @@
 #include <span>
 #include <vector>
 
+#include "base/brief_lock.h"
 #include "device/device.h"
 #include "feedline/loader.h"
-#include "pipeline/batch_memory.h"
-#include "pipeline/brief_lock.h"
-#include "pipeline/delivery.h"
-#include "pipeline/epochs.h"
-#include "pipeline/progress.h"
-#include "pipeline/read_ahead.h"
-#include "pipeline/row_filler.h"
-#include "pipeline/settings_in_use.h"
+#include "pipeline/epoch/batch_memory.h"
+#include "pipeline/epoch/delivery.h"
+#include "pipeline/epoch/epochs.h"
+#include "pipeline/prefetch/read_ahead.h"
+#include "pipeline/workers/progress.h"
+#include "pipeline/workers/row_filler.h"
+#include "pipeline/workers/settings_in_use.h"
 #include "telemetry/held_bytes.h"
 #include "telemetry/stage_counters.h"
 
@@ -135,16 +135,17 @@ class Exchange {
   std::shared_ptr<const Error> ended() const;  // nullptr if an epoch can begin
   bool has_room() const;
   void note_held();
-  void wait_for_work(BriefLock& lock, std::size_t worker);
+  void wait_for_work(base::BriefLock& lock, std::size_t worker);
   void update_recall();
   void note_ready(HandOver& over, bool was_ready, Wakes& wakes);
   // called with the lock, releases it temporarily
-  void open_slot(BriefLock& lock, Wakes& wakes);
-  void settle(BriefLock& lock, std::size_t worker, const Task& task, Wakes& wakes);
-  void make_ready(BriefLock& lock, std::size_t worker, const Task& task, std::shared_ptr<Slot> slots, Wakes& wakes);
-  void let_go(BriefLock& lock, DroppedEpochs dropped, Wakes& wakes);
-  void let_go(BriefLock& lock, std::shared_ptr<Slot> slot, Wakes& wakes);
-  Result<Loader::Polled> late(BriefLock& lock, std::uint64_t started_ns);
+  void open_slot(base::BriefLock& lock, Wakes& wakes);
+  void settle(base::BriefLock& lock, std::size_t worker, const Task& task, Wakes& wakes);
+  void make_ready(base::BriefLock& lock, std::size_t worker, const Task& task, std::shared_ptr<Slot> slots,
+                  Wakes& wakes);
+  void let_go(base::BriefLock& lock, DroppedEpochs dropped, Wakes& wakes);
+  void let_go(base::BriefLock& lock, std::shared_ptr<Slot> slot, Wakes& wakes);
+  Result<Loader::Polled> late(base::BriefLock& lock, std::uint64_t started_ns);
   // without the lock
   void wake(Wakes& wakes);
   Result<Loader::Polled> hand_over(HandOver& over, Batch& out);

@@ -33,7 +33,7 @@ Result<void> Exchange::begin(const EpochStart& start, std::unique_ptr<Epoch> epo
   Wakes wakes;
   std::shared_ptr<const Error> past;
   {
-    BriefLock lock(mutex_);
+    base::BriefLock lock(mutex_);
     if (const auto error = ended()) {
       lock.unlock();
       return std::unexpected(*error);
@@ -55,7 +55,7 @@ Result<void> Exchange::give(std::vector<GivenSample> samples) {
   if (parts_.ahead) {
     std::optional<std::uint64_t> oldest;
     {
-      const BriefLock lock(mutex_);
+      const base::BriefLock lock(mutex_);
       if (const Epoch* epoch = epochs_.current()) oldest = epoch->oldest_batch();
     }
     if (!oldest) return no_epoch();
@@ -64,7 +64,7 @@ Result<void> Exchange::give(std::vector<GivenSample> samples) {
   std::list<std::vector<GivenSample>> batch;
   batch.push_back(std::move(samples));
   {
-    const BriefLock lock(mutex_);
+    const base::BriefLock lock(mutex_);
     if (!epochs_.current()) return no_epoch();
     epochs_.current()->give(std::move(batch));
   }
@@ -73,7 +73,7 @@ Result<void> Exchange::give(std::vector<GivenSample> samples) {
 }
 
 Result<void> Exchange::end_giving() {
-  const BriefLock lock(mutex_);
+  const base::BriefLock lock(mutex_);
   if (!epochs_.current()) return config_error("end_giving: no epoch has been started");
   epochs_.current()->end_giving();
   return {};
@@ -111,7 +111,7 @@ Result<Loader::Polled> Exchange::hand_over(HandOver& over, Batch& out) {
 void Exchange::refused(const HandOver& over, const Error& error) {
   const bool ends = over.noted == Delivery::Noted::kOverBudget;
   auto failure = ends ? std::make_shared<const Error>(error) : nullptr;
-  const BriefLock lock(mutex_);
+  const base::BriefLock lock(mutex_);
   if (over.noted == Delivery::Noted::kBatch) delivery_.take_back(over.slot->rows);
   if (ends) failure_.swap(failure);
   update_recall();
@@ -121,7 +121,7 @@ void Exchange::measure() {
   const Usage usage = settings_.usage(parts_.counters);
   Wakes wakes;
   {
-    const BriefLock lock(mutex_);
+    const base::BriefLock lock(mutex_);
     wakes.all_workers = wakes.parked = settings_.measured(usage);
   }
   wake(wakes);
@@ -132,7 +132,7 @@ Result<Loader::Polled> Exchange::poll(std::chrono::milliseconds wait, Batch& out
   const auto deadline = std::chrono::steady_clock::now() + wait;
   HandOver over;
   Wakes wakes;
-  BriefLock lock(mutex_);
+  base::BriefLock lock(mutex_);
   delivery_.wait(started);
   bool was_ready = delivery_.waiting_since() == started;
   while (true) {
@@ -171,7 +171,7 @@ Result<Loader::Polled> Exchange::poll(std::chrono::milliseconds wait, Batch& out
 }
 
 // Called when no batch is ready.
-Result<Loader::Polled> Exchange::late(BriefLock& lock, std::uint64_t started_ns) {
+Result<Loader::Polled> Exchange::late(base::BriefLock& lock, std::uint64_t started_ns) {
   const std::uint64_t now = base::now_ns();
   const std::uint64_t since = delivery_.waiting_since();
   Wakes wakes;
@@ -188,7 +188,7 @@ Result<Loader::Polled> Exchange::late(BriefLock& lock, std::uint64_t started_ns)
 
 void Exchange::interrupt() {
   {
-    const BriefLock lock(mutex_);
+    const base::BriefLock lock(mutex_);
     interrupted_ = true;
   }
   ready_cv_.notify_all();
@@ -196,7 +196,7 @@ void Exchange::interrupt() {
 
 void Exchange::stop() {
   {
-    const BriefLock lock(mutex_);
+    const base::BriefLock lock(mutex_);
     stopping_ = true;
     update_recall();
   }
@@ -206,7 +206,7 @@ void Exchange::stop() {
 
 void Exchange::clear() {
   DroppedEpochs dropped;  // destroyed after the lock is released
-  const BriefLock lock(mutex_);
+  const base::BriefLock lock(mutex_);
   dropped = epochs_.clear();
   note_held();
 }
@@ -214,13 +214,13 @@ void Exchange::clear() {
 EpochStart Exchange::position() const {
   EpochStart position;
   position.delivered.reserve(Delivery::kUsuallyAhead);
-  const BriefLock lock(mutex_);
+  const base::BriefLock lock(mutex_);
   position = delivery_.position();
   return position;
 }
 
 bool Exchange::has_batches() const {
-  const BriefLock lock(mutex_);
+  const base::BriefLock lock(mutex_);
   const Epoch* epoch = epochs_.current();
   return epoch != nullptr && epoch->plan()->batches(0) > 0;  // no rank has more than the first
 }
@@ -229,7 +229,7 @@ std::vector<std::uint64_t> Exchange::rows_per_rank() const {
   std::optional<std::uint64_t> batch;
   std::shared_ptr<const plan::Plan> plan;
   {
-    const BriefLock lock(mutex_);
+    const base::BriefLock lock(mutex_);
     batch = delivery_.last_batch();
     if (epochs_.current()) plan = epochs_.current()->plan();
   }
@@ -244,7 +244,7 @@ std::vector<BadSample> Exchange::bad_samples(std::uint64_t from) const {
   std::uint64_t count = 0;
   BadEntries::const_iterator entry;
   {
-    const BriefLock lock(mutex_);
+    const base::BriefLock lock(mutex_);
     const BadEntries& bad = delivery_.bad();
     if (bad.size() > from) count = bad.size() - from, entry = std::prev(bad.end());
   }
@@ -258,12 +258,12 @@ std::vector<BadSample> Exchange::bad_samples(std::uint64_t from) const {
 }
 
 std::uint64_t Exchange::bad_count() const {
-  const BriefLock lock(mutex_);
+  const base::BriefLock lock(mutex_);
   return delivery_.bad().size();
 }
 
 std::uint64_t Exchange::late_bytes() const {
-  const BriefLock lock(mutex_);
+  const base::BriefLock lock(mutex_);
   return late_bytes_;
 }
 
@@ -272,7 +272,7 @@ void Exchange::add_to(LoaderStats& stats) const {
   std::uint64_t first_ns = 0;
   const std::uint64_t now_ns = base::now_ns();
   {
-    const BriefLock lock(mutex_);
+    const base::BriefLock lock(mutex_);
     const Epoch* epoch = epochs_.current();
     delivery_.add_to(stats, epoch != nullptr && !epoch->over(), now_ns);
     if (epoch != nullptr) stats.ready_batches = epoch->ready_slots();

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "pipeline/epoch_fixture.h"
+#include "pipeline/epoch/epoch_fixture.h"
 #include "pipeline/fake_device.h"
 #include "pipeline/fake_format.h"
 

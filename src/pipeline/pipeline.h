@@ -12,9 +12,9 @@
 
 #include "base/thread.h"
 #include "feedline/loader.h"
-#include "pipeline/bad_sample_policy.h"
-#include "pipeline/pipeline_plan.h"
-#include "pipeline/recipe.h"
+#include "pipeline/epoch/bad_sample_policy.h"
+#include "pipeline/planning/pipeline_plan.h"
+#include "pipeline/sample/recipe.h"
 #include "telemetry/stage_counters.h"
 
 namespace feedline::device {

@@ -20,7 +20,7 @@
 #include "pipeline/fake_format.h"
 #include "pipeline/late_fixture.h"
 #include "pipeline/pipeline.h"
-#include "pipeline/view_point.h"
+#include "pipeline/sample/view_point.h"
 #include "storage/temporary_folder.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

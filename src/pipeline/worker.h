@@ -4,8 +4,8 @@
 #include <cstddef>
 
 #include "pipeline/exchange.h"
-#include "pipeline/progress.h"
-#include "pipeline/row_filler.h"
+#include "pipeline/workers/progress.h"
+#include "pipeline/workers/row_filler.h"
 
 namespace feedline::pipeline {
 

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/planning/finishing.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "batch/batch_layout.h"
+#include "device/cuda/kernels/pixel_job.h"
+#include "memory/allocator.h"
+#include "pipeline/fields/device_rows.h"
+#include "pipeline/sample/recipe.h"
+#include "transform/chain.h"
+#include "transform/mixup.h"
+
+namespace feedline::pipeline {
+namespace {
+
+std::size_t aligned(std::size_t bytes) {
+  constexpr std::size_t kAlign = memory::Allocator::kAlignment;
+  return (bytes + kAlign - 1) / kAlign * kAlign;
+}
+
+// Returns true if a row holds instructions for a cached image instead of an image.
+bool is_of_kept(const FieldSpec& filled) { return filled.array.shape.dims() == 1; }
+
+std::size_t image_bytes(const transform::LeftElements& left) {
+  return static_cast<std::size_t>(left.size.width * left.size.height * left.channels);
+}
+
+// A row of stacked views is several images.
+std::uint64_t images_of_row(const FieldSpec& filled, const transform::LeftElements& left) {
+  if (is_of_kept(filled)) return 1;
+  return filled.array.bytes() / image_bytes(left);
+}
+
+std::size_t inputs_bytes(const transform::LeftElements& left, std::uint64_t rows) {
+  return left.most_rectangles == 0 ? 0 : aligned(rows * sizeof(device::cuda::PixelRow));
+}
+
+std::size_t written_over_bytes(const transform::LeftElements& left, std::uint64_t rows) {
+  return inputs_bytes(left, rows) +
+         aligned(rows * static_cast<std::uint64_t>(left.most_rectangles) * sizeof(device::cuda::Rectangle));
+}
+
+device::cuda::MixedRow on_the_device(const transform::RowMix& row) {
+  using device::cuda::MixedRow;
+  using Kind = transform::Mix::Kind;
+  const Box& box = row.mix.box;
+  const MixedRow::Kind kind = row.mix.kind == Kind::kBlend   ? MixedRow::kBlend
+                              : row.mix.kind == Kind::kPaste ? MixedRow::kPaste
+                                                             : MixedRow::kNone;
+  return {static_cast<std::uint32_t>(row.own),
+          static_cast<std::uint32_t>(row.partner),
+          kind,
+          static_cast<float>(row.mix.share),
+          static_cast<float>(1.0 - row.mix.share),
+          box.left,
+          box.top,
+          box.left + box.width,
+          box.top + box.height};
+}
+
+}  // namespace
+
+std::shared_ptr<const Finishing> Finishing::make(const Recipe& recipe, const Schema& filled, bool mixes) {
+  if (std::ranges::none_of(recipe.left, [](const auto& left) { return left != nullptr; })) return nullptr;
+  Left left = recipe.left;
+  left.resize(filled.size());
+  return std::shared_ptr<const Finishing>(new Finishing(std::move(left), mixes));
+}
+
+Schema Finishing::delivered(Schema filled) const {
+  for (std::size_t i = 0; i < left_.size(); ++i) {
+    if (!left_[i]) continue;
+    const std::uint64_t images = images_of_row(filled[i], *left_[i]);
+    const bool is_stacked = filled[i].array.shape.dims() > left_[i]->spec.shape.dims();
+    filled[i].array = left_[i]->spec;
+    if (is_stacked) filled[i].array.shape = filled[i].array.shape.with_front(static_cast<std::int64_t>(images));
+  }
+  return filled;
+}
+
+std::shared_ptr<const batch::BatchLayout> Finishing::delivered(const batch::BatchLayout& filled) const {
+  std::vector<bool> made(left_.size());
+  for (std::size_t i = 0; i < made.size(); ++i) made[i] = makes(i);
+  return std::make_shared<const batch::BatchLayout>(filled, delivered(filled.schema()), made);
+}
+
+std::size_t Finishing::tables_bytes() const {
+  std::size_t bytes = 0;
+  for (const auto& left : left_)
+    if (left) bytes += aligned(left->tables.size());
+  return bytes;
+}
+
+std::size_t Finishing::mixed_bytes(std::uint64_t rows) const {
+  return mixes_ ? aligned(rows * sizeof(device::cuda::MixedRow)) : 0;
+}
+
+std::size_t Finishing::extra_bytes(std::uint64_t rows) const {
+  std::size_t bytes = tables_bytes() + mixed_bytes(rows);
+  for (const auto& left : left_)
+    if (left) bytes += written_over_bytes(*left, rows);
+  return bytes;
+}
+
+void Finishing::clear_row(const batch::BatchLayout& filled, std::byte* data, std::uint64_t row) const {
+  for (std::size_t i = 0; i < left_.size(); ++i) {
+    const FieldSpec& field = filled.schema()[i];
+    if (!left_[i] || !is_of_kept(field)) continue;
+    clear_kept_row({data + filled.offset_of(i) + row * field.array.bytes(), field.array.bytes()},
+                   left_[i]->most_rectangles);
+  }
+}
+
+device::Finish Finishing::finish(const batch::BatchLayout& filled, std::byte* data, std::uint64_t rows,
+                                 std::uint64_t filled_rows, std::span<const transform::RowMix> mixed) const {
+  const auto after = delivered(filled);
+  device::Finish finish{.made_bytes = after->made_bytes(), .images = {}};
+  std::size_t at = filled.fields_bytes();
+  std::optional<std::size_t> mixed_at;
+  if (!mixed.empty()) {
+    mixed_at = at + tables_bytes();
+    std::byte* to = data + *mixed_at;
+    for (const transform::RowMix& row : mixed) {
+      const device::cuda::MixedRow entry = on_the_device(row);
+      std::memcpy(to, &entry, sizeof entry);
+      to += sizeof entry;
+    }
+  }
+  std::size_t over = at + tables_bytes() + mixed_bytes(filled_rows);
+  for (std::size_t i = 0; i < left_.size(); ++i) {
+    if (!left_[i]) continue;
+    const transform::LeftElements& left = *left_[i];
+    const FieldSpec& field = filled.schema()[i];
+    std::optional<device::Finish::Images::OfKept> of_kept;
+    if (is_of_kept(field)) of_kept = {filled.offset_of(i), field.array.bytes(), filled_rows};
+    if (!left.tables.empty()) std::memcpy(data + at, left.tables.data(), left.tables.size());
+    finish.images.push_back({.from = of_kept ? finish.scratch_bytes : filled.offset_of(i),
+                             .of_kept = of_kept,
+                             .to = after->offset_of(i),
+                             .rows = rows * images_of_row(field, left),
+                             .size = left.size,
+                             .channels = left.channels,
+                             .layout = left.layout,
+                             .dtype = left.spec.dtype,
+                             .tables = at,
+                             .mixed = mixed_at});
+    if (left.most_rectangles > 0) {
+      device::Finish::Images& images = finish.images.back();
+      images.inputs = over;
+      images.rectangles = over + inputs_bytes(left, filled_rows);
+      gather_rectangles(data + filled.offset_of(i), field.array.bytes(), filled_rows, left.most_rectangles, data + over,
+                        data + images.rectangles);
+      over += written_over_bytes(left, filled_rows);
+    }
+    at += aligned(left.tables.size());
+    if (of_kept) finish.scratch_bytes += aligned(filled_rows * image_bytes(left));
+  }
+  return finish;
+}
+
+}  // namespace feedline::pipeline
