@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/exchange.h"
+#include "pipeline/batch_scheduler.h"
 #include "pipeline/fake_device.h"
 #include "pipeline/fake_format.h"
 
@@ -95,7 +95,7 @@ inline std::string text_of(const Batch& batch) {
   return text;
 }
 
-// An exchange with threads that fill rows with LateSamples.
+// A scheduler with threads that fill rows with LateSamples.
 class LateRun {
  public:
   LateRun(std::shared_ptr<const Recipe> recipe, const LoaderOptions& options, LateSamples samples,
@@ -108,25 +108,25 @@ class LateRun {
     auto plan = plan_pipeline(*recipe_, options);
     EXPECT_TRUE(plan) << plan.error().message();
     plan_ = *plan;
-    exchange_ = std::make_unique<Exchange>(
-        Exchange::Parts{*recipe_, plan_, policy_, counters_, progress_, nullptr, std::move(device)});
+    scheduler_ = std::make_unique<BatchScheduler>(
+        BatchScheduler::Parts{*recipe_, plan_, policy_, counters_, progress_, nullptr, std::move(device)});
     for (std::size_t worker = 0; worker < progress_.size(); ++worker)
       threads_.emplace_back([this, worker] { work(worker); });
   }
   ~LateRun() {
-    exchange_->stop();
+    scheduler_->stop();
     for (std::thread& thread : threads_) thread.join();
-    exchange_->clear();
+    scheduler_->clear();
   }
 
   void begin(std::uint64_t epoch = 0, bool prepare_next = false) {
-    EXPECT_TRUE(exchange_->begin({.epoch = epoch}, make_epoch(epoch), prepare_next ? make_epoch(epoch + 1) : nullptr));
+    EXPECT_TRUE(scheduler_->begin({.epoch = epoch}, make_epoch(epoch), prepare_next ? make_epoch(epoch + 1) : nullptr));
   }
   // Returns the next batch after its arrival, or nullopt at the end of the epoch.
   Result<std::optional<Batch>> next() {
     while (true) {
       Batch batch;
-      FEEDLINE_TRY(const auto polled, exchange_->poll(std::chrono::seconds(200), batch));
+      FEEDLINE_TRY(const auto polled, scheduler_->poll(std::chrono::seconds(200), batch));
       if (polled == Loader::Polled::kEnd) return std::nullopt;
       if (polled == Loader::Polled::kPending) continue;
       FEEDLINE_CHECK_OK(batch.wait());
@@ -143,11 +143,11 @@ class LateRun {
       batches.push_back(batch ? text_of(**batch) : batch.error().what);
     }
   }
-  Exchange& exchange() { return *exchange_; }
+  BatchScheduler& scheduler() { return *scheduler_; }
   const PipelinePlan& plan() const { return plan_; }
   LoaderStats stats() const {
     LoaderStats stats;
-    exchange_->add_to(stats);
+    scheduler_->add_to(stats);
     return stats;
   }
 
@@ -158,7 +158,7 @@ class LateRun {
     config.order = plan::make_order(plan_.order, number);
     config.plan = cut_of(plan_);
     config.in_order = plan_.in_order;
-    config.prepares = exchange_->prepares();
+    config.prepares = scheduler_->prepares();
     return std::make_unique<Epoch>(config, policy_);
   }
   void work(std::size_t worker) {
@@ -166,13 +166,13 @@ class LateRun {
     bool finished = false;
     std::vector<memory::Row> rows;
     std::vector<RowFiller::Noted> noted;
-    while (exchange_->next(worker, task, finished)) {
+    while (scheduler_->next(worker, task, finished)) {
       std::uint64_t filled = 0;
       do {
         task.ticket.place();
         fill_row(task, rows, noted);
         ++filled;
-      } while (!exchange_->must_return(worker) && task.ticket.advance());
+      } while (!scheduler_->must_return(worker) && task.ticket.advance());
       finished = task.ticket.slot->tickets.finish(filled);
     }
   }
@@ -194,7 +194,7 @@ class LateRun {
       }
       noted.push_back({row, std::move(outcome)});
     }
-    exchange_->note(task, noted);
+    scheduler_->note(task, noted);
   }
 
   const std::shared_ptr<const Recipe> recipe_;
@@ -203,7 +203,7 @@ class LateRun {
   PipelinePlan plan_;
   std::vector<telemetry::ThreadCounters> counters_;
   std::vector<Progress> progress_;
-  std::unique_ptr<Exchange> exchange_;
+  std::unique_ptr<BatchScheduler> scheduler_;
   std::vector<std::thread> threads_;
 };
 

@@ -25,7 +25,7 @@ namespace feedline::pipeline {
 
 class CopyMemory;
 class Epoch;
-class Exchange;
+class BatchScheduler;
 class FunctionWatch;
 class ReadAhead;
 class VersionCheck;
@@ -100,7 +100,7 @@ class Pipeline {
   std::unique_ptr<const CopyMemory> copy_memory_;        // part of the budget, if a storage backend is cached
   std::unique_ptr<ReadAhead> ahead_;                     // nullptr: the format does not support read-ahead
   std::unique_ptr<VersionCheck> versions_;               // nullptr: all objects were checked when opened
-  std::unique_ptr<Exchange> exchange_;                   // the lock and all state under it
+  std::unique_ptr<BatchScheduler> scheduler_;            // the lock and all state under it
   std::vector<base::Thread> threads_;                    // the consumer's
   std::atomic<pid_t> pid_ = 0;                           // process that began an epoch
 };

@@ -3,7 +3,7 @@
 
 // Selects the sample to fetch next: the plan's, across epoch boundaries, or those given by the caller.
 //
-// Owned by a FetchExchange and used under its lock. Objects that allocate or free memory are passed in or out, to be
+// Owned by a FetchScheduler and used under its lock. Objects that allocate or free memory are passed in or out, to be
 // created and destroyed outside the lock.
 
 #include <cstdint>

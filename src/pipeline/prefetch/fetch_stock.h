@@ -6,7 +6,7 @@
 //   begin() -> in flight -> finish() -> finished -> put_away() -> spare, for the next one
 //                  └── claimed by the thread that needs it, or abandoned ──┘
 //
-// Owned by a FetchExchange and used under its lock: entries that do not become spare are moved to the caller's
+// Owned by a FetchScheduler and used under its lock: entries that do not become spare are moved to the caller's
 // `unused`, to be destroyed outside the lock.
 
 #include <cstddef>

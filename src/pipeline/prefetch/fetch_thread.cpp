@@ -10,8 +10,8 @@
 namespace feedline::pipeline {
 
 FetchThread::FetchThread(std::shared_ptr<const format::RecordFormat> format, const PipelinePlan& plan,
-                         storage::QueueKind kind, FetchExchange& exchange)
-    : format_(std::move(format)), plan_(plan), kind_(kind), exchange_(exchange) {}
+                         storage::QueueKind kind, FetchScheduler& scheduler)
+    : format_(std::move(format)), plan_(plan), kind_(kind), scheduler_(scheduler) {}
 
 bool FetchThread::start() {
   auto thread = base::Thread::start(
@@ -23,34 +23,34 @@ bool FetchThread::start() {
 
 // Called if memory runs out or an invariant fails. Does not allocate.
 void FetchThread::break_off() {
-  exchange_.break_off();
+  scheduler_.break_off();
   static_cast<void>(queue_.release());  // reads may be in flight in it
 }
 
 void FetchThread::run() {
   queue_ = storage::make_fetch_queue(format_->storage(), kind_);
-  exchange_.serve_by(*queue_);
+  scheduler_.serve_by(*queue_);
   FetchTable::Entries fresh;
   while (true) {
-    const FetchExchange::Step step = exchange_.next(fresh);
+    const FetchScheduler::Step step = scheduler_.next(fresh);
     switch (step.kind) {
-      case FetchExchange::Step::Kind::kFetch:
+      case FetchScheduler::Step::Kind::kFetch:
         fetch(*step.entry);
         break;
-      case FetchExchange::Step::Kind::kPlanEpoch:
+      case FetchScheduler::Step::Kind::kPlanEpoch:
         plan_behind(step.ended);
         break;
-      case FetchExchange::Step::Kind::kMakeEntry:
+      case FetchScheduler::Step::Kind::kMakeEntry:
         fresh.emplace_back().parts.resize(format_->most_pieces());
         break;
-      case FetchExchange::Step::Kind::kCancel:
-        for (storage::Fetch* fetch : exchange_.under_way()) queue_->cancel(*fetch);
+      case FetchScheduler::Step::Kind::kCancel:
+        for (storage::Fetch* fetch : scheduler_.under_way()) queue_->cancel(*fetch);
         wait();
         break;
-      case FetchExchange::Step::Kind::kWait:
+      case FetchScheduler::Step::Kind::kWait:
         wait();
         break;
-      case FetchExchange::Step::Kind::kEnd:
+      case FetchScheduler::Step::Kind::kEnd:
         return;
     }
   }
@@ -71,13 +71,13 @@ void FetchThread::fetch(FetchTable::Entry& entry) {
     part.most_bytes = plan_.read_ahead_bytes;  // a larger one is read by the thread that needs it
     queue_->start(part);
   }
-  if (pieces_.empty()) exchange_.finished(entry);
+  if (pieces_.empty()) scheduler_.finished(entry);
 }
 
 void FetchThread::plan_behind(const FetchOrder::PlannedEpoch& ended) {
   const std::uint64_t epoch = ended.epoch + 1;
   FetchOrder::PlannedEpoch following{epoch, std::make_shared<const plan::Plan>(whole_epoch(plan_, epoch))};
-  exchange_.follow(ended, following);
+  scheduler_.follow(ended, following);
 }
 
 void FetchThread::wait() {
@@ -85,7 +85,7 @@ void FetchThread::wait() {
   for (storage::Fetch* fetch = queue_->finished(Clock::now() + std::chrono::hours(1)); fetch != nullptr;
        fetch = queue_->finished(Clock::time_point{}))
     finished_.push_back(fetch);
-  exchange_.finished(finished_);
+  scheduler_.finished(finished_);
   finished_.clear();
 }
 

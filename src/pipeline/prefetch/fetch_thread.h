@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The thread that runs reads in flight, as instructed by FetchExchange::next(). It owns the queue of the reads; no
+// The thread that runs reads in flight, as instructed by FetchScheduler::next(). It owns the queue of the reads; no
 // other thread starts, cancels or completes any.
 
 #include <memory>
@@ -10,17 +10,17 @@
 
 #include "base/thread.h"
 #include "format/format.h"
-#include "pipeline/prefetch/fetch_exchange.h"
+#include "pipeline/prefetch/fetch_scheduler.h"
 #include "storage/fetch.h"
 
 namespace feedline::pipeline {
 
-// For one owner and one successful start(). The plan and the exchange must outlive it. Requires at destruction: the
-// exchange is stopped and no longer called. The destructor joins the thread but waits for none of its reads.
+// For one owner and one successful start(). The plan and the scheduler must outlive it. Requires at destruction: the
+// scheduler is stopped and no longer called. The destructor joins the thread but waits for none of its reads.
 class FetchThread {
  public:
   FetchThread(std::shared_ptr<const format::RecordFormat> format, const PipelinePlan& plan, storage::QueueKind kind,
-              FetchExchange& exchange);
+              FetchScheduler& scheduler);
   bool start();  // false if no thread could be created
 
  private:
@@ -33,7 +33,7 @@ class FetchThread {
   const std::shared_ptr<const format::RecordFormat> format_;
   const PipelinePlan& plan_;
   const storage::QueueKind kind_;
-  FetchExchange& exchange_;
+  FetchScheduler& scheduler_;
   std::unique_ptr<storage::FetchQueue> queue_;  // created by the thread
   std::vector<storage::Fetch*> finished_;
   std::vector<storage::Piece> pieces_;

@@ -61,22 +61,23 @@ ReadAhead::ReadAhead(std::shared_ptr<const format::RecordFormat> format, const P
     : format_(std::move(format)),
       plan_(plan),
       mode_(mode),
-      exchange_(plan, format_->most_pieces(), mode == ReadAheadMode::kAuto, format_->storage()->joins_reads(), held_),
+      scheduler_(plan, format_->most_pieces(), mode == ReadAheadMode::kAuto, format_->storage()->joins_reads(), held_),
       copies_(CopiesAhead::make(*format_, plan)) {}
 
 ReadAhead::~ReadAhead() { stop(); }
 
 void ReadAhead::begin(bool goes_on) {
-  exchange_.begin(goes_on);
+  scheduler_.begin(goes_on);
   if (copies_) copies_->begin(goes_on);
   // if all of a remote dataset was cached, threads notice when that changes
-  const bool is_slow = mode_ == ReadAheadMode::kAuto && format_->storage()->is_remote() && !exchange_.has_turned_near();
+  const bool is_slow =
+      mode_ == ReadAheadMode::kAuto && format_->storage()->is_remote() && !scheduler_.has_turned_near();
   if (is_slow || mode_ == ReadAheadMode::kAlways || mode_ == ReadAheadMode::kThreads) go_far();
 }
 
 void ReadAhead::cancel() {
   is_cancelled_.store(true, std::memory_order_relaxed);
-  exchange_.stop();
+  scheduler_.stop();
   if (copies_) copies_->cancel();
 }
 
@@ -91,7 +92,7 @@ std::unique_ptr<RecordReader> ReadAhead::reader() { return std::make_unique<Thre
 Result<void> ReadAhead::read(const PlanRow& row, std::uint64_t sample, memory::Record& record, Watch& watch) {
   if (is_cancelled_.load(std::memory_order_relaxed)) return cancelled();
   if (copies_) copies_->reached(row);
-  return exchange_.is_far() ? read_far(row, sample, record, watch) : read_near(sample, record, watch);
+  return scheduler_.is_far() ? read_far(row, sample, record, watch) : read_near(sample, record, watch);
 }
 
 Result<void> ReadAhead::read_near(std::uint64_t sample, memory::Record& record, Watch& watch) {
@@ -110,7 +111,7 @@ Result<void> ReadAhead::read_far(const PlanRow& row, std::uint64_t sample, memor
   watch.parts.resize(format_->most_pieces());
   record.more.resize(watch.parts.size() - 1);
   swap_buffers(watch.parts, record);
-  const auto used = exchange_.take(row, sample, watch.waiter, watch.parts);
+  const auto used = scheduler_.take(row, sample, watch.waiter, watch.parts);
   swap_buffers(watch.parts, record);
   if (!used) return format_->read(sample, record);
   return accept(sample, std::span(watch.parts).first(*used), record, watch);
@@ -130,22 +131,22 @@ Result<void> ReadAhead::accept(std::uint64_t sample, std::span<FetchTable::Part>
 }
 
 void ReadAhead::go_far() {
-  if (!exchange_.turn_far()) return;
+  if (!scheduler_.turn_far()) return;
   const auto kind = mode_ == ReadAheadMode::kThreads ? storage::QueueKind::kThreads : storage::QueueKind::kBest;
-  auto thread = std::make_unique<FetchThread>(format_, plan_, kind, exchange_);
+  auto thread = std::make_unique<FetchThread>(format_, plan_, kind, scheduler_);
   const bool is_running = thread->start();
   if (is_running) thread_ = std::move(thread);
-  exchange_.started(is_running);
+  scheduler_.started(is_running);
 }
 
 std::string ReadAhead::explain() const {
-  const FetchExchange::Report report = exchange_.report();
+  const FetchScheduler::Report report = scheduler_.report();
   const std::string text =
       (copies_ ? copies_->explain() + "; " : std::string()) + "ahead of the threads if the storage is slow; ";
   if (plan_.read_ahead_bytes < report.mean_bytes)
     return text + "never, because batches leave no memory for it: raise memory_budget";
   if (report.most_under_way == 0) return text + "not yet";
-  return text + (exchange_.is_far() ? "now, " : "no longer, ") + "at most " + std::to_string(report.most_under_way) +
+  return text + (scheduler_.is_far() ? "now, " : "no longer, ") + "at most " + std::to_string(report.most_under_way) +
          " at once by " + std::string(report.queue) + ", a read takes " + std::to_string(report.latency_ns / 1000) +
          " us";
 }

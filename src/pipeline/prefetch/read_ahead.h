@@ -13,7 +13,7 @@
 // Owners and threads:
 //
 //   ReadAhead        the state, near or far, and reads of samples                              the pipeline's threads
-//   FetchExchange    the lock, and the state shared with the fetching thread                   all
+//   FetchScheduler    the lock, and the state shared with the fetching thread                   all
 //     FetchOrder       the next sample                                                         under the lock
 //     FetchStock       the fetches, their number and their memory                              under the lock
 //   FetchThread      the queue of the reads in flight                                          the fetching thread
@@ -34,7 +34,7 @@
 #include "feedline/loader.h"
 #include "format/format.h"
 #include "pipeline/prefetch/copies_ahead.h"
-#include "pipeline/prefetch/fetch_exchange.h"
+#include "pipeline/prefetch/fetch_scheduler.h"
 #include "pipeline/prefetch/fetch_thread.h"
 #include "pipeline/sample/record_reader.h"
 #include "telemetry/held_bytes.h"
@@ -64,7 +64,7 @@ class ReadAhead {
   void begin(bool goes_on);
   // With a given order: adds the samples of the epoch's next batch. Samples of batches before `oldest` are no longer
   // needed.
-  void give(std::span<const GivenSample> samples, std::uint64_t oldest) { exchange_.give(samples, oldest); }
+  void give(std::span<const GivenSample> samples, std::uint64_t oldest) { scheduler_.give(samples, oldest); }
   // Makes current and later calls of read() that wait for a fetch return kCancelled at once; does not wait for the
   // reads.
   void cancel();
@@ -84,7 +84,7 @@ class ReadAhead {
   // Like RecordReader::read(), for that thread's watch.
   Result<void> read(const PlanRow& row, std::uint64_t sample, memory::Record& record, Watch& watch);
 
-  std::uint64_t held_bytes() const { return exchange_.held_bytes(); }
+  std::uint64_t held_bytes() const { return scheduler_.held_bytes(); }
   telemetry::HeldBytes& held() { return held_; }  // including what others hold ahead
   std::string explain() const;
 
@@ -101,9 +101,9 @@ class ReadAhead {
   const ReadAheadMode mode_;
   std::atomic<bool> is_cancelled_{false};
   telemetry::HeldBytes held_;  // any thread
-  FetchExchange exchange_;
+  FetchScheduler scheduler_;
   const std::unique_ptr<CopiesAhead> copies_;  // nullptr: no shards are cached
-  std::unique_ptr<FetchThread> thread_;        // started by the thread selected by the exchange
+  std::unique_ptr<FetchThread> thread_;        // started by the thread selected by the scheduler
 };
 
 }  // namespace feedline::pipeline

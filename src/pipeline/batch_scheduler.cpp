@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lock and the worker threads' side. exchange_consumer.cpp has the consumer's side.
-#include "pipeline/exchange.h"
+// The lock and the worker threads' side. batch_scheduler_consumer.cpp has the consumer's side.
+#include "pipeline/batch_scheduler.h"
 
 #include <algorithm>
 #include <memory>
@@ -27,7 +27,7 @@ std::shared_ptr<const Error> cancelled(std::string what) {
 
 }  // namespace
 
-Exchange::Exchange(const Parts& parts)
+BatchScheduler::BatchScheduler(const Parts& parts)
     : parts_(parts),
       closed_error_(cancelled("the loader is closed")),
       interrupted_error_(cancelled("interrupted")),
@@ -40,10 +40,10 @@ Exchange::Exchange(const Parts& parts)
       held_(parts.ahead ? parts.ahead->held() : own_held_),
       held_bytes_(held_) {}
 
-void Exchange::update_recall() { recall_ = stopping_ || failure_ || epochs_.has_refill(); }
+void BatchScheduler::update_recall() { recall_ = stopping_ || failure_ || epochs_.has_refill(); }
 
 // A thread woken under the lock would block again, and could preempt the holder.
-void Exchange::wake(Wakes& wakes) {
+void BatchScheduler::wake(Wakes& wakes) {
   if (wakes.consumer) ready_cv_.notify_one();
   if (wakes.all_workers)
     work_cv_.notify_all();
@@ -55,7 +55,7 @@ void Exchange::wake(Wakes& wakes) {
 
 // The size of variable-size fields is known only afterwards: reserve as much for the next batch as the largest recent
 // one used. One batch always has room.
-bool Exchange::has_room() const {
+bool BatchScheduler::has_room() const {
   const std::uint64_t open = epochs_.open_slots() + leaving_;
   if (open >= settings_.slots()) return false;
   if (late_bytes_ == 0 || open == 0) return true;
@@ -63,13 +63,13 @@ bool Exchange::has_room() const {
   return (open + 1) * (parts_.plan.batch_bytes + late_bytes_) <= parts_.plan.bytes_for_batches();
 }
 
-void Exchange::note_held() {
+void BatchScheduler::note_held() {
   const std::uint64_t late = memory_.held_by_items() + epochs_.late_bytes() + leaving_late_bytes_;
   held_bytes_.set((epochs_.open_slots() + leaving_) * parts_.plan.batch_bytes + late);
 }
 
 // One worker at a time: all threads share the batch that it claims, the oldest with rows left.
-void Exchange::open_slot(base::BriefLock& lock, Wakes& wakes) {
+void BatchScheduler::open_slot(base::BriefLock& lock, Wakes& wakes) {
   claiming_ = true;
   const std::uint64_t run = epochs_.claiming_run();
   lock.unlock();
@@ -98,7 +98,7 @@ void Exchange::open_slot(base::BriefLock& lock, Wakes& wakes) {
   lock.lock();
 }
 
-void Exchange::let_go(base::BriefLock& lock, std::shared_ptr<Slot> slot, Wakes& wakes) {
+void BatchScheduler::let_go(base::BriefLock& lock, std::shared_ptr<Slot> slot, Wakes& wakes) {
   ++leaving_;
   lock.unlock();
   slot.reset();
@@ -108,7 +108,7 @@ void Exchange::let_go(base::BriefLock& lock, std::shared_ptr<Slot> slot, Wakes& 
   wakes.all_workers = true;
 }
 
-void Exchange::let_go(base::BriefLock& lock, DroppedEpochs dropped, Wakes& wakes) {
+void BatchScheduler::let_go(base::BriefLock& lock, DroppedEpochs dropped, Wakes& wakes) {
   const std::size_t slots = dropped.open_slots();
   const std::uint64_t late_bytes = dropped.late_bytes();
   leaving_ += slots;
@@ -122,7 +122,7 @@ void Exchange::let_go(base::BriefLock& lock, DroppedEpochs dropped, Wakes& wakes
   wakes.all_workers = true;
 }
 
-void Exchange::wait_for_work(base::BriefLock& lock, std::size_t worker) {
+void BatchScheduler::wait_for_work(base::BriefLock& lock, std::size_t worker) {
   telemetry::StageCounters& stage = parts_.counters[worker][static_cast<std::size_t>(Stage::kBatch)];
   const bool blocked = epochs_.can_open() && !has_room();  // only room is missing
   const std::uint64_t started = base::now_ns();
@@ -136,7 +136,7 @@ void Exchange::wait_for_work(base::BriefLock& lock, std::size_t worker) {
     stage.add_starved(ended - started);
 }
 
-bool Exchange::next(std::size_t worker, Task& task, bool finished) {
+bool BatchScheduler::next(std::size_t worker, Task& task, bool finished) {
   Task done = std::exchange(task, {});
   Wakes wakes;
   base::BriefLock lock(mutex_);
@@ -172,7 +172,7 @@ bool Exchange::next(std::size_t worker, Task& task, bool finished) {
   return false;
 }
 
-void Exchange::settle(base::BriefLock& lock, std::size_t worker, const Task& task, Wakes& wakes) {
+void BatchScheduler::settle(base::BriefLock& lock, std::size_t worker, const Task& task, Wakes& wakes) {
   Epoch* epoch = epochs_.epoch_of(task);
   if (epoch == nullptr) return;  // it was abandoned, with the slot
   epoch->settle(*task.ticket.slot);
@@ -185,8 +185,8 @@ void Exchange::settle(base::BriefLock& lock, std::size_t worker, const Task& tas
 }
 
 // Slots of the task's epoch in order, because the oldest is delivered first.
-void Exchange::make_ready(base::BriefLock& lock, std::size_t worker, const Task& task, std::shared_ptr<Slot> slots,
-                          Wakes& wakes) {
+void BatchScheduler::make_ready(base::BriefLock& lock, std::size_t worker, const Task& task,
+                                std::shared_ptr<Slot> slots, Wakes& wakes) {
   telemetry::StageCounters& stage = parts_.counters[worker][static_cast<std::size_t>(Stage::kBatch)];
   while (slots) {
     lock.unlock();
@@ -212,14 +212,14 @@ void Exchange::make_ready(base::BriefLock& lock, std::size_t worker, const Task&
   }
 }
 
-void Exchange::reuse_pages(Slot& slot) {
+void BatchScheduler::reuse_pages(Slot& slot) {
   if (!memory_.has_spare(slot) || !memory_.reuse_pages(slot)) return;
   // a thread that found no row before this has checked under the lock and is asleep by now
   { const base::BriefLock lock(mutex_); }
   work_cv_.notify_all();
 }
 
-void Exchange::note(const Task& task, std::span<RowFiller::Noted> rows) {
+void BatchScheduler::note(const Task& task, std::span<RowFiller::Noted> rows) {
   if (rows.empty()) return;
   const base::BriefLock lock(mutex_);
   Epoch* epoch = epochs_.epoch_of(task);
@@ -227,7 +227,7 @@ void Exchange::note(const Task& task, std::span<RowFiller::Noted> rows) {
   for (auto& [row, outcome] : rows) epoch->note(*task.ticket.slot, row, std::move(outcome));
 }
 
-void Exchange::break_off(Error error) {
+void BatchScheduler::break_off(Error error) {
   auto broken = std::make_shared<const Error>(std::move(error));
   {
     const base::BriefLock lock(mutex_);

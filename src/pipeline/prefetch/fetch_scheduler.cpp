@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/prefetch/fetch_exchange.h"
+#include "pipeline/prefetch/fetch_scheduler.h"
 
 #include <algorithm>
 #include <utility>
@@ -17,18 +17,18 @@ std::uint64_t slack_of(const PipelinePlan& plan) { return 4 * static_cast<std::u
 
 }  // namespace
 
-FetchExchange::FetchExchange(const PipelinePlan& plan, std::size_t parts, bool turns_near, bool joins,
-                             telemetry::HeldBytes& held)
+FetchScheduler::FetchScheduler(const PipelinePlan& plan, std::size_t parts, bool turns_near, bool joins,
+                               telemetry::HeldBytes& held)
     : parts_(parts),
       turns_near_(turns_near),
       order_(plan, slack_of(plan)),
       stock_(slack_of(plan), plan.read_ahead_bytes, parts, joins, held) {}
 
-void FetchExchange::wake(After& after) {
+void FetchScheduler::wake(After& after) {
   if (std::exchange(is_asleep_, false)) after.sleeping = queue_;
 }
 
-void FetchExchange::do_after(After& after) {
+void FetchScheduler::do_after(After& after) {
   if (after.sleeping != nullptr) after.sleeping->wake();
   for (const auto& waiter : after.finished) waiter->tell();
   after = {};
@@ -36,7 +36,7 @@ void FetchExchange::do_after(After& after) {
 
 // ---- the pipeline's owner ----
 
-void FetchExchange::begin(bool goes_on) {
+void FetchScheduler::begin(bool goes_on) {
   After after;
   {
     const base::BriefLock lock(mutex_);
@@ -45,7 +45,7 @@ void FetchExchange::begin(bool goes_on) {
   do_after(after);
 }
 
-void FetchExchange::give(std::span<const GivenSample> samples, std::uint64_t oldest) {
+void FetchScheduler::give(std::span<const GivenSample> samples, std::uint64_t oldest) {
   std::vector<std::uint64_t> batch;
   batch.reserve(samples.size());
   for (const GivenSample& sample : samples) batch.push_back(sample.index);
@@ -58,7 +58,7 @@ void FetchExchange::give(std::span<const GivenSample> samples, std::uint64_t old
   do_after(after);
 }
 
-void FetchExchange::stop() {
+void FetchScheduler::stop() {
   After after;
   {
     const base::BriefLock lock(mutex_);
@@ -70,8 +70,8 @@ void FetchExchange::stop() {
 
 // ---- reader threads ----
 
-std::optional<std::size_t> FetchExchange::take(const PlanRow& row, std::uint64_t sample,
-                                               const std::shared_ptr<FetchWaiter>& waiter, FetchTable::Parts& parts) {
+std::optional<std::size_t> FetchScheduler::take(const PlanRow& row, std::uint64_t sample,
+                                                const std::shared_ptr<FetchWaiter>& waiter, FetchTable::Parts& parts) {
   After after;
   std::optional<std::size_t> used;
   base::BriefLock lock(mutex_);
@@ -102,7 +102,7 @@ std::optional<std::size_t> FetchExchange::take(const PlanRow& row, std::uint64_t
   return used;
 }
 
-bool FetchExchange::turn_far() {
+bool FetchScheduler::turn_far() {
   const base::BriefLock lock(mutex_);
   if (is_broken_ || stopping_ || is_starting_) return false;
   near_ = 0;
@@ -116,7 +116,7 @@ bool FetchExchange::turn_far() {
   return false;
 }
 
-void FetchExchange::started(bool is_running) {
+void FetchScheduler::started(bool is_running) {
   After after;
   {
     const base::BriefLock lock(mutex_);
@@ -130,7 +130,7 @@ void FetchExchange::started(bool is_running) {
   do_after(after);
 }
 
-void FetchExchange::go_near(After& after) {
+void FetchScheduler::go_near(After& after) {
   is_far_.store(false, std::memory_order_relaxed);
   has_turned_near_.store(true, std::memory_order_relaxed);
   order_.forget(after.past);
@@ -139,12 +139,12 @@ void FetchExchange::go_near(After& after) {
 
 // ---- the fetching thread ----
 
-void FetchExchange::serve_by(storage::FetchQueue& queue) {
+void FetchScheduler::serve_by(storage::FetchQueue& queue) {
   const base::BriefLock lock(mutex_);
   queue_ = &queue;
 }
 
-FetchExchange::Step FetchExchange::next(Entries& fresh) {
+FetchScheduler::Step FetchScheduler::next(Entries& fresh) {
   using Kind = Step::Kind;
   const base::BriefLock lock(mutex_);
   if (stopping_ && stock_.under_way() > 0) return {Kind::kCancel};
@@ -162,7 +162,7 @@ FetchExchange::Step FetchExchange::next(Entries& fresh) {
   return {Kind::kWait};
 }
 
-void FetchExchange::finished(std::span<storage::Fetch* const> fetches) {
+void FetchScheduler::finished(std::span<storage::Fetch* const> fetches) {
   After after;
   after.finished.reserve(fetches.size());
   {
@@ -176,7 +176,7 @@ void FetchExchange::finished(std::span<storage::Fetch* const> fetches) {
   do_after(after);
 }
 
-void FetchExchange::finished(Entry& entry) {
+void FetchScheduler::finished(Entry& entry) {
   After after;
   after.finished.reserve(1);
   {
@@ -186,7 +186,7 @@ void FetchExchange::finished(Entry& entry) {
   do_after(after);
 }
 
-void FetchExchange::finish(Entry& entry, After& after) {
+void FetchScheduler::finish(Entry& entry, After& after) {
   if (entry.waiter) after.finished.push_back(std::move(entry.waiter));
   const FetchTable::Outcome outcome = entry.outcome();
   near_ = outcome.was_near ? near_ + 1 : std::max(near_ - kFarWeighs, 0);
@@ -194,12 +194,12 @@ void FetchExchange::finish(Entry& entry, After& after) {
   if (near_ >= kNearInARow && turns_near_) go_near(after);
 }
 
-void FetchExchange::follow(const FetchOrder::PlannedEpoch& ended, FetchOrder::PlannedEpoch& following) {
+void FetchScheduler::follow(const FetchOrder::PlannedEpoch& ended, FetchOrder::PlannedEpoch& following) {
   const base::BriefLock lock(mutex_);
   order_.follow(ended, following);
 }
 
-std::vector<storage::Fetch*> FetchExchange::under_way() {
+std::vector<storage::Fetch*> FetchScheduler::under_way() {
   std::vector<storage::Fetch*> fetches;
   base::BriefLock lock(mutex_);
   const std::size_t most = stock_.size() * parts_;  // other threads only remove entries
@@ -212,7 +212,7 @@ std::vector<storage::Fetch*> FetchExchange::under_way() {
   return fetches;
 }
 
-void FetchExchange::break_off() {
+void FetchScheduler::break_off() {
   const base::BriefLock lock(mutex_);
   is_broken_ = true;
   is_far_.store(false, std::memory_order_relaxed);
@@ -225,12 +225,12 @@ void FetchExchange::break_off() {
 
 // ---- any thread ----
 
-std::uint64_t FetchExchange::held_bytes() const {
+std::uint64_t FetchScheduler::held_bytes() const {
   const base::BriefLock lock(mutex_);
   return stock_.held_bytes();
 }
 
-FetchExchange::Report FetchExchange::report() const {
+FetchScheduler::Report FetchScheduler::report() const {
   const base::BriefLock lock(mutex_);
   return {stock_.mean_bytes(), stock_.most_under_way(), stock_.latency_ns(), queue_ ? queue_->name() : "threads"};
 }

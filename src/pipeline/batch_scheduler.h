@@ -58,9 +58,9 @@
 
 namespace feedline::pipeline {
 
-class Exchange {
+class BatchScheduler {
  public:
-  // The parts that it connects. All references must outlive the exchange.
+  // The parts that it connects. All references must outlive the scheduler.
   struct Parts {
     const Recipe& recipe;
     const PipelinePlan& plan;
@@ -70,7 +70,7 @@ class Exchange {
     ReadAhead* ahead;                               // nullptr: the format does not support read-ahead
     std::shared_ptr<device::Device> device;         // the target of batches
   };
-  explicit Exchange(const Parts& parts);
+  explicit BatchScheduler(const Parts& parts);
 
   // ---- the consumer, one thread at a time
 

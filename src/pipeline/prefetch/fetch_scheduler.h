@@ -33,14 +33,14 @@
 
 namespace feedline::pipeline {
 
-class FetchExchange {
+class FetchScheduler {
  public:
   using Entry = FetchTable::Entry;
   using Entries = FetchTable::Entries;
 
   // turns_near: whether to stop fetching once all fetches are served from memory. The plan must outlive it. parts:
   // maximum objects per sample. joins: see FetchStock.
-  FetchExchange(const PipelinePlan& plan, std::size_t parts, bool turns_near, bool joins, telemetry::HeldBytes& held);
+  FetchScheduler(const PipelinePlan& plan, std::size_t parts, bool turns_near, bool joins, telemetry::HeldBytes& held);
 
   // Any thread, without the lock: returns true if samples are fetched ahead.
   bool is_far() const { return is_far_.load(std::memory_order_relaxed); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/exchange.h"
+#include "pipeline/batch_scheduler.h"
 
 #include <gtest/gtest.h>
 
@@ -21,9 +21,9 @@ constexpr std::size_t kWorkers = 2;
 
 // A hundred samples in batches of four, two of them ahead. The test acts as all workers and the consumer in one thread,
 // so no call may block while there is work.
-class ExchangeTest : public testing::Test {
+class BatchSchedulerTest : public testing::Test {
  protected:
-  explicit ExchangeTest(OnError on_error = OnError::kRaise) : policy_(on_error, 0) {
+  explicit BatchSchedulerTest(OnError on_error = OnError::kRaise) : policy_(on_error, 0) {
     auto recipe =
         make_recipe({"fake", std::make_shared<FakeFormat>(100)}, {op::CenterCrop{{4, 4}}}, std::nullopt, Layout::kNchw);
     EXPECT_TRUE(recipe);
@@ -32,12 +32,12 @@ class ExchangeTest : public testing::Test {
     EXPECT_TRUE(plan);
     plan_ = *plan;
     plan_.slots = 2;
-    make_exchange();
+    make_scheduler();
   }
-  void make_exchange() { make_exchange(device_); }
-  void make_exchange(std::shared_ptr<device::Device> device) {
-    exchange_ = std::make_unique<Exchange>(
-        Exchange::Parts{*recipe_, plan_, policy_, counters_, progress_, nullptr, std::move(device)});
+  void make_scheduler() { make_scheduler(device_); }
+  void make_scheduler(std::shared_ptr<device::Device> device) {
+    scheduler_ = std::make_unique<BatchScheduler>(
+        BatchScheduler::Parts{*recipe_, plan_, policy_, counters_, progress_, nullptr, std::move(device)});
   }
   std::unique_ptr<Epoch> epoch(std::uint64_t number, std::uint64_t position = 0) const {
     plan::OrderConfig order;
@@ -46,17 +46,17 @@ class ExchangeTest : public testing::Test {
     config.epoch = number;
     config.order = plan::make_order(order, number);
     config.plan = {.batch_size = kRows, .begin = position};
-    config.prepares = exchange_->prepares();
+    config.prepares = scheduler_->prepares();
     return std::make_unique<Epoch>(config, policy_);
   }
   Result<void> begin(std::uint64_t number, bool prepare_next = false, std::uint64_t position = 0) {
-    return exchange_->begin({.epoch = number, .position = position}, epoch(number, position),
-                            prepare_next ? epoch(number + 1) : nullptr);
+    return scheduler_->begin({.epoch = number, .position = position}, epoch(number, position),
+                             prepare_next ? epoch(number + 1) : nullptr);
   }
   // Takes all rows of the next batch that has rows.
   Task fill_batch() {
     Task task;
-    EXPECT_TRUE(exchange_->next(0, task, false));
+    EXPECT_TRUE(scheduler_->next(0, task, false));
     task.ticket.place();
     for (std::uint64_t row = 1; row < kRows; ++row) {
       EXPECT_TRUE(task.ticket.advance());
@@ -68,13 +68,13 @@ class ExchangeTest : public testing::Test {
   }
   // Settles a batch and takes a row of the next one.
   Task settled(Task task) {
-    EXPECT_TRUE(exchange_->next(0, task, true));
+    EXPECT_TRUE(scheduler_->next(0, task, true));
     return task;
   }
-  Result<Loader::Polled> poll() { return exchange_->poll(0ms, batch_); }
+  Result<Loader::Polled> poll() { return scheduler_->poll(0ms, batch_); }
   LoaderStats stats() const {
     LoaderStats stats;
-    exchange_->add_to(stats);
+    scheduler_->add_to(stats);
     return stats;
   }
 
@@ -84,7 +84,7 @@ class ExchangeTest : public testing::Test {
   std::vector<telemetry::ThreadCounters> counters_{kWorkers + 1};
   std::vector<Progress> progress_{kWorkers};
   std::shared_ptr<FakeDevice> device_ = std::make_shared<FakeDevice>();
-  std::unique_ptr<Exchange> exchange_;
+  std::unique_ptr<BatchScheduler> scheduler_;
   Batch batch_;
 };
 
@@ -97,7 +97,7 @@ bool comes_true(const std::function<bool()>& condition) {
   return true;
 }
 
-TEST_F(ExchangeTest, ABatchIsReadyOnceItsLastRowIsSettled) {
+TEST_F(BatchSchedulerTest, ABatchIsReadyOnceItsLastRowIsSettled) {
   ASSERT_TRUE(begin(0));
   EXPECT_EQ(poll(), Loader::Polled::kPending);
   Task task = fill_batch();
@@ -108,24 +108,24 @@ TEST_F(ExchangeTest, ABatchIsReadyOnceItsLastRowIsSettled) {
   EXPECT_EQ(stats().held_bytes, 2 * plan_.batch_bytes);
   EXPECT_EQ(poll(), Loader::Polled::kBatch);
   EXPECT_EQ(batch_.rows(), kRows);
-  EXPECT_EQ(exchange_->position().position, kRows);
+  EXPECT_EQ(scheduler_->position().position, kRows);
   EXPECT_EQ(stats().held_bytes, plan_.batch_bytes);
   EXPECT_EQ(stats().held_bytes_peak, 2 * plan_.batch_bytes);
 }
 
-TEST_F(ExchangeTest, AWorkerSleepsWhereThereIsNoRoomAndGoesOnWhenABatchIsTaken) {
+TEST_F(BatchSchedulerTest, AWorkerSleepsWhereThereIsNoRoomAndGoesOnWhenABatchIsTaken) {
   ASSERT_TRUE(begin(0));
   Task first = fill_batch();
   const Task second = settled(std::move(first));  // has one row of four
   for (int row = 1; row < 4; ++row) {
     Task rest;
-    ASSERT_TRUE(exchange_->next(0, rest, false));
+    ASSERT_TRUE(scheduler_->next(0, rest, false));
     EXPECT_EQ(rest.ticket.slot, second.ticket.slot);
   }
   std::atomic<std::uint64_t> got{99};
   std::thread worker([&] {
     Task task;
-    if (exchange_->next(1, task, false)) got = task.ticket.slot->batch;
+    if (scheduler_->next(1, task, false)) got = task.ticket.slot->batch;
   });
   std::this_thread::sleep_for(20ms);  // long enough for most threads to fall asleep
   EXPECT_EQ(got, 99u) << "there is no room";
@@ -136,37 +136,37 @@ TEST_F(ExchangeTest, AWorkerSleepsWhereThereIsNoRoomAndGoesOnWhenABatchIsTaken) 
 }
 
 // Memory of an abandoned batch is freed as soon as the last row in progress is finished.
-TEST_F(ExchangeTest, AWorkerThatWaitsHoldsNoBatch) {
+TEST_F(BatchSchedulerTest, AWorkerThatWaitsHoldsNoBatch) {
   ASSERT_TRUE(begin(0));
   Task task = fill_batch();
   const std::weak_ptr<Slot> slot = task.ticket.slot;
   ASSERT_TRUE(begin(0, false, 100)) << "at the end: no work is left";
   EXPECT_FALSE(slot.expired());
-  std::thread worker([&] { EXPECT_FALSE(exchange_->next(0, task, true)); });
+  std::thread worker([&] { EXPECT_FALSE(scheduler_->next(0, task, true)); });
   EXPECT_TRUE(comes_true([&] { return slot.expired(); }));
-  exchange_->stop();
+  scheduler_->stop();
   worker.join();
 }
 
-TEST_F(ExchangeTest, WhatComesOfAnAbandonedEpochIsNobodys) {
+TEST_F(BatchSchedulerTest, WhatComesOfAnAbandonedEpochIsNobodys) {
   ASSERT_TRUE(begin(0));
   Task task = fill_batch();
   ASSERT_TRUE(begin(0));
   std::vector<RowFiller::Noted> noted(1);
   noted[0].outcome.failed = one_bad(0, 0);
-  exchange_->note(task, noted);
+  scheduler_->note(task, noted);
   EXPECT_TRUE(task.ticket.slot->failures.empty());
   const Task next = settled(std::move(task));
   EXPECT_EQ(next.ticket.slot->batch, 0u) << "of the current epoch";
   EXPECT_EQ(poll(), Loader::Polled::kPending);
 }
 
-TEST_F(ExchangeTest, WithoutMemoryAnEpochFailsAndTheNextOneMaySucceed) {
+TEST_F(BatchSchedulerTest, WithoutMemoryAnEpochFailsAndTheNextOneMaySucceed) {
   ASSERT_TRUE(begin(0));
   device_->memory->blocks = 0;
   std::thread worker([&] {
     Task task;
-    EXPECT_TRUE(exchange_->next(0, task, false));
+    EXPECT_TRUE(scheduler_->next(0, task, false));
     EXPECT_EQ(task.epoch, 1u);
   });
   EXPECT_TRUE(comes_true([&] { return !poll(); }));
@@ -178,75 +178,75 @@ TEST_F(ExchangeTest, WithoutMemoryAnEpochFailsAndTheNextOneMaySucceed) {
   worker.join();
 }
 
-TEST_F(ExchangeTest, WithoutMemoryForAnEpochThatIsOnlyPreparedNothingFails) {
+TEST_F(BatchSchedulerTest, WithoutMemoryForAnEpochThatIsOnlyPreparedNothingFails) {
   ASSERT_TRUE(begin(0, true, 96));  // one batch, and the next epoch
   Task task = fill_batch();
   device_->memory->blocks = 0;
-  std::thread worker([&] { EXPECT_FALSE(exchange_->next(0, task, true)); });
+  std::thread worker([&] { EXPECT_FALSE(scheduler_->next(0, task, true)); });
   EXPECT_TRUE(comes_true([&] { return poll() == Loader::Polled::kBatch; }));
   EXPECT_EQ(poll(), Loader::Polled::kEnd);
-  exchange_->stop();
+  scheduler_->stop();
   worker.join();
 }
 
-TEST_F(ExchangeTest, ABrokenPipelineStaysBroken) {
+TEST_F(BatchSchedulerTest, ABrokenPipelineStaysBroken) {
   ASSERT_TRUE(begin(0));
-  exchange_->break_off(Error{ErrorCode::kInternal, "a thread has died", {}, 0});
+  scheduler_->break_off(Error{ErrorCode::kInternal, "a thread has died", {}, 0});
   for (int times = 0; times < 2; ++times) {
     const auto polled = poll();
     ASSERT_FALSE(polled);
     EXPECT_EQ(polled.error().code, ErrorCode::kInternal);
     EXPECT_FALSE(begin(1)) << "another epoch has no more threads";
   }
-  exchange_->stop();
+  scheduler_->stop();
   EXPECT_EQ(poll().error().code, ErrorCode::kCancelled);
 }
 
-TEST_F(ExchangeTest, ClosedItGivesNothingToAnybody) {
+TEST_F(BatchSchedulerTest, ClosedItGivesNothingToAnybody) {
   ASSERT_TRUE(begin(0));
   Task task = fill_batch();
   const auto slot = task.ticket.slot;
-  exchange_->stop();
-  EXPECT_TRUE(exchange_->must_return(0));
-  EXPECT_FALSE(exchange_->next(0, task, true));
+  scheduler_->stop();
+  EXPECT_TRUE(scheduler_->must_return(0));
+  EXPECT_FALSE(scheduler_->next(0, task, true));
   EXPECT_EQ(task.ticket.slot, nullptr);
   EXPECT_EQ(poll().error().code, ErrorCode::kCancelled);
   EXPECT_EQ(begin(1).error().code, ErrorCode::kCancelled);
-  exchange_->clear();
+  scheduler_->clear();
   EXPECT_EQ(stats().held_bytes, 0u);
 }
 
-TEST_F(ExchangeTest, AWorkerThatIsNotWantedReturns) {
+TEST_F(BatchSchedulerTest, AWorkerThatIsNotWantedReturns) {
   ASSERT_TRUE(begin(0));
-  EXPECT_FALSE(exchange_->must_return(0));
-  EXPECT_TRUE(exchange_->must_return(kWorkers)) << "no more than that";
+  EXPECT_FALSE(scheduler_->must_return(0));
+  EXPECT_TRUE(scheduler_->must_return(kWorkers)) << "no more than that";
 }
 
-TEST_F(ExchangeTest, PagesGoUnderRowsThatNobodyHas) {
+TEST_F(BatchSchedulerTest, PagesGoUnderRowsThatNobodyHas) {
   ASSERT_TRUE(begin(0));
   Task task;
-  ASSERT_TRUE(exchange_->next(0, task, false));
+  ASSERT_TRUE(scheduler_->next(0, task, false));
   Slot& slot = *task.ticket.slot;
-  exchange_->reuse_pages(slot);
+  scheduler_->reuse_pages(slot);
   EXPECT_TRUE(device_->memory->asked.empty()) << "none are spare";
   device_->memory->spare = 5;
-  exchange_->reuse_pages(slot);
-  exchange_->reuse_pages(slot);
+  scheduler_->reuse_pages(slot);
+  scheduler_->reuse_pages(slot);
   EXPECT_EQ(device_->memory->asked.size(), 1u) << "once";
   EXPECT_EQ(device_->memory->asked[0].data, slot.lease->data());
-  EXPECT_FALSE(exchange_->must_return(0));
+  EXPECT_FALSE(scheduler_->must_return(0));
   EXPECT_TRUE(task.ticket.advance()) << "the rows are available again";
 }
 
 // While a worker maps pages under the remaining rows, or allocates the next batch, the lock is free: others sleep until
 // there are rows and open no further batch, and the consumer is not blocked.
-TEST_F(ExchangeTest, OthersWaitForRowsThatAreBeingPreparedAndTheLockIsFree) {
+TEST_F(BatchSchedulerTest, OthersWaitForRowsThatAreBeingPreparedAndTheLockIsFree) {
   ASSERT_TRUE(begin(0));
   Task task;
   std::atomic<std::uint64_t> got{99};
   const auto one_more = [&] {
     Task other;
-    if (exchange_->next(1, other, false)) got = other.ticket.slot->batch;
+    if (scheduler_->next(1, other, false)) got = other.ticket.slot->batch;
   };
   std::thread other;
   const auto look = [&] {
@@ -257,30 +257,30 @@ TEST_F(ExchangeTest, OthersWaitForRowsThatAreBeingPreparedAndTheLockIsFree) {
     EXPECT_EQ(poll(), Loader::Polled::kPending);
   };
   device_->memory->before_allocate = look;
-  ASSERT_TRUE(exchange_->next(0, task, false));
+  ASSERT_TRUE(scheduler_->next(0, task, false));
   other.join();
   EXPECT_EQ(got, 0u) << "the oldest batch";
   got = 99;
   device_->memory->before_reuse = look;
   device_->memory->spare = 5;
-  exchange_->reuse_pages(*task.ticket.slot);
+  scheduler_->reuse_pages(*task.ticket.slot);
   other.join();
   EXPECT_EQ(got, 0u);
 }
 
 // An epoch may end while a worker allocates memory for it: the batch is dropped and its memory freed.
-TEST_F(ExchangeTest, ABatchWhoseEpochEndsWhileItIsOpenedIsNobodys) {
+TEST_F(BatchSchedulerTest, ABatchWhoseEpochEndsWhileItIsOpenedIsNobodys) {
   ASSERT_TRUE(begin(0));
   device_->memory->before_allocate = [&] { ASSERT_TRUE(begin(7)); };
   Task task;
-  ASSERT_TRUE(exchange_->next(0, task, false));
+  ASSERT_TRUE(scheduler_->next(0, task, false));
   EXPECT_EQ(task.epoch, 7u);
   EXPECT_EQ(device_->memory->blocks, 999u) << "one is in use";
   EXPECT_EQ(stats().held_bytes, plan_.batch_bytes);
 }
 
 // The thread that finished a batch's last row starts device work; until then the batch is not delivered.
-TEST_F(ExchangeTest, ADeviceBeginsWithABatchWithoutTheLock) {
+TEST_F(BatchSchedulerTest, ADeviceBeginsWithABatchWithoutTheLock) {
   int begun = 0;
   const auto device = std::make_shared<SlowDevice>(SlowDevice::Course{.before_begin = [&] {
     ++begun;
@@ -288,7 +288,7 @@ TEST_F(ExchangeTest, ADeviceBeginsWithABatchWithoutTheLock) {
     EXPECT_EQ(stats().ready_batches, 0u);
     EXPECT_EQ(stats().held_bytes, plan_.batch_bytes);
   }});
-  make_exchange(device);
+  make_scheduler(device);
   ASSERT_TRUE(begin(0));
   Task task = fill_batch();
   EXPECT_EQ(begun, 0);
@@ -296,18 +296,18 @@ TEST_F(ExchangeTest, ADeviceBeginsWithABatchWithoutTheLock) {
   EXPECT_EQ(begun, 1);
   EXPECT_EQ(stats().ready_batches, 1u);
   EXPECT_EQ(poll(), Loader::Polled::kBatch);
-  EXPECT_EQ(exchange_->position().position, kRows);
+  EXPECT_EQ(scheduler_->position().position, kRows);
   EXPECT_EQ(stats().batches, 1u);
 }
 
-TEST_F(ExchangeTest, ABatchWhoseEpochEndsWhileTheDeviceBeginsIsNobodys) {
+TEST_F(BatchSchedulerTest, ABatchWhoseEpochEndsWhileTheDeviceBeginsIsNobodys) {
   bool once = true;
   const auto device = std::make_shared<SlowDevice>(SlowDevice::Course{.before_begin = [&] {
     if (std::exchange(once, false)) {
       ASSERT_TRUE(begin(7));
     }
   }});
-  make_exchange(device);
+  make_scheduler(device);
   ASSERT_TRUE(begin(0));
   const Task next = settled(fill_batch());
   EXPECT_EQ(next.epoch, 7u);
@@ -315,8 +315,8 @@ TEST_F(ExchangeTest, ABatchWhoseEpochEndsWhileTheDeviceBeginsIsNobodys) {
   EXPECT_EQ(stats().held_bytes, plan_.batch_bytes);
 }
 
-TEST_F(ExchangeTest, ABatchThatTheDeviceRefusesIsNotCounted) {
-  make_exchange(std::make_shared<SlowDevice>(SlowDevice::Course{.refuses = [](std::uint64_t) { return true; }}));
+TEST_F(BatchSchedulerTest, ABatchThatTheDeviceRefusesIsNotCounted) {
+  make_scheduler(std::make_shared<SlowDevice>(SlowDevice::Course{.refuses = [](std::uint64_t) { return true; }}));
   ASSERT_TRUE(begin(0));
   const Task next = settled(fill_batch());
   const auto polled = poll();
@@ -326,9 +326,9 @@ TEST_F(ExchangeTest, ABatchThatTheDeviceRefusesIsNotCounted) {
   EXPECT_EQ(stats().samples, 0u);
 }
 
-class ExchangeSkips : public ExchangeTest {
+class ExchangeSkips : public BatchSchedulerTest {
  protected:
-  ExchangeSkips() : ExchangeTest(OnError::kSkip) {}
+  ExchangeSkips() : BatchSchedulerTest(OnError::kSkip) {}
   static RowFiller::Noted bad_row(const Slot& slot, std::uint64_t row) {
     return {row, {slot.samples[row], one_bad(row, slot.samples[row]), {}}};
   }
@@ -338,17 +338,17 @@ TEST_F(ExchangeSkips, WorkersReturnForARefillWhichGoesFirst) {
   ASSERT_TRUE(begin(0));
   Task task = fill_batch();
   Task other;
-  ASSERT_TRUE(exchange_->next(1, other, false));
+  ASSERT_TRUE(scheduler_->next(1, other, false));
   EXPECT_EQ(other.ticket.slot->batch, 1u);
-  EXPECT_FALSE(exchange_->must_return(1));
+  EXPECT_FALSE(scheduler_->must_return(1));
   const auto slot = task.ticket.slot;
   std::vector<RowFiller::Noted> noted{bad_row(*slot, 2)};
-  exchange_->note(task, noted);
+  scheduler_->note(task, noted);
   const Task refill = settled(std::move(task));
   EXPECT_TRUE(refill.ticket.is_refill);
   EXPECT_EQ(refill.ticket.slot, slot);
   EXPECT_EQ(refill.ticket.sample(), 99u);
-  EXPECT_FALSE(exchange_->must_return(1)) << "the refill is in progress";
+  EXPECT_FALSE(scheduler_->must_return(1)) << "the refill is in progress";
   EXPECT_EQ(poll(), Loader::Polled::kPending);
   EXPECT_TRUE(slot->tickets.finish(1));
   static_cast<void>(settled(refill));
@@ -359,7 +359,7 @@ TEST_F(ExchangeSkips, WorkersReturnForARefillWhichGoesFirst) {
 TEST_F(ExchangeSkips, ABatchThatIsTakenOverDoesNotEndTheConsumersWait) {
   plan_.slots = 3;
   plan_.timeout = 1h;
-  make_exchange();
+  make_scheduler();
   ASSERT_TRUE(begin(0, false, 88));
   Task first = fill_batch(), second = fill_batch();
   Task last = settled(std::move(second));
@@ -368,13 +368,13 @@ TEST_F(ExchangeSkips, ABatchThatIsTakenOverDoesNotEndTheConsumersWait) {
   const auto slot = first.ticket.slot;
   std::vector<RowFiller::Noted> noted;
   for (std::uint64_t row = 0; row < kRows; ++row) noted.push_back(bad_row(*slot, row));
-  exchange_->note(first, noted);
+  scheduler_->note(first, noted);
   Task task = settled(std::move(first));
   for (const std::uint64_t refill : refills) {
     ASSERT_TRUE(task.ticket.is_refill);
     ASSERT_EQ(task.ticket.sample(), refill);
     if (refill >= 96) noted = {bad_row(*slot, task.ticket.row)};
-    if (refill >= 96) exchange_->note(task, noted);
+    if (refill >= 96) scheduler_->note(task, noted);
     EXPECT_TRUE(slot->tickets.finish(1));
     task = settled(std::move(task));
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The consumer's side of an exchange: starts epochs, waits for and delivers batches; and queries from any thread.
+// The consumer's side of a scheduler: starts epochs, waits for and delivers batches; and queries from any thread.
 #include <algorithm>
 #include <iterator>
 #include <list>
@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "pipeline/exchange.h"
+#include "pipeline/batch_scheduler.h"
 #include "telemetry/spans.h"
 
 namespace feedline::pipeline {
@@ -25,10 +25,10 @@ std::uint64_t bytes_of(const Batch& batch) {
 
 }  // namespace
 
-std::shared_ptr<const Error> Exchange::ended() const { return stopping_ ? closed_error_ : broken_; }
+std::shared_ptr<const Error> BatchScheduler::ended() const { return stopping_ ? closed_error_ : broken_; }
 
-Result<void> Exchange::begin(const EpochStart& start, std::unique_ptr<Epoch> epoch, std::unique_ptr<Epoch> following,
-                             bool feeds_gpu) {
+Result<void> BatchScheduler::begin(const EpochStart& start, std::unique_ptr<Epoch> epoch,
+                                   std::unique_ptr<Epoch> following, bool feeds_gpu) {
   const bool goes_on = following != nullptr;
   Wakes wakes;
   std::shared_ptr<const Error> past;
@@ -50,7 +50,7 @@ Result<void> Exchange::begin(const EpochStart& start, std::unique_ptr<Epoch> epo
   return {};
 }
 
-Result<void> Exchange::give(std::vector<GivenSample> samples) {
+Result<void> BatchScheduler::give(std::vector<GivenSample> samples) {
   const auto no_epoch = [] { return config_error("give: no epoch has been started"); };
   if (parts_.ahead) {
     std::optional<std::uint64_t> oldest;
@@ -72,7 +72,7 @@ Result<void> Exchange::give(std::vector<GivenSample> samples) {
   return {};
 }
 
-Result<void> Exchange::end_giving() {
+Result<void> BatchScheduler::end_giving() {
   const base::BriefLock lock(mutex_);
   if (!epochs_.current()) return config_error("end_giving: no epoch has been started");
   epochs_.current()->end_giving();
@@ -80,7 +80,7 @@ Result<void> Exchange::end_giving() {
 }
 
 // Notes the current slot and its result for the consumer.
-void Exchange::note_ready(HandOver& over, bool was_ready, Wakes& wakes) {
+void BatchScheduler::note_ready(HandOver& over, bool was_ready, Wakes& wakes) {
   const Epoch& epoch = *epochs_.current();
   over.index = epoch.index_of(over.slot->batch);
   over.asked_ns = delivery_.waiting_since();
@@ -95,7 +95,7 @@ void Exchange::note_ready(HandOver& over, bool was_ready, Wakes& wakes) {
 }
 
 // The slow part of a delivery.
-Result<Loader::Polled> Exchange::hand_over(HandOver& over, Batch& out) {
+Result<Loader::Polled> BatchScheduler::hand_over(HandOver& over, Batch& out) {
   telemetry::record_span(Stage::kConsumer, over.asked_ns, over.got_ns, over.number);
   auto handed = delivery_.hand_over(*over.slot, over.noted, over.index, out);
   if (handed)
@@ -108,7 +108,7 @@ Result<Loader::Polled> Exchange::hand_over(HandOver& over, Batch& out) {
 }
 
 // Returns the slot's error to the consumer.
-void Exchange::refused(const HandOver& over, const Error& error) {
+void BatchScheduler::refused(const HandOver& over, const Error& error) {
   const bool ends = over.noted == Delivery::Noted::kOverBudget;
   auto failure = ends ? std::make_shared<const Error>(error) : nullptr;
   const base::BriefLock lock(mutex_);
@@ -117,7 +117,7 @@ void Exchange::refused(const HandOver& over, const Error& error) {
   update_recall();
 }
 
-void Exchange::measure() {
+void BatchScheduler::measure() {
   const Usage usage = settings_.usage(parts_.counters);
   Wakes wakes;
   {
@@ -127,7 +127,7 @@ void Exchange::measure() {
   wake(wakes);
 }
 
-Result<Loader::Polled> Exchange::poll(std::chrono::milliseconds wait, Batch& out) {
+Result<Loader::Polled> BatchScheduler::poll(std::chrono::milliseconds wait, Batch& out) {
   const std::uint64_t started = base::now_ns();
   const auto deadline = std::chrono::steady_clock::now() + wait;
   HandOver over;
@@ -171,7 +171,7 @@ Result<Loader::Polled> Exchange::poll(std::chrono::milliseconds wait, Batch& out
 }
 
 // Called when no batch is ready.
-Result<Loader::Polled> Exchange::late(base::BriefLock& lock, std::uint64_t started_ns) {
+Result<Loader::Polled> BatchScheduler::late(base::BriefLock& lock, std::uint64_t started_ns) {
   const std::uint64_t now = base::now_ns();
   const std::uint64_t since = delivery_.waiting_since();
   Wakes wakes;
@@ -186,7 +186,7 @@ Result<Loader::Polled> Exchange::late(base::BriefLock& lock, std::uint64_t start
   return Loader::Polled::kPending;
 }
 
-void Exchange::interrupt() {
+void BatchScheduler::interrupt() {
   {
     const base::BriefLock lock(mutex_);
     interrupted_ = true;
@@ -194,7 +194,7 @@ void Exchange::interrupt() {
   ready_cv_.notify_all();
 }
 
-void Exchange::stop() {
+void BatchScheduler::stop() {
   {
     const base::BriefLock lock(mutex_);
     stopping_ = true;
@@ -204,14 +204,14 @@ void Exchange::stop() {
   wake(all);
 }
 
-void Exchange::clear() {
+void BatchScheduler::clear() {
   DroppedEpochs dropped;  // destroyed after the lock is released
   const base::BriefLock lock(mutex_);
   dropped = epochs_.clear();
   note_held();
 }
 
-EpochStart Exchange::position() const {
+EpochStart BatchScheduler::position() const {
   EpochStart position;
   position.delivered.reserve(Delivery::kUsuallyAhead);
   const base::BriefLock lock(mutex_);
@@ -219,13 +219,13 @@ EpochStart Exchange::position() const {
   return position;
 }
 
-bool Exchange::has_batches() const {
+bool BatchScheduler::has_batches() const {
   const base::BriefLock lock(mutex_);
   const Epoch* epoch = epochs_.current();
   return epoch != nullptr && epoch->plan()->batches(0) > 0;  // no rank has more than the first
 }
 
-std::vector<std::uint64_t> Exchange::rows_per_rank() const {
+std::vector<std::uint64_t> BatchScheduler::rows_per_rank() const {
   std::optional<std::uint64_t> batch;
   std::shared_ptr<const plan::Plan> plan;
   {
@@ -240,7 +240,7 @@ std::vector<std::uint64_t> Exchange::rows_per_rank() const {
   return rows;
 }
 
-std::vector<BadSample> Exchange::bad_samples(std::uint64_t from) const {
+std::vector<BadSample> BatchScheduler::bad_samples(std::uint64_t from) const {
   std::uint64_t count = 0;
   BadEntries::const_iterator entry;
   {
@@ -257,17 +257,17 @@ std::vector<BadSample> Exchange::bad_samples(std::uint64_t from) const {
   return samples;
 }
 
-std::uint64_t Exchange::bad_count() const {
+std::uint64_t BatchScheduler::bad_count() const {
   const base::BriefLock lock(mutex_);
   return delivery_.bad().size();
 }
 
-std::uint64_t Exchange::late_bytes() const {
+std::uint64_t BatchScheduler::late_bytes() const {
   const base::BriefLock lock(mutex_);
   return late_bytes_;
 }
 
-void Exchange::add_to(LoaderStats& stats) const {
+void BatchScheduler::add_to(LoaderStats& stats) const {
   std::optional<Adaptation::Decided> decided;
   std::uint64_t first_ns = 0;
   const std::uint64_t now_ns = base::now_ns();
