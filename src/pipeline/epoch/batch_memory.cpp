@@ -9,7 +9,7 @@
 #include "batch/batch_layout.h"
 #include "pipeline/fields/pixel_cache.h"
 #include "pipeline/planning/batch_mix.h"
-#include "pipeline/planning/finishing.h"
+#include "pipeline/planning/device_postprocess.h"
 
 namespace feedline::pipeline {
 namespace {
@@ -49,7 +49,7 @@ Result<std::shared_ptr<Slot>> BatchMemory::take() {
 void BatchMemory::lay_out(Slot& slot) const {
   slot.layout = plan_.layouts.empty() ? std::make_shared<batch::BatchLayout>(
                                             schema_of(recipe_, slot.samples), slot.samples.size(), std::nullopt,
-                                            plan_.finishing ? plan_.finishing->extra_bytes(slot.samples.size()) : 0)
+                                            plan_.postprocess ? plan_.postprocess->extra_bytes(slot.samples.size()) : 0)
                                       : plan_.layouts[slot.bucket];
   FEEDLINE_CHECK(slot.layout->bytes() <= plan_.batch_bytes);
 }
@@ -113,11 +113,11 @@ Result<void> BatchMemory::begin(Slot& slot) const {
 }
 
 Result<device::Begun> BatchMemory::begin_arrays(Slot& slot) const {
-  if (!plan_.finishing) return device_->begin(std::move(slot.lease));
-  slot.delivered = plan_.finishing->delivered(*slot.layout);
-  for (const BadEntry& bad : slot.failures) plan_.finishing->clear_row(*slot.layout, slot.lease->data(), bad.row);
-  device::Finish finish = plan_.finishing->finish(*slot.layout, slot.lease->data(), slot.rows - slot.prepared->used_up,
-                                                  slot.rows, slot.prepared->mixed);
+  if (!plan_.postprocess) return device_->begin(std::move(slot.lease));
+  slot.delivered = plan_.postprocess->delivered(*slot.layout);
+  for (const BadEntry& bad : slot.failures) plan_.postprocess->clear_row(*slot.layout, slot.lease->data(), bad.row);
+  device::Finish finish = plan_.postprocess->finish(
+      *slot.layout, slot.lease->data(), slot.rows - slot.prepared->used_up, slot.rows, slot.prepared->mixed);
   if (recipe_.cache) finish.kept = recipe_.cache->device_images();
   finish.decoded = recipe_.decoder;
   return device_->begin_making(std::move(slot.lease), finish);

@@ -12,7 +12,7 @@
 #include "format/format.h"
 #include "pipeline/planning/batch_mix.h"
 #include "pipeline/planning/bucketing.h"
-#include "pipeline/planning/finishing.h"
+#include "pipeline/planning/device_postprocess.h"
 #include "pipeline/planning/memory_share.h"
 #include "pipeline/planning/thread_placement.h"
 
@@ -111,7 +111,7 @@ Result<std::shared_ptr<const batch::BatchLayout>> layout_of(Schema schema, std::
     return config_error("loader: a batch of " + std::to_string(rows) + " samples exceeds 256 TiB");
   return std::make_shared<const batch::BatchLayout>(std::move(schema), rows,
                                                     plan.mix ? std::optional(plan.mix->label()) : std::nullopt,
-                                                    plan.finishing ? plan.finishing->extra_bytes(rows) : 0);
+                                                    plan.postprocess ? plan.postprocess->extra_bytes(rows) : 0);
 }
 
 // Returns the maximum rows of a batch of at most `rows`. A given order may repeat samples.
@@ -156,7 +156,7 @@ Result<PipelinePlan> resolve(const Recipe& recipe, const LoaderOptions& options,
   resolve_on_error(options.on_error, plan);
   resolve_threads(options.num_workers, most_workers, plan);
   FEEDLINE_TRY(plan.mix, BatchMix::make(recipe, options));
-  plan.finishing = Finishing::make(recipe, recipe.schema, plan.mix != nullptr);
+  plan.postprocess = DevicePostprocess::make(recipe, recipe.schema, plan.mix != nullptr);
   FEEDLINE_CHECK_OK(lay_out(recipe, options.batch_size, plan));
   FEEDLINE_CHECK_OK(share_memory(recipe, options.memory_budget, plan));
   return plan;
@@ -172,7 +172,7 @@ Result<void> check(const Recipe& recipe, const LoaderOptions& options) {
 
 Schema schema_of(const Recipe& recipe, const PipelinePlan& plan) {
   const Schema& filled = plan.mix ? plan.mix->schema() : recipe.schema;
-  return plan.finishing ? plan.finishing->delivered(filled) : filled;
+  return plan.postprocess ? plan.postprocess->delivered(filled) : filled;
 }
 
 std::uint64_t rows_delivered(const PipelinePlan& plan, std::uint64_t samples) {

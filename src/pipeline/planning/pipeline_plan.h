@@ -19,7 +19,7 @@ class BatchLayout;
 namespace feedline::pipeline {
 
 class BatchMix;
-class Finishing;
+class DevicePostprocess;
 
 // The settings of a pipeline, computed and checked before the first read. Options are resolved only here: other code
 // reads the plan, not the options.
@@ -50,7 +50,7 @@ struct PipelinePlan {
   std::shared_ptr<const BatchMix> mix;
 
   // device work; nullptr if there is none
-  std::shared_ptr<const Finishing> finishing;
+  std::shared_ptr<const DevicePostprocess> postprocess;
 
   // memory
   std::uint64_t memory_budget = 0;

@@ -29,11 +29,11 @@ namespace feedline::pipeline {
 struct Recipe;
 
 // Immutable and thread-safe.
-class Finishing {
+class DevicePostprocess {
  public:
   // Returns nullptr if there is no work for the device. filled: the schema of the rows that threads fill. mixes:
   // whether rows are mixed.
-  static std::shared_ptr<const Finishing> make(const Recipe& recipe, const Schema& filled, bool mixes);
+  static std::shared_ptr<const DevicePostprocess> make(const Recipe& recipe, const Schema& filled, bool mixes);
 
   // The schema and the layout of a batch after device work.
   Schema delivered(Schema filled) const;
@@ -51,7 +51,7 @@ class Finishing {
 
  private:
   using Left = std::vector<std::shared_ptr<const transform::LeftElements>>;
-  Finishing(Left left, bool mixes) : left_(std::move(left)), mixes_(mixes) {}
+  DevicePostprocess(Left left, bool mixes) : left_(std::move(left)), mixes_(mixes) {}
   std::size_t tables_bytes() const;
   std::size_t mixed_bytes(std::uint64_t rows) const;
 

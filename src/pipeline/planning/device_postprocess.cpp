@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/planning/finishing.h"
+#include "pipeline/planning/device_postprocess.h"
 
 #include <algorithm>
 #include <cstring>
@@ -63,14 +63,15 @@ device::cuda::MixedRow on_the_device(const transform::RowMix& row) {
 
 }  // namespace
 
-std::shared_ptr<const Finishing> Finishing::make(const Recipe& recipe, const Schema& filled, bool mixes) {
+std::shared_ptr<const DevicePostprocess> DevicePostprocess::make(const Recipe& recipe, const Schema& filled,
+                                                                 bool mixes) {
   if (std::ranges::none_of(recipe.left, [](const auto& left) { return left != nullptr; })) return nullptr;
   Left left = recipe.left;
   left.resize(filled.size());
-  return std::shared_ptr<const Finishing>(new Finishing(std::move(left), mixes));
+  return std::shared_ptr<const DevicePostprocess>(new DevicePostprocess(std::move(left), mixes));
 }
 
-Schema Finishing::delivered(Schema filled) const {
+Schema DevicePostprocess::delivered(Schema filled) const {
   for (std::size_t i = 0; i < left_.size(); ++i) {
     if (!left_[i]) continue;
     const std::uint64_t images = images_of_row(filled[i], *left_[i]);
@@ -81,31 +82,31 @@ Schema Finishing::delivered(Schema filled) const {
   return filled;
 }
 
-std::shared_ptr<const batch::BatchLayout> Finishing::delivered(const batch::BatchLayout& filled) const {
+std::shared_ptr<const batch::BatchLayout> DevicePostprocess::delivered(const batch::BatchLayout& filled) const {
   std::vector<bool> made(left_.size());
   for (std::size_t i = 0; i < made.size(); ++i) made[i] = makes(i);
   return std::make_shared<const batch::BatchLayout>(filled, delivered(filled.schema()), made);
 }
 
-std::size_t Finishing::tables_bytes() const {
+std::size_t DevicePostprocess::tables_bytes() const {
   std::size_t bytes = 0;
   for (const auto& left : left_)
     if (left) bytes += aligned(left->tables.size());
   return bytes;
 }
 
-std::size_t Finishing::mixed_bytes(std::uint64_t rows) const {
+std::size_t DevicePostprocess::mixed_bytes(std::uint64_t rows) const {
   return mixes_ ? aligned(rows * sizeof(device::cuda::MixedRow)) : 0;
 }
 
-std::size_t Finishing::extra_bytes(std::uint64_t rows) const {
+std::size_t DevicePostprocess::extra_bytes(std::uint64_t rows) const {
   std::size_t bytes = tables_bytes() + mixed_bytes(rows);
   for (const auto& left : left_)
     if (left) bytes += written_over_bytes(*left, rows);
   return bytes;
 }
 
-void Finishing::clear_row(const batch::BatchLayout& filled, std::byte* data, std::uint64_t row) const {
+void DevicePostprocess::clear_row(const batch::BatchLayout& filled, std::byte* data, std::uint64_t row) const {
   for (std::size_t i = 0; i < left_.size(); ++i) {
     const FieldSpec& field = filled.schema()[i];
     if (!left_[i] || !is_of_kept(field)) continue;
@@ -114,8 +115,8 @@ void Finishing::clear_row(const batch::BatchLayout& filled, std::byte* data, std
   }
 }
 
-device::Finish Finishing::finish(const batch::BatchLayout& filled, std::byte* data, std::uint64_t rows,
-                                 std::uint64_t filled_rows, std::span<const transform::RowMix> mixed) const {
+device::Finish DevicePostprocess::finish(const batch::BatchLayout& filled, std::byte* data, std::uint64_t rows,
+                                         std::uint64_t filled_rows, std::span<const transform::RowMix> mixed) const {
   const auto after = delivered(filled);
   device::Finish finish{.made_bytes = after->made_bytes(), .images = {}};
   std::size_t at = filled.fields_bytes();
