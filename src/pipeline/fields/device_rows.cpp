@@ -106,7 +106,7 @@ Result<void> take_resize(const transform::ResizeStep& resize, AxisTable& columns
 
 }  // namespace
 
-Result<void> check_kept_operations(std::span<const Operation> operations, const RowsThere& there) {
+Result<void> check_device_operations(std::span<const Operation> operations, const DeviceOption& option) {
   const Operation* resize = nullptr;
   const Operation* mover = nullptr;  // a flip or a border, which no resize can follow on a device
   const Operation* border = nullptr;
@@ -116,8 +116,8 @@ Result<void> check_kept_operations(std::span<const Operation> operations, const 
   for (const Operation& operation : operations) {
     const std::string name(name_of(operation));
     const auto refuse = [&](const std::string& why) {
-      return config_error(std::string(there.what) + ": " + name + " after it " + why + ", or " +
-                          std::string(there.instead));
+      return config_error(std::string(option.what) + ": " + name + " after it " + why + ", or " +
+                          std::string(option.instead));
     };
     are_values = are_values || transform::makes_values(operation);
     const transform::Properties does = operation->properties();
@@ -153,7 +153,7 @@ Result<void> check_kept_operations(std::span<const Operation> operations, const 
   return {};
 }
 
-std::size_t kept_row_bytes(std::span<const Operation> operations, Size size) {
+std::size_t device_row_bytes(std::span<const Operation> operations, Size size) {
   constexpr std::size_t kAlign = memory::Allocator::kAlignment;
   std::size_t bytes = sizeof(KeptRow);
   if (std::ranges::any_of(operations, [](const Operation& one) { return one->properties().resizes; }))
@@ -161,8 +161,8 @@ std::size_t kept_row_bytes(std::span<const Operation> operations, Size size) {
   return (bytes + kAlign - 1) / kAlign * kAlign;
 }
 
-Result<void> write_kept_row(const transform::Drawing& drawing, const memory::PixelView& kept, AxisTable& columns,
-                            AxisTable& rows, std::span<std::byte> row) {
+Result<void> write_device_row(const transform::Drawing& drawing, const memory::PixelView& kept, AxisTable& columns,
+                              AxisTable& rows, std::span<std::byte> row) {
   const transform::Drawing::Steps& steps = *drawing.steps;
   const Box& region = drawing.region;
   KeptRow made{.pixels = reinterpret_cast<std::uintptr_t>(kept.data),
@@ -240,7 +240,7 @@ void write_made_row(std::uint64_t address, Size size, int channels, std::span<st
   std::memcpy(row.data(), &made, sizeof made);
 }
 
-void clear_kept_row(std::span<std::byte> row, int most_rectangles) {
+void clear_device_row(std::span<std::byte> row, int most_rectangles) {
   const KeptRow none{};
   std::memcpy(row.data(), &none, sizeof none);
   if (most_rectangles > 0) write_rectangles({}, row.last(rectangles_bytes(most_rectangles)));

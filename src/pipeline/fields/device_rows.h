@@ -18,24 +18,25 @@
 namespace feedline::pipeline {
 
 // For messages: the option that moves work to the device, and its alternative.
-struct RowsThere {
+struct DeviceOption {
   std::string_view what, instead;
 };
-inline constexpr RowsThere kKeptThere{"cache(\"device\")", "use cache(\"memory\")"};
-inline constexpr RowsThere kDecodedThere{"decode(device=\"cuda\")", "leave device= out of decode"};
+inline constexpr DeviceOption kCachedOnDevice{"cache(\"device\")", "use cache(\"memory\")"};
+inline constexpr DeviceOption kDecodedOnDevice{"decode(device=\"cuda\")", "leave device= out of decode"};
 
 // Checks the operations after caching or decoding on a device. kConfig, with the operation's name, if a device does not
 // support one.
-Result<void> check_kept_operations(std::span<const Operation> operations, const RowsThere& there = kKeptThere);
+Result<void> check_device_operations(std::span<const Operation> operations,
+                                     const DeviceOption& option = kCachedOnDevice);
 
 // Returns the size of a row whose operations produce an image of that size, without its rectangles.
-std::size_t kept_row_bytes(std::span<const Operation> operations, Size size);
+std::size_t device_row_bytes(std::span<const Operation> operations, Size size);
 
 // Writes a row. kept: an image whose `data` is a device address. columns, rows: scratch. Writes everything or nothing.
 // kData: the image is too small for a crop, or needs more weights than there is room for.
-// Requires: the drawing's operations were checked; the row has kept_row_bytes().
-Result<void> write_kept_row(const transform::Drawing& drawing, const memory::PixelView& kept,
-                            transform::AxisTable& columns, transform::AxisTable& rows, std::span<std::byte> row);
+// Requires: the drawing's operations were checked; the row has device_row_bytes().
+Result<void> write_device_row(const transform::Drawing& drawing, const memory::PixelView& kept,
+                              transform::AxisTable& columns, transform::AxisTable& rows, std::span<std::byte> row);
 // The rectangles to draw over a row after conversion to elements. They are stored at the end of the row, in
 // rectangles_bytes() bytes; 0 if most is 0.
 std::size_t rectangles_bytes(int most);
@@ -49,6 +50,6 @@ void set_kept_image(std::span<std::byte> row, std::uint64_t address);
 // Writes a row that copies (size.height, size.width, channels) device bytes unchanged.
 void write_made_row(std::uint64_t address, Size size, int channels, std::span<std::byte> row);
 // Writes an empty row: its output is black, without rectangles.
-void clear_kept_row(std::span<std::byte> row, int most_rectangles = 0);
+void clear_device_row(std::span<std::byte> row, int most_rectangles = 0);
 
 }  // namespace feedline::pipeline

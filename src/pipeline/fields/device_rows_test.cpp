@@ -95,7 +95,7 @@ class DeviceRows : public testing::TestWithParam<Case> {};
 
 TEST_P(DeviceRows, AreThoseOfTheEngine) {
   const auto& [name, operations, least, is_rgb] = GetParam();
-  ASSERT_TRUE(check_kept_operations(operations)) << check_kept_operations(operations).error().message();
+  ASSERT_TRUE(check_device_operations(operations)) << check_device_operations(operations).error().message();
   std::mt19937 random(1);
   const auto number = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
   transform::Workspace workspace;
@@ -118,11 +118,11 @@ TEST_P(DeviceRows, AreThoseOfTheEngine) {
     needed.width = drawing.region.width, needed.height = drawing.region.height;
     ASSERT_TRUE((*chain)->apply(drawing, needed, workspace, {expected.data(), (*chain)->output()}));
 
-    std::vector<std::uint64_t> row(kept_row_bytes(operations, out) / 8 * 2);  // the second row stays empty
+    std::vector<std::uint64_t> row(device_row_bytes(operations, out) / 8 * 2);  // the second row stays empty
     const std::span bytes = std::as_writable_bytes(std::span(row));
-    const auto written = write_kept_row(drawing, image.view(), columns, rows, bytes.first(bytes.size() / 2));
+    const auto written = write_device_row(drawing, image.view(), columns, rows, bytes.first(bytes.size() / 2));
     ASSERT_TRUE(written) << written.error().message();
-    clear_kept_row(bytes.subspan(bytes.size() / 2));
+    clear_device_row(bytes.subspan(bytes.size() / 2));
     std::vector<std::uint8_t> found(2 * expected.size(), 9);
     const cuda::KeptJob job{.in = reinterpret_cast<const std::uint8_t*>(row.data()),
                             .in_stride = bytes.size() / 2,
@@ -151,7 +151,7 @@ INSTANTIATE_TEST_SUITE_P(Operations, DeviceRows, testing::ValuesIn(kCases), [](c
 
 TEST(DeviceRowsRefuse, WhatADeviceDoesNot) {
   const auto words = [](const Operations& operations) {
-    const auto checked = check_kept_operations(operations);
+    const auto checked = check_device_operations(operations);
     return checked ? std::string("accepted") : checked.error().message();
   };
   const op::Resize resize{.size = {8, 8}};
@@ -181,13 +181,13 @@ TEST(DeviceRowsRefuse, WhatADeviceDoesNot) {
 TEST(DeviceRows, NameWhatIsWrittenOverThem) {
   constexpr int kMost = 2;
   EXPECT_EQ(rectangles_bytes(0), 0u);
-  const std::size_t behind = rectangles_bytes(kMost), stride = kept_row_bytes({}, {1, 1}) + behind;
+  const std::size_t behind = rectangles_bytes(kMost), stride = device_row_bytes({}, {1, 1}) + behind;
   std::vector<std::byte> rows(3 * stride, std::byte{9});
   const auto write = [&](std::size_t row, const std::vector<transform::LeftRectangle>& rectangles) {
     write_rectangles(rectangles, std::span(rows).subspan((row + 1) * stride - behind, behind));
   };
   write(0, {{{1, 2, 3, 4}, {5, 6, 7}}, {{8, 9, 10, 11}, {}}});
-  clear_kept_row(std::span(rows).subspan(stride, stride), kMost);
+  clear_device_row(std::span(rows).subspan(stride, stride), kMost);
   write(2, {{{12, 13, 14, 15}, {16, 17, 18}}});
   std::vector<cuda::PixelRow> inputs(3);
   std::vector<cuda::Rectangle> rectangles(3);
@@ -239,15 +239,15 @@ TEST(DeviceRowsRefuse, WeightsThatDoNotFit) {
   const auto chain = transform::Chain::compile_rest(operations, 0, std::nullopt, Layout::kNhwc);
   ASSERT_TRUE(chain);
   transform::AxisTable columns, rows;
-  std::vector<std::byte> row(kept_row_bytes(operations, {4, 4}), std::byte{5});
+  std::vector<std::byte> row(device_row_bytes(operations, {4, 4}), std::byte{5});
   const std::vector<std::byte> before = row;
   const auto written = [&](Size size) {
     transform::Drawing drawing;
     EXPECT_TRUE((*chain)->draw(size, {}, drawing));
     const std::vector<std::uint8_t> pixels(static_cast<std::size_t>(size.width * size.height * 3));
-    return write_kept_row(drawing,
-                          {pixels.data(), size.width, size.height, 3, static_cast<std::size_t>(size.width * 3)},
-                          columns, rows, row);
+    return write_device_row(drawing,
+                            {pixels.data(), size.width, size.height, 3, static_cast<std::size_t>(size.width * 3)},
+                            columns, rows, row);
   };
   const auto refused = written({90, 90});
   ASSERT_FALSE(refused);
@@ -259,14 +259,14 @@ TEST(DeviceRowsRefuse, WeightsThatDoNotFit) {
 
 TEST(DeviceRowsRefuse, ASecondBorderThatOnlyAnImageShows) {
   const Operations operations{op::Resize{.size = {20, 0}}, op::CenterCrop{.size = {24, 24}}};
-  ASSERT_TRUE(check_kept_operations(operations));
+  ASSERT_TRUE(check_device_operations(operations));
   const auto chain = transform::Chain::compile_rest(operations, 0, std::nullopt, Layout::kNhwc);
   ASSERT_TRUE(chain);
   transform::Drawing drawing;
   ASSERT_TRUE((*chain)->draw({50, 60}, {}, drawing));
   transform::AxisTable columns, rows;
-  std::vector<std::byte> row(kept_row_bytes(operations, {24, 24}));
-  const auto written = write_kept_row(drawing, {}, columns, rows, row);
+  std::vector<std::byte> row(device_row_bytes(operations, {24, 24}));
+  const auto written = write_device_row(drawing, {}, columns, rows, row);
   ASSERT_FALSE(written);
   EXPECT_NE(written.error().message().find("smaller than a crop"), std::string::npos);
 }

@@ -46,8 +46,8 @@ Result<void> KeptPixelsPath::fill(const memory::Record::Field& stored, FieldWork
   FEEDLINE_CHECK_OK(rest_->draw(image, work.key, scratch.drawing));
   const std::span bytes(static_cast<std::byte*>(row.view.data), row.view.spec.bytes());
   const std::size_t behind = rectangles_bytes(left_->most_rectangles);
-  FEEDLINE_CHECK_OK(write_kept_row(scratch.drawing, stored.pixels, scratch.columns, scratch.rows,
-                                   bytes.first(bytes.size() - behind)));
+  FEEDLINE_CHECK_OK(write_device_row(scratch.drawing, stored.pixels, scratch.columns, scratch.rows,
+                                     bytes.first(bytes.size() - behind)));
   if (behind > 0) write_rectangles(rest_->list_rectangles(scratch.drawing, scratch.workspace), bytes.last(behind));
   work.meter.count(telemetry::Stage::kTransform, started, row.view.spec.bytes());
   return {};

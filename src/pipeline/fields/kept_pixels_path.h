@@ -17,8 +17,8 @@ std::shared_ptr<const transform::LeftElements> elements_on_device(const transfor
 // An image cached on a device: draws the operations after the cache and writes them into the row for the device.
 class KeptPixelsPath final : public FieldPath {
  public:
-  // rest: the operations after the cache. row_bytes: the sum of kept_row_bytes() and rectangles_bytes(). needs_size: as
-  // in PixelsPath.
+  // rest: the operations after the cache. row_bytes: the sum of device_row_bytes() and rectangles_bytes(). needs_size:
+  // as in PixelsPath.
   KeptPixelsPath(std::string name, std::shared_ptr<const transform::Preparation> preparation,
                  std::shared_ptr<const transform::Chain> rest, Layout layout, std::size_t row_bytes, bool needs_size);
 

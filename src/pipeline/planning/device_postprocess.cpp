@@ -110,8 +110,8 @@ void DevicePostprocess::clear_row(const batch::BatchLayout& filled, std::byte* d
   for (std::size_t i = 0; i < left_.size(); ++i) {
     const FieldSpec& field = filled.schema()[i];
     if (!left_[i] || !is_of_kept(field)) continue;
-    clear_kept_row({data + filled.offset_of(i) + row * field.array.bytes(), field.array.bytes()},
-                   left_[i]->most_rectangles);
+    clear_device_row({data + filled.offset_of(i) + row * field.array.bytes(), field.array.bytes()},
+                     left_[i]->most_rectangles);
   }
 }
 

@@ -9,7 +9,7 @@
 #include "decode/labels.h"
 #include "decode/text/json.h"
 #include "pipeline/fields/array_path.h"
-#include "pipeline/fields/decoded_there_path.h"
+#include "pipeline/fields/device_decode_path.h"
 #include "pipeline/fields/device_rows.h"
 #include "pipeline/fields/kept_pixels_path.h"
 #include "pipeline/fields/mask_path.h"
@@ -117,7 +117,7 @@ Made make_kept_path(const Field& field, const FieldStages& stages, BatchForm for
   const auto operations = transform::operations_for(stages.operations, field.name);
   const std::size_t first = stages.cache->position;
   const auto behind = std::span(operations).subspan(first);
-  FEEDLINE_CHECK_OK(check_kept_operations(behind));
+  FEEDLINE_CHECK_OK(check_device_operations(behind));
   FEEDLINE_TRY(auto rest, transform::Chain::compile_rest(operations, first, stages.dtype, stages.layout,
                                                          transform::Chain::OutputSize::kFixed,
                                                          transform::Chain::Elements::kLeftToWriteOver));
@@ -130,7 +130,7 @@ Made make_kept_path(const Field& field, const FieldStages& stages, BatchForm for
   const Size size =
       left ? left->size : Size{static_cast<int>(shape[is_planar ? 1 : 0]), static_cast<int>(shape[is_planar ? 2 : 1])};
   const bool needs_size = std::ranges::any_of(operations, &transform::draws_by_size);
-  const std::size_t row_bytes = kept_row_bytes(behind, size) + rectangles_bytes(left ? left->most_rectangles : 0);
+  const std::size_t row_bytes = device_row_bytes(behind, size) + rectangles_bytes(left ? left->most_rectangles : 0);
   return std::make_shared<const KeptPixelsPath>(field.name, stages.cache->pixels->preparation(), std::move(rest),
                                                 stages.layout, row_bytes, needs_size);
 }
@@ -151,8 +151,8 @@ Made make_decoded_path(const Field& field, const FieldStages& stages, BatchForm 
   const bool needs_size = std::ranges::any_of(operations, &transform::draws_by_size);
   const auto left = rest->left();
   const std::size_t row_bytes =
-      kept_row_bytes(std::span(operations).subspan(1), size) + rectangles_bytes(left ? left->most_rectangles : 0);
-  return std::make_shared<const DecodedTherePath>(field.name, stages.decoder, std::move(rest), std::move(on_host),
+      device_row_bytes(std::span(operations).subspan(1), size) + rectangles_bytes(left ? left->most_rectangles : 0);
+  return std::make_shared<const DeviceDecodePath>(field.name, stages.decoder, std::move(rest), std::move(on_host),
                                                   stages.layout, row_bytes,
                                                   operations.front()->properties().decode->applies_exif, needs_size);
 }

@@ -166,14 +166,14 @@ Result<void> check_kept(const std::vector<Operation>& operations, const CachePoi
   if (map != nullptr)
     return config_error("cache(\"device\"): functions of map need fields on the host; use cache(\"memory\")");
   if (views != nullptr) return config_error("cache(\"device\"): a GPU does not support views; use cache(\"memory\")");
-  return check_kept_operations(std::span(operations).subspan(cache.position));
+  return check_device_operations(std::span(operations).subspan(cache.position));
 }
 
 // Checks that a decoding device supports everything after decode.
 Result<void> check_decoded(const std::vector<Operation>& operations, const std::optional<CachePoint>& cache,
                            const MapPoint* map, const ViewPoint* views) {
-  const std::string what = std::string(kDecodedThere.what) + ": ";
-  const std::string instead = "; " + std::string(kDecodedThere.instead);
+  const std::string what = std::string(kDecodedOnDevice.what) + ": ";
+  const std::string instead = "; " + std::string(kDecodedOnDevice.instead);
   const op::Decode* const decode = operations.front()->properties().decode;
   if (decode == nullptr || decode->fidelity != Fidelity::kNvjpeg)
     return config_error("decode: must be the first operation");
@@ -183,7 +183,7 @@ Result<void> check_decoded(const std::vector<Operation>& operations, const std::
   if (cache) return config_error(what + "cache stores pixels that the CPU decodes" + instead);
   if (map != nullptr) return config_error(what + "functions of map need fields on the host" + instead);
   if (views != nullptr) return config_error(what + "a GPU does not support views" + instead);
-  return check_kept_operations(std::span(operations).subspan(1), kDecodedThere);
+  return check_device_operations(std::span(operations).subspan(1), kDecodedOnDevice);
 }
 
 // ---- the stages of make_recipe(), each of which uses the results of the previous ones ----

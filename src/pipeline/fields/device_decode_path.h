@@ -13,11 +13,11 @@ namespace feedline::pipeline {
 
 // An image that a device decodes: the host reads its header, draws the geometry and writes the device's instructions
 // into the row. Images that the device cannot decode arrive from the host as finished rows.
-class DecodedTherePath final : public FieldPath {
+class DeviceDecodePath final : public FieldPath {
  public:
   // rest: the operations after decode. on_host: the same in NHWC, for rows made by the host. row_bytes: the sum of
-  // kept_row_bytes() and rectangles_bytes(). needs_size: as in PixelsPath.
-  DecodedTherePath(std::string name, std::shared_ptr<device::ImageDecoder> decoder,
+  // device_row_bytes() and rectangles_bytes(). needs_size: as in PixelsPath.
+  DeviceDecodePath(std::string name, std::shared_ptr<device::ImageDecoder> decoder,
                    std::shared_ptr<const transform::Chain> rest, std::shared_ptr<const transform::Chain> on_host,
                    Layout layout, std::size_t row_bytes, bool applies_exif, bool needs_size);
 
@@ -30,9 +30,9 @@ class DecodedTherePath final : public FieldPath {
 
  private:
   bool is_for_decoder(const memory::Record::Field& stored) const;
-  Result<bool> fill_there(const memory::Record::Field& stored, Size image, FieldWork& work,
-                          std::span<std::byte> row) const;
-  Result<void> fill_here(const memory::Record::Field& stored, FieldWork& work, std::span<std::byte> row) const;
+  Result<bool> fill_on_device(const memory::Record::Field& stored, Size image, FieldWork& work,
+                              std::span<std::byte> row) const;
+  Result<void> fill_on_host(const memory::Record::Field& stored, FieldWork& work, std::span<std::byte> row) const;
 
   const std::shared_ptr<device::ImageDecoder> decoder_;
   const std::shared_ptr<const transform::Chain> rest_, on_host_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/fields/decoded_there_path.h"
+#include "pipeline/fields/device_decode_path.h"
 
 #include <utility>
 
@@ -16,7 +16,7 @@ namespace feedline::pipeline {
 
 using telemetry::Stage;
 
-DecodedTherePath::DecodedTherePath(std::string name, std::shared_ptr<device::ImageDecoder> decoder,
+DeviceDecodePath::DeviceDecodePath(std::string name, std::shared_ptr<device::ImageDecoder> decoder,
                                    std::shared_ptr<const transform::Chain> rest,
                                    std::shared_ptr<const transform::Chain> on_host, Layout layout,
                                    std::size_t row_bytes, bool applies_exif, bool needs_size)
@@ -28,22 +28,22 @@ DecodedTherePath::DecodedTherePath(std::string name, std::shared_ptr<device::Ima
       applies_exif_(applies_exif),
       needs_size_(needs_size) {}
 
-void DecodedTherePath::add_scratch(FieldScratch& scratch) const {
+void DeviceDecodePath::add_scratch(FieldScratch& scratch) const {
   if (!scratch.image) scratch.image = std::make_unique<ImageScratch>();
 }
 
-bool DecodedTherePath::is_for_decoder(const memory::Record::Field& stored) const {
+bool DeviceDecodePath::is_for_decoder(const memory::Record::Field& stored) const {
   return is_encoded(stored) && decode::is_plain_colour_jpeg(stored.bytes) &&
          (!applies_exif_ || decode::stored_orientation(decode::ImageFormat::kJpeg, stored.bytes).is_stored());
 }
 
 // Returns false, without writing, if the host must make the row.
-Result<bool> DecodedTherePath::fill_there(const memory::Record::Field& stored, Size image, FieldWork& work,
-                                          std::span<std::byte> row) const {
+Result<bool> DeviceDecodePath::fill_on_device(const memory::Record::Field& stored, Size image, FieldWork& work,
+                                              std::span<std::byte> row) const {
   ImageScratch& scratch = *work.scratch.image;
   const std::uint64_t started = base::now_ns();
   const memory::PixelView decoded{nullptr, image.width, image.height, 3, static_cast<std::size_t>(image.width) * 3};
-  if (!write_kept_row(scratch.drawing, decoded, scratch.columns, scratch.rows, row)) return false;
+  if (!write_device_row(scratch.drawing, decoded, scratch.columns, scratch.rows, row)) return false;
   FEEDLINE_TRY(const auto address, decoder_->decode(stored.bytes, image, row.data()));
   if (!address) return false;
   set_kept_image(row, *address);
@@ -51,8 +51,8 @@ Result<bool> DecodedTherePath::fill_there(const memory::Record::Field& stored, S
   return true;
 }
 
-Result<void> DecodedTherePath::fill_here(const memory::Record::Field& stored, FieldWork& work,
-                                         std::span<std::byte> row) const {
+Result<void> DeviceDecodePath::fill_on_host(const memory::Record::Field& stored, FieldWork& work,
+                                            std::span<std::byte> row) const {
   ImageScratch& scratch = *work.scratch.image;
   std::uint64_t started = base::now_ns();
   FEEDLINE_TRY(const memory::PixelView pixels,
@@ -68,7 +68,7 @@ Result<void> DecodedTherePath::fill_here(const memory::Record::Field& stored, Fi
   return {};
 }
 
-Result<void> DecodedTherePath::fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const {
+Result<void> DeviceDecodePath::fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const {
   ImageScratch& scratch = *work.scratch.image;
   const std::span all(static_cast<std::byte*>(row.view.data), row.view.spec.bytes());
   const std::size_t behind = rectangles_bytes(left_->most_rectangles);
@@ -79,18 +79,18 @@ Result<void> DecodedTherePath::fill(const memory::Record::Field& stored, FieldWo
   FEEDLINE_CHECK_OK(rest_->draw(image, work.key, scratch.drawing));
   if (behind > 0) write_rectangles(rest_->list_rectangles(scratch.drawing, scratch.workspace), all.last(behind));
   if (is_for_decoder(stored)) {
-    FEEDLINE_TRY(const bool is_there, fill_there(stored, image, work, bytes));
+    FEEDLINE_TRY(const bool is_there, fill_on_device(stored, image, work, bytes));
     if (is_there) return {};
   }
-  return fill_here(stored, work, bytes);
+  return fill_on_host(stored, work, bytes);
 }
 
-Result<void> DecodedTherePath::keep(const memory::Record::Field& /*stored*/, FieldWork& /*work*/,
+Result<void> DeviceDecodePath::keep(const memory::Record::Field& /*stored*/, FieldWork& /*work*/,
                                     format::PixelRecordBuilder& /*kept*/) const {
   FEEDLINE_CHECK(!"no cache with decoding on a device");
 }
 
-std::vector<std::string> DecodedTherePath::explain() const {
+std::vector<std::string> DeviceDecodePath::explain() const {
   const auto counts = decoder_->counts();
   std::vector<std::string> lines{"decode to RGB on the GPU, by " + decoder_->name() + ": " +
                                  std::to_string(counts.decoded) + " images so far; the CPU decoded " +
