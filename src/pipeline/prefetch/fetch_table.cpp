@@ -45,7 +45,7 @@ std::size_t FetchTable::bucket_of(std::uint64_t sample, std::size_t buckets) {
 FetchTable::Entry& FetchTable::add(Entries& from) {
   entries_.splice(entries_.end(), from, from.begin());
   Entry& entry = entries_.back();
-  entry.place_ = std::prev(entries_.end());
+  entry.node_ = std::prev(entries_.end());
   entry.older_ = wanted_.last;
   entry.newer_ = nullptr;
   (wanted_.last != nullptr ? wanted_.last->newer_ : wanted_.first) = &entry;

@@ -63,7 +63,7 @@ class FetchTable {
 
    private:
     friend class FetchTable;
-    Entries::iterator place_;                      // in the list that owns it
+    Entries::iterator node_;                       // in the list that owns it
     Entry *older_ = nullptr, *newer_ = nullptr;    // neighbours among wanted entries
     Entry *before_ = nullptr, *behind_ = nullptr;  // neighbours in the same bucket, oldest first
   };
@@ -79,7 +79,7 @@ class FetchTable {
   // Makes it unwanted. Requires: it is wanted.
   void claim(Entry& entry);
   // Moves an unwanted entry to the end of another list.
-  void move_to(Entries& to, Entry& entry) { to.splice(to.end(), entries_, entry.place_); }
+  void move_to(Entries& to, Entry& entry) { to.splice(to.end(), entries_, entry.node_); }
   Entries& all() { return entries_; }
   std::size_t size() const { return entries_.size(); }
 

@@ -62,13 +62,13 @@ ReadAhead::ReadAhead(std::shared_ptr<const format::RecordFormat> format, const P
       plan_(plan),
       mode_(mode),
       scheduler_(plan, format_->most_pieces(), mode == ReadAheadMode::kAuto, format_->storage()->joins_reads(), held_),
-      copies_(CopiesAhead::make(*format_, plan)) {}
+      shard_prefetcher_(ShardPrefetcher::make(*format_, plan)) {}
 
 ReadAhead::~ReadAhead() { stop(); }
 
 void ReadAhead::begin(bool goes_on) {
   scheduler_.begin(goes_on);
-  if (copies_) copies_->begin(goes_on);
+  if (shard_prefetcher_) shard_prefetcher_->begin(goes_on);
   // if all of a remote dataset was cached, threads notice when that changes
   const bool is_slow =
       mode_ == ReadAheadMode::kAuto && format_->storage()->is_remote() && !scheduler_.has_turned_near();
@@ -78,20 +78,20 @@ void ReadAhead::begin(bool goes_on) {
 void ReadAhead::cancel() {
   is_cancelled_.store(true, std::memory_order_relaxed);
   scheduler_.stop();
-  if (copies_) copies_->cancel();
+  if (shard_prefetcher_) shard_prefetcher_->cancel();
 }
 
 void ReadAhead::stop() {
   cancel();
   thread_.reset();  // joins
-  if (copies_) copies_->stop();
+  if (shard_prefetcher_) shard_prefetcher_->stop();
 }
 
 std::unique_ptr<RecordReader> ReadAhead::reader() { return std::make_unique<ThreadReader>(*this); }
 
 Result<void> ReadAhead::read(const PlanRow& row, std::uint64_t sample, memory::Record& record, Watch& watch) {
   if (is_cancelled_.load(std::memory_order_relaxed)) return cancelled();
-  if (copies_) copies_->reached(row);
+  if (shard_prefetcher_) shard_prefetcher_->reached(row);
   return scheduler_.is_far() ? read_far(row, sample, record, watch) : read_near(sample, record, watch);
 }
 
@@ -141,8 +141,8 @@ void ReadAhead::go_far() {
 
 std::string ReadAhead::explain() const {
   const FetchScheduler::Report report = scheduler_.report();
-  const std::string text =
-      (copies_ ? copies_->explain() + "; " : std::string()) + "ahead of the threads if the storage is slow; ";
+  const std::string text = (shard_prefetcher_ ? shard_prefetcher_->explain() + "; " : std::string()) +
+                           "ahead of the threads if the storage is slow; ";
   if (plan_.read_ahead_bytes < report.mean_bytes)
     return text + "never, because batches leave no memory for it: raise memory_budget";
   if (report.most_under_way == 0) return text + "not yet";

@@ -17,7 +17,7 @@
 //     FetchOrder       the next sample                                                         under the lock
 //     FetchStock       the fetches, their number and their memory                              under the lock
 //   FetchThread      the queue of the reads in flight                                          the fetching thread
-//   CopiesAhead      for cached storage: whole shards, before all of the above                 all, and its own
+//   ShardPrefetcher      for cached storage: whole shards, before all of the above                 all, and its own
 //
 // A failed fetch is not reported: the thread that needs the sample reads it itself, and reports the error of that read.
 //
@@ -33,9 +33,9 @@
 
 #include "feedline/loader.h"
 #include "format/format.h"
-#include "pipeline/prefetch/copies_ahead.h"
 #include "pipeline/prefetch/fetch_scheduler.h"
 #include "pipeline/prefetch/fetch_thread.h"
+#include "pipeline/prefetch/shard_prefetcher.h"
 #include "pipeline/sample/record_reader.h"
 #include "telemetry/held_bytes.h"
 
@@ -102,8 +102,8 @@ class ReadAhead {
   std::atomic<bool> is_cancelled_{false};
   telemetry::HeldBytes held_;  // any thread
   FetchScheduler scheduler_;
-  const std::unique_ptr<CopiesAhead> copies_;  // nullptr: no shards are cached
-  std::unique_ptr<FetchThread> thread_;        // started by the thread selected by the scheduler
+  const std::unique_ptr<ShardPrefetcher> shard_prefetcher_;  // nullptr: no shards are cached
+  std::unique_ptr<FetchThread> thread_;                      // started by the thread selected by the scheduler
 };
 
 }  // namespace feedline::pipeline

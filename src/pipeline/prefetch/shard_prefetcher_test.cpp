@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/prefetch/copies_ahead.h"
+#include "pipeline/prefetch/shard_prefetcher.h"
 
 #include <gtest/gtest.h>
 
@@ -84,9 +84,9 @@ class CountedStorage final : public storage::Storage {
   const std::shared_ptr<Traffic> traffic_;
 };
 
-class CopiesAheadTest : public testing::Test {
+class ShardPrefetcherTest : public testing::Test {
  protected:
-  CopiesAheadTest() {
+  ShardPrefetcherTest() {
     for (int shard = 0; shard < kShards; ++shard) {
       format::TarWriter writer;
       for (int i = 0; i < kEach; ++i) {
@@ -209,7 +209,7 @@ class CopiesAheadTest : public testing::Test {
 
 // With LRU eviction and a cache of half the dataset, sequential epochs fetch everything again. With the plan, the
 // shards needed next stay cached.
-TEST_F(CopiesAheadTest, OfACacheOfHalfTheDatasetThePlanMakesWhatTheLeastRecentlyUsedDoesNot) {
+TEST_F(ShardPrefetcherTest, OfACacheOfHalfTheDatasetThePlanMakesWhatTheLeastRecentlyUsedDoesNot) {
   const auto in_order = options(false, 0);
   EXPECT_EQ(without_plan(in_order, room(kShards / 2), 3), dataset_bytes())
       << "each shard is evicted just before it is needed";
@@ -222,7 +222,7 @@ TEST_F(CopiesAheadTest, OfACacheOfHalfTheDatasetThePlanMakesWhatTheLeastRecently
   }
 }
 
-TEST_F(CopiesAheadTest, ShuffledByShardsLessIsFetchedThanByTheLeastRecentlyUsed) {
+TEST_F(ShardPrefetcherTest, ShuffledByShardsLessIsFetchedThanByTheLeastRecentlyUsed) {
   const auto shards = options(true, 1);
   const std::uint64_t least_recent = without_plan(shards, room(kShards / 2), 4);
   const auto loader = pipeline(shards, room(kShards / 2));
@@ -233,7 +233,7 @@ TEST_F(CopiesAheadTest, ShuffledByShardsLessIsFetchedThanByTheLeastRecentlyUsed)
 }
 
 // All shards are needed all the time: cached ones stay, and the others are read sample by sample.
-TEST_F(CopiesAheadTest, InARandomOrderNoShardMakesRoomForAnother) {
+TEST_F(ShardPrefetcherTest, InARandomOrderNoShardMakesRoomForAnother) {
   const auto loader = pipeline(options(true, 0), room(kShards / 2));
   EXPECT_LE(epoch(*loader, 0), dataset_bytes() * 6 / 10);
   EXPECT_LE(epoch(*loader, 1), dataset_bytes() / 10);
@@ -241,7 +241,7 @@ TEST_F(CopiesAheadTest, InARandomOrderNoShardMakesRoomForAnother) {
   EXPECT_NE(loader->explain_reads().find("none is prefetched"), std::string::npos) << loader->explain_reads();
 }
 
-TEST_F(CopiesAheadTest, OfACacheOfTheWholeDatasetNothingIsFetchedTwice) {
+TEST_F(ShardPrefetcherTest, OfACacheOfTheWholeDatasetNothingIsFetchedTwice) {
   for (const auto& order : {options(false, 0), options(true, 2), options(true, 0)}) {
     const auto loader = pipeline(order, room(kShards));
     epoch(*loader, 0);
@@ -252,14 +252,14 @@ TEST_F(CopiesAheadTest, OfACacheOfTheWholeDatasetNothingIsFetchedTwice) {
 }
 
 // Ranks with their own cache objects, as in several processes, take batches in turn.
-TEST_F(CopiesAheadTest, RanksShareWhatIsThereAndEachShardIsFetchedOnceForAll) {
+TEST_F(ShardPrefetcherTest, RanksShareWhatIsThereAndEachShardIsFetchedOnceForAll) {
   EXPECT_LE(epoch_of_ranks(options(false, 0), 2, room(kShards), 0), dataset_bytes() + 2048);
   EXPECT_EQ(epoch_of_ranks(options(false, 0), 2, room(kShards), 1), 0u);
 }
 
 // With a cache of a third of the dataset, nothing is fetched twice in an epoch, however many ranks need it; and shards
 // that fit are still cached in the next epoch.
-TEST_F(CopiesAheadTest, RanksWithACacheThatIsTooSmallFetchNoShardTwiceInAnEpoch) {
+TEST_F(ShardPrefetcherTest, RanksWithACacheThatIsTooSmallFetchNoShardTwiceInAnEpoch) {
   constexpr std::uint64_t kGlances = std::uint64_t{4} * kShards * 1024;
   for (const auto& order : {options(false, 0), options(true, 1), options(true, 2)}) {
     ranks_.clear();
@@ -274,7 +274,7 @@ TEST_F(CopiesAheadTest, RanksWithACacheThatIsTooSmallFetchNoShardTwiceInAnEpoch)
 
 // One of four ranks reads ahead of its user and has released what it read: the others may be only as far as their users
 // and have opened nothing yet.
-TEST_F(CopiesAheadTest, WhatARankBehindMayStillReadMakesNoRoom) {
+TEST_F(ShardPrefetcherTest, WhatARankBehindMayStillReadMakesNoRoom) {
   constexpr std::uint64_t kRoom = 6;  // in batches of all ranks, each of two shards
   auto of_rank = options(true, 2);
   of_rank.world_size = 4;
@@ -288,7 +288,7 @@ TEST_F(CopiesAheadTest, WhatARankBehindMayStillReadMakesNoRoom) {
   through.storage = storage;
   const auto format = format::TarFormat::open("shards", shards_, through);
   ASSERT_TRUE(format);
-  const auto ahead = CopiesAhead::make(**format, plan);
+  const auto ahead = ShardPrefetcher::make(**format, plan);
   ASSERT_TRUE(ahead);
   const auto whole = std::make_shared<const plan::Plan>(whole_epoch(plan));
   std::vector<std::uint64_t> ends;
@@ -309,7 +309,7 @@ TEST_F(CopiesAheadTest, WhatARankBehindMayStillReadMakesNoRoom) {
 }
 
 // Shards are fetched in pieces that fit the memory budget, which all loaders of a storage backend share.
-TEST_F(CopiesAheadTest, WhatIsOnItsWayIntoTheCacheIsWithinTheBudget) {
+TEST_F(ShardPrefetcherTest, WhatIsOnItsWayIntoTheCacheIsWithinTheBudget) {
   traffic_->is_remote = true;
   auto small = options(false, 0);
   small.memory_budget = std::uint64_t{1} << 20;
@@ -323,7 +323,7 @@ TEST_F(CopiesAheadTest, WhatIsOnItsWayIntoTheCacheIsWithinTheBudget) {
   EXPECT_GT(most, loader->plan().copy_bytes / 2) << "two pieces of the minimum size at a time";
 }
 
-TEST_F(CopiesAheadTest, AnEpochThatIsResumedInTheMiddleGoesOnWithTheSameCopies) {
+TEST_F(ShardPrefetcherTest, AnEpochThatIsResumedInTheMiddleGoesOnWithTheSameCopies) {
   const auto in_order = options(false, 0);
   {
     const auto loader = pipeline(in_order, room(kShards / 2));
@@ -336,7 +336,7 @@ TEST_F(CopiesAheadTest, AnEpochThatIsResumedInTheMiddleGoesOnWithTheSameCopies) 
 }
 
 // While the consumer is stopped, two shards that no sample needed yet are fetched, and no more.
-TEST_F(CopiesAheadTest, WholeShardsComeBeforeTheirFirstSample) {
+TEST_F(ShardPrefetcherTest, WholeShardsComeBeforeTheirFirstSample) {
   auto of_one = options(false, 0);
   const auto loader = pipeline(of_one, room(kShards));
   ASSERT_TRUE(loader->begin({}, false));
@@ -351,7 +351,7 @@ TEST_F(CopiesAheadTest, WholeShardsComeBeforeTheirFirstSample) {
   EXPECT_NE(loader->explain_reads().find("fetched ahead of their first sample"), std::string::npos);
 }
 
-TEST_F(CopiesAheadTest, AShardThatIsBeingFetchedIsNotWaitedForAtTheEndAndLeavesNothing) {
+TEST_F(ShardPrefetcherTest, AShardThatIsBeingFetchedIsNotWaitedForAtTheEndAndLeavesNothing) {
   const auto loader = pipeline(options(false, 0), room(kShards));
   ASSERT_TRUE(loader->begin({}, false));
   EXPECT_FALSE(next(*loader).empty());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/prefetch/shard_timetable.h"
+#include "pipeline/prefetch/shard_schedule.h"
 
 #include <algorithm>
 #include <utility>
@@ -8,7 +8,7 @@ namespace feedline::pipeline {
 
 using plan::ShardUse;
 
-ShardTimetable::ShardTimetable(const PipelinePlan& plan, std::vector<std::uint64_t> shard_ends, std::uint64_t slack)
+ShardSchedule::ShardSchedule(const PipelinePlan& plan, std::vector<std::uint64_t> shard_ends, std::uint64_t slack)
     : plan_(plan), ends_(std::move(shard_ends)), slack_(slack) {
   now_ = uses_of(0);
   next_ = uses_of(1);
@@ -17,7 +17,7 @@ ShardTimetable::ShardTimetable(const PipelinePlan& plan, std::vector<std::uint64
   walks_ = std::ranges::any_of(now_.shards, is_part);
 }
 
-ShardTimetable::Uses ShardTimetable::uses_of(std::uint64_t epoch) const {
+ShardSchedule::Uses ShardSchedule::uses_of(std::uint64_t epoch) const {
   Uses uses{epoch, plan::make_order(plan_.order, epoch)->shard_uses(ends_), {}};
   for (std::size_t shard = 0; shard < uses.shards.size(); ++shard)
     if (uses.shards[shard].first < uses.shards[shard].end) uses.by_first.push_back(shard);
@@ -25,7 +25,7 @@ ShardTimetable::Uses ShardTimetable::uses_of(std::uint64_t epoch) const {
   return uses;
 }
 
-void ShardTimetable::go_to(std::uint64_t epoch, const plan::Plan& plan, std::uint64_t batch) {
+void ShardSchedule::go_to(std::uint64_t epoch, const plan::Plan& plan, std::uint64_t batch) {
   if (epoch != now_.epoch) {
     const bool goes_on = epoch == now_.epoch + 1 && position_ > 0;
     before_ = goes_on ? std::move(now_.shards) : std::vector<ShardUse>();
@@ -37,7 +37,7 @@ void ShardTimetable::go_to(std::uint64_t epoch, const plan::Plan& plan, std::uin
 }
 
 // No reader was before the position where the plan begins.
-bool ShardTimetable::may_be_read_behind(std::size_t shard) const {
+bool ShardSchedule::may_be_read_behind(std::size_t shard) const {
   const ShardUse use = now_.shards[shard];
   if (position_ >= use.end && use.end > std::max(use.first, batches_begin_) && position_ - use.end < slack_)
     return true;
@@ -46,20 +46,20 @@ bool ShardTimetable::may_be_read_behind(std::size_t shard) const {
   return past.end > past.first && size_ - past.end + position_ < slack_;
 }
 
-std::uint64_t ShardTimetable::until(std::size_t shard) const {
+std::uint64_t ShardSchedule::until(std::size_t shard) const {
   const ShardUse now = now_.shards[shard], next = next_.shards[shard];
   if (may_be_read_behind(shard)) return 0;
   if (position_ < now.end) return now.first - std::min(now.first, position_);
   return next.first < next.end ? size_ - position_ + next.first : kNever;
 }
 
-bool ShardTimetable::is_past(std::size_t shard) const {
+bool ShardSchedule::is_past(std::size_t shard) const {
   const ShardUse now = now_.shards[shard];
   return !may_be_read_behind(shard) && (position_ >= now.end || position_ < now.first);
 }
 
 // A rank has `batch_size` consecutive positions of each global batch, unless the ranks take turns.
-bool ShardTimetable::has_rows_in(const ShardUse& use, std::uint64_t batches_begin) const {
+bool ShardSchedule::has_rows_in(const ShardUse& use, std::uint64_t batches_begin) const {
   const std::uint64_t whole = plan_.batch_size * plan_.world_size;
   const std::uint64_t full = batches_begin + (size_ - std::min(size_, batches_begin)) / whole * whole;
   const bool take_turns = plan_.order.repeat > 1;
@@ -73,7 +73,7 @@ bool ShardTimetable::has_rows_in(const ShardUse& use, std::uint64_t batches_begi
   return false;
 }
 
-std::vector<std::size_t> ShardTimetable::wanted(std::size_t ahead, bool goes_on) const {
+std::vector<std::size_t> ShardSchedule::wanted(std::size_t ahead, bool goes_on) const {
   std::vector<std::size_t> shards;
   for (const std::size_t shard : now_.by_first) {
     const ShardUse& use = now_.shards[shard];
@@ -90,10 +90,10 @@ std::vector<std::size_t> ShardTimetable::wanted(std::size_t ahead, bool goes_on)
   return shards;
 }
 
-std::uint64_t ShardTimetable::next_change() const {
+std::uint64_t ShardSchedule::next_change() const {
   std::uint64_t next = size_;
-  const auto consider = [&](std::uint64_t place) {
-    if (place > position_) next = std::min(next, place);
+  const auto consider = [&](std::uint64_t position) {
+    if (position > position_) next = std::min(next, position);
   };
   for (const ShardUse& use : now_.shards) {
     consider(use.first);

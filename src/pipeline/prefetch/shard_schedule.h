@@ -16,13 +16,13 @@
 namespace feedline::pipeline {
 
 // Not thread-safe. The plan must outlive it.
-class ShardTimetable {
+class ShardSchedule {
  public:
   static constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
 
   // shard_ends: cumulative number of samples up to the end of each shard. slack: samples before the latest one that may
   // still be read, by this rank or by ranks that lag.
-  ShardTimetable(const PipelinePlan& plan, std::vector<std::uint64_t> shard_ends, std::uint64_t slack);
+  ShardSchedule(const PipelinePlan& plan, std::vector<std::uint64_t> shard_ends, std::uint64_t slack);
 
   // Sets the position to batch `batch` of this plan in this epoch. The shards of a plan do not depend on how much was
   // delivered.

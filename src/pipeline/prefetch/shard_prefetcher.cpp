@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/prefetch/copies_ahead.h"
+#include "pipeline/prefetch/shard_prefetcher.h"
 
 #include <algorithm>
 #include <utility>
@@ -23,17 +23,18 @@ std::uint64_t bytes_of(const std::vector<format::StoredShard>& shards) {
 
 }  // namespace
 
-CopiesAhead::Place::Place(ShardTimetable timetable_of, Shards all, std::unordered_map<std::string, std::size_t> named)
-    : timetable(std::move(timetable_of)), shards(std::move(all)), numbers(std::move(named)) {}
+ShardPrefetcher::SharedSchedule::SharedSchedule(ShardSchedule schedule_of, Shards all,
+                                                std::unordered_map<std::string, std::size_t> named)
+    : schedule(std::move(schedule_of)), shards(std::move(all)), numbers(std::move(named)) {}
 
-std::uint64_t CopiesAhead::Place::until(const cache::Entry& entry) const {
+std::uint64_t ShardPrefetcher::SharedSchedule::until(const cache::Entry& entry) const {
   const auto found = numbers.find(entry.object);
   if (found == numbers.end() || shards[found->second].version != entry.version) return cache::kNever;
   const std::lock_guard lock(mutex);
-  return timetable.until(found->second);
+  return schedule.until(found->second);
 }
 
-std::unique_ptr<CopiesAhead> CopiesAhead::make(const format::RecordFormat& format, const PipelinePlan& plan) {
+std::unique_ptr<ShardPrefetcher> ShardPrefetcher::make(const format::RecordFormat& format, const PipelinePlan& plan) {
   auto storage = std::dynamic_pointer_cast<const cache::CachedStorage>(format.storage());
   if (!storage || plan.is_given) return nullptr;
   auto shards = format.stored_shards();
@@ -48,24 +49,26 @@ std::unique_ptr<CopiesAhead> CopiesAhead::make(const format::RecordFormat& forma
   // fetched again.
   const std::uint64_t batches = plan.world_size == 1 ? 1 : 1 + std::max(plan.slots, plan.most_slots);
   const std::uint64_t slack = batches * plan.batch_size * plan.world_size;
-  auto place =
-      std::make_shared<Place>(ShardTimetable(plan, std::move(ends), slack), std::move(shards), std::move(numbers));
-  return std::unique_ptr<CopiesAhead>(new CopiesAhead(std::move(storage), std::move(place), plan.order.shard_window));
+  auto shared = std::make_shared<SharedSchedule>(ShardSchedule(plan, std::move(ends), slack), std::move(shards),
+                                                 std::move(numbers));
+  return std::unique_ptr<ShardPrefetcher>(
+      new ShardPrefetcher(std::move(storage), std::move(shared), plan.order.shard_window));
 }
 
-CopiesAhead::CopiesAhead(std::shared_ptr<const cache::CachedStorage> storage, std::shared_ptr<Place> place,
-                         std::uint64_t window)
+ShardPrefetcher::ShardPrefetcher(std::shared_ptr<const cache::CachedStorage> storage,
+                                 std::shared_ptr<SharedSchedule> shared, std::uint64_t window)
     : storage_(std::move(storage)),
-      place_(std::move(place)),
-      followed_(storage_->cache().follow([place = place_](const cache::Entry& entry) { return place->until(entry); })),
+      shared_(std::move(shared)),
+      subscription_(
+          storage_->cache().follow([shared = shared_](const cache::Entry& entry) { return shared->until(entry); })),
       ahead_(std::max<std::size_t>(static_cast<std::size_t>(window), kLeastAhead)),
-      walks_(place_->timetable.walks()),
-      is_too_large_(bytes_of(place_->shards) > storage_->cache().limit()),
-      was_read_(place_->shards.size(), false) {}
+      walks_(shared_->schedule.walks()),
+      is_too_large_(bytes_of(shared_->shards) > storage_->cache().limit()),
+      was_read_(shared_->shards.size(), false) {}
 
-CopiesAhead::~CopiesAhead() { stop(); }
+ShardPrefetcher::~ShardPrefetcher() { stop(); }
 
-void CopiesAhead::begin(bool goes_on) {
+void ShardPrefetcher::begin(bool goes_on) {
   storage_->cache().note_change();  // retry shards that found no room
   {
     const std::lock_guard lock(mutex_);
@@ -78,7 +81,7 @@ void CopiesAhead::begin(bool goes_on) {
   if (thread) thread_.emplace(std::move(*thread));  // otherwise the first read of a shard fetches it
 }
 
-void CopiesAhead::reached(const PlanRow& row) {
+void ShardPrefetcher::reached(const PlanRow& row) {
   if (row.plan == nullptr || *row.plan == nullptr) return;
   const plan::Plan& plan = **row.plan;
   const std::uint64_t batch = row.batch + 1;
@@ -90,29 +93,29 @@ void CopiesAhead::reached(const PlanRow& row) {
         batch_seen_.load(std::memory_order_relaxed) == 0 || plan_seen_.load(std::memory_order_relaxed) != &plan;
     batch_seen_.store(batch, std::memory_order_relaxed);
     plan_seen_.store(&plan, std::memory_order_relaxed);
-    const std::lock_guard place_lock(place_->mutex);
-    ShardTimetable& timetable = place_->timetable;
-    const bool goes_back = plan.begin_of(row.batch) < timetable.position();
-    timetable.go_to(row.epoch, plan, row.batch);
-    if (!is_other && (goes_back || timetable.position() < next_change_)) return;
-    next_change_ = timetable.next_change();
+    const std::lock_guard shared_lock(shared_->mutex);
+    ShardSchedule& schedule = shared_->schedule;
+    const bool goes_back = plan.begin_of(row.batch) < schedule.position();
+    schedule.go_to(row.epoch, plan, row.batch);
+    if (!is_other && (goes_back || schedule.position() < next_change_)) return;
+    next_change_ = schedule.next_change();
     has_changed_ = true;
   }
-  let_go_of_past();  // released by the thread that passed it, so room is free before it is needed
+  release_past();  // released by the thread that passed it, so room is free before it is needed
   changed_cv_.notify_one();
 }
 
 // If all shards fit, readers keep their copies open: open copies need no lookup and cannot be evicted by other jobs.
-void CopiesAhead::let_go_of_past() {
+void ShardPrefetcher::release_past() {
   std::vector<std::size_t> past;
   std::vector<cache::Kept> held;  // closed outside the lock
   {
     const std::lock_guard lock(mutex_);
-    const std::lock_guard place_lock(place_->mutex);
+    const std::lock_guard shared_lock(shared_->mutex);
     for (std::size_t shard = 0; shard < was_read_.size(); ++shard) {
-      const bool is_past = place_->timetable.is_past(shard);
+      const bool is_past = shared_->schedule.is_past(shard);
       if (is_past && was_read_[shard]) past.push_back(shard);
-      was_read_[shard] = !is_past && (was_read_[shard] || place_->timetable.until(shard) == 0);
+      was_read_[shard] = !is_past && (was_read_[shard] || shared_->schedule.until(shard) == 0);
     }
     for (const std::size_t shard : past)
       if (auto kept = held_.extract(shard)) held.push_back(std::move(kept.mapped()));
@@ -120,11 +123,11 @@ void CopiesAhead::let_go_of_past() {
   held.clear();
   if (!is_too_large_ || past.empty()) return;
   for (const std::size_t shard : past)
-    if (!place_->shards[shard].path.empty()) storage_->let_go(place_->shards[shard].path);
+    if (!shared_->shards[shard].path.empty()) storage_->let_go(shared_->shards[shard].path);
   storage_->cache().note_change();
 }
 
-void CopiesAhead::cancel() {
+void ShardPrefetcher::cancel() {
   {
     const std::lock_guard lock(mutex_);
     is_stopping_ = true;
@@ -133,58 +136,58 @@ void CopiesAhead::cancel() {
   stop_.stop();
 }
 
-void CopiesAhead::stop() {
+void ShardPrefetcher::stop() {
   cancel();
   thread_.reset();  // joins
 }
 
 // ---- the thread
 
-void CopiesAhead::run() {
+void ShardPrefetcher::run() {
   while (wait()) fetch_wanted();
 }
 
-bool CopiesAhead::wait() {
+bool ShardPrefetcher::wait() {
   std::unique_lock lock(mutex_);
   changed_cv_.wait(lock, [this] { return has_changed_ || is_stopping_; });
   has_changed_ = false;
   return !is_stopping_;
 }
 
-bool CopiesAhead::has_news() const {
+bool ShardPrefetcher::has_news() const {
   const std::lock_guard lock(mutex_);
   return has_changed_ || is_stopping_;
 }
 
 // Returns the wanted shards in the order in which they are needed, and how many of them are being read.
-CopiesAhead::Wanted CopiesAhead::wanted() const {
+ShardPrefetcher::Wanted ShardPrefetcher::wanted() const {
   const std::lock_guard lock(mutex_);
-  const std::lock_guard place_lock(place_->mutex);
-  Wanted wanted{place_->timetable.wanted(ahead_, goes_on_)};
-  for (const std::size_t shard : wanted.shards) wanted.being_read += place_->timetable.until(shard) == 0;
+  const std::lock_guard shared_lock(shared_->mutex);
+  Wanted wanted{shared_->schedule.wanted(ahead_, goes_on_)};
+  for (const std::size_t shard : wanted.shards) wanted.being_read += shared_->schedule.until(shard) == 0;
   return wanted;
 }
 
-void CopiesAhead::fetch_wanted() {
+void ShardPrefetcher::fetch_wanted() {
   const Wanted wanted = this->wanted();
   std::uint64_t bytes = 0;  // of shards to fetch
   for (std::size_t i = 0; i < wanted.shards.size() && !has_news(); ++i) {
     const std::size_t number = wanted.shards[i];
-    const format::StoredShard& shard = place_->shards[number];
+    const format::StoredShard& shard = shared_->shards[number];
     if (shard.path.empty()) continue;
     if (i >= wanted.being_read) bytes += cache::disk_bytes(shard.version.bytes);
     if (i > wanted.being_read && bytes > storage_->cache().limit() / kPartAhead) return;
-    if (!is_held(number)) bring(number);
+    if (!is_held(number)) fetch_shard(number);
   }
 }
 
-bool CopiesAhead::is_held(std::size_t shard) const {
+bool ShardPrefetcher::is_held(std::size_t shard) const {
   const std::lock_guard lock(mutex_);
   return held_.contains(shard);
 }
 
-void CopiesAhead::bring(std::size_t number) {
-  const format::StoredShard& shard = place_->shards[number];
+void ShardPrefetcher::fetch_shard(std::size_t number) {
+  const format::StoredShard& shard = shared_->shards[number];
   const std::uint64_t changes = storage_->cache().changes();
   if (const auto refused = refused_.find(number); refused != refused_.end() && refused->second == changes) return;
   auto brought = base::guarded([&] { return storage_->bring(shard.path, shard.version, stop_); });
@@ -192,18 +195,18 @@ void CopiesAhead::bring(std::size_t number) {
     refused_[number] = changes;  // the read of the sample reports the error
     return;
   }
-  ++brought_;
+  ++fetched_;
   const Wanted wanted = this->wanted();
   if (std::ranges::find(wanted.shards, number) == wanted.shards.end()) return;  // no longer wanted
   const std::lock_guard lock(mutex_);
   held_.insert_or_assign(number, std::move(**brought));
 }
 
-std::string CopiesAhead::explain() const {
+std::string ShardPrefetcher::explain() const {
   std::string text = "evicts first the copy that the plan needs last";
   if (!walks_) return text + "; the order always takes samples from all shards, so none is prefetched";
   return text + "; " + std::to_string(ahead_) + " whole shards are fetched ahead of their first sample, " +
-         std::to_string(brought_) + " so far";
+         std::to_string(fetched_) + " so far";
 }
 
 }  // namespace feedline::pipeline
