@@ -22,7 +22,7 @@ FetchScheduler::FetchScheduler(const PipelinePlan& plan, std::size_t parts, bool
     : parts_(parts),
       turns_near_(turns_near),
       order_(plan, slack_of(plan)),
-      stock_(slack_of(plan), plan.read_ahead_bytes, parts, joins, held) {}
+      pool_(slack_of(plan), plan.read_ahead_bytes, parts, joins, held) {}
 
 void FetchScheduler::wake(After& after) {
   if (std::exchange(is_asleep_, false)) after.sleeping = queue_;
@@ -40,7 +40,7 @@ void FetchScheduler::begin(bool goes_on) {
   After after;
   {
     const base::BriefLock lock(mutex_);
-    if (order_.begin(goes_on, after.past)) stock_.abandon_all(after.unused);
+    if (order_.begin(goes_on, after.past)) pool_.abandon_all(after.unused);
   }
   do_after(after);
 }
@@ -75,10 +75,10 @@ std::optional<std::size_t> FetchScheduler::take(const PlanRow& row, std::uint64_
   After after;
   std::optional<std::size_t> used;
   base::BriefLock lock(mutex_);
-  Entry* const entry = stock_.claim(sample);
+  Entry* const entry = pool_.claim(sample);
   if (entry == nullptr) {
     if (order_.missed(row, after.past)) {
-      stock_.abandon_all(after.unused);
+      pool_.abandon_all(after.unused);
       wake(after);
     }
     lock.unlock();
@@ -95,8 +95,8 @@ std::optional<std::size_t> FetchScheduler::take(const PlanRow& row, std::uint64_
   if (!entry->is_finished) return used;
   used = entry->used;
   std::swap(parts, entry->parts);
-  stock_.taken(*entry, after.unused);
-  if (stock_.has_much_room()) wake(after);
+  pool_.taken(*entry, after.unused);
+  if (pool_.has_much_room()) wake(after);
   lock.unlock();
   do_after(after);
   return used;
@@ -111,7 +111,7 @@ bool FetchScheduler::turn_far() {
     is_starting_ = true;
     return true;
   }
-  stock_.keep_spare();
+  pool_.keep_spare();
   is_far_.store(true, std::memory_order_relaxed);
   return false;
 }
@@ -123,7 +123,7 @@ void FetchScheduler::started(bool is_running) {
     is_starting_ = false;
     has_started_ = is_running;
     if (!is_running || is_broken_) return;  // readers continue on their own
-    stock_.keep_spare();
+    pool_.keep_spare();
     is_far_.store(true, std::memory_order_relaxed);
     wake(after);
   }
@@ -134,7 +134,7 @@ void FetchScheduler::go_near(After& after) {
   is_far_.store(false, std::memory_order_relaxed);
   has_turned_near_.store(true, std::memory_order_relaxed);
   order_.forget(after.past);
-  stock_.keep_none(after.unused);
+  pool_.keep_none(after.unused);
 }
 
 // ---- the fetching thread ----
@@ -147,15 +147,15 @@ void FetchScheduler::serve_by(storage::FetchQueue& queue) {
 FetchScheduler::Step FetchScheduler::next(Entries& fresh) {
   using Kind = Step::Kind;
   const base::BriefLock lock(mutex_);
-  if (stopping_ && stock_.under_way() > 0) return {Kind::kCancel};
+  if (stopping_ && pool_.under_way() > 0) return {Kind::kCancel};
   if (stopping_) {
     queue_ = nullptr;  // destroyed with the thread
     return {Kind::kEnd};
   }
-  if (is_far() && stock_.may_begin()) {
+  if (is_far() && pool_.may_begin()) {
     if (order_.needs_next_epoch()) return {Kind::kPlanEpoch, nullptr, order_.ended()};
-    if (!stock_.has_spare() && fresh.empty()) return {Kind::kMakeEntry};
-    if (const auto sample = order_.next()) return {Kind::kFetch, &stock_.begin(*sample, fresh)};
+    if (!pool_.has_spare() && fresh.empty()) return {Kind::kMakeEntry};
+    if (const auto sample = order_.next()) return {Kind::kFetch, &pool_.begin(*sample, fresh)};
     if (order_.needs_next_epoch()) return {Kind::kPlanEpoch, nullptr, order_.ended()};
   }
   is_asleep_ = true;
@@ -190,7 +190,7 @@ void FetchScheduler::finish(Entry& entry, After& after) {
   if (entry.waiter) after.finished.push_back(std::move(entry.waiter));
   const FetchTable::Outcome outcome = entry.outcome();
   near_ = outcome.was_near ? near_ + 1 : std::max(near_ - kFarWeighs, 0);
-  stock_.finish(entry, outcome, after.unused);
+  pool_.finish(entry, outcome, after.unused);
   if (near_ >= kNearInARow && turns_near_) go_near(after);
 }
 
@@ -202,11 +202,11 @@ void FetchScheduler::follow(const FetchOrder::PlannedEpoch& ended, FetchOrder::P
 std::vector<storage::Fetch*> FetchScheduler::under_way() {
   std::vector<storage::Fetch*> fetches;
   base::BriefLock lock(mutex_);
-  const std::size_t most = stock_.size() * parts_;  // other threads only remove entries
+  const std::size_t most = pool_.size() * parts_;  // other threads only remove entries
   lock.unlock();
   fetches.reserve(most);
   lock.lock();
-  for (Entry& entry : stock_.all())
+  for (Entry& entry : pool_.all())
     if (!entry.is_finished)
       for (FetchTable::Part& part : std::span(entry.parts).first(entry.used)) fetches.push_back(&part);
   return fetches;
@@ -216,9 +216,9 @@ void FetchScheduler::break_off() {
   const base::BriefLock lock(mutex_);
   is_broken_ = true;
   is_far_.store(false, std::memory_order_relaxed);
-  for (Entry& entry : stock_.all())
+  for (Entry& entry : pool_.all())
     if (entry.waiter) entry.waiter->tell();
-  stock_.leave_behind();
+  pool_.leave_behind();
   queue_ = nullptr;
   is_asleep_ = false;
 }
@@ -227,12 +227,12 @@ void FetchScheduler::break_off() {
 
 std::uint64_t FetchScheduler::held_bytes() const {
   const base::BriefLock lock(mutex_);
-  return stock_.held_bytes();
+  return pool_.held_bytes();
 }
 
 FetchScheduler::Report FetchScheduler::report() const {
   const base::BriefLock lock(mutex_);
-  return {stock_.mean_bytes(), stock_.most_under_way(), stock_.latency_ns(), queue_ ? queue_->name() : "threads"};
+  return {pool_.mean_bytes(), pool_.most_under_way(), pool_.latency_ns(), queue_ ? queue_->name() : "threads"};
 }
 
 }  // namespace feedline::pipeline

@@ -28,7 +28,7 @@
 #include "feedline/error.h"
 #include "feedline/loader.h"
 #include "pipeline/prefetch/fetch_order.h"
-#include "pipeline/prefetch/fetch_stock.h"
+#include "pipeline/prefetch/fetch_pool.h"
 #include "storage/fetch.h"
 
 namespace feedline::pipeline {
@@ -39,7 +39,7 @@ class FetchScheduler {
   using Entries = FetchTable::Entries;
 
   // turns_near: whether to stop fetching once all fetches are served from memory. The plan must outlive it. parts:
-  // maximum objects per sample. joins: see FetchStock.
+  // maximum objects per sample. joins: see FetchPool.
   FetchScheduler(const PipelinePlan& plan, std::size_t parts, bool turns_near, bool joins, telemetry::HeldBytes& held);
 
   // Any thread, without the lock: returns true if samples are fetched ahead.
@@ -107,7 +107,7 @@ class FetchScheduler {
   mutable std::mutex mutex_;
   // guarded by mutex_
   FetchOrder order_;
-  FetchStock stock_;
+  FetchPool pool_;
   int near_ = 0;  // fetches served from memory, minus weighted others
   // the fetching thread's
   storage::FetchQueue* queue_ = nullptr;

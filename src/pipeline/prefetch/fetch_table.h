@@ -83,7 +83,7 @@ class FetchTable {
   Entries& all() { return entries_; }
   std::size_t size() const { return entries_.size(); }
 
-  FetchTable* left_before = nullptr;  // FetchStock's link from an abandoned table
+  FetchTable* left_before = nullptr;  // FetchPool's link from an abandoned table
 
  private:
   struct Chain {

@@ -15,7 +15,7 @@
 //   ReadAhead        the state, near or far, and reads of samples                              the pipeline's threads
 //   FetchScheduler    the lock, and the state shared with the fetching thread                   all
 //     FetchOrder       the next sample                                                         under the lock
-//     FetchStock       the fetches, their number and their memory                              under the lock
+//     FetchPool       the fetches, their number and their memory                              under the lock
 //   FetchThread      the queue of the reads in flight                                          the fetching thread
 //   ShardPrefetcher      for cached storage: whole shards, before all of the above                 all, and its own
 //

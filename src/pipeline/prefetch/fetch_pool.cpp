@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/prefetch/fetch_stock.h"
+#include "pipeline/prefetch/fetch_pool.h"
 
 #include <algorithm>
 #include <atomic>
@@ -29,8 +29,8 @@ std::atomic<FetchTable*> last_left = nullptr;
 
 }  // namespace
 
-FetchStock::FetchStock(std::uint64_t slack, std::uint64_t most_bytes, std::size_t parts, bool joins,
-                       telemetry::HeldBytes& held)
+FetchPool::FetchPool(std::uint64_t slack, std::uint64_t most_bytes, std::size_t parts, bool joins,
+                     telemetry::HeldBytes& held)
     : slack_(slack),
       most_bytes_(most_bytes),
       joins_(joins),
@@ -43,26 +43,26 @@ FetchStock::FetchStock(std::uint64_t slack, std::uint64_t most_bytes, std::size_
 
 // Returns the maximum number of fetches. Joined reads are limited to those that fit in memory, so that has_much_room()
 // can become true.
-std::uint64_t FetchStock::most() const {
+std::uint64_t FetchPool::most() const {
   const std::uint64_t reads = depth_.reads();
   return joins_ ? std::min(reads, std::max<std::uint64_t>(most_bytes_ / std::max<std::uint64_t>(mean_bytes_, 1), 1))
                 : reads;
 }
 
-std::size_t FetchStock::room() const {
+std::size_t FetchPool::room() const {
   const std::uint64_t most = this->most();
   if (entries_.size() >= most || held_bytes_ + mean_bytes_ > most_bytes_ + (spare_.empty() ? 0 : mean_bytes_)) return 0;
   return most - entries_.size();
 }
 
-bool FetchStock::has_much_room() const { return joins_ ? room() >= (most() + 3) / 4 : room() > depth_.reads() / 8; }
+bool FetchPool::has_much_room() const { return joins_ ? room() >= (most() + 3) / 4 : room() > depth_.reads() / 8; }
 
-bool FetchStock::may_begin() {
+bool FetchPool::may_begin() {
   if (joins_) is_filling_ = is_filling_ ? room() > 0 : has_much_room();
   return joins_ ? is_filling_ : room() > 0;
 }
 
-FetchStock::Entry& FetchStock::begin(std::uint64_t sample, Entries& fresh) {
+FetchPool::Entry& FetchPool::begin(std::uint64_t sample, Entries& fresh) {
   Entries& from = spare_.empty() ? fresh : spare_;
   Entry& entry = from.front();
   held_bytes_ -= entry.held_bytes;
@@ -79,7 +79,7 @@ FetchStock::Entry& FetchStock::begin(std::uint64_t sample, Entries& fresh) {
   return entry;
 }
 
-void FetchStock::finish(Entry& entry, const FetchTable::Outcome& outcome, Entries& unused) {
+void FetchPool::finish(Entry& entry, const FetchTable::Outcome& outcome, Entries& unused) {
   entry.is_finished = true;
   --under_way_;
   held_bytes_ -= entry.held_bytes;
@@ -90,21 +90,21 @@ void FetchStock::finish(Entry& entry, const FetchTable::Outcome& outcome, Entrie
   if (entry.is_abandoned) put_away(entry, unused);
 }
 
-FetchStock::Entry* FetchStock::claim(std::uint64_t sample) {
+FetchPool::Entry* FetchPool::claim(std::uint64_t sample) {
   Entry* const entry = entries_.find(sample);
   depth_.taken(base::now_ns(), entry == nullptr || !entry->is_finished);
   if (entry != nullptr) entries_.claim(*entry);
   return entry;
 }
 
-void FetchStock::taken(Entry& entry, Entries& unused) {
+void FetchPool::taken(Entry& entry, Entries& unused) {
   abandon(entry.number - std::min(entry.number, slack_), unused);
   put_away(entry, unused);
 }
 
-void FetchStock::abandon_all(Entries& unused) { abandon(numbers_, unused); }
+void FetchPool::abandon_all(Entries& unused) { abandon(numbers_, unused); }
 
-void FetchStock::abandon(std::uint64_t before, Entries& unused) {
+void FetchPool::abandon(std::uint64_t before, Entries& unused) {
   for (Entry* oldest = entries_.oldest_wanted(); oldest != nullptr && oldest->number < before;
        oldest = entries_.oldest_wanted()) {
     entries_.claim(*oldest);
@@ -113,7 +113,7 @@ void FetchStock::abandon(std::uint64_t before, Entries& unused) {
   }
 }
 
-void FetchStock::put_away(Entry& entry, Entries& unused) {
+void FetchPool::put_away(Entry& entry, Entries& unused) {
   held_bytes_ -= entry.held_bytes;
   // spare entries above the limit would leave no room for fetches and never be used
   const bool fits = held_bytes_ + entry.buffer_bytes() <= most_bytes_;
@@ -124,14 +124,14 @@ void FetchStock::put_away(Entry& entry, Entries& unused) {
   entries_.move_to(spare_, entry);
 }
 
-void FetchStock::keep_none(Entries& unused) {
+void FetchPool::keep_none(Entries& unused) {
   keeps_spare_ = false;
   abandon_all(unused);
   unused.splice(unused.end(), spare_);
   held_bytes_ -= std::exchange(spare_bytes_, 0);
 }
 
-void FetchStock::leave_behind() {
+void FetchPool::leave_behind() {
   keeps_spare_ = false;
   std::swap(entries_, *nothing_);
   FetchTable* const left = nothing_.release();

@@ -20,7 +20,7 @@
 namespace feedline::pipeline {
 
 // Not thread-safe.
-class FetchStock {
+class FetchPool {
  public:
   using Entry = FetchTable::Entry;
   using Entries = FetchTable::Entries;
@@ -28,7 +28,7 @@ class FetchStock {
   // slack: samples that threads may still need after a later one was taken. most_bytes: total limit. parts: maximum
   // objects per sample. joins: the storage merges simultaneous reads into fewer requests, so many are started at a
   // time. `held` counts the same bytes and must outlive it.
-  FetchStock(std::uint64_t slack, std::uint64_t most_bytes, std::size_t parts, bool joins, telemetry::HeldBytes& held);
+  FetchPool(std::uint64_t slack, std::uint64_t most_bytes, std::size_t parts, bool joins, telemetry::HeldBytes& held);
 
   std::size_t room() const;    // number of further fetches
   bool has_much_room() const;  // enough to wake a thread: waking takes longer than fetching
