@@ -33,7 +33,7 @@ BatchScheduler::BatchScheduler(const Parts& parts)
       interrupted_error_(cancelled("interrupted")),
       consumer_(parts.counters.back()[static_cast<std::size_t>(Stage::kConsumer)]),
       memory_(parts.recipe, parts.plan, parts.device),
-      settings_(parts.plan),
+      limits_(parts.plan),
       delivery_(parts.policy, parts.device->place()),
       late_bytes_(parts.plan.late_bytes),
       late_is_guess_(parts.plan.late_is_guess),
@@ -57,7 +57,7 @@ void BatchScheduler::wake(Wakes& wakes) {
 // one used. One batch always has room.
 bool BatchScheduler::has_room() const {
   const std::uint64_t open = epochs_.open_slots() + leaving_;
-  if (open >= settings_.slots()) return false;
+  if (open >= limits_.slots()) return false;
   if (late_bytes_ == 0 || open == 0) return true;
   if (late_is_guess_ && open >= kUnmeasured) return false;
   return (open + 1) * (parts_.plan.batch_bytes + late_bytes_) <= parts_.plan.bytes_for_batches();
@@ -126,10 +126,10 @@ void BatchScheduler::wait_for_work(base::BriefLock& lock, std::size_t worker) {
   telemetry::StageCounters& stage = parts_.counters[worker][static_cast<std::size_t>(Stage::kBatch)];
   const bool blocked = epochs_.can_open() && !has_room();  // only room is missing
   const std::uint64_t started = base::now_ns();
-  settings_.idle().begin(started);
+  limits_.idle().begin(started);
   lock.wait(work_cv_);
   const std::uint64_t ended = base::now_ns();
-  settings_.idle().end(started, ended);
+  limits_.idle().end(started, ended);
   if (blocked)
     stage.add_blocked(ended - started);
   else
@@ -142,7 +142,7 @@ bool BatchScheduler::next(std::size_t worker, Task& task, bool finished) {
   base::BriefLock lock(mutex_);
   if (finished) settle(lock, worker, done, wakes);
   while (!stopping_) {
-    const bool is_wanted = settings_.is_wanted(worker);
+    const bool is_wanted = limits_.is_wanted(worker);
     if (is_wanted && !failure_) {
       if (auto taken = epochs_.take_task()) {
         task = std::move(*taken);

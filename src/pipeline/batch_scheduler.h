@@ -50,9 +50,9 @@
 #include "pipeline/epoch/delivery.h"
 #include "pipeline/epoch/epochs.h"
 #include "pipeline/prefetch/read_ahead.h"
+#include "pipeline/workers/active_limits.h"
 #include "pipeline/workers/progress.h"
 #include "pipeline/workers/row_filler.h"
-#include "pipeline/workers/settings_in_use.h"
 #include "telemetry/held_bytes.h"
 #include "telemetry/stage_counters.h"
 
@@ -88,7 +88,7 @@ class BatchScheduler {
   // ---- worker threads
 
   bool prepares() const { return memory_.prepares(); }  // the value for Epoch::Config
-  void add_worker(std::size_t worker) { settings_.add_worker(worker); }
+  void add_worker(std::size_t worker) { limits_.add_worker(worker); }
   // Settles the batch of `task` if the worker finished its last row, then sets `task` to the next rows to fill. Returns
   // false when the pipeline stops.
   bool next(std::size_t worker, Task& task, bool finished);
@@ -99,7 +99,7 @@ class BatchScheduler {
   void reuse_pages(Slot& slot);
   // Takes no lock.
   bool must_return(std::size_t worker) const {
-    return recall_.load(std::memory_order_relaxed) || !settings_.is_wanted(worker);
+    return recall_.load(std::memory_order_relaxed) || !limits_.is_wanted(worker);
   }
   void break_off(Error error);  // called when a worker dies
 
@@ -110,7 +110,7 @@ class BatchScheduler {
   std::vector<std::uint64_t> rows_per_rank() const;
   std::vector<BadSample> bad_samples(std::uint64_t from) const;
   std::uint64_t bad_count() const;
-  std::uint64_t changes() const { return settings_.changes(); }
+  std::uint64_t changes() const { return limits_.changes(); }
   void add_to(LoaderStats& stats) const;
   // Returns the expected size of a batch's variable-size fields: measured on recent batches, or the plan's before the
   // first one.
@@ -162,7 +162,7 @@ class BatchScheduler {
   // guarded by mutex_ unless noted
   Epochs epochs_;
   BatchMemory memory_;
-  SettingsInUse settings_;
+  ActiveLimits limits_;
   Delivery delivery_;
   bool claiming_ = false;                 // a worker is allocating the next batch
   std::uint64_t leaving_ = 0;             // batches without an epoch, whose memory is not free yet

@@ -42,7 +42,7 @@ Result<void> BatchScheduler::begin(const EpochStart& start, std::unique_ptr<Epoc
     past.swap(failure_);
     update_recall();
     delivery_.begin(start, base::now_ns());
-    wakes.parked = settings_.begin_epoch(feeds_gpu);
+    wakes.parked = limits_.begin_epoch(feeds_gpu);
     let_go(lock, std::move(dropped), wakes);
   }
   if (parts_.ahead) parts_.ahead->begin(goes_on);
@@ -88,10 +88,10 @@ void BatchScheduler::note_ready(HandOver& over, bool was_ready, Wakes& wakes) {
   over.noted = delivery_.note(epoch, *over.slot, base::now_ns());
   over.got_ns = delivery_.last_ns();
   if (over.noted == Delivery::Noted::kNothing) return;
-  const auto next = settings_.delivered(over.got_ns, was_ready ? 0 : over.got_ns - over.asked_ns);
+  const auto next = limits_.delivered(over.got_ns, was_ready ? 0 : over.got_ns - over.asked_ns);
   over.measures = next == Adaptation::Next::kMeasure;
   wakes.parked = next == Adaptation::Next::kChanged;
-  wakes.all_workers |= wakes.parked || epochs_.open_slots() + leaving_ <= settings_.slots_to_wake();
+  wakes.all_workers |= wakes.parked || epochs_.open_slots() + leaving_ <= limits_.slots_to_wake();
 }
 
 // The slow part of a delivery.
@@ -118,11 +118,11 @@ void BatchScheduler::refused(const HandOver& over, const Error& error) {
 }
 
 void BatchScheduler::measure() {
-  const Usage usage = settings_.usage(parts_.counters);
+  const Usage usage = limits_.usage(parts_.counters);
   Wakes wakes;
   {
     const base::BriefLock lock(mutex_);
-    wakes.all_workers = wakes.parked = settings_.measured(usage);
+    wakes.all_workers = wakes.parked = limits_.measured(usage);
   }
   wake(wakes);
 }
@@ -175,7 +175,7 @@ Result<Loader::Polled> BatchScheduler::late(base::BriefLock& lock, std::uint64_t
   const std::uint64_t now = base::now_ns();
   const std::uint64_t since = delivery_.waiting_since();
   Wakes wakes;
-  wakes.all_workers = wakes.parked = settings_.waits(now, now - since);
+  wakes.all_workers = wakes.parked = limits_.waits(now, now - since);
   const std::chrono::milliseconds timeout = parts_.plan.timeout;
   const bool is_stalled = timeout.count() > 0 && now - since > static_cast<std::uint64_t>(timeout.count()) * 1'000'000;
   const AwaitedBatch awaited = is_stalled ? AwaitedBatch::of(epochs_.current()) : AwaitedBatch();
@@ -276,7 +276,7 @@ void BatchScheduler::add_to(LoaderStats& stats) const {
     const Epoch* epoch = epochs_.current();
     delivery_.add_to(stats, epoch != nullptr && !epoch->over(), now_ns);
     if (epoch != nullptr) stats.ready_batches = epoch->ready_slots();
-    decided = settings_.decided();
+    decided = limits_.decided();
     first_ns = delivery_.first_ns();
   }
   const telemetry::HeldBytes::Look held = held_.look();

@@ -16,9 +16,9 @@
 namespace feedline::pipeline {
 
 // Not thread-safe: guarded by the pipeline's lock unless noted.
-class SettingsInUse {
+class ActiveLimits {
  public:
-  explicit SettingsInUse(const PipelinePlan& plan, AdaptationMode mode = adaptation_mode());
+  explicit ActiveLimits(const PipelinePlan& plan, AdaptationMode mode = adaptation_mode());
 
   // Any thread, without the lock. The value does not order other memory accesses, which the lock does: a thread that
   // sees a change late parks late.
@@ -39,7 +39,7 @@ class SettingsInUse {
   // Returns the argument for measured() after Next::kMeasure. Called by the consumer, without the lock.
   Usage usage(std::span<const telemetry::ThreadCounters> threads) { return usage_->read(threads); }
 
-  // These report changed settings by kChanged or true: every thread must then check whether it is wanted.
+  // These report changed limits by kChanged or true: every thread must then check whether it is wanted.
   Adaptation::Next delivered(std::uint64_t now_ns, std::uint64_t waited_ns);
   bool measured(const Usage& now);
   bool waits(std::uint64_t now_ns, std::uint64_t waited_ns);
