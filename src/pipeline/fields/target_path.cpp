@@ -9,10 +9,10 @@
 #include "base/clock.h"
 #include "decode/text/number_lists.h"
 #include "decode/turned_targets.h"
+#include "pipeline/fields/box_validation.h"
 #include "pipeline/fields/field_scratch.h"
 #include "pipeline/fields/kept_rows.h"
 #include "pipeline/fields/row_shape.h"
-#include "pipeline/fields/sound_boxes.h"
 #include "pipeline/fields/stored_array.h"
 #include "transform/kernels/pointwise.h"
 #include "transform/operation/image_operation.h"
@@ -180,8 +180,8 @@ Result<void> TargetPath::move(const memory::Record::Field& stored, const transfo
   drawing.sanitized = false;
   const DrawnFor& drawn_for = work.scratch.drawn_for;
   if (refuses_unsound_ && !work.is_prepared)
-    FEEDLINE_CHECK_OK(check_sound(drawing.rows, chain_->boxes().format,
-                                  drawn_for.field == nullptr ? std::nullopt : std::optional(drawn_for.size)));
+    FEEDLINE_CHECK_OK(validate_boxes(drawing.rows, chain_->boxes().format,
+                                     drawn_for.field == nullptr ? std::nullopt : std::optional(drawn_for.size)));
   if (chain.is_idle()) return {};
   if (drawn_for.field == nullptr)
     return data_error("the sample has no image or mask to define the size for transforms", "transform");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/fields/sound_boxes.h"
+#include "pipeline/fields/box_validation.h"
 
 #include <algorithm>
 #include <array>
@@ -67,7 +67,7 @@ Result<void> check_all(std::span<const Number> numbers, BoxFormat format, const 
 
 }  // namespace
 
-Result<void> check_sound(transform::TargetRows& rows, BoxFormat format, std::optional<Size> image) {
+Result<void> validate_boxes(transform::TargetRows& rows, BoxFormat format, std::optional<Size> image) {
   if (rows.dtype() == DType::kFloat32) return check_all<float>(rows.numbers<float>(), format, image);
   return check_all<std::int64_t>(rows.numbers<std::int64_t>(), format, image);
 }
