@@ -28,7 +28,7 @@ BatchLayout::BatchLayout(Schema schema, std::uint64_t batch_size, std::optional<
   for (std::size_t i = 0; i < schema_.size(); ++i) {
     offsets_.push_back(bytes_);
     if (schema_[i].is_late()) {
-      late_.push_back(i);
+      variable_.push_back(i);
       continue;
     }
     const std::size_t row_bytes = schema_[i].array.bytes();
@@ -44,7 +44,7 @@ BatchLayout::BatchLayout(Schema schema, std::uint64_t batch_size, std::optional<
 }
 
 BatchLayout::BatchLayout(const BatchLayout& filled, Schema schema, const std::vector<bool>& made)
-    : schema_(std::move(schema)), late_(filled.late_), batch_size_(filled.batch_size_) {
+    : schema_(std::move(schema)), variable_(filled.variable_), batch_size_(filled.batch_size_) {
   FEEDLINE_CHECK(schema_.size() == filled.schema_.size() && made.size() == schema_.size());
   for (std::size_t i = 0; i < schema_.size(); ++i) {
     offsets_.push_back(made_bytes_);
@@ -82,7 +82,7 @@ void BatchLayout::row_views(std::byte* data, std::uint64_t row, std::vector<Arra
 void BatchLayout::rows_at(std::byte* data, std::span<memory::ListItem> items, std::uint64_t row,
                           std::vector<memory::Row>& rows) const {
   rows.resize(schema_.size());
-  memory::ListItem* item = late_.empty() ? nullptr : &items[row * late_.size()];
+  memory::ListItem* item = variable_.empty() ? nullptr : &items[row * variable_.size()];
   for (std::size_t i = 0; i < schema_.size(); ++i) {
     const FieldSpec& field = schema_[i];
     if (field.is_late()) {

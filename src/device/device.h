@@ -36,7 +36,7 @@ class Device {
   // size.
   virtual std::shared_ptr<memory::Allocator> allocator() = 0;
   // The same for data whose size is known only when a batch settles: blocks of many sizes.
-  virtual std::shared_ptr<memory::Allocator> late_allocator() { return allocator(); }
+  virtual std::shared_ptr<memory::Allocator> variable_allocator() { return allocator(); }
   // Starts the transfer of a batch's filled memory, which must not change any more, and returns before it is complete.
   // Any number may be in flight, finishing in any order. The device holds `filled` until it has read it, whoever
   // releases it or the result. An error here or from Ready::wait() means that the device failed with this batch.

@@ -14,13 +14,13 @@ class HostDevice final : public Device {
   std::string_view name() const override { return "host"; }
   bool is_host() const override { return true; }
   std::shared_ptr<memory::Allocator> allocator() override { return allocator_; }
-  std::shared_ptr<memory::Allocator> late_allocator() override { return late_allocator_; }
+  std::shared_ptr<memory::Allocator> variable_allocator() override { return variable_allocator_; }
   Result<Begun> begin(std::shared_ptr<memory::Lease> filled) override { return Begun{std::move(filled), nullptr}; }
 
  private:
   std::shared_ptr<HostAllocator> allocator_ = std::make_shared<HostAllocator>();
   // separate, because blocks of other sizes would replace the cached one
-  std::shared_ptr<HostAllocator> late_allocator_ = std::make_shared<HostAllocator>();
+  std::shared_ptr<HostAllocator> variable_allocator_ = std::make_shared<HostAllocator>();
 };
 
 }  // namespace

@@ -35,8 +35,8 @@ BatchScheduler::BatchScheduler(const Parts& parts)
       memory_(parts.recipe, parts.plan, parts.device),
       limits_(parts.plan),
       delivery_(parts.policy, parts.device->place()),
-      late_bytes_(parts.plan.late_bytes),
-      late_is_guess_(parts.plan.late_is_guess),
+      variable_bytes_(parts.plan.variable_bytes),
+      variable_is_guess_(parts.plan.variable_is_guess),
       held_(parts.ahead ? parts.ahead->held() : own_held_),
       held_bytes_(held_) {}
 
@@ -58,14 +58,14 @@ void BatchScheduler::wake(Wakes& wakes) {
 bool BatchScheduler::has_room() const {
   const std::uint64_t open = epochs_.open_slots() + leaving_;
   if (open >= limits_.slots()) return false;
-  if (late_bytes_ == 0 || open == 0) return true;
-  if (late_is_guess_ && open >= kUnmeasured) return false;
-  return (open + 1) * (parts_.plan.batch_bytes + late_bytes_) <= parts_.plan.bytes_for_batches();
+  if (variable_bytes_ == 0 || open == 0) return true;
+  if (variable_is_guess_ && open >= kUnmeasured) return false;
+  return (open + 1) * (parts_.plan.batch_bytes + variable_bytes_) <= parts_.plan.bytes_for_batches();
 }
 
 void BatchScheduler::note_held() {
-  const std::uint64_t late = memory_.held_by_items() + epochs_.late_bytes() + leaving_late_bytes_;
-  held_bytes_.set((epochs_.open_slots() + leaving_) * parts_.plan.batch_bytes + late);
+  const std::uint64_t variable = memory_.held_by_items() + epochs_.variable_bytes() + leaving_variable_bytes_;
+  held_bytes_.set((epochs_.open_slots() + leaving_) * parts_.plan.batch_bytes + variable);
 }
 
 // One worker at a time: all threads share the batch that it claims, the oldest with rows left.
@@ -110,14 +110,14 @@ void BatchScheduler::let_go(base::BriefLock& lock, std::shared_ptr<Slot> slot, W
 
 void BatchScheduler::let_go(base::BriefLock& lock, DroppedEpochs dropped, Wakes& wakes) {
   const std::size_t slots = dropped.open_slots();
-  const std::uint64_t late_bytes = dropped.late_bytes();
+  const std::uint64_t variable_bytes = dropped.variable_bytes();
   leaving_ += slots;
-  leaving_late_bytes_ += late_bytes;
+  leaving_variable_bytes_ += variable_bytes;
   lock.unlock();
   dropped = {};
   lock.lock();
   leaving_ -= slots;
-  leaving_late_bytes_ -= late_bytes;
+  leaving_variable_bytes_ -= variable_bytes;
   note_held();
   wakes.all_workers = true;
 }
@@ -197,8 +197,8 @@ void BatchScheduler::make_ready(base::BriefLock& lock, std::size_t worker, const
     stage.add_bytes(slots->prepared->composed.bytes());
     std::shared_ptr<Slot> next = std::move(slots->prepared->next_final);
     lock.lock();
-    late_bytes_ = late_is_guess_ ? took : std::max(took, late_bytes_ - late_bytes_ / kForgets);
-    late_is_guess_ = false;
+    variable_bytes_ = variable_is_guess_ ? took : std::max(took, variable_bytes_ - variable_bytes_ / kForgets);
+    variable_is_guess_ = false;
     if (Epoch* epoch = epochs_.epoch_of(task)) {
       epoch->note_ready(*slots);
       wakes.consumer = true;

@@ -114,7 +114,7 @@ class BatchScheduler {
   void add_to(LoaderStats& stats) const;
   // Returns the expected size of a batch's variable-size fields: measured on recent batches, or the plan's before the
   // first one.
-  std::uint64_t late_bytes() const;
+  std::uint64_t variable_bytes() const;
 
  private:
   // Threads to wake: recorded under the lock, woken outside it.
@@ -164,11 +164,11 @@ class BatchScheduler {
   BatchMemory memory_;
   ActiveLimits limits_;
   Delivery delivery_;
-  bool claiming_ = false;                 // a worker is allocating the next batch
-  std::uint64_t leaving_ = 0;             // batches without an epoch, whose memory is not free yet
-  std::uint64_t leaving_late_bytes_ = 0;  // their composed fields
-  std::uint64_t late_bytes_;              // recent size per batch, the estimate for the next one
-  bool late_is_guess_;                    // not measured yet
+  bool claiming_ = false;                     // a worker is allocating the next batch
+  std::uint64_t leaving_ = 0;                 // batches without an epoch, whose memory is not free yet
+  std::uint64_t leaving_variable_bytes_ = 0;  // their composed fields
+  std::uint64_t variable_bytes_;              // recent size per batch, the estimate for the next one
+  bool variable_is_guess_;                    // not measured yet
   // created outside the lock, so errors are neither copied nor freed under it
   std::shared_ptr<const Error> failure_, broken_;
   bool stopping_ = false;

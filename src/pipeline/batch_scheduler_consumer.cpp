@@ -262,9 +262,9 @@ std::uint64_t BatchScheduler::bad_count() const {
   return delivery_.bad().size();
 }
 
-std::uint64_t BatchScheduler::late_bytes() const {
+std::uint64_t BatchScheduler::variable_bytes() const {
   const base::BriefLock lock(mutex_);
-  return late_bytes_;
+  return variable_bytes_;
 }
 
 void BatchScheduler::add_to(LoaderStats& stats) const {

@@ -228,12 +228,12 @@ std::string Pipeline::explain_reads() const {
 
 std::string Pipeline::explain_device() const { return device_->is_host() ? "host memory" : device_->explain(); }
 
-std::string Pipeline::explain_late() const {
-  if (plan_.late_bytes == 0) return {};
-  const std::uint64_t bytes = scheduler_->late_bytes();
-  const char* source = bytes != plan_.late_bytes ? "as measured"
-                       : plan_.late_is_guess     ? "an estimate, until the first batch is measured"
-                                                 : "according to the format";
+std::string Pipeline::explain_variable_size() const {
+  if (plan_.variable_bytes == 0) return {};
+  const std::uint64_t bytes = scheduler_->variable_bytes();
+  const char* source = bytes != plan_.variable_bytes ? "as measured"
+                       : plan_.variable_is_guess     ? "an estimate, until the first batch is measured"
+                                                     : "according to the format";
   return "lists and padded fields: about " + std::to_string((bytes + 1023) / 1024) + " KiB a batch (" + source +
          "), including a copy of the data read";
 }

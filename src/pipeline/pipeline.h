@@ -74,9 +74,9 @@ class Pipeline {
   std::uint64_t bad_count() const;
   LoaderStats stats() const;
   const PipelinePlan& plan() const { return plan_; }
-  std::string explain_reads() const;   // empty: no read-ahead
-  std::string explain_late() const;    // memory of lists and padded fields; empty if there are none
-  std::string explain_device() const;  // destination of batches
+  std::string explain_reads() const;          // empty: no read-ahead
+  std::string explain_variable_size() const;  // memory of lists and padded fields; empty if there are none
+  std::string explain_device() const;         // destination of batches
 
  private:
   std::unique_ptr<Epoch> make_epoch(const EpochStart& start) const;

@@ -171,7 +171,7 @@ class CudaDevice final : public Device {
         stream_(std::move(stream)),
         name_("cuda:" + std::to_string(context_->index())),
         pinned_(std::make_shared<PinnedAllocator>(context_, recall_of(stream_))),
-        late_pinned_(std::make_shared<PinnedAllocator>(context_, recall_of(stream_))),
+        variable_pinned_(std::make_shared<PinnedAllocator>(context_, recall_of(stream_))),
         memory_(std::make_shared<DeviceMemory>(context_, stream_->handle())) {}
 
   std::string_view name() const override { return name_; }
@@ -179,7 +179,7 @@ class CudaDevice final : public Device {
   bool is_host() const override { return false; }
   std::string explain() const override;
   std::shared_ptr<memory::Allocator> allocator() override { return pinned_; }
-  std::shared_ptr<memory::Allocator> late_allocator() override { return late_pinned_; }
+  std::shared_ptr<memory::Allocator> variable_allocator() override { return variable_pinned_; }
   Result<Begun> begin(std::shared_ptr<memory::Lease> filled) override {
     FEEDLINE_TRY(auto copy, memory::Lease::take(memory_, filled->bytes()));
     FEEDLINE_TRY(auto end, stream_->copy(std::move(filled), copy->data()));
@@ -198,7 +198,7 @@ class CudaDevice final : public Device {
   const std::shared_ptr<CopyStream> stream_;
   const std::string name_;
   const std::shared_ptr<PinnedAllocator> pinned_;
-  const std::shared_ptr<PinnedAllocator> late_pinned_;
+  const std::shared_ptr<PinnedAllocator> variable_pinned_;
   const std::shared_ptr<DeviceMemory> memory_;
   std::once_flag loaded_;
   std::shared_ptr<const PixelKernels> kernels_;  // nullptr: not requested, or unavailable

@@ -85,7 +85,7 @@ Result<void> run(const FakeDriver& fake) {
     FEEDLINE_TRY(auto of_kept, make_of_kept(*device, images, i));
     FEEDLINE_CHECK_OK(of_kept.ready->let_wait(reinterpret_cast<std::uintptr_t>(consumer)));
     fake.expect(consumer, reinterpret_cast<std::uint64_t>(of_kept.memory->data()), kBytes, i);
-    FEEDLINE_TRY(auto late, memory::Lease::take(device->late_allocator(), 100));
+    FEEDLINE_TRY(auto late, memory::Lease::take(device->variable_allocator(), 100));
     FEEDLINE_CHECK_OK(begun.ready->let_wait(reinterpret_cast<std::uintptr_t>(consumer)));
     fake.expect_all(consumer, begun, i);
     fake.step(0);

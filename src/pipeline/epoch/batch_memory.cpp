@@ -15,9 +15,9 @@ namespace feedline::pipeline {
 namespace {
 
 // Text becomes Python objects on every device.
-batch::Composed::Memory late_memory_of(device::Device& device) {
-  return {device.late_allocator(),
-          device.is_host() ? device.late_allocator() : device::host_device()->late_allocator()};
+batch::Composed::Memory variable_memory_of(device::Device& device) {
+  return {device.variable_allocator(),
+          device.is_host() ? device.variable_allocator() : device::host_device()->variable_allocator()};
 }
 
 }  // namespace
@@ -27,9 +27,9 @@ BatchMemory::BatchMemory(const Recipe& recipe, const PipelinePlan& plan, std::sh
       plan_(plan),
       device_(std::move(device)),
       allocator_(device_->allocator()),
-      late_memory_(late_memory_of(*device_)),
-      late_fields_(static_cast<std::size_t>(std::ranges::count_if(recipe.schema, &FieldSpec::is_late))),
-      items_(late_fields_ * plan.most_rows) {}
+      variable_memory_(variable_memory_of(*device_)),
+      variable_fields_(static_cast<std::size_t>(std::ranges::count_if(recipe.schema, &FieldSpec::is_late))),
+      items_(variable_fields_ * plan.most_rows) {}
 
 Result<void> BatchMemory::prepare() const {
   if (plan_.batch_bytes == 0) return {};
@@ -58,14 +58,14 @@ std::uint64_t BatchMemory::make_ready(Slot& slot, std::uint64_t epoch) {
   Slot::Prepared& prepared = *slot.prepared;
   if (plan_.mix) mix(slot, epoch);
   Result<void> made = compose(slot);
-  std::uint64_t late_bytes = prepared.composed.bytes();
+  std::uint64_t variable_bytes = prepared.composed.bytes();
   if (prepared.items) {
-    late_bytes += prepared.items->tidy();
+    variable_bytes += prepared.items->tidy();
     items_.give_back(std::move(prepared.items));
   }
   if (made) made = begin(slot);
   if (!made) prepared.error = std::move(made).error();
-  return late_bytes;
+  return variable_bytes;
 }
 
 // Mixes in place. Random draws depend on the batch's number in its epoch and differ between ranks.
@@ -87,12 +87,12 @@ std::optional<MixStats> BatchMemory::mix_stats() const {
 }
 
 Result<void> BatchMemory::compose(Slot& slot) const {
-  if (late_fields_ == 0) return {};
+  if (variable_fields_ == 0) return {};
   const std::span items(slot.prepared->items->all);
   for (const BadEntry& bad : slot.failures)  // it may be half written
-    for (memory::ListItem& item : items.subspan(bad.row * late_fields_, late_fields_)) item.clear();
+    for (memory::ListItem& item : items.subspan(bad.row * variable_fields_, variable_fields_)) item.clear();
   FEEDLINE_TRY(slot.prepared->composed,
-               batch::Composed::make(*slot.layout, items, slot.rows - slot.prepared->used_up, late_memory_));
+               batch::Composed::make(*slot.layout, items, slot.rows - slot.prepared->used_up, variable_memory_));
   return {};
 }
 

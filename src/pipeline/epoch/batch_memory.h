@@ -12,8 +12,8 @@
 #include "batch/composed.h"
 #include "device/device.h"
 #include "memory/allocator.h"
-#include "pipeline/epoch/late_items.h"
 #include "pipeline/epoch/slot.h"
+#include "pipeline/epoch/variable_size_items.h"
 #include "pipeline/planning/pipeline_plan.h"
 
 namespace feedline::pipeline {
@@ -33,7 +33,7 @@ class BatchMemory {
 
   // Returns true if final slots need make_ready(). They do not if every field is dense and the batch is delivered in
   // the memory where it was filled.
-  bool prepares() const { return late_fields_ > 0 || !device_->is_host() || plan_.mix; }
+  bool prepares() const { return variable_fields_ > 0 || !device_->is_host() || plan_.mix; }
   // Mixes the rows of a final slot of this epoch, composes its variable-size fields, starts device work and recycles
   // its items. Errors are stored in the slot. Returns the extra memory, in bytes, that its variable-size fields needed.
   std::uint64_t make_ready(Slot& slot, std::uint64_t epoch);
@@ -60,9 +60,9 @@ class BatchMemory {
   const PipelinePlan& plan_;
   const std::shared_ptr<device::Device> device_;
   const std::shared_ptr<memory::Allocator> allocator_;  // the device's allocator, for dense fields
-  const batch::Composed::Memory late_memory_;
-  const std::size_t late_fields_;
-  LateItemPool items_;
+  const batch::Composed::Memory variable_memory_;
+  const std::size_t variable_fields_;
+  VariableSizeItemPool items_;
   std::atomic<std::uint64_t> mixed_batches_{0}, mixed_rows_{0}, mixed_ns_{0};
 };
 

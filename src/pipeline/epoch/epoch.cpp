@@ -135,7 +135,7 @@ void Epoch::finalize_ahead() {
 void Epoch::note_ready(Slot& slot) {
   slot.ready = true;
   if (slot.resolved) ++ready_;
-  late_bytes_ += slot.prepared->composed.bytes();
+  variable_bytes_ += slot.prepared->composed.bytes();
 }
 
 // Hands out one refill for the slot's first failed row that counts, if any. Only one at a time: the result of a refill,
@@ -199,7 +199,7 @@ std::shared_ptr<Slot> Epoch::take_ready() {
   auto ready = std::move(*at);
   ready->place_in_epoch.splice(ready->place_in_epoch.end(), slots_, at);
   if (config_.prepares) {
-    late_bytes_ -= ready->prepared->composed.bytes();
+    variable_bytes_ -= ready->prepared->composed.bytes();
     if (ready->resolved) --ready_;
   }
   if (ready->resolved) {

@@ -64,7 +64,7 @@ class Epoch {
   bool over() const;  // everything was delivered
   std::size_t open_slots() const { return slots_.size(); }
   std::size_t ready_slots() const { return config_.prepares ? ready_ : resolved_; }
-  std::uint64_t late_bytes() const { return late_bytes_; }  // variable-size fields of ready slots
+  std::uint64_t variable_bytes() const { return variable_bytes_; }  // variable-size fields of ready slots
   const std::shared_ptr<Slot>& oldest() const { return slots_.front(); }
   std::uint64_t oldest_batch() const {
     return slots_.empty() ? next_open_ : slots_.front()->batch;
@@ -103,7 +103,7 @@ class Epoch {
   Slots::iterator drained_ = slots_.end(), unresolved_ = slots_.end();
   std::size_t resolved_ = 0, complete_ = 0;  // counts of slots; complete_ excludes resolved ones
   std::size_t ready_ = 0;                    // resolved slots that are ready; with Config::prepares
-  std::uint64_t late_bytes_ = 0;
+  std::uint64_t variable_bytes_ = 0;
   std::shared_ptr<Slot> final_;                 // first of the list not yet taken
   std::uint64_t unsettled_rows_ = 0;            // of unresolved slots
   std::optional<Ticket> refill_;                // for the first unresolved slot: one at a time

@@ -66,8 +66,9 @@ std::size_t Epochs::open_slots() const {
   return (current_.epoch ? current_.epoch->open_slots() : 0) + (following_.epoch ? following_.epoch->open_slots() : 0);
 }
 
-std::uint64_t Epochs::late_bytes() const {
-  return (current_.epoch ? current_.epoch->late_bytes() : 0) + (following_.epoch ? following_.epoch->late_bytes() : 0);
+std::uint64_t Epochs::variable_bytes() const {
+  return (current_.epoch ? current_.epoch->variable_bytes() : 0) +
+         (following_.epoch ? following_.epoch->variable_bytes() : 0);
 }
 
 }  // namespace feedline::pipeline

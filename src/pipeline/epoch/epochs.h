@@ -23,8 +23,8 @@ struct DroppedEpochs {
   std::size_t open_slots() const {
     return (current ? current->open_slots() : 0) + (following ? following->open_slots() : 0);
   }
-  std::uint64_t late_bytes() const {
-    return (current ? current->late_bytes() : 0) + (following ? following->late_bytes() : 0);
+  std::uint64_t variable_bytes() const {
+    return (current ? current->variable_bytes() : 0) + (following ? following->variable_bytes() : 0);
   }
 };
 
@@ -53,7 +53,7 @@ class Epochs {
   // Returns true if more batches could be opened, given room.
   bool can_open() const;
   std::size_t open_slots() const;
-  std::uint64_t late_bytes() const;
+  std::uint64_t variable_bytes() const;
 
  private:
   struct Running {

@@ -35,8 +35,8 @@
 #include "feedline/loader.h"
 #include "memory/allocator.h"
 #include "memory/row.h"
-#include "pipeline/epoch/late_items.h"
 #include "pipeline/epoch/row_tickets.h"
+#include "pipeline/epoch/variable_size_items.h"
 #include "plan/plan.h"
 #include "transform/mixup.h"
 
@@ -58,7 +58,7 @@ struct Slot {
     std::weak_ptr<Slot> slot;                              // its owner
     std::uint64_t used_up = 0;                             // last rows, consumed by mixing and not delivered
     std::vector<transform::RowMix> mixed;                  // for the remaining rows, if the device mixes them
-    std::unique_ptr<LateItems> items;                      // of variable-size fields, until composed; or nullptr
+    std::unique_ptr<VariableSizeItems> items;              // of variable-size fields, until composed; or nullptr
     batch::Composed composed;                              // result of composing them
     std::array<std::shared_ptr<const Ready>, 2> arrivals;  // of the lease and of composed fields, on the device
     std::optional<Error> error;                            // error of make_ready()
@@ -74,9 +74,9 @@ struct Slot {
   void place(std::uint64_t row, std::uint64_t count);
   // Called by a thread that has the row: sets the destination of each field; `places` is reused.
   void rows_at(std::uint64_t row, std::vector<memory::Row>& places) {
-    const bool has_late = prepared && prepared->items;
+    const bool has_variable = prepared && prepared->items;
     layout->rows_at(lease ? lease->data() : nullptr,
-                    has_late ? std::span(prepared->items->all) : std::span<memory::ListItem>(), row, places);
+                    has_variable ? std::span(prepared->items->all) : std::span<memory::ListItem>(), row, places);
   }
 
   std::uint64_t batch = 0;  // in the plan

@@ -38,7 +38,7 @@ constexpr std::uint64_t kUnknownRowBytes = 1024;
 
 // Returns the bytes of a batch's variable-size fields: each row as read, and its copy in the batch. unknown: assumed
 // for rows whose size the format does not know.
-std::uint64_t late_bytes_of(const Recipe& recipe, std::uint64_t rows, std::uint64_t unknown) {
+std::uint64_t variable_bytes_of(const Recipe& recipe, std::uint64_t rows, std::uint64_t unknown) {
   std::uint64_t row_bytes = 0;
   for (const FieldSpec& field : recipe.schema)
     if (field.is_late()) row_bytes += field.usual_bytes > 0 ? field.usual_bytes : unknown;
@@ -58,10 +58,10 @@ std::vector<std::shared_ptr<const cache::CachedStorage>> cached_storages(const R
 }  // namespace
 
 Result<void> share_memory(const Recipe& recipe, std::uint64_t asked_for, PipelinePlan& plan) {
-  plan.late_bytes = late_bytes_of(recipe, plan.most_rows, kUnknownRowBytes);
-  const std::uint64_t each = std::max<std::uint64_t>(plan.batch_bytes + plan.late_bytes, 1);
-  const std::uint64_t needed = plan.batch_bytes + late_bytes_of(recipe, plan.most_rows, 0);
-  plan.late_is_guess = plan.batch_bytes + plan.late_bytes > needed;
+  plan.variable_bytes = variable_bytes_of(recipe, plan.most_rows, kUnknownRowBytes);
+  const std::uint64_t each = std::max<std::uint64_t>(plan.batch_bytes + plan.variable_bytes, 1);
+  const std::uint64_t needed = plan.batch_bytes + variable_bytes_of(recipe, plan.most_rows, 0);
+  plan.variable_is_guess = plan.batch_bytes + plan.variable_bytes > needed;
   const bool given = asked_for > 0;
   plan.memory_budget =
       given ? asked_for

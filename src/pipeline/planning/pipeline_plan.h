@@ -58,8 +58,8 @@ struct PipelinePlan {
   // For every batch, or per bucket; empty if each batch has a different length and there are no buckets.
   std::vector<std::shared_ptr<const batch::BatchLayout>> layouts;
   std::uint64_t batch_bytes = 0;       // of the largest batch, without its variable-size fields
-  std::uint64_t late_bytes = 0;        // variable-size fields of a typical batch; 0 if there are none
-  bool late_is_guess = false;          // unknown to the format; measured with the first batches
+  std::uint64_t variable_bytes = 0;    // variable-size fields of a typical batch; 0 if there are none
+  bool variable_is_guess = false;      // unknown to the format; measured with the first batches
   std::uint64_t slots = 0;             // maximum batches ahead of the user
   std::uint64_t most_slots = 0;        // the same if the loop consumes in bursts; see adapts
   bool short_rows = false;             // filled faster than a thread wakes up

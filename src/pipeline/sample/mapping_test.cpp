@@ -17,10 +17,10 @@
 #include <vector>
 
 #include "pipeline/fake_format.h"
-#include "pipeline/late_fixture.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/sample/recipe.h"
 #include "pipeline/sample/sample_reader.h"
+#include "pipeline/variable_size_fixture.h"
 
 namespace feedline::pipeline {
 namespace {

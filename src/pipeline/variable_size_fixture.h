@@ -24,7 +24,7 @@ namespace feedline::pipeline {
 
 // The number of words and boxes of sample i depends on i; multiples of seven have no boxes. Each has an image of a
 // different size.
-class LateSamples {
+class VariableSizeSamples {
  public:
   std::set<std::uint64_t> bad;
   std::function<void(std::uint64_t)> before_row = [](std::uint64_t) {};
@@ -95,11 +95,11 @@ inline std::string text_of(const Batch& batch) {
   return text;
 }
 
-// A scheduler with threads that fill rows with LateSamples.
-class LateRun {
+// A scheduler with threads that fill rows with VariableSizeSamples.
+class VariableSizeRun {
  public:
-  LateRun(std::shared_ptr<const Recipe> recipe, const LoaderOptions& options, LateSamples samples,
-          std::shared_ptr<device::Device> device = std::make_shared<FakeDevice>())
+  VariableSizeRun(std::shared_ptr<const Recipe> recipe, const LoaderOptions& options, VariableSizeSamples samples,
+                  std::shared_ptr<device::Device> device = std::make_shared<FakeDevice>())
       : recipe_(std::move(recipe)),
         samples_(std::move(samples)),
         policy_(options.on_error, options.error_budget),
@@ -113,7 +113,7 @@ class LateRun {
     for (std::size_t worker = 0; worker < progress_.size(); ++worker)
       threads_.emplace_back([this, worker] { work(worker); });
   }
-  ~LateRun() {
+  ~VariableSizeRun() {
     scheduler_->stop();
     for (std::thread& thread : threads_) thread.join();
     scheduler_->clear();
@@ -198,7 +198,7 @@ class LateRun {
   }
 
   const std::shared_ptr<const Recipe> recipe_;
-  const LateSamples samples_;
+  const VariableSizeSamples samples_;
   const BadSamplePolicy policy_;
   PipelinePlan plan_;
   std::vector<telemetry::ThreadCounters> counters_;

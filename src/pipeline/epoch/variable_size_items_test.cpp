@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/epoch/late_items.h"
+#include "pipeline/epoch/variable_size_items.h"
 
 #include <gtest/gtest.h>
 
 namespace feedline::pipeline {
 namespace {
 
-TEST(LateItemPool, GivesTheNextSlotWhatTheLastOneHad) {
-  LateItemPool pool(4);
+TEST(VariableSizeItemPool, GivesTheNextSlotWhatTheLastOneHad) {
+  VariableSizeItemPool pool(4);
   auto items = pool.take();
   ASSERT_EQ(items->all.size(), 4u);
   const std::byte* room = items->all[2].take({1024}, DType::kUint8).data();
@@ -20,8 +20,8 @@ TEST(LateItemPool, GivesTheNextSlotWhatTheLastOneHad) {
   EXPECT_EQ(another->all[2].bytes.capacity(), 0u);
 }
 
-TEST(LateItemPool, WhatIsDroppedIsNotHeld) {
-  LateItemPool pool(2);
+TEST(VariableSizeItemPool, WhatIsDroppedIsNotHeld) {
+  VariableSizeItemPool pool(2);
   auto first = pool.take(), second = pool.take();
   first->all[0].take({128}, DType::kUint8);
   second->all[1].take({64}, DType::kUint8);
@@ -32,9 +32,9 @@ TEST(LateItemPool, WhatIsDroppedIsNotHeld) {
   EXPECT_EQ(pool.held_bytes(), 64u);
 }
 
-TEST(LateItemPool, OneHugeRowDoesNotStay) {
+TEST(VariableSizeItemPool, OneHugeRowDoesNotStay) {
   constexpr std::int64_t kUsual = 1 << 17, kHuge = 128 * kUsual;
-  LateItemPool pool(8);
+  VariableSizeItemPool pool(8);
   auto items = pool.take();
   for (auto& item : items->all) item.take({kUsual}, DType::kUint8);
   items->all[3].take({kHuge}, DType::kUint8);
@@ -44,7 +44,9 @@ TEST(LateItemPool, OneHugeRowDoesNotStay) {
   EXPECT_EQ(pool.held_bytes(), 7u * kUsual) << "nor its room after the next batch, which did not use it";
 }
 
-TEST(LateItemPool, WithoutLateFieldsThereIsNothing) { EXPECT_EQ(LateItemPool(0).take(), nullptr); }
+TEST(VariableSizeItemPool, WithoutVariableSizeFieldsThereIsNothing) {
+  EXPECT_EQ(VariableSizeItemPool(0).take(), nullptr);
+}
 
 }  // namespace
 }  // namespace feedline::pipeline

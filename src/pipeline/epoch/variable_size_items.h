@@ -16,14 +16,14 @@
 namespace feedline::pipeline {
 
 // The items of one slot: one for each variable-size field, row by row.
-struct LateItems {
+struct VariableSizeItems {
   std::vector<memory::ListItem> all;
 
-  LateItems(std::size_t count, std::shared_ptr<std::atomic<std::uint64_t>> held_in)
+  VariableSizeItems(std::size_t count, std::shared_ptr<std::atomic<std::uint64_t>> held_in)
       : all(count), held(std::move(held_in)) {}
-  ~LateItems() { *held -= bytes; }
-  LateItems(const LateItems&) = delete;
-  LateItems& operator=(const LateItems&) = delete;
+  ~VariableSizeItems() { *held -= bytes; }
+  VariableSizeItems(const VariableSizeItems&) = delete;
+  VariableSizeItems& operator=(const VariableSizeItems&) = delete;
 
   // Called by a thread that owns them: frees unused memory and counts the rest. Returns the bytes held before.
   std::uint64_t tidy();
@@ -34,12 +34,12 @@ struct LateItems {
 };
 
 // Any thread.
-class LateItemPool {
+class VariableSizeItemPool {
  public:
-  explicit LateItemPool(std::size_t count) : count_(count) {}
+  explicit VariableSizeItemPool(std::size_t count) : count_(count) {}
 
-  std::unique_ptr<LateItems> take();  // one slot's items; nullptr if there are no variable-size fields
-  void give_back(std::unique_ptr<LateItems> items);
+  std::unique_ptr<VariableSizeItems> take();  // one slot's items; nullptr if there are no variable-size fields
+  void give_back(std::unique_ptr<VariableSizeItems> items);
   // Bytes held in the pool and in slots, measured when each was last composed.
   std::uint64_t held_bytes() const { return *held_; }
 
@@ -47,7 +47,7 @@ class LateItemPool {
   const std::size_t count_;  // items per slot
   const std::shared_ptr<std::atomic<std::uint64_t>> held_ = std::make_shared<std::atomic<std::uint64_t>>(0);
   std::mutex mutex_;
-  std::vector<std::unique_ptr<LateItems>> spare_;
+  std::vector<std::unique_ptr<VariableSizeItems>> spare_;
 };
 
 }  // namespace feedline::pipeline

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "pipeline/late_fixture.h"
+#include "pipeline/variable_size_fixture.h"
 
 namespace feedline::pipeline {
 namespace {
@@ -32,27 +32,27 @@ LoaderOptions options_of(int threads, OnError on_error = OnError::kRaise, bool i
 std::vector<std::string> epoch_of(const LoaderOptions& options, const std::set<std::uint64_t>& bad = {},
                                   std::shared_ptr<device::Device> device = std::make_shared<FakeDevice>(),
                                   bool with_dense = true) {
-  LateSamples samples;
+  VariableSizeSamples samples;
   samples.bad = bad;
-  LateRun run(LateSamples::recipe(203, with_dense), options, samples, std::move(device));
+  VariableSizeRun run(VariableSizeSamples::recipe(203, with_dense), options, samples, std::move(device));
   return run.epoch();
 }
 
-TEST(LateFields, AreTheSameBytesWhateverTheThreads) {
+TEST(VariableSizeFields, AreTheSameBytesWhateverTheThreads) {
   const auto one = epoch_of(options_of(1));
   ASSERT_EQ(one.size(), 26u);
   for (int threads = 2; threads <= 8; ++threads) EXPECT_EQ(epoch_of(options_of(threads)), one) << threads << " threads";
 }
 
 // Batches without dense fields have no other memory.
-TEST(LateFields, MayBeAllThereIs) {
+TEST(VariableSizeFields, MayBeAllThereIs) {
   const auto one = epoch_of(options_of(1), {}, std::make_shared<FakeDevice>(), false);
   ASSERT_EQ(one.size(), 26u);
   EXPECT_EQ(epoch_of(options_of(4), {}, std::make_shared<FakeDevice>(), false), one);
 }
 
-TEST(LateFields, ABatchHoldsWhatItsSamplesAre) {
-  LateRun run(LateSamples::recipe(203), options_of(3), {});
+TEST(VariableSizeFields, ABatchHoldsWhatItsSamplesAre) {
+  VariableSizeRun run(VariableSizeSamples::recipe(203), options_of(3), {});
   run.begin();
   const auto batch = run.next();
   ASSERT_TRUE(batch && *batch);
@@ -76,7 +76,7 @@ TEST(LateFields, ABatchHoldsWhatItsSamplesAre) {
   EXPECT_EQ(boxes.array.spec.shape, (Shape{8, longest, 4}));
 }
 
-TEST(LateFields, BadSamplesAreSkippedReplacedAndReportedAsWithDenseOnes) {
+TEST(VariableSizeFields, BadSamplesAreSkippedReplacedAndReportedAsWithDenseOnes) {
   const std::set<std::uint64_t> bad{3, 17, 18, 100, 101, 150, 202};
   for (const OnError on_error : {OnError::kSkip, OnError::kReplace, OnError::kReport, OnError::kRaise}) {
     const auto one = epoch_of(options_of(1, on_error), bad);
@@ -85,10 +85,10 @@ TEST(LateFields, BadSamplesAreSkippedReplacedAndReportedAsWithDenseOnes) {
   }
 }
 
-TEST(LateFields, AReportedRowIsEmptyThoughHalfOfItWasWritten) {
-  LateSamples samples;
+TEST(VariableSizeFields, AReportedRowIsEmptyThoughHalfOfItWasWritten) {
+  VariableSizeSamples samples;
   for (std::uint64_t sample = 0; sample < 203; sample += 2) samples.bad.insert(sample);
-  LateRun run(LateSamples::recipe(203), options_of(4, OnError::kReport), samples);
+  VariableSizeRun run(VariableSizeSamples::recipe(203), options_of(4, OnError::kReport), samples);
   run.begin();
   std::size_t reported = 0;
   for (auto batch = run.next(); batch && *batch; batch = run.next())
@@ -101,7 +101,7 @@ TEST(LateFields, AReportedRowIsEmptyThoughHalfOfItWasWritten) {
   EXPECT_EQ(reported, 102u);
 }
 
-TEST(LateFields, OutOfOrderComeTheSameBatches) {
+TEST(VariableSizeFields, OutOfOrderComeTheSameBatches) {
   const std::set<std::uint64_t> bad{3, 17, 18, 100};
   for (const OnError on_error : {OnError::kReplace, OnError::kReport, OnError::kSkip}) {
     auto ordered = epoch_of(options_of(1, on_error), bad);
@@ -112,8 +112,8 @@ TEST(LateFields, OutOfOrderComeTheSameBatches) {
   }
 }
 
-TEST(LateFields, EpochsGoOnAndMayBeAbandoned) {
-  LateRun run(LateSamples::recipe(203), options_of(4), {});
+TEST(VariableSizeFields, EpochsGoOnAndMayBeAbandoned) {
+  VariableSizeRun run(VariableSizeSamples::recipe(203), options_of(4), {});
   const auto second = epoch_of(options_of(1));
   run.begin(0, true);
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(run.next());
@@ -123,8 +123,8 @@ TEST(LateFields, EpochsGoOnAndMayBeAbandoned) {
 }
 
 // A batch that the user holds does not change while items and blocks are reused.
-TEST(LateFields, WhatIsHeldIsNeverReused) {
-  LateRun run(LateSamples::recipe(203), options_of(4), {});
+TEST(VariableSizeFields, WhatIsHeldIsNeverReused) {
+  VariableSizeRun run(VariableSizeSamples::recipe(203), options_of(4), {});
   run.begin();
   std::vector<Batch> kept;
   std::vector<std::string> then;
@@ -138,12 +138,12 @@ TEST(LateFields, WhatIsHeldIsNeverReused) {
 
 // Eight rows with 20 KB of text, twice, and a budget for two such batches: sizes are unknown until the first batches
 // are measured.
-TEST(LateFields, NoMoreAreHeldThanTheBudgetHasRoomFor) {
-  LateSamples samples;
+TEST(VariableSizeFields, NoMoreAreHeldThanTheBudgetHasRoomFor) {
+  VariableSizeSamples samples;
   samples.words = [](std::uint64_t) { return std::uint64_t{5000}; };
   LoaderOptions options = options_of(4);
   options.memory_budget = 800 << 10;
-  LateRun run(LateSamples::recipe(203), options, samples);
+  VariableSizeRun run(VariableSizeSamples::recipe(203), options, samples);
   EXPECT_GT(run.plan().slots, 10u) << "the assumed size";
   run.begin();
   std::uint64_t most = 0;
@@ -157,33 +157,33 @@ TEST(LateFields, NoMoreAreHeldThanTheBudgetHasRoomFor) {
   EXPECT_LE(run.stats().held_bytes_peak, options.memory_budget);
 }
 
-TEST(LateFields, WhatIsComposedIsHeldUntilItIsDelivered) {
+TEST(VariableSizeFields, WhatIsComposedIsHeldUntilItIsDelivered) {
   LoaderOptions options = options_of(1);
   options.memory_budget = 8 << 20;
-  LateRun run(LateSamples::recipe(203), options, {});
+  VariableSizeRun run(VariableSizeSamples::recipe(203), options, {});
   run.begin();
   const auto deadline = std::chrono::steady_clock::now() + 100s;
   while (run.stats().ready_batches < 26 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
   const std::uint64_t held = run.stats().held_bytes;
-  std::uint64_t late = 0, batches = 0;
+  std::uint64_t variable = 0, batches = 0;
   for (auto batch = run.next(); batch && *batch; batch = run.next(), ++batches)
     for (const BatchField& field : (*batch)->fields())
-      late += field.buffer.size() + (field.form == BatchForm::kPadded ? field.array.spec.bytes() : 0);
+      variable += field.buffer.size() + (field.form == BatchForm::kPadded ? field.array.spec.bytes() : 0);
   ASSERT_EQ(batches, 26u);
-  EXPECT_GE(held, run.stats().held_bytes + 26 * run.plan().batch_bytes + late);
+  EXPECT_GE(held, run.stats().held_bytes + 26 * run.plan().batch_bytes + variable);
   EXPECT_LT(run.stats().held_bytes, held / 2) << "rows that the next epoch will reuse";
 }
 
 // While the size of a batch is unknown, two are started, however many seem to fit.
-TEST(LateFields, OfUnknownSizeTwoBatchesAreBegun) {
+TEST(VariableSizeFields, OfUnknownSizeTwoBatchesAreBegun) {
   std::atomic<int> inside = 0;
   std::atomic<bool> goes_on = false;
-  LateSamples samples;
+  VariableSizeSamples samples;
   samples.before_row = [&](std::uint64_t) {
     ++inside;
     while (!goes_on) std::this_thread::yield();
   };
-  LateRun run(LateSamples::recipe(203), options_of(20), samples);
+  VariableSizeRun run(VariableSizeSamples::recipe(203), options_of(20), samples);
   EXPECT_GT(run.plan().slots, 10u);
   run.begin();
   while (inside < 16) std::this_thread::yield();
@@ -193,29 +193,29 @@ TEST(LateFields, OfUnknownSizeTwoBatchesAreBegun) {
   EXPECT_EQ(run.epoch(), epoch_of(options_of(1)));
 }
 
-TEST(LateFields, WhatFormatsKnowOfTheirRowsIsPlannedFor) {
-  auto recipe = std::make_shared<Recipe>(*LateSamples::recipe(203));
+TEST(VariableSizeFields, WhatFormatsKnowOfTheirRowsIsPlannedFor) {
+  auto recipe = std::make_shared<Recipe>(*VariableSizeSamples::recipe(203));
   for (FieldSpec& field : recipe->schema)
     if (field.is_late()) field.usual_bytes = 50'000;
   LoaderOptions options = options_of(2);
   options.memory_budget = 10 << 20;
   const auto plan = plan_pipeline(*recipe, options);
   ASSERT_TRUE(plan);
-  EXPECT_EQ(plan->late_bytes, 8u * 3 * 50'000 * 2);
-  EXPECT_EQ(plan->slots, (10u << 20) / (plan->batch_bytes + plan->late_bytes));
+  EXPECT_EQ(plan->variable_bytes, 8u * 3 * 50'000 * 2);
+  EXPECT_EQ(plan->slots, (10u << 20) / (plan->batch_bytes + plan->variable_bytes));
   options.memory_budget = 1 << 20;
   const auto refused = plan_pipeline(*recipe, options);
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().what.find("about"), std::string::npos) << refused.error().what;
 }
 
-TEST(LateFields, WithoutMemoryForThemABatchIsAnErrorAtItsPlace) {
+TEST(VariableSizeFields, WithoutMemoryForThemABatchIsAnErrorAtItsPlace) {
   const auto device = std::make_shared<FakeDevice>();
-  device->late_memory->blocks = 0;
-  LateRun run(LateSamples::recipe(203), options_of(3), {}, device);
+  device->variable_memory->blocks = 0;
+  VariableSizeRun run(VariableSizeSamples::recipe(203), options_of(3), {}, device);
   EXPECT_EQ(run.epoch(), std::vector<std::string>(26, "no memory for a batch"));
   EXPECT_EQ(run.stats().batches, 0u);
-  device->late_memory->blocks = 1000;
+  device->variable_memory->blocks = 1000;
   EXPECT_EQ(run.epoch(), epoch_of(options_of(1))) << "memory is available again";
 }
 

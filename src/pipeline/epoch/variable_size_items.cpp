@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/epoch/late_items.h"
+#include "pipeline/epoch/variable_size_items.h"
 
 #include <utility>
 
@@ -13,7 +13,7 @@ constexpr std::size_t kAlwaysKept = std::size_t{64} << 10;
 
 }  // namespace
 
-std::uint64_t LateItems::tidy() {
+std::uint64_t VariableSizeItems::tidy() {
   std::uint64_t capacity = 0, used = 0, kept = 0;
   for (const memory::ListItem& item : all) capacity += item.bytes.capacity(), used += item.size;
   const std::size_t most = kAlwaysKept + kKeptTimes * static_cast<std::size_t>(used / all.size());
@@ -25,7 +25,7 @@ std::uint64_t LateItems::tidy() {
   return capacity;
 }
 
-std::unique_ptr<LateItems> LateItemPool::take() {
+std::unique_ptr<VariableSizeItems> VariableSizeItemPool::take() {
   if (count_ == 0) return nullptr;
   {
     const std::lock_guard lock(mutex_);
@@ -35,10 +35,10 @@ std::unique_ptr<LateItems> LateItemPool::take() {
       return items;
     }
   }
-  return std::make_unique<LateItems>(count_, held_);
+  return std::make_unique<VariableSizeItems>(count_, held_);
 }
 
-void LateItemPool::give_back(std::unique_ptr<LateItems> items) {
+void VariableSizeItemPool::give_back(std::unique_ptr<VariableSizeItems> items) {
   const std::lock_guard lock(mutex_);
   spare_.push_back(std::move(items));
 }
