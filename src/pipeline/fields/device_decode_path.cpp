@@ -24,7 +24,7 @@ DeviceDecodePath::DeviceDecodePath(std::string name, std::shared_ptr<device::Ima
       decoder_(std::move(decoder)),
       rest_(std::move(rest)),
       on_host_(std::move(on_host)),
-      left_(elements_on_device(*rest_, layout)),
+      device_elements_(elements_on_device(*rest_, layout)),
       applies_exif_(applies_exif),
       needs_size_(needs_size) {}
 
@@ -71,7 +71,7 @@ Result<void> DeviceDecodePath::fill_on_host(const memory::Record::Field& stored,
 Result<void> DeviceDecodePath::fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const {
   ImageScratch& scratch = *work.scratch.image;
   const std::span all(static_cast<std::byte*>(row.view.data), row.view.spec.bytes());
-  const std::size_t behind = rectangles_bytes(left_->most_rectangles);
+  const std::size_t behind = rectangles_bytes(device_elements_->most_rectangles);
   const std::span bytes = all.first(all.size() - behind);
   FEEDLINE_TRY(const Size image, open_image(stored, applies_exif_, scratch));
   if (needs_size_ || work.scratch.drawn_for.field == nullptr)

@@ -21,7 +21,9 @@ class DeviceDecodePath final : public FieldPath {
                    std::shared_ptr<const transform::Chain> rest, std::shared_ptr<const transform::Chain> on_host,
                    Layout layout, std::size_t row_bytes, bool applies_exif, bool needs_size);
 
-  std::shared_ptr<const transform::LeftElements> left(std::size_t /*entry*/) const override { return left_; }
+  std::shared_ptr<const transform::DeviceElements> device_elements(std::size_t /*entry*/) const override {
+    return device_elements_;
+  }
   void add_scratch(FieldScratch& scratch) const override;
   Result<void> fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const override;
   Result<void> keep(const memory::Record::Field& stored, FieldWork& work,
@@ -36,7 +38,7 @@ class DeviceDecodePath final : public FieldPath {
 
   const std::shared_ptr<device::ImageDecoder> decoder_;
   const std::shared_ptr<const transform::Chain> rest_, on_host_;
-  const std::shared_ptr<const transform::LeftElements> left_;
+  const std::shared_ptr<const transform::DeviceElements> device_elements_;
   const bool applies_exif_;
   const bool needs_size_;
 };

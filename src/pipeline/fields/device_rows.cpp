@@ -196,12 +196,12 @@ std::size_t rectangles_bytes(int most) {
   return most == 0 ? 0 : (bytes + kAlign - 1) / kAlign * kAlign;
 }
 
-void write_rectangles(std::span<const transform::LeftRectangle> rectangles, std::span<std::byte> to) {
+void write_rectangles(std::span<const transform::DeviceRectangle> rectangles, std::span<std::byte> to) {
   const std::uint64_t count = rectangles.size();
   FEEDLINE_CHECK(sizeof count + count * sizeof(Rectangle) <= to.size());
   std::memcpy(to.data(), &count, sizeof count);
   std::byte* at = to.data() + sizeof count;
-  for (const transform::LeftRectangle& from : rectangles) {
+  for (const transform::DeviceRectangle& from : rectangles) {
     const Box& box = from.box;
     const Rectangle made{.left = box.left,
                          .top = box.top,

@@ -40,7 +40,7 @@ Result<void> write_device_row(const transform::Drawing& drawing, const memory::P
 // The rectangles to draw over a row after conversion to elements. They are stored at the end of the row, in
 // rectangles_bytes() bytes; 0 if most is 0.
 std::size_t rectangles_bytes(int most);
-void write_rectangles(std::span<const transform::LeftRectangle> rectangles, std::span<std::byte> to);
+void write_rectangles(std::span<const transform::DeviceRectangle> rectangles, std::span<std::byte> to);
 // Gathers the rectangles of several rows for the device: a cuda::PixelRow for each in `inputs`, and the rectangles they
 // refer to in `rectangles`. row: the first row.
 void gather_rectangles(const std::byte* row, std::size_t stride, std::uint64_t rows, int most, std::byte* inputs,

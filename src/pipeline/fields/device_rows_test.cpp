@@ -183,7 +183,7 @@ TEST(DeviceRows, NameWhatIsWrittenOverThem) {
   EXPECT_EQ(rectangles_bytes(0), 0u);
   const std::size_t behind = rectangles_bytes(kMost), stride = device_row_bytes({}, {1, 1}) + behind;
   std::vector<std::byte> rows(3 * stride, std::byte{9});
-  const auto write = [&](std::size_t row, const std::vector<transform::LeftRectangle>& rectangles) {
+  const auto write = [&](std::size_t row, const std::vector<transform::DeviceRectangle>& rectangles) {
     write_rectangles(rectangles, std::span(rows).subspan((row + 1) * stride - behind, behind));
   };
   write(0, {{{1, 2, 3, 4}, {5, 6, 7}}, {{8, 9, 10, 11}, {}}});

@@ -19,7 +19,7 @@
 #include "pipeline/fields/stage_meter.h"
 
 namespace feedline::transform {
-struct LeftElements;
+struct DeviceElements;
 }
 
 namespace feedline::pipeline {
@@ -48,7 +48,9 @@ class FieldPath {
   const std::vector<FieldSpec>& specs() const { return specs_; }  // its entries of the schema, one for each row
   const FieldSpec& spec() const { return specs_.front(); }        // for paths with one row
   // Returns the device's remaining work on the images of entry `entry`; nullptr if there is none.
-  virtual std::shared_ptr<const transform::LeftElements> left(std::size_t /*entry*/) const { return nullptr; }
+  virtual std::shared_ptr<const transform::DeviceElements> device_elements(std::size_t /*entry*/) const {
+    return nullptr;
+  }
   // Creates the thread's scratch for fill() and keep() if it does not exist.
   virtual void add_scratch(FieldScratch& /*scratch*/) const {}
   // Writes the row. Errors describe the problem without the location, which the caller adds. Requires: add_scratch()

@@ -12,14 +12,14 @@
 namespace feedline::pipeline {
 
 // A uint8 chain leaves no conversion: the bytes are the elements.
-std::shared_ptr<const transform::LeftElements> elements_on_device(const transform::Chain& chain, Layout layout) {
-  if (auto left = chain.left()) return left;
+std::shared_ptr<const transform::DeviceElements> elements_on_device(const transform::Chain& chain, Layout layout) {
+  if (auto elements = chain.device_elements()) return elements;
   const ArraySpec& spec = chain.output();
   FEEDLINE_CHECK(spec.dtype == DType::kUint8);
   const auto extent = [&](std::size_t planar, std::size_t interleaved) {
     return static_cast<int>(spec.shape[layout == Layout::kNchw ? planar : interleaved]);
   };
-  return std::make_shared<const transform::LeftElements>(transform::LeftElements{
+  return std::make_shared<const transform::DeviceElements>(transform::DeviceElements{
       .spec = spec, .layout = layout, .size = {extent(1, 0), extent(2, 1)}, .channels = extent(0, 2), .tables = {}});
 }
 
@@ -29,7 +29,7 @@ KeptPixelsPath::KeptPixelsPath(std::string name, std::shared_ptr<const transform
     : FieldPath({.name = std::move(name), .array = {DType::kUint8, {static_cast<std::int64_t>(row_bytes)}}}),
       preparation_(std::move(preparation)),
       rest_(std::move(rest)),
-      left_(elements_on_device(*rest_, layout)),
+      device_elements_(elements_on_device(*rest_, layout)),
       needs_size_(needs_size) {}
 
 void KeptPixelsPath::add_scratch(FieldScratch& scratch) const {
@@ -45,7 +45,7 @@ Result<void> KeptPixelsPath::fill(const memory::Record::Field& stored, FieldWork
     FEEDLINE_CHECK_OK(check_drawn_size(work.scratch.drawn_for, image, spec().name));
   FEEDLINE_CHECK_OK(rest_->draw(image, work.key, scratch.drawing));
   const std::span bytes(static_cast<std::byte*>(row.view.data), row.view.spec.bytes());
-  const std::size_t behind = rectangles_bytes(left_->most_rectangles);
+  const std::size_t behind = rectangles_bytes(device_elements_->most_rectangles);
   FEEDLINE_CHECK_OK(write_device_row(scratch.drawing, stored.pixels, scratch.columns, scratch.rows,
                                      bytes.first(bytes.size() - behind)));
   if (behind > 0) write_rectangles(rest_->list_rectangles(scratch.drawing, scratch.workspace), bytes.last(behind));

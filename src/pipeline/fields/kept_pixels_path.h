@@ -12,7 +12,7 @@
 namespace feedline::pipeline {
 
 // Returns the conversion that a device applies to rows of bytes, also if it is the identity, as for uint8.
-std::shared_ptr<const transform::LeftElements> elements_on_device(const transform::Chain& chain, Layout layout);
+std::shared_ptr<const transform::DeviceElements> elements_on_device(const transform::Chain& chain, Layout layout);
 
 // An image cached on a device: draws the operations after the cache and writes them into the row for the device.
 class KeptPixelsPath final : public FieldPath {
@@ -22,7 +22,9 @@ class KeptPixelsPath final : public FieldPath {
   KeptPixelsPath(std::string name, std::shared_ptr<const transform::Preparation> preparation,
                  std::shared_ptr<const transform::Chain> rest, Layout layout, std::size_t row_bytes, bool needs_size);
 
-  std::shared_ptr<const transform::LeftElements> left(std::size_t /*entry*/) const override { return left_; }
+  std::shared_ptr<const transform::DeviceElements> device_elements(std::size_t /*entry*/) const override {
+    return device_elements_;
+  }
   void add_scratch(FieldScratch& scratch) const override;
   // Requires: the stored field is an image on the device.
   Result<void> fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const override;
@@ -33,7 +35,7 @@ class KeptPixelsPath final : public FieldPath {
  private:
   const std::shared_ptr<const transform::Preparation> preparation_;
   const std::shared_ptr<const transform::Chain> rest_;
-  const std::shared_ptr<const transform::LeftElements> left_;
+  const std::shared_ptr<const transform::DeviceElements> device_elements_;
   const bool needs_size_;
 };
 

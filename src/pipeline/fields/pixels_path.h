@@ -32,7 +32,9 @@ class PixelsPath final : public FieldPath {
   const transform::Chain& chain() const { return *chain_; }
   const transform::Chain* rest() const { return kept_.rest.get(); }  // nullptr: no pixels are cached
 
-  std::shared_ptr<const transform::LeftElements> left(std::size_t /*entry*/) const override { return chain_->left(); }
+  std::shared_ptr<const transform::DeviceElements> device_elements(std::size_t /*entry*/) const override {
+    return chain_->device_elements();
+  }
   void add_scratch(FieldScratch& scratch) const override;
   Result<void> fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const override;
   Result<void> keep(const memory::Record::Field& stored, FieldWork& work,

@@ -56,8 +56,8 @@ ViewsPath::ViewsPath(std::string image, std::vector<FieldSpec> specs, std::vecto
       kept_(std::move(kept)),
       needs_size_(needs_size) {}
 
-std::shared_ptr<const transform::LeftElements> ViewsPath::left(std::size_t entry) const {
-  return std::ranges::find(views_, entry, &View::field)->chain->left();
+std::shared_ptr<const transform::DeviceElements> ViewsPath::device_elements(std::size_t entry) const {
+  return std::ranges::find(views_, entry, &View::field)->chain->device_elements();
 }
 
 void ViewsPath::add_scratch(FieldScratch& scratch) const {

@@ -43,7 +43,7 @@ class ViewsPath final : public FieldPath {
   bool applies_exif() const { return shared_->applies_exif(); }
   Fidelity fidelity() const { return shared_->fidelity(); }
 
-  std::shared_ptr<const transform::LeftElements> left(std::size_t entry) const override;
+  std::shared_ptr<const transform::DeviceElements> device_elements(std::size_t entry) const override;
   void add_scratch(FieldScratch& scratch) const override;
   Result<void> fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const override {
     return fill_rows(stored, work, {&row, 1});

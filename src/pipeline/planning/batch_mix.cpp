@@ -110,7 +110,7 @@ struct BatchMix::Rows {
   template <typename Work>
   void each_image(Work work) const {
     for (std::size_t i = 0; i < mix.images_.size(); ++i) {
-      if (mix.is_left_[i]) continue;
+      if (mix.is_on_device_[i]) continue;
       transform::MixedRows rows = mix.shapes_[i];
       rows.data = layout.field_view(data, mix.images_[i], count).data;
       work(rows);
@@ -172,7 +172,8 @@ Result<void> BatchMix::take_fields(const Recipe& recipe, Layout layout) {
     const format::FieldDescription* field = described(recipe, schema_[i].name);
     if (field == nullptr) continue;
     if (field->kind == format::FieldKind::kImage)
-      FEEDLINE_CHECK_OK(take_image(schema_[i], i < recipe.left.size() ? recipe.left[i].get() : nullptr, i, layout));
+      FEEDLINE_CHECK_OK(take_image(
+          schema_[i], i < recipe.device_elements.size() ? recipe.device_elements[i].get() : nullptr, i, layout));
     else if (!may_stay(field->kind))
       return config_error("loader: mixup and cutmix mix images and their classes, but '" + field->name +
                           "' is of kind " + std::string(format::name_of(field->kind)) + "; omit this field in open()");
@@ -184,17 +185,17 @@ Result<void> BatchMix::take_fields(const Recipe& recipe, Layout layout) {
   return {};
 }
 
-// left: the device's work on the field's bytes; nullptr if the CPU makes the field.
-Result<void> BatchMix::take_image(const FieldSpec& field, const transform::LeftElements* left, std::size_t place,
+// elements: the device's work on the field's bytes; nullptr if the CPU makes the field.
+Result<void> BatchMix::take_image(const FieldSpec& field, const transform::DeviceElements* elements, std::size_t place,
                                   Layout layout) {
   const auto refuse = [&](const std::string& why) {
     return config_error("loader: mixup and cutmix: '" + field.name + "' " + why);
   };
   if (field.is_late())
     return refuse("has rows of different sizes, which cannot be mixed; resize or crop them to one size");
-  const ArraySpec& array = left ? left->spec : field.array;
+  const ArraySpec& array = elements ? elements->spec : field.array;
   const DType dtype = array.dtype;
-  if (!left && dtype == DType::kBfloat16)
+  if (!elements && dtype == DType::kBfloat16)
     return refuse("is bfloat16, which only a GPU can mix; use float16 or float32");
   if (dtype != DType::kFloat32 && dtype != DType::kFloat16 && dtype != DType::kBfloat16)
     return refuse("is " + std::string(feedline::name_of(dtype)) +
@@ -210,8 +211,8 @@ Result<void> BatchMix::take_image(const FieldSpec& field, const transform::LeftE
     return refuse("differs in size from '" + schema_[images_[0]].name + "', but cutmix uses one box for both");
   images_.push_back(place);
   shapes_.push_back({nullptr, dtype, size, channels, layout});
-  is_left_.push_back(left != nullptr);
-  leaves_images_ = leaves_images_ || left != nullptr;
+  is_on_device_.push_back(elements != nullptr);
+  has_device_images_ = has_device_images_ || elements != nullptr;
   return {};
 }
 
@@ -247,7 +248,7 @@ transform::Mix BatchMix::draw(const base::SampleKey& key, std::uint64_t unit) co
 std::vector<transform::RowMix> BatchMix::mix(const batch::BatchLayout& layout, std::byte* data, std::uint64_t rows,
                                              const base::SampleKey& key) const {
   std::vector<transform::RowMix> later;
-  for (std::uint64_t row = 0; leaves_images_ && row < rows_of(rows); ++row) later.push_back({row, row, {}});
+  for (std::uint64_t row = 0; has_device_images_ && row < rows_of(rows); ++row) later.push_back({row, row, {}});
   const Rows all{*this, layout, data, rows, later};
   if (partner_ == MixPartner::kRoll)
     mix_whole(all, key);

@@ -21,7 +21,7 @@ namespace feedline::batch {
 class BatchLayout;
 }
 namespace feedline::transform {
-struct LeftElements;
+struct DeviceElements;
 }
 
 namespace feedline::pipeline {
@@ -53,7 +53,7 @@ class BatchMix {
   BatchMix() = default;
   Result<void> take_options(const LoaderOptions& options);
   Result<void> take_fields(const Recipe& recipe, Layout layout);
-  Result<void> take_image(const FieldSpec& field, const transform::LeftElements* left, std::size_t place,
+  Result<void> take_image(const FieldSpec& field, const transform::DeviceElements* elements, std::size_t place,
                           Layout layout);
   Result<void> take_classes(const Recipe& recipe, const LoaderOptions& options);
   transform::Mix draw(const base::SampleKey& key, std::uint64_t unit) const;
@@ -70,8 +70,8 @@ class BatchMix {
   std::int64_t classes_ = 0;
   std::vector<std::size_t> images_;           // field indices
   std::vector<transform::MixedRows> shapes_;  // of each field, without data
-  std::vector<bool> is_left_;                 // left to a device
-  bool leaves_images_ = false;                // true for any field
+  std::vector<bool> is_on_device_;            // left to a device
+  bool has_device_images_ = false;            // true for any field
 };
 
 }  // namespace feedline::pipeline

@@ -24,23 +24,23 @@ std::size_t aligned(std::size_t bytes) {
 // Returns true if a row holds instructions for a cached image instead of an image.
 bool is_of_kept(const FieldSpec& filled) { return filled.array.shape.dims() == 1; }
 
-std::size_t image_bytes(const transform::LeftElements& left) {
-  return static_cast<std::size_t>(left.size.width * left.size.height * left.channels);
+std::size_t image_bytes(const transform::DeviceElements& elements) {
+  return static_cast<std::size_t>(elements.size.width * elements.size.height * elements.channels);
 }
 
 // A row of stacked views is several images.
-std::uint64_t images_of_row(const FieldSpec& filled, const transform::LeftElements& left) {
+std::uint64_t images_of_row(const FieldSpec& filled, const transform::DeviceElements& elements) {
   if (is_of_kept(filled)) return 1;
-  return filled.array.bytes() / image_bytes(left);
+  return filled.array.bytes() / image_bytes(elements);
 }
 
-std::size_t inputs_bytes(const transform::LeftElements& left, std::uint64_t rows) {
-  return left.most_rectangles == 0 ? 0 : aligned(rows * sizeof(device::cuda::PixelRow));
+std::size_t inputs_bytes(const transform::DeviceElements& elements, std::uint64_t rows) {
+  return elements.most_rectangles == 0 ? 0 : aligned(rows * sizeof(device::cuda::PixelRow));
 }
 
-std::size_t written_over_bytes(const transform::LeftElements& left, std::uint64_t rows) {
-  return inputs_bytes(left, rows) +
-         aligned(rows * static_cast<std::uint64_t>(left.most_rectangles) * sizeof(device::cuda::Rectangle));
+std::size_t written_over_bytes(const transform::DeviceElements& elements, std::uint64_t rows) {
+  return inputs_bytes(elements, rows) +
+         aligned(rows * static_cast<std::uint64_t>(elements.most_rectangles) * sizeof(device::cuda::Rectangle));
 }
 
 device::cuda::MixedRow on_the_device(const transform::RowMix& row) {
@@ -65,33 +65,34 @@ device::cuda::MixedRow on_the_device(const transform::RowMix& row) {
 
 std::shared_ptr<const DevicePostprocess> DevicePostprocess::make(const Recipe& recipe, const Schema& filled,
                                                                  bool mixes) {
-  if (std::ranges::none_of(recipe.left, [](const auto& left) { return left != nullptr; })) return nullptr;
-  Left left = recipe.left;
-  left.resize(filled.size());
-  return std::shared_ptr<const DevicePostprocess>(new DevicePostprocess(std::move(left), mixes));
+  if (std::ranges::none_of(recipe.device_elements, [](const auto& elements) { return elements != nullptr; }))
+    return nullptr;
+  ByField elements = recipe.device_elements;
+  elements.resize(filled.size());
+  return std::shared_ptr<const DevicePostprocess>(new DevicePostprocess(std::move(elements), mixes));
 }
 
 Schema DevicePostprocess::delivered(Schema filled) const {
-  for (std::size_t i = 0; i < left_.size(); ++i) {
-    if (!left_[i]) continue;
-    const std::uint64_t images = images_of_row(filled[i], *left_[i]);
-    const bool is_stacked = filled[i].array.shape.dims() > left_[i]->spec.shape.dims();
-    filled[i].array = left_[i]->spec;
+  for (std::size_t i = 0; i < device_elements_.size(); ++i) {
+    if (!device_elements_[i]) continue;
+    const std::uint64_t images = images_of_row(filled[i], *device_elements_[i]);
+    const bool is_stacked = filled[i].array.shape.dims() > device_elements_[i]->spec.shape.dims();
+    filled[i].array = device_elements_[i]->spec;
     if (is_stacked) filled[i].array.shape = filled[i].array.shape.with_front(static_cast<std::int64_t>(images));
   }
   return filled;
 }
 
 std::shared_ptr<const batch::BatchLayout> DevicePostprocess::delivered(const batch::BatchLayout& filled) const {
-  std::vector<bool> made(left_.size());
+  std::vector<bool> made(device_elements_.size());
   for (std::size_t i = 0; i < made.size(); ++i) made[i] = makes(i);
   return std::make_shared<const batch::BatchLayout>(filled, delivered(filled.schema()), made);
 }
 
 std::size_t DevicePostprocess::tables_bytes() const {
   std::size_t bytes = 0;
-  for (const auto& left : left_)
-    if (left) bytes += aligned(left->tables.size());
+  for (const auto& elements : device_elements_)
+    if (elements) bytes += aligned(elements->tables.size());
   return bytes;
 }
 
@@ -101,17 +102,17 @@ std::size_t DevicePostprocess::mixed_bytes(std::uint64_t rows) const {
 
 std::size_t DevicePostprocess::extra_bytes(std::uint64_t rows) const {
   std::size_t bytes = tables_bytes() + mixed_bytes(rows);
-  for (const auto& left : left_)
-    if (left) bytes += written_over_bytes(*left, rows);
+  for (const auto& elements : device_elements_)
+    if (elements) bytes += written_over_bytes(*elements, rows);
   return bytes;
 }
 
 void DevicePostprocess::clear_row(const batch::BatchLayout& filled, std::byte* data, std::uint64_t row) const {
-  for (std::size_t i = 0; i < left_.size(); ++i) {
+  for (std::size_t i = 0; i < device_elements_.size(); ++i) {
     const FieldSpec& field = filled.schema()[i];
-    if (!left_[i] || !is_of_kept(field)) continue;
+    if (!device_elements_[i] || !is_of_kept(field)) continue;
     clear_device_row({data + filled.offset_of(i) + row * field.array.bytes(), field.array.bytes()},
-                     left_[i]->most_rectangles);
+                     device_elements_[i]->most_rectangles);
   }
 }
 
@@ -131,33 +132,33 @@ device::Finish DevicePostprocess::finish(const batch::BatchLayout& filled, std::
     }
   }
   std::size_t over = at + tables_bytes() + mixed_bytes(filled_rows);
-  for (std::size_t i = 0; i < left_.size(); ++i) {
-    if (!left_[i]) continue;
-    const transform::LeftElements& left = *left_[i];
+  for (std::size_t i = 0; i < device_elements_.size(); ++i) {
+    if (!device_elements_[i]) continue;
+    const transform::DeviceElements& elements = *device_elements_[i];
     const FieldSpec& field = filled.schema()[i];
     std::optional<device::Finish::Images::OfKept> of_kept;
     if (is_of_kept(field)) of_kept = {filled.offset_of(i), field.array.bytes(), filled_rows};
-    if (!left.tables.empty()) std::memcpy(data + at, left.tables.data(), left.tables.size());
+    if (!elements.tables.empty()) std::memcpy(data + at, elements.tables.data(), elements.tables.size());
     finish.images.push_back({.from = of_kept ? finish.scratch_bytes : filled.offset_of(i),
                              .of_kept = of_kept,
                              .to = after->offset_of(i),
-                             .rows = rows * images_of_row(field, left),
-                             .size = left.size,
-                             .channels = left.channels,
-                             .layout = left.layout,
-                             .dtype = left.spec.dtype,
+                             .rows = rows * images_of_row(field, elements),
+                             .size = elements.size,
+                             .channels = elements.channels,
+                             .layout = elements.layout,
+                             .dtype = elements.spec.dtype,
                              .tables = at,
                              .mixed = mixed_at});
-    if (left.most_rectangles > 0) {
+    if (elements.most_rectangles > 0) {
       device::Finish::Images& images = finish.images.back();
       images.inputs = over;
-      images.rectangles = over + inputs_bytes(left, filled_rows);
-      gather_rectangles(data + filled.offset_of(i), field.array.bytes(), filled_rows, left.most_rectangles, data + over,
-                        data + images.rectangles);
-      over += written_over_bytes(left, filled_rows);
+      images.rectangles = over + inputs_bytes(elements, filled_rows);
+      gather_rectangles(data + filled.offset_of(i), field.array.bytes(), filled_rows, elements.most_rectangles,
+                        data + over, data + images.rectangles);
+      over += written_over_bytes(elements, filled_rows);
     }
-    at += aligned(left.tables.size());
-    if (of_kept) finish.scratch_bytes += aligned(filled_rows * image_bytes(left));
+    at += aligned(elements.tables.size());
+    if (of_kept) finish.scratch_bytes += aligned(filled_rows * image_bytes(elements));
   }
   return finish;
 }

@@ -20,7 +20,7 @@ namespace feedline::batch {
 class BatchLayout;
 }
 namespace feedline::transform {
-struct LeftElements;
+struct DeviceElements;
 struct RowMix;
 }  // namespace feedline::transform
 
@@ -41,7 +41,7 @@ class DevicePostprocess {
   // Returns the bytes of device input after the fields of a batch with this many rows.
   std::size_t extra_bytes(std::uint64_t rows) const;
   // Returns true if the device makes the field's content.
-  bool makes(std::size_t field) const { return field < left_.size() && left_[field] != nullptr; }
+  bool makes(std::size_t field) const { return field < device_elements_.size() && device_elements_[field] != nullptr; }
   // Clears a row whose sample is missing, so the device does nothing for it.
   void clear_row(const batch::BatchLayout& filled, std::byte* data, std::uint64_t row) const;
   // Writes the device's input after the fields at `data` and returns its work. rows: number of output rows, made from
@@ -50,12 +50,12 @@ class DevicePostprocess {
                         std::uint64_t filled_rows, std::span<const transform::RowMix> mixed) const;
 
  private:
-  using Left = std::vector<std::shared_ptr<const transform::LeftElements>>;
-  DevicePostprocess(Left left, bool mixes) : left_(std::move(left)), mixes_(mixes) {}
+  using ByField = std::vector<std::shared_ptr<const transform::DeviceElements>>;
+  DevicePostprocess(ByField elements, bool mixes) : device_elements_(std::move(elements)), mixes_(mixes) {}
   std::size_t tables_bytes() const;
   std::size_t mixed_bytes(std::uint64_t rows) const;
 
-  const Left left_;  // by field; nullptr: delivered as filled
+  const ByField device_elements_;  // by field; nullptr: delivered as filled
   const bool mixes_;
 };
 

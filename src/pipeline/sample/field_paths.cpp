@@ -104,8 +104,8 @@ Result<void> refuse_absent(const Field& field, BatchForm form) {
 
 // Functions receive images in their final form.
 transform::Chain::Elements elements_of(const FieldStages& stages, BatchForm form) {
-  const bool are_left = stages.leaves_elements && form == BatchForm::kDense && stages.map == nullptr;
-  return are_left ? transform::Chain::Elements::kLeft : transform::Chain::Elements::kMade;
+  const bool are_on_device = stages.has_device_elements && form == BatchForm::kDense && stages.map == nullptr;
+  return are_on_device ? transform::Chain::Elements::kOnDevice : transform::Chain::Elements::kMade;
 }
 
 int channels_of(const Shape& shape, Layout layout) { return static_cast<int>(shape[layout == Layout::kNchw ? 0 : 2]); }
@@ -120,17 +120,20 @@ Made make_kept_path(const Field& field, const FieldStages& stages, BatchForm for
   FEEDLINE_CHECK_OK(check_device_operations(behind));
   FEEDLINE_TRY(auto rest, transform::Chain::compile_rest(operations, first, stages.dtype, stages.layout,
                                                          transform::Chain::OutputSize::kFixed,
-                                                         transform::Chain::Elements::kLeftToWriteOver));
-  const auto left = rest->left();
+                                                         transform::Chain::Elements::kOnDeviceUnderRectangles));
+  const auto elements = rest->device_elements();
   const Shape& shape = rest->output().shape;
-  if (stages.cache->pixels->preparation()->channels() != (left ? left->channels : channels_of(shape, stages.layout)))
+  if (stages.cache->pixels->preparation()->channels() !=
+      (elements ? elements->channels : channels_of(shape, stages.layout)))
     return config_error(
         "cache(\"device\"): a GPU cannot change the number of channels; place grayscale before the cache");
-  const bool is_planar = !left && stages.layout == Layout::kNchw;
-  const Size size =
-      left ? left->size : Size{static_cast<int>(shape[is_planar ? 1 : 0]), static_cast<int>(shape[is_planar ? 2 : 1])};
+  const bool is_planar = !elements && stages.layout == Layout::kNchw;
+  const Size size = elements
+                        ? elements->size
+                        : Size{static_cast<int>(shape[is_planar ? 1 : 0]), static_cast<int>(shape[is_planar ? 2 : 1])};
   const bool needs_size = std::ranges::any_of(operations, &transform::draws_by_size);
-  const std::size_t row_bytes = device_row_bytes(behind, size) + rectangles_bytes(left ? left->most_rectangles : 0);
+  const std::size_t row_bytes =
+      device_row_bytes(behind, size) + rectangles_bytes(elements ? elements->most_rectangles : 0);
   return std::make_shared<const KeptPixelsPath>(field.name, stages.cache->pixels->preparation(), std::move(rest),
                                                 stages.layout, row_bytes, needs_size);
 }
@@ -142,16 +145,16 @@ Made make_decoded_path(const Field& field, const FieldStages& stages, BatchForm 
   const auto operations = transform::operations_for(stages.operations, field.name);
   const auto compile = [&](Layout layout) {
     return transform::Chain::compile_rest(operations, 1, stages.dtype, layout, transform::Chain::OutputSize::kFixed,
-                                          transform::Chain::Elements::kLeftToWriteOver);
+                                          transform::Chain::Elements::kOnDeviceUnderRectangles);
   };
   FEEDLINE_TRY(auto rest, compile(stages.layout));
   FEEDLINE_TRY(auto on_host, compile(Layout::kNhwc));
   const Shape& shape = on_host->output().shape;
   const Size size{static_cast<int>(shape[0]), static_cast<int>(shape[1])};
   const bool needs_size = std::ranges::any_of(operations, &transform::draws_by_size);
-  const auto left = rest->left();
-  const std::size_t row_bytes =
-      device_row_bytes(std::span(operations).subspan(1), size) + rectangles_bytes(left ? left->most_rectangles : 0);
+  const auto elements = rest->device_elements();
+  const std::size_t row_bytes = device_row_bytes(std::span(operations).subspan(1), size) +
+                                rectangles_bytes(elements ? elements->most_rectangles : 0);
   return std::make_shared<const DeviceDecodePath>(field.name, stages.decoder, std::move(rest), std::move(on_host),
                                                   stages.layout, row_bytes,
                                                   operations.front()->properties().decode->applies_exif, needs_size);
@@ -308,29 +311,29 @@ BatchForm form_of(const Field& field, const FieldStages& stages, const std::stri
 }
 
 ArraySpec spec_delivered(const transform::Chain& chain) {
-  const auto left = chain.left();
-  return left ? left->spec : chain.output();
+  const auto elements = chain.device_elements();
+  return elements ? elements->spec : chain.output();
 }
 
 // Views in one array share one conversion table.
 bool are_left_alike(std::span<const ViewsPath::View> views) {
-  const auto left_of = [](const ViewsPath::View& view) { return view.chain->left(); };
-  const auto first = left_of(views.front());
+  const auto elements_of_view = [](const ViewsPath::View& view) { return view.chain->device_elements(); };
+  const auto first = elements_of_view(views.front());
   return std::ranges::all_of(views, [&](const ViewsPath::View& view) {
-    const auto left = left_of(view);
-    return (left == nullptr) == (first == nullptr) && (!left || left->tables == first->tables);
+    const auto elements = elements_of_view(view);
+    return (elements == nullptr) == (first == nullptr) && (!elements || elements->tables == first->tables);
   });
 }
 
 // Adds a field of views and the chain of each.
 Result<FieldSpec> add_views(const Field& image, const FieldStages& stages, std::size_t number,
-                            std::vector<ViewsPath::View>& views, bool leaves_elements = true) {
+                            std::vector<ViewsPath::View>& views, bool has_device_elements = true) {
   const ViewPoint::Field& field = stages.views->fields[number];
   Field described = image;
   described.name = field.name;
   const BatchForm form = form_of(described, stages, &image.name);
   FEEDLINE_CHECK_OK(refuse_absent(described, form));
-  const auto elements = leaves_elements ? elements_of(stages, form) : transform::Chain::Elements::kMade;
+  const auto elements = has_device_elements ? elements_of(stages, form) : transform::Chain::Elements::kMade;
   const std::size_t before = views.size();
   for (std::size_t i = 0; i < field.views.size(); ++i) {
     const auto operations = stages.views->operations_of(stages.operations, number, i);

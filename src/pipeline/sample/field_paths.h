@@ -24,7 +24,7 @@ struct FieldStages {
   const ViewPoint* views;                    // nullptr: no image has views
   const format::RecordFormat& records;
   const std::string& dataset;                     // for messages
-  bool leaves_elements;                           // dense images stay bytes if the floats can be computed later
+  bool has_device_elements;                       // dense images stay bytes if the floats can be computed later
   std::shared_ptr<device::ImageDecoder> decoder;  // of the decoding device; nullptr if the CPU decodes
   RowsFor rows_for = RowsFor::kBatches;
 };

@@ -221,8 +221,8 @@ Result<void> take_fields(Recipe& recipe, const FieldStages& stages) {
   for (const format::FieldDescription& field : recipe.format->fields()) {
     FEEDLINE_TRY(auto path, make_field_path(field, stages));
     recipe.first_rows.push_back(recipe.stored_schema.size());
-    if (stages.leaves_elements)
-      for (std::size_t i = 0; i < path->specs().size(); ++i) recipe.left.push_back(path->left(i));
+    if (stages.has_device_elements)
+      for (std::size_t i = 0; i < path->specs().size(); ++i) recipe.device_elements.push_back(path->device_elements(i));
     recipe.stored_schema.insert(recipe.stored_schema.end(), path->specs().begin(), path->specs().end());
     recipe.paths.push_back(std::move(path));
   }

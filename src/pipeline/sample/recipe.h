@@ -27,7 +27,7 @@ class Device;
 class ImageDecoder;
 }  // namespace feedline::device
 namespace feedline::transform {
-struct LeftElements;
+struct DeviceElements;
 }
 
 namespace feedline::pipeline {
@@ -94,7 +94,7 @@ struct Recipe {
   std::shared_ptr<PixelCache> cache;                    // nullptr: pixels are not cached
   std::shared_ptr<device::ImageDecoder> decoder;        // the device's decoder; nullptr: the host decodes
   // For each entry of the schema: the device's remaining work on its images. Empty if no entry supports it.
-  std::vector<std::shared_ptr<const transform::LeftElements>> left;
+  std::vector<std::shared_ptr<const transform::DeviceElements>> device_elements;
   Schema stored_schema;                          // in the order of format->fields(), with views in place of their image
   Schema schema;                                 // the same, or the result of `mapping`
   std::shared_ptr<const Mapping> mapping;        // nullptr: no function follows the paths
