@@ -131,8 +131,8 @@ Result<ObjectStat> CachedReader::version() const {
 }
 
 Result<std::size_t> CachedReader::read_at(std::uint64_t offset, std::span<std::byte> out) const {
-  const bool is_glance = offset < kGlanceBytes && out.size() <= kGlanceBytes - offset;
-  if (is_glance) {
+  const bool is_header_read = offset < kHeaderBytes && out.size() <= kHeaderBytes - offset;
+  if (is_header_read) {
     std::unique_lock lock(mutex_);
     if (const Bytes first = is_read_ ? nullptr : stored_) {
       lock.unlock();

@@ -20,10 +20,10 @@ namespace feedline::format {
 
 // Memoizes whether a path exists and the contents of folders. Not thread-safe and only for short use: later changes to
 // the storage are not seen.
-class Glance final : public storage::Storage {
+class MemoizedStorage final : public storage::Storage {
  public:
   // Requires: `storage` outlives this.
-  explicit Glance(const storage::Storage& storage) : storage_(storage) {}
+  explicit MemoizedStorage(const storage::Storage& storage) : storage_(storage) {}
 
   Result<storage::ObjectStat> stat(const std::string& path) const override {
     return once(stats_, path, [&] { return storage_.stat(path); });
