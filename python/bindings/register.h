@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One function per subject, each in the .cpp of that name; module.cpp calls them in this order.
+// One function per .cpp, of that name; module.cpp calls them in this order.
 
 #include <nanobind/nanobind.h>
 
@@ -23,7 +23,7 @@ void bind_spans(nanobind::module_& module);
 void bind_observe(nanobind::module_& module);     // data sources of `feedline diagnose`
 void bind_machine(nanobind::module_& module);     // the resources that this machine allows a process
 void bind_page_locks(nanobind::module_& module);  // memory that a GPU reads directly
-void bind_opens(nanobind::module_& module);
+void bind_open_audit_hook(nanobind::module_& module);
 void bind_foreign_storage(nanobind::module_& module);  // storages and images read by a Python library
 void bind_foreign_images(nanobind::module_& module);   // images decoded by a Python library
 void bind_node_cache(nanobind::module_& module);

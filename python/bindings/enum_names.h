@@ -27,37 +27,37 @@ MixUntil mix_until_of(std::string_view word);           // "samples", "first", "
 Missing missing_of(std::string_view word);              // "error", "skip", "none"
 Verify verify_of(std::string_view word);                // "", "manifest", "headers"
 BatchForm batch_form_of(std::string_view word);         // "stack", "pad", "list"
-std::string_view word_of(BatchForm form);
+std::string_view enum_name(BatchForm form);
 Content content_of(std::string_view word);  // "array", "bytes", "text", "json"
-std::string_view word_of(Content content);
+std::string_view enum_name(Content content);
 
 // All strings of an enumeration, in the order used by errors.
 template <typename T>
-std::span<const std::pair<std::string_view, T>> words_of() = delete;
+std::span<const std::pair<std::string_view, T>> enum_names() = delete;
 template <>
-std::span<const std::pair<std::string_view, DType>> words_of();
+std::span<const std::pair<std::string_view, DType>> enum_names();
 template <>
-std::span<const std::pair<std::string_view, Fidelity>> words_of();
+std::span<const std::pair<std::string_view, Fidelity>> enum_names();
 template <>
-std::span<const std::pair<std::string_view, Layout>> words_of();
+std::span<const std::pair<std::string_view, Layout>> enum_names();
 template <>
-std::span<const std::pair<std::string_view, MixMode>> words_of();
+std::span<const std::pair<std::string_view, MixMode>> enum_names();
 template <>
-std::span<const std::pair<std::string_view, MixPartner>> words_of();
+std::span<const std::pair<std::string_view, MixPartner>> enum_names();
 template <>
-std::span<const std::pair<std::string_view, OnError>> words_of();
+std::span<const std::pair<std::string_view, OnError>> enum_names();
 template <>
-std::span<const std::pair<std::string_view, Uneven>> words_of();
+std::span<const std::pair<std::string_view, Uneven>> enum_names();
 
 template <typename T>
-concept Worded = requires {
-  words_of<T>();
+concept NamedEnum = requires {
+  enum_names<T>();
 };
 
-// An argument that may be any object and should be a string of an enumeration. It is checked later, where its name is
+// An argument of any type that should be the name of an enumerator. It is checked later, where its name is
 // known.
-template <Worded T>
-struct Word {
+template <NamedEnum T>
+struct EnumArgument {
   T value{};
   std::string wrong = {};  // the type passed instead of a string; empty if it was a string
 
@@ -67,21 +67,21 @@ struct Word {
 
 // The repr of any object; "..." if it has none.
 std::string repr_of(nanobind::handle object) noexcept;
-[[noreturn]] void raise_wrong_word(const std::string& subject, const std::string& words, const std::string& wrong);
+[[noreturn]] void raise_unknown_name(const std::string& subject, const std::string& words, const std::string& wrong);
 
-template <Worded T>
-std::string_view word_of(T value) {
-  for (const auto& [word, other] : words_of<T>())
+template <NamedEnum T>
+std::string_view enum_name(T value) {
+  for (const auto& [word, other] : enum_names<T>())
     if (other == value) return word;
   return "?";
 }
 
-template <Worded T>
-T Word<T>::checked(const std::string& subject) const {
+template <NamedEnum T>
+T EnumArgument<T>::checked(const std::string& subject) const {
   if (wrong.empty()) return value;
   std::string known;
-  for (const auto& [word, other] : words_of<T>()) known += (known.empty() ? "'" : ", '") + std::string(word) + "'";
-  raise_wrong_word(subject, known, wrong);
+  for (const auto& [word, other] : enum_names<T>()) known += (known.empty() ? "'" : ", '") + std::string(word) + "'";
+  raise_unknown_name(subject, known, wrong);
 }
 
 }  // namespace feedline::python
@@ -89,19 +89,19 @@ T Word<T>::checked(const std::string& subject) const {
 namespace nanobind::detail {
 
 // Passes None on, so that it is rejected with the list of valid strings.
-template <feedline::python::Worded T>
-struct has_arg_defaults<feedline::python::Word<T>> : std::true_type {};
+template <feedline::python::NamedEnum T>
+struct has_arg_defaults<feedline::python::EnumArgument<T>> : std::true_type {};
 
-template <feedline::python::Worded T>
-struct type_caster<feedline::python::Word<T>> {
-  NB_TYPE_CASTER(feedline::python::Word<T>, const_name("str"))
+template <feedline::python::NamedEnum T>
+struct type_caster<feedline::python::EnumArgument<T>> {
+  NB_TYPE_CASTER(feedline::python::EnumArgument<T>, const_name("str"))
 
   bool from_python(handle source, std::uint32_t, cleanup_list*) noexcept {
     if (PyUnicode_Check(source.ptr())) {
       Py_ssize_t size = 0;
       const char* text = PyUnicode_AsUTF8AndSize(source.ptr(), &size);
       if (text == nullptr) PyErr_Clear();
-      for (const auto& [word, known] : feedline::python::words_of<T>())
+      for (const auto& [word, known] : feedline::python::enum_names<T>())
         if (text != nullptr && word == std::string_view(text, static_cast<std::size_t>(size))) {
           value = {known, {}};
           return true;
@@ -111,8 +111,8 @@ struct type_caster<feedline::python::Word<T>> {
     return true;
   }
 
-  static handle from_cpp(const feedline::python::Word<T>& word, rv_policy, cleanup_list*) noexcept {
-    const std::string_view text = feedline::python::word_of(word.value);
+  static handle from_cpp(const feedline::python::EnumArgument<T>& word, rv_policy, cleanup_list*) noexcept {
+    const std::string_view text = feedline::python::enum_name(word.value);
     return PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));
   }
 };

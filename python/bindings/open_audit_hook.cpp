@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "subjects.h"
+#include "register.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -40,7 +40,7 @@ nb::object hook_of(nb::handle gate) {
 
 }  // namespace
 
-void bind_opens(nb::module_& module) {
+void bind_open_audit_hook(nb::module_& module) {
   nb::class_<OpenGate>(module, "OpenGate", "Hears of files that this process opens, and lets most pass.")
       .def(
           "__init__", [](OpenGate* self, nb::object heard) { new (self) OpenGate{.heard = std::move(heard)}; },
