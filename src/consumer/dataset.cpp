@@ -57,12 +57,12 @@ struct Dataset::Impl {
   }
 
  private:
-  Result<std::shared_ptr<const pipeline::Recipe>> recipe_with(const std::optional<pipeline::CachePoint>& kept,
+  Result<std::shared_ptr<const pipeline::Recipe>> recipe_with(const std::optional<pipeline::CachePoint>& cache_point,
                                                               std::optional<DType> dtype, Layout layout,
                                                               const pipeline::OnDevice& there,
                                                               pipeline::RowsFor rows_for) const {
-    return pipeline::make_recipe(source, operations, dtype, layout, kept, collations, map.get(), views.get(), there,
-                                 rows_for);
+    return pipeline::make_recipe(source, operations, dtype, layout, cache_point, collations, map.get(), views.get(),
+                                 there, rows_for);
   }
 };
 

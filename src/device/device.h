@@ -10,7 +10,7 @@
 
 #include "device/finish.h"
 #include "device/image_decoder.h"
-#include "device/kept_images.h"
+#include "device/resident_images.h"
 #include "feedline/device.h"
 #include "feedline/error.h"
 #include "memory/allocator.h"
@@ -48,7 +48,7 @@ class Device {
   virtual Result<Begun> begin_making(std::shared_ptr<memory::Lease> filled, const Finish& finish);
   // Reserves memory for images of this total size. kConfig: the device has no separate memory, or too little; the
   // message has the numbers.
-  virtual Result<std::shared_ptr<KeptImages>> keep_images(std::uint64_t bytes);
+  virtual Result<std::shared_ptr<ResidentImages>> make_resident_images(std::uint64_t bytes);
   // Returns an image decoder on the device for one loader. kConfig: the device has none; the message suggests a fix.
   virtual Result<std::shared_ptr<ImageDecoder>> decode_images();
 };

@@ -29,7 +29,7 @@ Result<Begun> Device::begin_making(std::shared_ptr<memory::Lease> /*filled*/, co
   FEEDLINE_CHECK(!"a device that makes no elements");
 }
 
-Result<std::shared_ptr<KeptImages>> Device::keep_images(std::uint64_t /*bytes*/) {
+Result<std::shared_ptr<ResidentImages>> Device::make_resident_images(std::uint64_t /*bytes*/) {
   return config_error("the device \"" + std::string(name()) + "\" has no memory of its own to cache images in");
 }
 

@@ -319,7 +319,7 @@ TEST(SteadyState, GivenFilesCostAReadersLockAndNoAllocation) {
   expect_nothing_per_sample(recipe_of(files.source().format(), kTraining), true, kOfTheirList);
 }
 
-TEST(SteadyState, KeptPixelsCostNoLockOrAllocation) {
+TEST(SteadyState, CachedPixelsCostNoLockOrAllocation) {
   for (const bool in_memory : {true, false}) {
     const storage::TemporaryFolder folder, cached;
     const auto format = folder_of(folder, jpeg);

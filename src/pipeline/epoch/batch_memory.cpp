@@ -118,7 +118,7 @@ Result<device::Begun> BatchMemory::begin_arrays(Slot& slot) const {
   for (const BadEntry& bad : slot.failures) plan_.postprocess->clear_row(*slot.layout, slot.lease->data(), bad.row);
   device::Finish finish = plan_.postprocess->finish(
       *slot.layout, slot.lease->data(), slot.rows - slot.prepared->used_up, slot.rows, slot.prepared->mixed);
-  if (recipe_.cache) finish.kept = recipe_.cache->device_images();
+  if (recipe_.cache) finish.resident = recipe_.cache->device_images();
   finish.decoded = recipe_.decoder;
   return device_->begin_making(std::move(slot.lease), finish);
 }

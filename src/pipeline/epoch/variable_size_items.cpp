@@ -8,20 +8,20 @@ namespace {
 
 // An item retains memory for this many rows of the usual size. Sizes vary between samples, but the memory of an
 // unusually large one must not stay in every slot.
-constexpr std::size_t kKeptTimes = 8;
-constexpr std::size_t kAlwaysKept = std::size_t{64} << 10;
+constexpr std::size_t kRetainedTimes = 8;
+constexpr std::size_t kAlwaysRetained = std::size_t{64} << 10;
 
 }  // namespace
 
 std::uint64_t VariableSizeItems::tidy() {
-  std::uint64_t capacity = 0, used = 0, kept = 0;
+  std::uint64_t capacity = 0, used = 0, retained = 0;
   for (const memory::ListItem& item : all) capacity += item.bytes.capacity(), used += item.size;
-  const std::size_t most = kAlwaysKept + kKeptTimes * static_cast<std::size_t>(used / all.size());
+  const std::size_t most = kAlwaysRetained + kRetainedTimes * static_cast<std::size_t>(used / all.size());
   for (memory::ListItem& item : all) {
     if (item.bytes.capacity() > most) item.bytes = {};
-    kept += item.bytes.capacity();
+    retained += item.bytes.capacity();
   }
-  *held += kept - std::exchange(bytes, kept);  // unsigned sums may wrap in between
+  *held += retained - std::exchange(bytes, retained);  // unsigned sums may wrap in between
   return capacity;
 }
 

@@ -18,8 +18,8 @@ class ArrayPath final : public FieldPath {
   bool gives_stored_row() const override { return !belongs_to_boxes_; }
   void add_scratch(FieldScratch& scratch) const override;
   Result<void> fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const override;
-  Result<void> keep(const memory::Record::Field& stored, FieldWork& work,
-                    format::PixelRecordBuilder& record) const override;
+  Result<void> prepare(const memory::Record::Field& stored, FieldWork& work,
+                       format::PixelRecordBuilder& record) const override;
 
  private:
   const bool belongs_to_boxes_;

@@ -7,10 +7,10 @@
 #include "base/clock.h"
 #include "decode/image_traits.h"
 #include "decode/orientation.h"
+#include "pipeline/fields/device_cache_path.h"
 #include "pipeline/fields/device_rows.h"
 #include "pipeline/fields/field_scratch.h"
 #include "pipeline/fields/image_input.h"
-#include "pipeline/fields/kept_pixels_path.h"
 
 namespace feedline::pipeline {
 
@@ -46,7 +46,7 @@ Result<bool> DeviceDecodePath::fill_on_device(const memory::Record::Field& store
   if (!write_device_row(scratch.drawing, decoded, scratch.columns, scratch.rows, row)) return false;
   FEEDLINE_TRY(const auto address, decoder_->decode(stored.bytes, image, row.data()));
   if (!address) return false;
-  set_kept_image(row, *address);
+  set_resident_image(row, *address);
   work.meter.count(Stage::kDecode, started, memory::bytes_of(decoded));
   return true;
 }
@@ -85,8 +85,8 @@ Result<void> DeviceDecodePath::fill(const memory::Record::Field& stored, FieldWo
   return fill_on_host(stored, work, bytes);
 }
 
-Result<void> DeviceDecodePath::keep(const memory::Record::Field& /*stored*/, FieldWork& /*work*/,
-                                    format::PixelRecordBuilder& /*kept*/) const {
+Result<void> DeviceDecodePath::prepare(const memory::Record::Field& /*stored*/, FieldWork& /*work*/,
+                                       format::PixelRecordBuilder& /*cached*/) const {
   FEEDLINE_CHECK(!"no cache with decoding on a device");
 }
 

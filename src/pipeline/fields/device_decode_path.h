@@ -26,8 +26,8 @@ class DeviceDecodePath final : public FieldPath {
   }
   void add_scratch(FieldScratch& scratch) const override;
   Result<void> fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const override;
-  Result<void> keep(const memory::Record::Field& stored, FieldWork& work,
-                    format::PixelRecordBuilder& kept) const override;
+  Result<void> prepare(const memory::Record::Field& stored, FieldWork& work,
+                       format::PixelRecordBuilder& cached) const override;
   std::vector<std::string> explain() const override;
 
  private:

@@ -40,7 +40,7 @@ struct DevicePixels::Sample {
   std::vector<std::byte> bytes;
 };
 
-DevicePixels::DevicePixels(std::shared_ptr<device::KeptImages> images, std::uint64_t samples)
+DevicePixels::DevicePixels(std::shared_ptr<device::ResidentImages> images, std::uint64_t samples)
     : images_(std::move(images)), samples_(samples) {}
 
 DevicePixels::~DevicePixels() {
@@ -77,20 +77,20 @@ Result<std::uint64_t> DevicePixels::bytes_needed(const format::RecordFormat& rec
 }
 
 bool DevicePixels::read(std::uint64_t sample, memory::Record& record) const {
-  const Sample* const kept = samples_[sample].load(std::memory_order_acquire);
-  if (kept == nullptr) return false;
-  record.fields = kept->fields;
+  const Sample* const cached = samples_[sample].load(std::memory_order_acquire);
+  if (cached == nullptr) return false;
+  record.fields = cached->fields;
   record.bytes_read = 0;
   return true;
 }
 
-Result<void> DevicePixels::take_images(std::span<const format::FieldDescription> fields, Sample& kept) {
+Result<void> DevicePixels::take_images(std::span<const format::FieldDescription> fields, Sample& cached) {
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < fields.size(); ++i) {
-    memory::PixelView& pixels = kept.fields[i].pixels;
-    if (fields[i].kind != format::FieldKind::kImage || kept.fields[i].absent) continue;
+    memory::PixelView& pixels = cached.fields[i].pixels;
+    if (fields[i].kind != format::FieldKind::kImage || cached.fields[i].absent) continue;
     const std::span<const std::uint8_t> all(pixels.data, memory::bytes_of(pixels));
-    FEEDLINE_TRY(const std::uint64_t address, images_->keep(std::as_bytes(all)));
+    FEEDLINE_TRY(const std::uint64_t address, images_->store(std::as_bytes(all)));
     pixels.data = reinterpret_cast<const std::uint8_t*>(address);
     bytes += all.size();
   }
@@ -98,33 +98,33 @@ Result<void> DevicePixels::take_images(std::span<const format::FieldDescription>
   return {};
 }
 
-Result<void> DevicePixels::keep(std::uint64_t sample, std::span<const format::FieldDescription> fields,
-                                memory::Record& record) {
+Result<void> DevicePixels::store(std::uint64_t sample, std::span<const format::FieldDescription> fields,
+                                 memory::Record& record) {
   const std::lock_guard lock(keeping_[sample % keeping_.size()]);
   if (read(sample, record)) return {};
-  auto kept = std::make_unique<Sample>();
-  kept->fields = record.fields;
+  auto cached = std::make_unique<Sample>();
+  cached->fields = record.fields;
   std::size_t size = 0;
   const auto is_here = [&](std::size_t i) { return fields[i].kind != format::FieldKind::kImage; };
   for (std::size_t i = 0; i < fields.size(); ++i)
-    if (is_here(i)) size += kept->fields[i].bytes.size() + memory::bytes_of(kept->fields[i].pixels);
-  kept->bytes.resize(size + memory::PixelBuffer::kRowSlack);  // kernels may read whole vectors past a mask's end
-  std::byte* to = kept->bytes.data();
+    if (is_here(i)) size += cached->fields[i].bytes.size() + memory::bytes_of(cached->fields[i].pixels);
+  cached->bytes.resize(size + memory::PixelBuffer::kRowSlack);  // kernels may read whole vectors past a mask's end
+  std::byte* to = cached->bytes.data();
   const auto take = [&to](const void* from, std::size_t bytes) {
     if (bytes > 0) std::memcpy(to, from, bytes);
     return std::exchange(to, to + bytes);
   };
   for (std::size_t i = 0; i < fields.size(); ++i) {
-    memory::Record::Field& field = kept->fields[i];
+    memory::Record::Field& field = cached->fields[i];
     if (!is_here(i)) continue;
     field.bytes = {take(field.bytes.data(), field.bytes.size()), field.bytes.size()};
     if (field.pixels.data != nullptr)
       field.pixels.data =
           reinterpret_cast<const std::uint8_t*>(take(field.pixels.data, memory::bytes_of(field.pixels)));
   }
-  FEEDLINE_CHECK_OK(take_images(fields, *kept));
-  record.fields = kept->fields;
-  samples_[sample].store(kept.release(), std::memory_order_release);
+  FEEDLINE_CHECK_OK(take_images(fields, *cached));
+  record.fields = cached->fields;
+  samples_[sample].store(cached.release(), std::memory_order_release);
   present_.fetch_add(1, std::memory_order_relaxed);
   return {};
 }

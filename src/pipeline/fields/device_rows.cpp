@@ -161,12 +161,12 @@ std::size_t device_row_bytes(std::span<const Operation> operations, Size size) {
   return (bytes + kAlign - 1) / kAlign * kAlign;
 }
 
-Result<void> write_device_row(const transform::Drawing& drawing, const memory::PixelView& kept, AxisTable& columns,
+Result<void> write_device_row(const transform::Drawing& drawing, const memory::PixelView& image, AxisTable& columns,
                               AxisTable& rows, std::span<std::byte> row) {
   const transform::Drawing::Steps& steps = *drawing.steps;
   const Box& region = drawing.region;
-  KeptRow made{.pixels = reinterpret_cast<std::uintptr_t>(kept.data),
-               .stride = static_cast<std::uint32_t>(kept.stride),
+  KeptRow made{.pixels = reinterpret_cast<std::uintptr_t>(image.data),
+               .stride = static_cast<std::uint32_t>(image.stride),
                .left = region.left,
                .top = region.top,
                .width = region.width,
@@ -228,7 +228,7 @@ void gather_rectangles(const std::byte* row, std::size_t stride, std::uint64_t r
   }
 }
 
-void set_kept_image(std::span<std::byte> row, std::uint64_t address) {
+void set_resident_image(std::span<std::byte> row, std::uint64_t address) {
   std::memcpy(row.data() + offsetof(KeptRow, pixels), &address, sizeof address);
 }
 

@@ -32,10 +32,10 @@ Result<void> check_device_operations(std::span<const Operation> operations,
 // Returns the size of a row whose operations produce an image of that size, without its rectangles.
 std::size_t device_row_bytes(std::span<const Operation> operations, Size size);
 
-// Writes a row. kept: an image whose `data` is a device address. columns, rows: scratch. Writes everything or nothing.
+// Writes a row. image: its `data` is a device address. columns, rows: scratch. Writes everything or nothing.
 // kData: the image is too small for a crop, or needs more weights than there is room for.
 // Requires: the drawing's operations were checked; the row has device_row_bytes().
-Result<void> write_device_row(const transform::Drawing& drawing, const memory::PixelView& kept,
+Result<void> write_device_row(const transform::Drawing& drawing, const memory::PixelView& image,
                               transform::AxisTable& columns, transform::AxisTable& rows, std::span<std::byte> row);
 // The rectangles to draw over a row after conversion to elements. They are stored at the end of the row, in
 // rectangles_bytes() bytes; 0 if most is 0.
@@ -46,7 +46,7 @@ void write_rectangles(std::span<const transform::DeviceRectangle> rectangles, st
 void gather_rectangles(const std::byte* row, std::size_t stride, std::uint64_t rows, int most, std::byte* inputs,
                        std::byte* rectangles);
 // Sets the image address that is known only now. Requires: a written row whose image address is not 0.
-void set_kept_image(std::span<std::byte> row, std::uint64_t address);
+void set_resident_image(std::span<std::byte> row, std::uint64_t address);
 // Writes a row that copies (size.height, size.width, channels) device bytes unchanged.
 void write_made_row(std::uint64_t address, Size size, int channels, std::span<std::byte> row);
 // Writes an empty row: its output is black, without rectangles.

@@ -31,7 +31,7 @@ struct FieldWork {
   const base::SampleKey& key;  // for random draws
   FieldScratch& scratch;       // the thread's
   StageMeter& meter;
-  bool is_prepared = false;                              // the stored bytes were made by keep()
+  bool is_prepared = false;                              // the stored bytes were made by prepare()
   std::uint64_t most_bytes = memory::kLeastSampleBytes;  // limit if its size is only known now (sample_limit.h)
 };
 
@@ -51,7 +51,7 @@ class FieldPath {
   virtual std::shared_ptr<const transform::DeviceElements> device_elements(std::size_t /*entry*/) const {
     return nullptr;
   }
-  // Creates the thread's scratch for fill() and keep() if it does not exist.
+  // Creates the thread's scratch for fill() and prepare() if it does not exist.
   virtual void add_scratch(FieldScratch& /*scratch*/) const {}
   // Writes the row. Errors describe the problem without the location, which the caller adds. Requires: add_scratch()
   // was called, and the field is not absent.
@@ -63,8 +63,8 @@ class FieldPath {
   }
   // Adds the field to a record that Dataset::cache stores: pixels and labels are decoded and prepared, other fields are
   // checked and stored unchanged. Requires: as fill(), and the stored bytes are not prepared.
-  virtual Result<void> keep(const memory::Record::Field& stored, FieldWork& work,
-                            format::PixelRecordBuilder& kept) const = 0;
+  virtual Result<void> prepare(const memory::Record::Field& stored, FieldWork& work,
+                               format::PixelRecordBuilder& cached) const = 0;
   // Returns true if the stored row is delivered unchanged, so it need not be copied.
   virtual bool gives_stored_row() const { return false; }
   // Describes the operations that run after the cache, one per line; empty if there is nothing to report.

@@ -42,8 +42,8 @@ Result<memory::PixelView> read_region(const memory::Record::Field& stored, const
   return decoded;
 }
 
-Result<void> keep_image(const memory::Record::Field& stored, const transform::Preparation& preparation,
-                        const std::string& field, FieldWork& work, format::PixelRecordBuilder& kept) {
+Result<void> prepare_image(const memory::Record::Field& stored, const transform::Preparation& preparation,
+                           const std::string& field, FieldWork& work, format::PixelRecordBuilder& cached) {
   ImageScratch& scratch = *work.scratch.image;
   const std::uint64_t started = base::now_ns();
   FEEDLINE_TRY(const Size image, open_image(stored, preparation.applies_exif(), scratch));
@@ -51,7 +51,7 @@ Result<void> keep_image(const memory::Record::Field& stored, const transform::Pr
   FEEDLINE_TRY(const Size size, preparation.draw(image, scratch.drawing));
   FEEDLINE_TRY(const memory::PixelView pixels,
                read_region(stored, scratch.drawing.region, preparation.color_mode(), work, started));
-  const auto room = kept.add_image(size.width, size.height, preparation.channels());
+  const auto room = cached.add_image(size.width, size.height, preparation.channels());
   return preparation.apply(scratch.drawing, pixels, size, scratch.workspace, room);
 }
 

@@ -25,7 +25,7 @@ Result<Size> open_image(const memory::Record::Field& stored, bool applies_exif, 
 Result<memory::PixelView> read_region(const memory::Record::Field& stored, const Box& region, ColorMode mode,
                                       FieldWork& work, std::uint64_t started_ns);
 // Adds the prepared image to a record that Dataset::cache stores.
-Result<void> keep_image(const memory::Record::Field& stored, const transform::Preparation& preparation,
-                        const std::string& field, FieldWork& work, format::PixelRecordBuilder& kept);
+Result<void> prepare_image(const memory::Record::Field& stored, const transform::Preparation& preparation,
+                           const std::string& field, FieldWork& work, format::PixelRecordBuilder& cached);
 
 }  // namespace feedline::pipeline

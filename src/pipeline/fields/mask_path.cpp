@@ -51,7 +51,7 @@ Result<memory::PixelView> MaskPath::draw(const memory::Record::Field& stored, co
 }
 
 Result<void> MaskPath::fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const {
-  FEEDLINE_TRY(const memory::PixelView labels, draw(stored, work.is_prepared ? *kept_.rest : *chain_, work));
+  FEEDLINE_TRY(const memory::PixelView labels, draw(stored, work.is_prepared ? *split_.rest : *chain_, work));
   const std::uint64_t started = base::now_ns();
   const transform::LabelDrawing& drawing = work.scratch.labels->drawing;
   FEEDLINE_TRY(const ArrayView out, place(row, Shape{drawing.size().height, drawing.size().width}, work));
@@ -60,11 +60,11 @@ Result<void> MaskPath::fill(const memory::Record::Field& stored, FieldWork& work
   return {};
 }
 
-Result<void> MaskPath::keep(const memory::Record::Field& stored, FieldWork& work,
-                            format::PixelRecordBuilder& kept) const {
-  FEEDLINE_TRY(const memory::PixelView labels, draw(stored, *kept_.preparation, work));
+Result<void> MaskPath::prepare(const memory::Record::Field& stored, FieldWork& work,
+                               format::PixelRecordBuilder& cached) const {
+  FEEDLINE_TRY(const memory::PixelView labels, draw(stored, *split_.preparation, work));
   const transform::LabelDrawing& drawing = work.scratch.labels->drawing;
-  const auto room = kept.add_image(drawing.size().width, drawing.size().height, labels.channels);
+  const auto room = cached.add_image(drawing.size().width, drawing.size().height, labels.channels);
   transform::LabelChain::apply(drawing, labels, room.data());
   return {};
 }

@@ -18,19 +18,19 @@ Result<decode::LabelHeader> open_labels(const memory::Record::Field& stored, dec
 // changed in colour.
 class MaskPath final : public FieldPath {
  public:
-  // The operations before and after Dataset::cache, as in PixelsPath::Kept.
-  struct Kept {
+  // The operations before and after Dataset::cache, as in PixelsPath::CacheSplit.
+  struct CacheSplit {
     std::shared_ptr<const transform::LabelChain> preparation;
     std::shared_ptr<const transform::LabelChain> rest;
   };
   // turns_image: the sample's image is decoded with its EXIF orientation applied.
-  MaskPath(FieldSpec spec, std::shared_ptr<const transform::LabelChain> chain, Kept kept, bool turns_image)
-      : FieldPath(std::move(spec)), chain_(std::move(chain)), kept_(std::move(kept)), turns_image_(turns_image) {}
+  MaskPath(FieldSpec spec, std::shared_ptr<const transform::LabelChain> chain, CacheSplit split, bool turns_image)
+      : FieldPath(std::move(spec)), chain_(std::move(chain)), split_(std::move(split)), turns_image_(turns_image) {}
 
   void add_scratch(FieldScratch& scratch) const override;
   Result<void> fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const override;
-  Result<void> keep(const memory::Record::Field& stored, FieldWork& work,
-                    format::PixelRecordBuilder& kept) const override;
+  Result<void> prepare(const memory::Record::Field& stored, FieldWork& work,
+                       format::PixelRecordBuilder& cached) const override;
   std::vector<std::string> explain() const override;
 
  private:
@@ -38,7 +38,7 @@ class MaskPath final : public FieldPath {
                                  FieldWork& work) const;
 
   const std::shared_ptr<const transform::LabelChain> chain_;
-  const Kept kept_;
+  const CacheSplit split_;
   const bool turns_image_;
 };
 

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "decode/turned_targets.h"
 #include "pipeline/fields/field_scratch.h"
-#include "pipeline/fields/kept_rows.h"
+#include "pipeline/fields/filtered_rows.h"
 #include "pipeline/fields/row_shape.h"
 
 namespace feedline::pipeline {
@@ -32,8 +32,8 @@ Result<void> MaskStackPath::fill(const memory::Record::Field& stored, FieldWork&
   transform::LabelDrawing& drawing = work.scratch.labels->drawing;
   FEEDLINE_CHECK_OK(chain_->draw({height, width}, work.key, drawing));
   const TargetScratch* const targets = belongs_to_boxes_ ? work.scratch.targets.get() : nullptr;
-  const KeptRows kept(targets);
-  FEEDLINE_TRY(const Shape left, kept.shape_of(all));
+  const FilteredRows filtered(targets);
+  FEEDLINE_TRY(const Shape left, filtered.shape_of(all));
   const Size size = drawing.size();
   const Shape shape{left[0], size.height, size.width};
   FEEDLINE_CHECK_OK(check_row({DType::kUint8, shape}, spec(), "masks:", "transform"));
@@ -41,7 +41,8 @@ Result<void> MaskStackPath::fill(const memory::Record::Field& stored, FieldWork&
   const std::size_t stored_plane = static_cast<std::size_t>(height) * static_cast<std::size_t>(width);
   const std::size_t plane = static_cast<std::size_t>(size.height) * static_cast<std::size_t>(size.width);
   for (std::int64_t i = 0; i < left[0]; ++i) {
-    const auto from = static_cast<std::size_t>(kept.are_all() ? i : targets->boxes.kept[static_cast<std::size_t>(i)]);
+    const auto from =
+        static_cast<std::size_t>(filtered.are_all() ? i : targets->boxes.kept[static_cast<std::size_t>(i)]);
     const auto* labels = reinterpret_cast<const std::uint8_t*>(stored.bytes.data()) + from * stored_plane;
     memory::PixelView mask{labels, stored_width, stored_height, 1, static_cast<std::size_t>(stored_width)};
     if (turn) {
@@ -56,8 +57,8 @@ Result<void> MaskStackPath::fill(const memory::Record::Field& stored, FieldWork&
   return {};
 }
 
-Result<void> MaskStackPath::keep(const memory::Record::Field& /*stored*/, FieldWork& /*work*/,
-                                 format::PixelRecordBuilder& /*kept*/) const {
+Result<void> MaskStackPath::prepare(const memory::Record::Field& /*stored*/, FieldWork& /*work*/,
+                                    format::PixelRecordBuilder& /*cached*/) const {
   return internal_error("masks of objects in a cache");
 }
 

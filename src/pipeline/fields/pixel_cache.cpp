@@ -24,7 +24,7 @@ std::string rounded(std::uint64_t bytes) {
 }
 
 // Adds the cache and alternatives to a device's error about images that do not fit.
-Error unkept(Error error) {
+Error not_stored(Error error) {
   error.what = "cache(\"device\"): " + error.what +
                "; place a resize to a smaller size before the cache, free GPU memory, or use cache(\"memory\")";
   return error;
@@ -96,15 +96,15 @@ Result<void> PixelCache::open() {
   return {};
 }
 
-void PixelCache::keep(std::uint64_t sample, std::span<const std::byte> record) {
+void PixelCache::store(std::uint64_t sample, std::span<const std::byte> record) {
   auto added = store_->add(sample, record);
-  Result<void> kept;
+  Result<void> cached;
   if (!added)
-    kept = std::unexpected(std::move(added).error());
+    cached = std::unexpected(std::move(added).error());
   else if (*added && !in_memory())
-    kept = format::finish_pixel_file(*store_, where_);
-  if (kept) return;
-  Error error = std::move(kept).error();
+    cached = format::finish_pixel_file(*store_, where_);
+  if (cached) return;
+  Error error = std::move(cached).error();
   error.what = "the cache cannot store more pixels: " + error.what +
                "; make room, or pass cache a budget or another path: existing entries are reused";
   fail(std::move(error));
@@ -134,8 +134,8 @@ Result<std::shared_ptr<PixelCache>> PixelCache::on(device::Device& device, const
     return config_error(
         "cache(\"device\"): the decoded images need " + rounded(bytes) + ", but its budget is " + rounded(budget_) +
         "; place a resize to a smaller size before the cache, raise the budget, or use cache(\"memory\")");
-  auto images = device.keep_images(bytes);
-  if (!images) return std::unexpected(unkept(std::move(images).error()));
+  auto images = device.make_resident_images(bytes);
+  if (!images) return std::unexpected(not_stored(std::move(images).error()));
   std::shared_ptr<PixelCache> cache(new PixelCache(where_, budget_, contents_, preparation_));
   cache->on_device_ = std::make_unique<DevicePixels>(std::move(*images), contents_.samples);
   cache->device_ = device.name();
@@ -143,13 +143,13 @@ Result<std::shared_ptr<PixelCache>> PixelCache::on(device::Device& device, const
   return cache;
 }
 
-Result<void> PixelCache::keep_on_device(std::uint64_t sample, memory::Record& record) {
-  auto kept = on_device_->keep(sample, contents_.fields, record);
-  if (!kept) {
-    kept.error() = unkept(std::move(kept).error());
-    fail(kept.error());
+Result<void> PixelCache::store_on_device(std::uint64_t sample, memory::Record& record) {
+  auto cached = on_device_->store(sample, contents_.fields, record);
+  if (!cached) {
+    cached.error() = not_stored(std::move(cached).error());
+    fail(cached.error());
   }
-  return kept;
+  return cached;
 }
 
 std::optional<Error> PixelCache::failure() const {

@@ -60,10 +60,10 @@ class PixelCache {
     return (on_device_ || !store_->is_full()) && !failed_.load(std::memory_order_relaxed);
   }
   // Stores a record (format::PixelRecordBuilder). Errors go to failure(): the sample itself is fine.
-  void keep(std::uint64_t sample, std::span<const std::byte> record);
-  // On a device: as DevicePixels::keep(). Errors go to failure() too.
-  Result<void> keep_on_device(std::uint64_t sample, memory::Record& record);
-  std::shared_ptr<device::KeptImages> device_images() const { return on_device_ ? on_device_->images() : nullptr; }
+  void store(std::uint64_t sample, std::span<const std::byte> record);
+  // On a device: as DevicePixels::store(). Errors go to failure() too.
+  Result<void> store_on_device(std::uint64_t sample, memory::Record& record);
+  std::shared_ptr<device::ResidentImages> device_images() const { return on_device_ ? on_device_->images() : nullptr; }
   // Why nothing more can be stored, such as a full disk: reported to the training loop, whatever its policy for bad
   // samples.
   std::optional<Error> failure() const;

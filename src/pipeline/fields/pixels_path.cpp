@@ -18,11 +18,11 @@ Shape shape_drawn(const transform::Chain& chain, const transform::Drawing& drawi
   return shape[0] == kAnyLength ? Shape{size.height, size.width, shape[2]} : Shape{shape[0], size.height, size.width};
 }
 
-PixelsPath::PixelsPath(std::string name, std::shared_ptr<const transform::Chain> chain, Kept kept, BatchForm form,
-                       bool needs_size)
+PixelsPath::PixelsPath(std::string name, std::shared_ptr<const transform::Chain> chain, CacheSplit split,
+                       BatchForm form, bool needs_size)
     : FieldPath({.name = std::move(name), .array = chain->output(), .form = form}),
       chain_(std::move(chain)),
-      kept_(std::move(kept)),
+      split_(std::move(split)),
       needs_size_(needs_size) {}
 
 // The size of a sample's first image is always recorded, for later masks.
@@ -42,7 +42,7 @@ void PixelsPath::add_scratch(FieldScratch& scratch) const {
 }
 
 Result<void> PixelsPath::fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const {
-  const transform::Chain& chain = work.is_prepared ? *kept_.rest : *chain_;
+  const transform::Chain& chain = work.is_prepared ? *split_.rest : *chain_;
   ImageScratch& scratch = *work.scratch.image;
   std::uint64_t started = base::now_ns();
   FEEDLINE_TRY(const Size image, open_image(stored, chain.applies_exif(), scratch));
@@ -65,9 +65,9 @@ Result<void> PixelsPath::fill(const memory::Record::Field& stored, FieldWork& wo
   return {};
 }
 
-Result<void> PixelsPath::keep(const memory::Record::Field& stored, FieldWork& work,
-                              format::PixelRecordBuilder& kept) const {
-  return keep_image(stored, *kept_.preparation, spec().name, work, kept);
+Result<void> PixelsPath::prepare(const memory::Record::Field& stored, FieldWork& work,
+                                 format::PixelRecordBuilder& cached) const {
+  return prepare_image(stored, *split_.preparation, spec().name, work, cached);
 }
 
 Result<Size> PixelsPath::draw(const memory::Record::Field& stored, const base::SampleKey& key,

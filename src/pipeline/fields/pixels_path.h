@@ -21,24 +21,24 @@ Shape shape_drawn(const transform::Chain& chain, const transform::Drawing& drawi
 class PixelsPath final : public FieldPath {
  public:
   // The operations before and after Dataset::cache. Together they produce the output of the whole chain.
-  struct Kept {
+  struct CacheSplit {
     std::shared_ptr<const transform::Preparation> preparation;
     std::shared_ptr<const transform::Chain> rest;
   };
   // needs_size: the geometry depends on the size of the sample's first image or mask.
-  PixelsPath(std::string name, std::shared_ptr<const transform::Chain> chain, Kept kept, BatchForm form,
+  PixelsPath(std::string name, std::shared_ptr<const transform::Chain> chain, CacheSplit split, BatchForm form,
              bool needs_size);
 
   const transform::Chain& chain() const { return *chain_; }
-  const transform::Chain* rest() const { return kept_.rest.get(); }  // nullptr: no pixels are cached
+  const transform::Chain* rest() const { return split_.rest.get(); }  // nullptr: no pixels are cached
 
   std::shared_ptr<const transform::DeviceElements> device_elements(std::size_t /*entry*/) const override {
     return chain_->device_elements();
   }
   void add_scratch(FieldScratch& scratch) const override;
   Result<void> fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const override;
-  Result<void> keep(const memory::Record::Field& stored, FieldWork& work,
-                    format::PixelRecordBuilder& kept) const override;
+  Result<void> prepare(const memory::Record::Field& stored, FieldWork& work,
+                       format::PixelRecordBuilder& cached) const override;
 
   std::vector<std::string> explain() const override { return (rest() != nullptr ? *rest() : *chain_).explain(); }
 
@@ -60,7 +60,7 @@ class PixelsPath final : public FieldPath {
   Result<void> check_size(Size image, FieldScratch& scratch) const;
 
   const std::shared_ptr<const transform::Chain> chain_;
-  const Kept kept_;
+  const CacheSplit split_;
   const bool needs_size_;
 };
 

@@ -24,10 +24,10 @@ Result<void> StoredPath::fill(const memory::Record::Field& stored, FieldWork& wo
   return {};
 }
 
-Result<void> StoredPath::keep(const memory::Record::Field& stored, FieldWork& /*work*/,
-                              format::PixelRecordBuilder& kept) const {
+Result<void> StoredPath::prepare(const memory::Record::Field& stored, FieldWork& /*work*/,
+                                 format::PixelRecordBuilder& cached) const {
   FEEDLINE_CHECK_OK(check_(stored.bytes));
-  kept.add_bytes(stored.bytes);
+  cached.add_bytes(stored.bytes);
   return {};
 }
 

@@ -14,8 +14,8 @@ class StoredPath final : public FieldPath {
   StoredPath(std::string name, Content content, Check check);
 
   Result<void> fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const override;
-  Result<void> keep(const memory::Record::Field& stored, FieldWork& work,
-                    format::PixelRecordBuilder& kept) const override;
+  Result<void> prepare(const memory::Record::Field& stored, FieldWork& work,
+                       format::PixelRecordBuilder& cached) const override;
 
  private:
   const Check check_;

@@ -11,7 +11,7 @@
 #include "decode/turned_targets.h"
 #include "pipeline/fields/box_validation.h"
 #include "pipeline/fields/field_scratch.h"
-#include "pipeline/fields/kept_rows.h"
+#include "pipeline/fields/filtered_rows.h"
 #include "pipeline/fields/row_shape.h"
 #include "pipeline/fields/stored_array.h"
 #include "transform/kernels/pointwise.h"
@@ -189,7 +189,7 @@ Result<void> TargetPath::move(const memory::Record::Field& stored, const transfo
 }
 
 Result<void> TargetPath::draw(const memory::Record::Field& stored, FieldWork& work) const {
-  FEEDLINE_CHECK_OK(move(stored, work.is_prepared ? *kept_.rest : *chain_, work));
+  FEEDLINE_CHECK_OK(move(stored, work.is_prepared ? *split_.rest : *chain_, work));
   work.scratch.targets->are_drawn = true;
   return {};
 }
@@ -209,27 +209,27 @@ Result<void> TargetPath::fill(const memory::Record::Field& stored, FieldWork& wo
   const std::uint64_t started = base::now_ns();
   TargetScratch& scratch = *work.scratch.targets;
   if (part_ != Part::kLeads || !scratch.are_drawn)
-    FEEDLINE_CHECK_OK(move(stored, work.is_prepared ? *kept_.rest : *chain_, work));
+    FEEDLINE_CHECK_OK(move(stored, work.is_prepared ? *split_.rest : *chain_, work));
   transform::TargetRows& rows = drawing_of(work.scratch).rows;
-  const KeptRows kept(part_ == Part::kBelongsToBoxes ? &scratch : nullptr);
-  FEEDLINE_TRY(const Shape shape, kept.shape_of(shape_of(rows)));
+  const FilteredRows filtered(part_ == Part::kBelongsToBoxes ? &scratch : nullptr);
+  FEEDLINE_TRY(const Shape shape, filtered.shape_of(shape_of(rows)));
   FEEDLINE_CHECK_OK(check_row({rows.dtype(), shape}, spec(), std::string(word_of(chain_->kind())) + ":", "decode"));
   FEEDLINE_TRY(const ArrayView out, place(row, shape, work));
-  kept.copy(rows.bytes(), out.data);
+  filtered.copy(rows.bytes(), out.data);
   work.meter.count(Stage::kTransform, started, out.spec.bytes());
   return {};
 }
 
-Result<void> TargetPath::keep(const memory::Record::Field& stored, FieldWork& work,
-                              format::PixelRecordBuilder& record) const {
+Result<void> TargetPath::prepare(const memory::Record::Field& stored, FieldWork& work,
+                                 format::PixelRecordBuilder& record) const {
   TargetScratch& scratch = *work.scratch.targets;
-  FEEDLINE_CHECK_OK(move(stored, *kept_.preparation, work));
+  FEEDLINE_CHECK_OK(move(stored, *split_.preparation, work));
   transform::TargetRows& rows = drawing_of(work.scratch).rows;
-  const KeptRows kept(part_ == Part::kBelongsToBoxes ? &scratch : nullptr);
-  FEEDLINE_TRY(const Shape shape, kept.shape_of(shape_of(rows)));
+  const FilteredRows filtered(part_ == Part::kBelongsToBoxes ? &scratch : nullptr);
+  FEEDLINE_TRY(const Shape shape, filtered.shape_of(shape_of(rows)));
   const ArraySpec array{rows.dtype(), shape};
   scratch.rows_file.resize(array.bytes());
-  kept.copy(rows.bytes(), scratch.rows_file.data());
+  filtered.copy(rows.bytes(), scratch.rows_file.data());
   decode::write_npy(array, scratch.rows_file, scratch.file);
   record.add_bytes(scratch.file);
   return {};

@@ -20,8 +20,8 @@ Result<ArraySpec> read_target_spec(transform::TargetKind kind, const memory::Rec
 // Boxes or keypoints: read as numbers, transformed like the sample's images.
 class TargetPath final : public FieldPath {
  public:
-  // The operations before and after Dataset::cache, as in PixelsPath::Kept.
-  struct Kept {
+  // The operations before and after Dataset::cache, as in PixelsPath::CacheSplit.
+  struct CacheSplit {
     std::shared_ptr<const transform::TargetChain> preparation;
     std::shared_ptr<const transform::TargetChain> rest;
   };
@@ -33,11 +33,11 @@ class TargetPath final : public FieldPath {
   };
   // refuses_unsound: impossible boxes are an error, because no operation drops them.
   // turns_image: the sample's image is decoded with its EXIF orientation applied.
-  TargetPath(FieldSpec spec, std::shared_ptr<const transform::TargetChain> chain, Kept kept, Part part,
+  TargetPath(FieldSpec spec, std::shared_ptr<const transform::TargetChain> chain, CacheSplit split, Part part,
              bool refuses_unsound, bool turns_image)
       : FieldPath(std::move(spec)),
         chain_(std::move(chain)),
-        kept_(std::move(kept)),
+        split_(std::move(split)),
         part_(part),
         refuses_unsound_(refuses_unsound),
         turns_image_(turns_image) {}
@@ -46,8 +46,8 @@ class TargetPath final : public FieldPath {
 
   void add_scratch(FieldScratch& scratch) const override;
   Result<void> fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const override;
-  Result<void> keep(const memory::Record::Field& stored, FieldWork& work,
-                    format::PixelRecordBuilder& record) const override;
+  Result<void> prepare(const memory::Record::Field& stored, FieldWork& work,
+                       format::PixelRecordBuilder& record) const override;
   std::vector<std::string> explain() const override;
 
   // Transforms them before the sample's images, once the size is recorded; fill() then only writes them. Requires:
@@ -61,7 +61,7 @@ class TargetPath final : public FieldPath {
   Shape shape_of(const transform::TargetRows& rows) const;
 
   const std::shared_ptr<const transform::TargetChain> chain_;
-  const Kept kept_;
+  const CacheSplit split_;
   const Part part_;
   const bool refuses_unsound_, turns_image_;
 };

@@ -20,9 +20,9 @@ class ValuePath final : public FieldPath {
     std::memcpy(out.data, &stored.value, sizeof stored.value);
     return {};
   }
-  Result<void> keep(const memory::Record::Field& stored, FieldWork& /*work*/,
-                    format::PixelRecordBuilder& kept) const override {
-    kept.add_integer(stored.value);
+  Result<void> prepare(const memory::Record::Field& stored, FieldWork& /*work*/,
+                       format::PixelRecordBuilder& cached) const override {
+    cached.add_integer(stored.value);
     return {};
   }
 };

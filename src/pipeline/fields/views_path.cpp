@@ -48,12 +48,12 @@ std::optional<memory::Coarseness> common_planes(const std::vector<Drawing>& draw
 }  // namespace
 
 ViewsPath::ViewsPath(std::string image, std::vector<FieldSpec> specs, std::vector<View> views,
-                     std::shared_ptr<const SharedSteps> shared, Kept kept, bool needs_size)
+                     std::shared_ptr<const SharedSteps> shared, CacheSplit split, bool needs_size)
     : FieldPath(std::move(specs)),
       image_(std::move(image)),
       views_(std::move(views)),
       shared_(std::move(shared)),
-      kept_(std::move(kept)),
+      split_(std::move(split)),
       needs_size_(needs_size) {}
 
 std::shared_ptr<const transform::DeviceElements> ViewsPath::device_elements(std::size_t entry) const {
@@ -207,9 +207,9 @@ Result<void> ViewsPath::make_apart(const memory::Record::Field& stored, FieldWor
   return {};
 }
 
-Result<void> ViewsPath::keep(const memory::Record::Field& stored, FieldWork& work,
-                             format::PixelRecordBuilder& kept) const {
-  return keep_image(stored, *kept_.preparation, image_, work, kept);
+Result<void> ViewsPath::prepare(const memory::Record::Field& stored, FieldWork& work,
+                                format::PixelRecordBuilder& cached) const {
+  return prepare_image(stored, *split_.preparation, image_, work, cached);
 }
 
 Result<void> ViewsPath::find_regions(const memory::Record::Field& stored, const base::SampleKey& key,
@@ -280,9 +280,9 @@ std::string ViewsPath::explain_decoding() const {
 }
 
 std::vector<std::string> ViewsPath::explain() const {
-  const bool is_kept = kept_.shared != nullptr;
-  std::vector<std::string> lines = shared(is_kept).explain();
-  if (is_kept)
+  const bool is_cached = split_.shared != nullptr;
+  std::vector<std::string> lines = shared(is_cached).explain();
+  if (is_cached)
     lines.push_back(std::to_string(views_.size()) + " views of the cached pixels");
   else
     lines.push_back(explain_decoding());

@@ -31,13 +31,13 @@ class ViewsPath final : public FieldPath {
     bool is_stacked = false;
   };
   // The operations before Dataset::cache, and the shared ones after it.
-  struct Kept {
+  struct CacheSplit {
     std::shared_ptr<const transform::Preparation> preparation;
     std::shared_ptr<const transform::SharedSteps> shared;
   };
   // image: their source field. needs_size: as in PixelsPath.
   ViewsPath(std::string image, std::vector<FieldSpec> specs, std::vector<View> views,
-            std::shared_ptr<const transform::SharedSteps> shared, Kept kept, bool needs_size);
+            std::shared_ptr<const transform::SharedSteps> shared, CacheSplit split, bool needs_size);
 
   ColorMode color_mode() const { return shared_->color_mode(); }
   bool applies_exif() const { return shared_->applies_exif(); }
@@ -50,8 +50,8 @@ class ViewsPath final : public FieldPath {
   }
   Result<void> fill_rows(const memory::Record::Field& stored, FieldWork& work,
                          std::span<memory::Row> rows) const override;
-  Result<void> keep(const memory::Record::Field& stored, FieldWork& work,
-                    format::PixelRecordBuilder& kept) const override;
+  Result<void> prepare(const memory::Record::Field& stored, FieldWork& work,
+                       format::PixelRecordBuilder& cached) const override;
   std::vector<std::string> explain() const override;
 
   // A region to decode for a sample, optionally as planes; valid until the scratch is used again.
@@ -65,7 +65,7 @@ class ViewsPath final : public FieldPath {
   Result<std::vector<DrawnValue>> values(Size image, const base::SampleKey& key) const;
 
  private:
-  const transform::SharedSteps& shared(bool is_prepared) const { return is_prepared ? *kept_.shared : *shared_; }
+  const transform::SharedSteps& shared(bool is_prepared) const { return is_prepared ? *split_.shared : *shared_; }
   // Draws all views and their shared steps into the scratch.
   Result<void> draw(Size image, const base::SampleKey& key, bool is_prepared, FieldScratch& scratch) const;
   // Returns true if each view is decoded separately.
@@ -81,7 +81,7 @@ class ViewsPath final : public FieldPath {
   const std::string image_;
   const std::vector<View> views_;
   const std::shared_ptr<const transform::SharedSteps> shared_;
-  const Kept kept_;
+  const CacheSplit split_;
   const bool needs_size_;
 };
 

@@ -22,7 +22,7 @@ std::size_t aligned(std::size_t bytes) {
 }
 
 // Returns true if a row holds instructions for a cached image instead of an image.
-bool is_of_kept(const FieldSpec& filled) { return filled.array.shape.dims() == 1; }
+bool is_from_resident(const FieldSpec& filled) { return filled.array.shape.dims() == 1; }
 
 std::size_t image_bytes(const transform::DeviceElements& elements) {
   return static_cast<std::size_t>(elements.size.width * elements.size.height * elements.channels);
@@ -30,7 +30,7 @@ std::size_t image_bytes(const transform::DeviceElements& elements) {
 
 // A row of stacked views is several images.
 std::uint64_t images_of_row(const FieldSpec& filled, const transform::DeviceElements& elements) {
-  if (is_of_kept(filled)) return 1;
+  if (is_from_resident(filled)) return 1;
   return filled.array.bytes() / image_bytes(elements);
 }
 
@@ -110,7 +110,7 @@ std::size_t DevicePostprocess::extra_bytes(std::uint64_t rows) const {
 void DevicePostprocess::clear_row(const batch::BatchLayout& filled, std::byte* data, std::uint64_t row) const {
   for (std::size_t i = 0; i < device_elements_.size(); ++i) {
     const FieldSpec& field = filled.schema()[i];
-    if (!device_elements_[i] || !is_of_kept(field)) continue;
+    if (!device_elements_[i] || !is_from_resident(field)) continue;
     clear_device_row({data + filled.offset_of(i) + row * field.array.bytes(), field.array.bytes()},
                      device_elements_[i]->most_rectangles);
   }
@@ -136,11 +136,11 @@ device::Finish DevicePostprocess::finish(const batch::BatchLayout& filled, std::
     if (!device_elements_[i]) continue;
     const transform::DeviceElements& elements = *device_elements_[i];
     const FieldSpec& field = filled.schema()[i];
-    std::optional<device::Finish::Images::OfKept> of_kept;
-    if (is_of_kept(field)) of_kept = {filled.offset_of(i), field.array.bytes(), filled_rows};
+    std::optional<device::Finish::Images::FromResident> from_resident;
+    if (is_from_resident(field)) from_resident = {filled.offset_of(i), field.array.bytes(), filled_rows};
     if (!elements.tables.empty()) std::memcpy(data + at, elements.tables.data(), elements.tables.size());
-    finish.images.push_back({.from = of_kept ? finish.scratch_bytes : filled.offset_of(i),
-                             .of_kept = of_kept,
+    finish.images.push_back({.from = from_resident ? finish.scratch_bytes : filled.offset_of(i),
+                             .from_resident = from_resident,
                              .to = after->offset_of(i),
                              .rows = rows * images_of_row(field, elements),
                              .size = elements.size,
@@ -158,7 +158,7 @@ device::Finish DevicePostprocess::finish(const batch::BatchLayout& filled, std::
       over += written_over_bytes(elements, filled_rows);
     }
     at += aligned(elements.tables.size());
-    if (of_kept) finish.scratch_bytes += aligned(filled_rows * image_bytes(elements));
+    if (from_resident) finish.scratch_bytes += aligned(filled_rows * image_bytes(elements));
   }
   return finish;
 }

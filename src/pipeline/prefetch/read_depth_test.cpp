@@ -14,11 +14,11 @@ constexpr double kMs = 1e6;
 
 // Simulates a storage backend with `at_once` parallel reads of `latency_ms` each, and threads that use a sample every
 // `interval_ms`. Returns the depth after `seconds`, and whether the threads were waiting at the end.
-struct Result {
+struct Simulated {
   std::uint64_t depth;
   double rate_share;  // of the threads' own rate
 };
-Result run(ReadDepth& depth, double latency_ms, double interval_ms, double at_once, double seconds) {
+Simulated run(ReadDepth& depth, double latency_ms, double interval_ms, double at_once, double seconds) {
   static double now_ns = 1;
   double last_rate = 0;
   for (const double end = now_ns + seconds * 1e9; now_ns < end;) {
@@ -36,7 +36,7 @@ Result run(ReadDepth& depth, double latency_ms, double interval_ms, double at_on
 
 TEST(ReadDepth, ReachesWhatLittlesLawAsksFor) {
   ReadDepth depth(4, 256);
-  const Result result = run(depth, 5, 0.25, 1000, 2);  // 20 reads in flight sustain it
+  const Simulated result = run(depth, 5, 0.25, 1000, 2);  // 20 reads in flight sustain it
   EXPECT_GE(result.depth, 20u);
   EXPECT_LE(result.depth, 45u);
   EXPECT_GT(result.rate_share, 0.99);
@@ -49,7 +49,7 @@ TEST(ReadDepth, StaysSmallWhereFewReadsDo) {
 
 TEST(ReadDepth, DoesNotFloodAStorageAtItsLimit) {
   ReadDepth depth(4, 100'000);
-  const Result result = run(depth, 5, 0.1, 8, 3);  // 50 would be needed; the storage supports 8
+  const Simulated result = run(depth, 5, 0.1, 8, 3);  // 50 would be needed; the storage supports 8
   EXPECT_GE(result.depth, 8u);
   EXPECT_LE(result.depth, 50u);
 }

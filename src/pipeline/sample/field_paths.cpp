@@ -9,9 +9,9 @@
 #include "decode/labels.h"
 #include "decode/text/json.h"
 #include "pipeline/fields/array_path.h"
+#include "pipeline/fields/device_cache_path.h"
 #include "pipeline/fields/device_decode_path.h"
 #include "pipeline/fields/device_rows.h"
-#include "pipeline/fields/kept_pixels_path.h"
 #include "pipeline/fields/mask_path.h"
 #include "pipeline/fields/mask_stack_path.h"
 #include "pipeline/fields/pixel_cache.h"
@@ -110,7 +110,7 @@ transform::Chain::Elements elements_of(const FieldStages& stages, BatchForm form
 
 int channels_of(const Shape& shape, Layout layout) { return static_cast<int>(shape[layout == Layout::kNchw ? 0 : 2]); }
 
-Made make_kept_path(const Field& field, const FieldStages& stages, BatchForm form) {
+Made make_device_cache_path(const Field& field, const FieldStages& stages, BatchForm form) {
   if (form != BatchForm::kDense)
     return config_error("cache(\"device\"): '" + field.name +
                         "' is collated as lists, which a GPU does not support; omit collate, or use cache(\"memory\")");
@@ -134,8 +134,8 @@ Made make_kept_path(const Field& field, const FieldStages& stages, BatchForm for
   const bool needs_size = std::ranges::any_of(operations, &transform::draws_by_size);
   const std::size_t row_bytes =
       device_row_bytes(behind, size) + rectangles_bytes(elements ? elements->most_rectangles : 0);
-  return std::make_shared<const KeptPixelsPath>(field.name, stages.cache->pixels->preparation(), std::move(rest),
-                                                stages.layout, row_bytes, needs_size);
+  return std::make_shared<const DeviceCachePath>(field.name, stages.cache->pixels->preparation(), std::move(rest),
+                                                 stages.layout, row_bytes, needs_size);
 }
 
 Made make_decoded_path(const Field& field, const FieldStages& stages, BatchForm form) {
@@ -162,7 +162,8 @@ Made make_decoded_path(const Field& field, const FieldStages& stages, BatchForm 
 
 Made make_pixels_path(const Field& field, const FieldStages& stages, BatchForm form) {
   if (stages.decoder != nullptr) return make_decoded_path(field, stages, form);
-  if (stages.cache != nullptr && stages.cache->pixels->is_on_device()) return make_kept_path(field, stages, form);
+  if (stages.cache != nullptr && stages.cache->pixels->is_on_device())
+    return make_device_cache_path(field, stages, form);
   const auto operations = transform::operations_for(stages.operations, field.name);
   const auto size =
       form == BatchForm::kList ? transform::Chain::OutputSize::kAny : transform::Chain::OutputSize::kFixed;
@@ -170,14 +171,14 @@ Made make_pixels_path(const Field& field, const FieldStages& stages, BatchForm f
   FEEDLINE_TRY(auto chain, compiled(form, [&](auto of_size) {
                  return transform::Chain::compile(operations, stages.dtype, stages.layout, of_size, elements);
                }));
-  PixelsPath::Kept kept;
+  PixelsPath::CacheSplit split;
   if (stages.cache != nullptr) {
-    FEEDLINE_TRY(kept.rest, transform::Chain::compile_rest(operations, stages.cache->position, stages.dtype,
-                                                           stages.layout, size, elements));
-    kept.preparation = stages.cache->pixels->preparation();
+    FEEDLINE_TRY(split.rest, transform::Chain::compile_rest(operations, stages.cache->position, stages.dtype,
+                                                            stages.layout, size, elements));
+    split.preparation = stages.cache->pixels->preparation();
   }
   const bool needs_size = std::ranges::any_of(operations, &transform::draws_by_size);
-  return std::make_shared<const PixelsPath>(field.name, std::move(chain), std::move(kept), form, needs_size);
+  return std::make_shared<const PixelsPath>(field.name, std::move(chain), std::move(split), form, needs_size);
 }
 
 bool belongs_to_boxes(const Field& field, const FieldStages& stages) {
@@ -203,11 +204,11 @@ Made make_mask_stack_path(const Field& field, const FieldStages& stages, BatchFo
 Made make_mask_path(const Field& field, const FieldStages& stages, BatchForm form) {
   const auto operations = transform::operations_for(stages.operations, field.name);
   FEEDLINE_TRY(auto chain, transform::LabelChain::compile(operations));
-  MaskPath::Kept kept;
+  MaskPath::CacheSplit split;
   if (stages.cache != nullptr) {
     const auto before = operations.begin(), behind = before + static_cast<std::ptrdiff_t>(stages.cache->position);
-    FEEDLINE_TRY(kept.preparation, transform::LabelChain::compile({before, behind}));
-    FEEDLINE_TRY(kept.rest, transform::LabelChain::compile(operations, stages.cache->position));
+    FEEDLINE_TRY(split.preparation, transform::LabelChain::compile({before, behind}));
+    FEEDLINE_TRY(split.rest, transform::LabelChain::compile(operations, stages.cache->position));
   }
   if (!chain->size() && form == BatchForm::kDense)
     return config_error("'" + field.name +
@@ -220,7 +221,7 @@ Made make_mask_path(const Field& field, const FieldStages& stages, BatchForm for
   const Size size = chain->size().value_or(Size{kAnyLength, kAnyLength});
   return std::make_shared<const MaskPath>(
       FieldSpec{.name = field.name, .array = {header.dtype, {size.height, size.width}}, .form = form}, std::move(chain),
-      std::move(kept), turns_image(stages));
+      std::move(split), turns_image(stages));
 }
 
 Made make_array_path(const Field& field, const FieldStages& stages, BatchForm form) {
@@ -262,11 +263,11 @@ Made make_target_path(const Field& field, const FieldStages& stages, BatchForm f
   const auto operations = transform::operations_for(stages.operations, field.name);
   const op::Boxes boxes = transform::boxes_of(operations);
   FEEDLINE_TRY(auto chain, transform::TargetChain::compile(kind, boxes, operations));
-  TargetPath::Kept kept;
+  TargetPath::CacheSplit split;
   if (stages.cache != nullptr) {
     const auto before = operations.begin(), behind = before + static_cast<std::ptrdiff_t>(stages.cache->position);
-    FEEDLINE_TRY(kept.preparation, transform::TargetChain::compile(kind, boxes, {before, behind}));
-    FEEDLINE_TRY(kept.rest, transform::TargetChain::compile(kind, boxes, operations, stages.cache->position));
+    FEEDLINE_TRY(split.preparation, transform::TargetChain::compile(kind, boxes, {before, behind}));
+    FEEDLINE_TRY(split.rest, transform::TargetChain::compile(kind, boxes, operations, stages.cache->position));
   }
   const bool sanitizes = std::ranges::any_of(
       operations, [](const Operation& operation) { return operation->properties().sanitize != nullptr; });
@@ -280,7 +281,7 @@ Made make_target_path(const Field& field, const FieldStages& stages, BatchForm f
   if (!first) return std::unexpected(first.error());
   return std::make_shared<const TargetPath>(
       FieldSpec{.name = field.name, .array = {first->dtype, shape_of_targets(*first, kind, form)}, .form = form},
-      std::move(chain), std::move(kept), part_of(field, stages), refuses_unsound, turns_image(stages));
+      std::move(chain), std::move(split), part_of(field, stages), refuses_unsound, turns_image(stages));
 }
 
 Result<void> take_any(std::span<const std::byte> /*stored*/) { return {}; }
@@ -362,10 +363,10 @@ Made make_views_path(const Field& image, const FieldStages& stages) {
   const ViewPoint& point = *stages.views;
   const auto operations = point.shared(stages.operations);
   FEEDLINE_TRY(auto shared, transform::SharedSteps::compile(operations));
-  ViewsPath::Kept kept;
+  ViewsPath::CacheSplit split;
   if (stages.cache != nullptr) {
-    FEEDLINE_TRY(kept.shared, transform::SharedSteps::compile(operations, stages.cache->position));
-    kept.preparation = stages.cache->pixels->preparation();
+    FEEDLINE_TRY(split.shared, transform::SharedSteps::compile(operations, stages.cache->position));
+    split.preparation = stages.cache->pixels->preparation();
   }
   std::vector<FieldSpec> specs;
   std::vector<ViewsPath::View> views;
@@ -375,7 +376,7 @@ Made make_views_path(const Field& image, const FieldStages& stages) {
   }
   const bool needs_size = std::ranges::any_of(operations, &transform::draws_by_size);
   return std::make_shared<const ViewsPath>(image.name, std::move(specs), std::move(views), std::move(shared),
-                                           std::move(kept), needs_size);
+                                           std::move(split), needs_size);
 }
 
 }  // namespace

@@ -161,8 +161,8 @@ Result<void> check_views(const std::vector<Operation>& operations, const ViewPoi
 }
 
 // Checks that a device supports everything after its cache.
-Result<void> check_kept(const std::vector<Operation>& operations, const CachePoint& cache, const MapPoint* map,
-                        const ViewPoint* views) {
+Result<void> check_device_cache(const std::vector<Operation>& operations, const CachePoint& cache, const MapPoint* map,
+                                const ViewPoint* views) {
   if (map != nullptr)
     return config_error("cache(\"device\"): functions of map need fields on the host; use cache(\"memory\")");
   if (views != nullptr) return config_error("cache(\"device\"): a GPU does not support views; use cache(\"memory\")");
@@ -366,7 +366,7 @@ Result<void> check_operations(const Source& source, const std::vector<Operation>
   for (std::size_t i = cache ? cache->position : operations.size(); i < operations.size(); ++i)
     if (operations[i]->properties().decode != nullptr)
       return config_error("decode: must be the first operation; the cache before it stores decoded pixels");
-  if (cache && cache->pixels->is_on_device()) FEEDLINE_CHECK_OK(check_kept(operations, *cache, map, views));
+  if (cache && cache->pixels->is_on_device()) FEEDLINE_CHECK_OK(check_device_cache(operations, *cache, map, views));
   if (decodes_there(operations)) FEEDLINE_CHECK_OK(check_decoded(operations, cache, map, views));
   for (std::size_t i = cache ? cache->position : operations.size(); i < operations.size(); ++i)
     if (operations[i]->properties().boxes != nullptr)

@@ -20,7 +20,7 @@ namespace {
 
 // Memory retained from the last sample. More is freed before the next one: that is cheap compared with reading so much,
 // and one huge sample must not occupy memory in every thread.
-constexpr std::size_t kKeptBytes = std::size_t{32} << 20;
+constexpr std::size_t kRetainedBytes = std::size_t{32} << 20;
 
 }  // namespace
 
@@ -51,9 +51,9 @@ Result<void> SampleLoader::fill(std::span<const std::uint64_t> samples, std::spa
 // ---- samples stored as records ----
 
 Result<void> SampleLoader::read(std::uint64_t index, const PlanRow& place) {
-  if (record_.storage.capacity() > kKeptBytes) record_.storage = {};
+  if (record_.storage.capacity() > kRetainedBytes) record_.storage = {};
   for (memory::ByteBuffer& buffer : record_.more)
-    if (buffer.capacity() > kKeptBytes) buffer = {};
+    if (buffer.capacity() > kRetainedBytes) buffer = {};
   if (reader_) return reader_->read(place, index, record_);
   return recipe_->records->read(index, record_);
 }
@@ -63,8 +63,8 @@ Result<bool> SampleLoader::fetch(const Job& job) {
   const std::uint64_t started = base::now_ns();
   PixelCache* const cache = recipe_->cache.get();
   if (cache != nullptr) {
-    FEEDLINE_TRY(const bool kept, cache->read(job.index, record_));
-    if (kept) {
+    FEEDLINE_TRY(const bool is_cached, cache->read(job.index, record_));
+    if (is_cached) {
       meter_.count(Stage::kStorage, started, 0);  // the pages are mapped, or the kernel reads them
       return true;
     }
@@ -83,25 +83,25 @@ Result<bool> SampleLoader::fetch(const Job& job) {
 Result<void> SampleLoader::prepare(const Job& job) {
   FieldWork work = work_of(job);
   scratch_.begin_sample();
-  kept_.begin(job.index, recipe_->format->where(job.index).key, recipe_->paths.size());
-  if (recipe_->images > 0) FEEDLINE_CHECK_OK(keep_field(recipe_->image_field, job, work));
-  for (const std::size_t field : recipe_->others) FEEDLINE_CHECK_OK(keep_field(field, job, work));
-  const auto record = kept_.finish();
-  if (!recipe_->cache->is_on_device()) recipe_->cache->keep(job.index, record);
+  prepared_.begin(job.index, recipe_->format->where(job.index).key, recipe_->paths.size());
+  if (recipe_->images > 0) FEEDLINE_CHECK_OK(prepare_field(recipe_->image_field, job, work));
+  for (const std::size_t field : recipe_->others) FEEDLINE_CHECK_OK(prepare_field(field, job, work));
+  const auto record = prepared_.finish();
+  if (!recipe_->cache->is_on_device()) recipe_->cache->store(job.index, record);
   FEEDLINE_CHECK_OK(format::read_record(record, recipe_->format->fields(), record_));
-  return recipe_->cache->is_on_device() ? recipe_->cache->keep_on_device(job.index, record_) : Result<void>();
+  return recipe_->cache->is_on_device() ? recipe_->cache->store_on_device(job.index, record_) : Result<void>();
 }
 
-Result<void> SampleLoader::keep_field(std::size_t field, const Job& job, FieldWork& work) {
+Result<void> SampleLoader::prepare_field(std::size_t field, const Job& job, FieldWork& work) {
   const memory::Record::Field& stored = record_.fields[field];
-  kept_.begin_field(field);
+  prepared_.begin_field(field);
   if (stored.absent) {
-    kept_.add_absent();
+    prepared_.add_absent();
     return {};
   }
-  auto kept = recipe_->paths[field]->keep(stored, work, kept_);
-  if (!kept) return std::unexpected(named(std::move(kept).error(), field, job.index));
-  return kept;
+  auto prepared = recipe_->paths[field]->prepare(stored, work, prepared_);
+  if (!prepared) return std::unexpected(named(std::move(prepared).error(), field, job.index));
+  return prepared;
 }
 
 // Adds the field's name and location.

@@ -80,7 +80,7 @@ class SampleLoader {
   // Fills record_ with a sample: from the cache, prepared for it, or as stored. Returns true if prepared.
   Result<bool> fetch(const Job& job);
   Result<void> prepare(const Job& job);
-  Result<void> keep_field(std::size_t field, const Job& job, FieldWork& work);
+  Result<void> prepare_field(std::size_t field, const Job& job, FieldWork& work);
   FieldWork work_of(const Job& job, bool is_prepared = false) {
     return {job.key, scratch_, meter_, is_prepared, record_.most_bytes};
   }
@@ -103,7 +103,7 @@ class SampleLoader {
   const std::unique_ptr<RecordReader> reader_;
   StageMeter meter_;
   memory::Record record_;
-  format::PixelRecordBuilder kept_;
+  format::PixelRecordBuilder prepared_;
   FieldScratch scratch_;
   std::vector<ArrayView> views_;  // of one sample's rows
   std::vector<ViewsPath::Region> regions_;

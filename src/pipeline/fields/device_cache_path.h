@@ -15,12 +15,12 @@ namespace feedline::pipeline {
 std::shared_ptr<const transform::DeviceElements> elements_on_device(const transform::Chain& chain, Layout layout);
 
 // An image cached on a device: draws the operations after the cache and writes them into the row for the device.
-class KeptPixelsPath final : public FieldPath {
+class DeviceCachePath final : public FieldPath {
  public:
   // rest: the operations after the cache. row_bytes: the sum of device_row_bytes() and rectangles_bytes(). needs_size:
   // as in PixelsPath.
-  KeptPixelsPath(std::string name, std::shared_ptr<const transform::Preparation> preparation,
-                 std::shared_ptr<const transform::Chain> rest, Layout layout, std::size_t row_bytes, bool needs_size);
+  DeviceCachePath(std::string name, std::shared_ptr<const transform::Preparation> preparation,
+                  std::shared_ptr<const transform::Chain> rest, Layout layout, std::size_t row_bytes, bool needs_size);
 
   std::shared_ptr<const transform::DeviceElements> device_elements(std::size_t /*entry*/) const override {
     return device_elements_;
@@ -28,8 +28,8 @@ class KeptPixelsPath final : public FieldPath {
   void add_scratch(FieldScratch& scratch) const override;
   // Requires: the stored field is an image on the device.
   Result<void> fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const override;
-  Result<void> keep(const memory::Record::Field& stored, FieldWork& work,
-                    format::PixelRecordBuilder& kept) const override;
+  Result<void> prepare(const memory::Record::Field& stored, FieldWork& work,
+                       format::PixelRecordBuilder& cached) const override;
   std::vector<std::string> explain() const override;
 
  private:

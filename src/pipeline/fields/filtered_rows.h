@@ -13,10 +13,10 @@
 namespace feedline::pipeline {
 
 // Selects the rows of a field that remain after sanitize_bounding_boxes dropped the boxes that they belong to.
-class KeptRows {
+class FilteredRows {
  public:
   // scratch: of a sample whose boxes are transformed; nullptr if the field does not belong to boxes.
-  explicit KeptRows(const TargetScratch* scratch)
+  explicit FilteredRows(const TargetScratch* scratch)
       : boxes_(scratch != nullptr && scratch->boxes.sanitized ? &scratch->boxes : nullptr) {}
 
   bool are_all() const { return boxes_ == nullptr; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/fields/kept_pixels_path.h"
+#include "pipeline/fields/device_cache_path.h"
 
 #include <utility>
 
@@ -23,20 +23,20 @@ std::shared_ptr<const transform::DeviceElements> elements_on_device(const transf
       .spec = spec, .layout = layout, .size = {extent(1, 0), extent(2, 1)}, .channels = extent(0, 2), .tables = {}});
 }
 
-KeptPixelsPath::KeptPixelsPath(std::string name, std::shared_ptr<const transform::Preparation> preparation,
-                               std::shared_ptr<const transform::Chain> rest, Layout layout, std::size_t row_bytes,
-                               bool needs_size)
+DeviceCachePath::DeviceCachePath(std::string name, std::shared_ptr<const transform::Preparation> preparation,
+                                 std::shared_ptr<const transform::Chain> rest, Layout layout, std::size_t row_bytes,
+                                 bool needs_size)
     : FieldPath({.name = std::move(name), .array = {DType::kUint8, {static_cast<std::int64_t>(row_bytes)}}}),
       preparation_(std::move(preparation)),
       rest_(std::move(rest)),
       device_elements_(elements_on_device(*rest_, layout)),
       needs_size_(needs_size) {}
 
-void KeptPixelsPath::add_scratch(FieldScratch& scratch) const {
+void DeviceCachePath::add_scratch(FieldScratch& scratch) const {
   if (!scratch.image) scratch.image = std::make_unique<ImageScratch>();
 }
 
-Result<void> KeptPixelsPath::fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const {
+Result<void> DeviceCachePath::fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const {
   FEEDLINE_CHECK(work.is_prepared);
   ImageScratch& scratch = *work.scratch.image;
   const std::uint64_t started = base::now_ns();
@@ -53,12 +53,12 @@ Result<void> KeptPixelsPath::fill(const memory::Record::Field& stored, FieldWork
   return {};
 }
 
-Result<void> KeptPixelsPath::keep(const memory::Record::Field& stored, FieldWork& work,
-                                  format::PixelRecordBuilder& kept) const {
-  return keep_image(stored, *preparation_, spec().name, work, kept);
+Result<void> DeviceCachePath::prepare(const memory::Record::Field& stored, FieldWork& work,
+                                      format::PixelRecordBuilder& cached) const {
+  return prepare_image(stored, *preparation_, spec().name, work, cached);
 }
 
-std::vector<std::string> KeptPixelsPath::explain() const {
+std::vector<std::string> DeviceCachePath::explain() const {
   std::vector<std::string> lines = rest_->explain();
   for (std::string& line : lines) line = "on the GPU: " + line;
   return lines;
