@@ -108,7 +108,7 @@ void ShardPrefetcher::reached(const PlanRow& row) {
 // If all shards fit, readers keep their copies open: open copies need no lookup and cannot be evicted by other jobs.
 void ShardPrefetcher::release_past() {
   std::vector<std::size_t> past;
-  std::vector<cache::Kept> held;  // closed outside the lock
+  std::vector<cache::HeldCopy> held;  // closed outside the lock
   {
     const std::lock_guard lock(mutex_);
     const std::lock_guard shared_lock(shared_->mutex);

@@ -91,8 +91,8 @@ class ShardPrefetcher {
   // guarded by mutex_
   std::uint64_t next_change_ = 0;  // position in the epoch
   bool has_changed_ = false, goes_on_ = false, is_stopping_ = false;
-  std::map<std::size_t, cache::Kept> held_;  // wanted shards, until they were read
-  std::vector<bool> was_read_;               // or is being read, in this epoch
+  std::map<std::size_t, cache::HeldCopy> held_;  // wanted shards, until they were read
+  std::vector<bool> was_read_;                   // or is being read, in this epoch
 
   std::unordered_map<std::size_t, std::uint64_t> refused_;  // the thread's: shards, and NodeCache::changes() then
   std::optional<base::Thread> thread_;                      // last member: it uses all of the above

@@ -33,10 +33,10 @@ struct TableKind {
 };
 
 // Thread-safe.
-class KeptTables {
+class PersistedTables {
  public:
   // directory: the user's choice, or empty.
-  KeptTables(TableKind kind, std::string directory, std::shared_ptr<Notes> notes)
+  PersistedTables(TableKind kind, std::string directory, std::shared_ptr<Notes> notes)
       : kind_(kind), directory_(std::move(directory)), notes_(std::move(notes)) {}
 
   // A table's bytes, valid as long as `pin` or `buffer`.

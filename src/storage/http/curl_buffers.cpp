@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "storage/http/kept_buffers.h"
+#include "storage/http/curl_buffers.h"
 
 #include <sys/mman.h>
 

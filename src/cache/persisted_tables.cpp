@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cache/kept_tables.h"
+#include "cache/persisted_tables.h"
 
 #include <unistd.h>
 
@@ -12,7 +12,7 @@
 
 namespace feedline::cache {
 
-std::vector<std::string> KeptTables::places(const storage::Storage& storage, const std::string& object) const {
+std::vector<std::string> PersistedTables::places(const storage::Storage& storage, const std::string& object) const {
   // objects of several folders share this one: the digest distinguishes "train/0.tar" from "val/0.tar"
   const auto collected = [&](const std::string& folder) {
     return folder + "/" + last_part(object) + "-" + digest_of(storage.identity(object)) + std::string(kind_.suffix);
@@ -27,21 +27,22 @@ std::vector<std::string> KeptTables::places(const storage::Storage& storage, con
   return list;
 }
 
-std::vector<std::string> KeptTables::known_places(const storage::Storage& storage, const std::string& object) const {
+std::vector<std::string> PersistedTables::known_places(const storage::Storage& storage,
+                                                       const std::string& object) const {
   auto list = places(storage, object);
   if (const auto path = kind_.beside && directory_.empty() ? storage.local_path(object) : std::nullopt)
     list.push_back(*path + std::string(kind_.suffix));
   return list;
 }
 
-bool KeptTables::is_ours(const std::string& place, std::span<const std::byte> file) const {
+bool PersistedTables::is_ours(const std::string& place, std::span<const std::byte> file) const {
   if (!is_foreign(file, kind_.frame)) return true;
   if (notes_) notes_->add("indexes in '" + folder_of(place) + "' are of another version of Feedline; they are rebuilt");
   return false;
 }
 
-void KeptTables::read(const storage::Storage& storage, const std::string& object, std::uint64_t most_bytes,
-                      const Take& take) const {
+void PersistedTables::read(const storage::Storage& storage, const std::string& object, std::uint64_t most_bytes,
+                           const Take& take) const {
   for (const std::string& place : known_places(storage, object)) {
     Bytes bytes;
     const auto file = storage::local_storage()->read_all(place, bytes.buffer, most_bytes);
@@ -52,7 +53,7 @@ void KeptTables::read(const storage::Storage& storage, const std::string& object
   }
 }
 
-void KeptTables::map(const storage::Storage& storage, const std::string& object, const Take& take) const {
+void PersistedTables::map(const storage::Storage& storage, const std::string& object, const Take& take) const {
   const auto local = storage::local_storage();
   for (const std::string& place : known_places(storage, object)) {
     const auto stat = local->stat(place);
@@ -65,8 +66,8 @@ void KeptTables::map(const storage::Storage& storage, const std::string& object,
   }
 }
 
-Result<void> KeptTables::save(const storage::Storage& storage, const std::string& object,
-                              std::span<const std::byte> file) const {
+Result<void> PersistedTables::save(const storage::Storage& storage, const std::string& object,
+                                   std::span<const std::byte> file) const {
   Result<void> saved;
   for (const std::string& place : places(storage, object)) {
     saved = make_folder(folder_of(place));
@@ -79,7 +80,7 @@ Result<void> KeptTables::save(const storage::Storage& storage, const std::string
   return {};
 }
 
-void KeptTables::forget(const storage::Storage& storage, const std::string& object) const {
+void PersistedTables::forget(const storage::Storage& storage, const std::string& object) const {
   for (const std::string& place : known_places(storage, object)) ::unlink(place.c_str());
 }
 

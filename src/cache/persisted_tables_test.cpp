@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cache/kept_tables.h"
+#include "cache/persisted_tables.h"
 
 #include <gtest/gtest.h>
 
@@ -13,23 +13,24 @@ namespace {
 
 constexpr TableKind kKind{{0x6d61'6465, 1}, ".made-index", true};
 
-class KeptTablesTest : public testing::Test {
+class PersistedTablesTest : public testing::Test {
  protected:
-  KeptTablesTest() { ::setenv("XDG_CACHE_HOME", folder_.path("cache").c_str(), 1); }
-  ~KeptTablesTest() override { ::unsetenv("XDG_CACHE_HOME"); }
+  PersistedTablesTest() { ::setenv("XDG_CACHE_HOME", folder_.path("cache").c_str(), 1); }
+  ~PersistedTablesTest() override { ::unsetenv("XDG_CACHE_HOME"); }
 
   static std::vector<std::byte> table(std::uint64_t number, std::uint64_t format = 1) {
     memory::ByteBuffer buffer;
     const auto file = FrameBuilder({kKind.frame.magic, format}, {number}).write(buffer);
     return {file.begin(), file.end()};
   }
-  KeptTables tables(const std::string& directory = "") { return {kKind, directory, notes_}; }
+  PersistedTables tables(const std::string& directory = "") { return {kKind, directory, notes_}; }
   // The number in the object's stored table, by either way of reading it; 0 if there is none.
-  std::uint64_t kept(const KeptTables& tables, const std::string& object) {
+  std::uint64_t kept(const PersistedTables& tables, const std::string& object) {
     std::uint64_t read = 0, mapped = 0;
     const auto number_of = [](std::span<const std::byte> file) { return FrameReader(file, kKind.frame, 1).number(0); };
-    tables.read(*local_, object, 4096, [&](KeptTables::Bytes bytes) { return read = number_of(bytes.file), true; });
-    tables.map(*local_, object, [&](KeptTables::Bytes bytes) { return mapped = number_of(bytes.file), true; });
+    tables.read(*local_, object, 4096,
+                [&](PersistedTables::Bytes bytes) { return read = number_of(bytes.file), true; });
+    tables.map(*local_, object, [&](PersistedTables::Bytes bytes) { return mapped = number_of(bytes.file), true; });
     EXPECT_EQ(read, mapped);
     return read;
   }
@@ -39,7 +40,7 @@ class KeptTablesTest : public testing::Test {
   std::shared_ptr<Notes> notes_ = std::make_shared<Notes>();
 };
 
-TEST_F(KeptTablesTest, AreBesideTheObjectOrInTheCacheFolderOrInTheChosenOne) {
+TEST_F(PersistedTablesTest, AreBesideTheObjectOrInTheCacheFolderOrInTheChosenOne) {
   const std::string object = folder_.write("data/x.tar", "content");
   ASSERT_TRUE(tables().save(*local_, object, table(1)));
   EXPECT_TRUE(std::filesystem::exists(folder_.path("data/.feedline/x.tar.made-index")));
@@ -53,7 +54,7 @@ TEST_F(KeptTablesTest, AreBesideTheObjectOrInTheCacheFolderOrInTheChosenOne) {
   EXPECT_TRUE(notes_->lines().empty());
 }
 
-TEST_F(KeptTablesTest, AnotherVersionsAreNotedOnceAndReplaced) {
+TEST_F(PersistedTablesTest, AnotherVersionsAreNotedOnceAndReplaced) {
   for (const std::string name : {"data/a.tar", "data/b.tar"}) {
     const std::string object = folder_.write(name, "content");
     ASSERT_TRUE(tables().save(*local_, object, table(1, 7)));
@@ -65,7 +66,7 @@ TEST_F(KeptTablesTest, AnotherVersionsAreNotedOnceAndReplaced) {
   EXPECT_NE(notes_->lines()[0].find("another version of Feedline; they are rebuilt"), std::string::npos);
 }
 
-TEST_F(KeptTablesTest, WhatCannotBeKeptIsNotedUnlessAFolderWasChosen) {
+TEST_F(PersistedTablesTest, WhatCannotBeKeptIsNotedUnlessAFolderWasChosen) {
   ::setenv("XDG_CACHE_HOME", "/proc/nowhere", 1);
   EXPECT_TRUE(tables().save(*local_, "/proc/nowhere/x.tar", table(1)));
   ASSERT_EQ(notes_->lines().size(), 1u);
@@ -76,7 +77,7 @@ TEST_F(KeptTablesTest, WhatCannotBeKeptIsNotedUnlessAFolderWasChosen) {
   EXPECT_EQ(refused.error().code, ErrorCode::kStorage);
 }
 
-TEST_F(KeptTablesTest, WhatIsNotTakenLeavesTheNextPlaceItsTurn) {
+TEST_F(PersistedTablesTest, WhatIsNotTakenLeavesTheNextPlaceItsTurn) {
   const std::string object = folder_.write("data/x.tar", "content");
   ASSERT_TRUE(tables().save(*local_, object, table(1)));
   const std::string index = folder_.path("data/.feedline/x.tar.made-index");
@@ -86,7 +87,7 @@ TEST_F(KeptTablesTest, WhatIsNotTakenLeavesTheNextPlaceItsTurn) {
   std::filesystem::remove(index);
   std::filesystem::rename(folder_.path("kept"), index);
   std::vector<std::uint64_t> offered;
-  tables().read(*local_, object, 4096, [&](KeptTables::Bytes bytes) {
+  tables().read(*local_, object, 4096, [&](PersistedTables::Bytes bytes) {
     offered.push_back(FrameReader(bytes.file, kKind.frame, 1).number(0));
     return false;
   });

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where indexes of shards are stored: a hidden folder next to the shard (cache/kept_tables.h); the user's cache folder
-// if the shard's folder is not writable or other programs read all of its files; or a folder that the user chose.
+// Where indexes of shards are stored: a hidden folder next to the shard (cache/persisted_tables.h); the user's cache
+// folder if the shard's folder is not writable or other programs read all of its files; or a folder that the user
+// chose.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +12,7 @@
 #include <string>
 #include <utility>
 
-#include "cache/kept_tables.h"
+#include "cache/persisted_tables.h"
 #include "cache/places.h"
 #include "feedline/error.h"
 #include "storage/storage.h"
@@ -22,19 +23,19 @@ namespace feedline::format {
 // most kSmallest bytes larger than its shard, because its entry for a record or member is smaller than the record's own
 // overhead in the shard. Thread-safe.
 template <typename Index>
-class KeptIndexes {
+class PersistedIndexes {
  public:
   // directory: the user's choice; empty if none. notes: collects notes for the user about stored indexes. beside: store
   // indexes next to the shard if possible.
-  explicit KeptIndexes(cache::FrameKind kind, std::string directory, std::shared_ptr<cache::Notes> notes = nullptr,
-                       bool beside = true)
+  explicit PersistedIndexes(cache::FrameKind kind, std::string directory, std::shared_ptr<cache::Notes> notes = nullptr,
+                            bool beside = true)
       : notes_(std::move(notes)), tables_({kind, cache::kIndexSuffix, beside}, std::move(directory), notes_) {}
 
   // nullopt if there is no index, or only stale, damaged or foreign ones.
   std::optional<Index> load(const storage::Storage& storage, const std::string& shard,
                             const storage::Version& version) const {
     std::optional<Index> index;
-    tables_.read(storage, shard, version.bytes + kSmallest, [&](cache::KeptTables::Bytes bytes) {
+    tables_.read(storage, shard, version.bytes + kSmallest, [&](cache::PersistedTables::Bytes bytes) {
       const std::size_t size = bytes.file.size();
       index = Index::parse(std::move(bytes.buffer), size, version);
       return index.has_value();
@@ -45,7 +46,7 @@ class KeptIndexes {
   // opens the shard would load a stale index again.
   std::optional<Index> load_unchecked(const storage::Storage& storage, const std::string& shard) const {
     std::optional<Index> index;
-    tables_.read(storage, shard, kMostIndex, [&](cache::KeptTables::Bytes bytes) {
+    tables_.read(storage, shard, kMostIndex, [&](cache::PersistedTables::Bytes bytes) {
       if (!cache::may_remove(bytes.place)) return false;
       const std::size_t size = bytes.file.size();
       index = Index::parse(std::move(bytes.buffer), size, {});
@@ -74,7 +75,7 @@ class KeptIndexes {
   static constexpr std::uint64_t kSmallest = 4096;  // size of the index of an empty shard
 
   const std::shared_ptr<cache::Notes> notes_;
-  const cache::KeptTables tables_;
+  const cache::PersistedTables tables_;
 };
 
 }  // namespace feedline::format

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "storage/http/kept_buffers.h"
+#include "storage/http/curl_buffers.h"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kBuffer = kCurlBufferBytes + 1;  // as curl asks for it
 
-TEST(KeptBuffers, ComeBackToWhoAsksNext) {
+TEST(CurlBuffers, ComeBackToWhoAsksNext) {
   void* const first = allocate_for_curl(kBuffer);
   void* const second = allocate_for_curl(kBuffer);
   ASSERT_TRUE(first != nullptr && second != nullptr && first != second);
@@ -28,7 +28,7 @@ TEST(KeptBuffers, ComeBackToWhoAsksNext) {
   free_of_curl(second);
 }
 
-TEST(KeptBuffers, AreNoLimit) {
+TEST(CurlBuffers, AreNoLimit) {
   std::set<void*> blocks;
   for (int i = 0; i < 200; ++i) blocks.insert(allocate_for_curl(kBuffer));
   EXPECT_EQ(blocks.size(), 200u);
@@ -37,7 +37,7 @@ TEST(KeptBuffers, AreNoLimit) {
   for (void* block : blocks) free_of_curl(block);
 }
 
-TEST(KeptBuffers, OfOtherSizesAndGrownOnesAreMallocs) {
+TEST(CurlBuffers, OfOtherSizesAndGrownOnesAreMallocs) {
   char* const text = duplicate_for_curl("text");
   EXPECT_EQ(std::string_view(text), "text");
   char* const longer = static_cast<char*>(reallocate_for_curl(text, 100));
@@ -55,7 +55,7 @@ TEST(KeptBuffers, OfOtherSizesAndGrownOnesAreMallocs) {
   std::free(grown);  // now allocated by malloc
 }
 
-TEST(KeptBuffers, AreNeverGivenTwice) {
+TEST(CurlBuffers, AreNeverGivenTwice) {
   std::vector<std::thread> threads;
   for (char mark = 1; mark <= 8; ++mark)
     threads.emplace_back([mark] {
