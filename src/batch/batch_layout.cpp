@@ -56,7 +56,7 @@ BatchLayout::BatchLayout(const BatchLayout& filled, Schema schema, const std::ve
 }
 
 // Requires: a dense field.
-ArrayView BatchLayout::place_of(std::byte* data, std::size_t field, std::uint64_t row) const {
+ArrayView BatchLayout::row_view(std::byte* data, std::size_t field, std::uint64_t row) const {
   if (field == targets_) return {data + classes_at_ + row * sizeof(std::int64_t), {DType::kInt64, {}}};
   return {data + offsets_[field] + row * schema_[field].array.bytes(), schema_[field].array};
 }
@@ -76,7 +76,7 @@ std::uint64_t BatchLayout::sample_bytes() const {
 void BatchLayout::row_views(std::byte* data, std::uint64_t row, std::vector<ArrayView>& rows) const {
   rows.resize(schema_.size());
   for (std::size_t i = 0; i < schema_.size(); ++i)
-    rows[i] = schema_[i].is_late() ? ArrayView{nullptr, schema_[i].array} : place_of(data, i, row);
+    rows[i] = schema_[i].is_late() ? ArrayView{nullptr, schema_[i].array} : row_view(data, i, row);
 }
 
 void BatchLayout::rows_at(std::byte* data, std::span<memory::ListItem> items, std::uint64_t row,
@@ -89,7 +89,7 @@ void BatchLayout::rows_at(std::byte* data, std::span<memory::ListItem> items, st
       item->clear();
       rows[i] = {{nullptr, field.array}, item++};
     } else {
-      rows[i] = {place_of(data, i, row)};
+      rows[i] = {row_view(data, i, row)};
     }
   }
 }

@@ -57,7 +57,7 @@ class BatchLayout {
   ArrayView field_view(std::byte* data, std::size_t field, std::uint64_t rows) const;
 
  private:
-  ArrayView place_of(std::byte* data, std::size_t field, std::uint64_t row) const;
+  ArrayView row_view(std::byte* data, std::size_t field, std::uint64_t row) const;
 
   Schema schema_;
   std::vector<std::size_t> offsets_;  // of the dense fields

@@ -91,7 +91,7 @@ void BatchScheduler::open_slot(base::BriefLock& lock, Wakes& wakes) {
   epochs_.claim(slot);
   note_held();
   lock.unlock();
-  slot->place();
+  slot->assign_samples();
   memory_.lay_out(*slot);
   slot->tickets.resume(0);
   slot.reset();  // may be the last reference: the epoch may have been abandoned

@@ -57,10 +57,10 @@ class BatchSchedulerTest : public testing::Test {
   Task fill_batch() {
     Task task;
     EXPECT_TRUE(scheduler_->next(0, task, false));
-    task.ticket.place();
+    task.ticket.assign_samples();
     for (std::uint64_t row = 1; row < kRows; ++row) {
       EXPECT_TRUE(task.ticket.advance());
-      task.ticket.place();
+      task.ticket.assign_samples();
     }
     EXPECT_FALSE(task.ticket.advance());
     EXPECT_TRUE(task.ticket.slot->tickets.finish(kRows));

@@ -85,7 +85,7 @@ std::unique_ptr<Epoch> Pipeline::make_epoch(const EpochStart& start) const {
                                                .in_order = plan_.in_order,
                                                .given = plan_.is_given,
                                                .grain = RowFiller::grain(*recipe_, plan_.most_rows, plan_.threads),
-                                               .place_at_open = plan_.layouts.empty(),
+                                               .assign_at_open = plan_.layouts.empty(),
                                                .prepares = scheduler_->prepares()},
                                  policy_);
 }

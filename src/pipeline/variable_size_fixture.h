@@ -169,7 +169,7 @@ class VariableSizeRun {
     while (scheduler_->next(worker, task, finished)) {
       std::uint64_t filled = 0;
       do {
-        task.ticket.place();
+        task.ticket.assign_samples();
         fill_row(task, rows, noted);
         ++filled;
       } while (!scheduler_->must_return(worker) && task.ticket.advance());

@@ -17,8 +17,8 @@ std::optional<std::uint64_t> BadSamplePolicy::substitute(const base::SampleKey& 
                                                          std::uint32_t attempt) const {
   if (attempt >= kMaxAttempts) return std::nullopt;
   base::Random random(key, kSubstituteStream + attempt);
-  const double place = random.uniform() * static_cast<double>(size);
-  return std::min(static_cast<std::uint64_t>(place), size - 1);
+  const double position = random.uniform() * static_cast<double>(size);
+  return std::min(static_cast<std::uint64_t>(position), size - 1);
 }
 
 bool BadSamplePolicy::over_budget(std::uint64_t bad_samples) const {

@@ -28,7 +28,7 @@ class BatchMemory {
   Result<void> prepare() const;
   // Returns a slot with memory for any batch of the plan, or an error if none is available.
   Result<std::shared_ptr<Slot>> take();
-  // Computes the layout of the slot's samples, after it has been placed.
+  // Computes the layout of the slot's samples, after it has been assigned.
   void lay_out(Slot& slot) const;
 
   // Returns true if final slots need make_ready(). They do not if every field is dense and the batch is delivered in

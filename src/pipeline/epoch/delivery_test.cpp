@@ -34,7 +34,7 @@ class DeliveryTest : public testing::Test {
     EXPECT_TRUE(lease);
     Slot& slot = open_batch(*epoch_, *lease);
     slot.layout = layout_;
-    while (auto ticket = epoch_->take_ticket()) ticket->place();
+    while (auto ticket = epoch_->take_ticket()) ticket->assign_samples();
     for (const std::uint64_t row : failed)
       epoch_->note(slot, row, {slot.samples[row], one_bad(row, slot.samples[row], "row " + std::to_string(row)), {}});
     EXPECT_TRUE(slot.tickets.finish(kRows));

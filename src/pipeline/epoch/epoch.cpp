@@ -51,11 +51,11 @@ void Epoch::claim(const std::shared_ptr<Slot>& slot) {
   FEEDLINE_CHECK(slot->rows <= slot->samples.size());
   slot->samples.resize(slot->rows);
   slot->grain = config_.grain;
-  slot->is_placed = config_.given || config_.place_at_open;
+  slot->is_assigned = config_.given || config_.assign_at_open;
   slot->tickets.announce(slot->rows);
   unsettled_rows_ += slot->rows;
-  slot->place_in_epoch.front() = slot;
-  slots_.splice(slots_.end(), slot->place_in_epoch);
+  slot->node_in_epoch.front() = slot;
+  slots_.splice(slots_.end(), slot->node_in_epoch);
   if (drained_ == slots_.end()) --drained_;
   if (unresolved_ == slots_.end()) --unresolved_;
 }
@@ -197,7 +197,7 @@ std::shared_ptr<Slot> Epoch::take_ready() {
   if (at == drained_) ++drained_;
   if (at == unresolved_) ++unresolved_;
   auto ready = std::move(*at);
-  ready->place_in_epoch.splice(ready->place_in_epoch.end(), slots_, at);
+  ready->node_in_epoch.splice(ready->node_in_epoch.end(), slots_, at);
   if (config_.prepares) {
     variable_bytes_ -= ready->prepared->composed.bytes();
     if (ready->resolved) --ready_;

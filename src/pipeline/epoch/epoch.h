@@ -25,10 +25,10 @@ class Epoch {
     std::shared_ptr<const plan::Order> order;
     plan::PlanConfig plan;
     bool in_order = true;
-    bool given = false;          // batches come from give() instead of the plan
-    std::uint64_t grain = 1;     // maximum rows per ticket
-    bool place_at_open = false;  // a batch's samples must be known when it opens, not ticket by ticket
-    bool prepares = false;       // final slots need make_ready(): see take_final()
+    bool given = false;           // batches come from give() instead of the plan
+    std::uint64_t grain = 1;      // maximum rows per ticket
+    bool assign_at_open = false;  // a batch's samples must be known when it opens, not ticket by ticket
+    bool prepares = false;        // final slots need make_ready(): see take_final()
   };
   Epoch(const Config& config, const BadSamplePolicy& policy);
   ~Epoch();
@@ -43,7 +43,7 @@ class Epoch {
   void end_giving() { all_given_ = true; }
   bool can_open() const;  // the plan has another batch
   // Makes the slot the next batch. Requires: can_open(), and a slot made for most_rows(). Its rows are available once
-  // the caller has placed it, set its layout and resumed its tickets.
+  // the caller has assigned it, set its layout and resumed its tickets.
   void claim(const std::shared_ptr<Slot>& slot);
   std::uint64_t most_rows() const { return config_.plan.batch_size; }
   bool prepares() const { return config_.prepares; }

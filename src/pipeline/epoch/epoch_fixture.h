@@ -21,7 +21,7 @@ inline Slot& open_batch(Epoch& epoch, std::shared_ptr<memory::Lease> lease = nul
   auto slot = Slot::make(epoch.most_rows(), epoch.prepares());
   slot->lease = std::move(lease);
   epoch.claim(slot);
-  slot->place();
+  slot->assign_samples();
   slot->tickets.resume(0);
   return *slot;
 }

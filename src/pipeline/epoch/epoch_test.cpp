@@ -85,7 +85,7 @@ class EpochRun {
       if (!working.empty() && schedule() % lag == 0) {
         const std::size_t pick = schedule() % working.size();
         const Ticket ticket = working[pick];
-        ticket.place();
+        ticket.assign_samples();
         working.erase(working.begin() + static_cast<std::ptrdiff_t>(pick));
         pipeline::Outcome row;
         row.sample = ticket.sample();

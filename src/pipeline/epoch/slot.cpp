@@ -9,30 +9,30 @@ std::shared_ptr<Slot> Slot::make(std::uint64_t rows, bool prepares) {
   auto slot = std::make_shared<Slot>();
   slot->samples.resize(rows);
   slot->draws = std::make_unique_for_overwrite<std::uint64_t[]>(rows);
-  slot->place_in_epoch.emplace_back();
+  slot->node_in_epoch.emplace_back();
   if (!prepares) return slot;
   slot->prepared = std::make_unique<Prepared>();
   slot->prepared->slot = slot;
   return slot;
 }
 
-void Slot::place() {
+void Slot::assign_samples() {
   for (const auto& rows_given : given)
     for (std::size_t row = 0; row < rows_given.size(); ++row) {
       samples[row] = rows_given[row].index;
       draws[row] = rows_given[row].draw;
     }
   given.clear();
-  if (is_placed && plan) place(0, samples.size());
+  if (is_assigned && plan) assign_samples(0, samples.size());
 }
 
-void Slot::place(std::uint64_t row, std::uint64_t count) {
+void Slot::assign_samples(std::uint64_t row, std::uint64_t count) {
   plan->place(first + row, std::span(samples).subspan(row, count), {draws.get() + row, count});
 }
 
-void Ticket::place() const {
-  if (is_refill || slot->is_placed) return;
-  slot->place(row, rows);
+void Ticket::assign_samples() const {
+  if (is_refill || slot->is_assigned) return;
+  slot->assign_samples(row, rows);
 }
 
 bool Ticket::advance() {

@@ -69,14 +69,14 @@ struct Slot {
   // Epoch::Config.
   static std::shared_ptr<Slot> make(std::uint64_t rows, bool prepares = false);
   // Without the lock, by the thread that claimed it: sets its samples, if they must be known before its rows are.
-  void place();
+  void assign_samples();
   // Sets the samples of these rows from the plan.
-  void place(std::uint64_t row, std::uint64_t count);
-  // Called by a thread that has the row: sets the destination of each field; `places` is reused.
-  void rows_at(std::uint64_t row, std::vector<memory::Row>& places) {
+  void assign_samples(std::uint64_t row, std::uint64_t count);
+  // Called by a thread that has the row: sets the destination of each field; `rows` is reused.
+  void rows_at(std::uint64_t row, std::vector<memory::Row>& rows) {
     const bool has_variable = prepared && prepared->items;
     layout->rows_at(lease ? lease->data() : nullptr,
-                    has_variable ? std::span(prepared->items->all) : std::span<memory::ListItem>(), row, places);
+                    has_variable ? std::span(prepared->items->all) : std::span<memory::ListItem>(), row, rows);
   }
 
   std::uint64_t batch = 0;  // in the plan
@@ -97,17 +97,17 @@ struct Slot {
   std::shared_ptr<const batch::BatchLayout> layout;     // of the filled memory
   std::shared_ptr<const batch::BatchLayout> delivered;  // after device work; nullptr if there is none
   std::shared_ptr<const plan::Plan> plan;               // nullptr: the order is given
-  bool is_placed = false;                               // all samples were set when it opened
-  std::list<std::vector<GivenSample>> given;            // the caller's samples, until it is placed
-  std::vector<std::uint64_t> samples;                   // per row, once placed
-  std::unique_ptr<std::uint64_t[]> draws;               // per row, once placed: keys of its random draws
+  bool is_assigned = false;                             // all samples were set when it opened
+  std::list<std::vector<GivenSample>> given;            // the caller's samples, until it is assigned
+  std::vector<std::uint64_t> samples;                   // per row, once assigned
+  std::unique_ptr<std::uint64_t[]> draws;               // per row, once assigned: keys of its random draws
   BadEntries failures;  // rows that still need a refill, or all of them with kRaise and kReport
   BadEntries bad;       // to log when the batch is delivered
   BadEntries cut_off;   // failures that no longer count: freed with the slot
-  std::list<std::shared_ptr<Slot>> place_in_epoch;  // node for the epoch's list, which therefore does not allocate
+  std::list<std::shared_ptr<Slot>> node_in_epoch;  // node for the epoch's list, which therefore does not allocate
 };
 
-// One or more consecutive rows to fill, whose samples start at slot->samples[row] once placed.
+// One or more consecutive rows to fill, whose samples start at slot->samples[row] once assigned.
 struct Ticket {
   std::shared_ptr<Slot> slot;
   std::uint64_t row = 0;
@@ -115,10 +115,10 @@ struct Ticket {
   bool is_refill = false;  // its sample is set, and differs from the plan's
 
   // Computes the samples of the rows. This takes time and needs only the ticket, no lock.
-  void place() const;
+  void assign_samples() const;
   // Moves to the next rows of the batch. Returns false if there are none.
   bool advance();
-  std::uint64_t sample() const { return slot->samples[row]; }  // of the first, once placed
+  std::uint64_t sample() const { return slot->samples[row]; }  // of the first, once assigned
 };
 
 // The outcome of a row.

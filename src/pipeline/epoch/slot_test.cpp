@@ -36,7 +36,7 @@ TEST(Ticket, PlacesTheRowsThatItHasAndNoOthers) {
   Slot& slot = open_batch(epoch);
   slot.samples.assign(slot.rows, 99);
   const Ticket ticket{std::shared_ptr<Slot>(std::shared_ptr<void>(), &slot), 4, 3};  // the epoch owns it
-  ticket.place();
+  ticket.assign_samples();
   EXPECT_EQ(slot.samples, (Samples{99, 99, 99, 99, 14, 15, 16, 99, 99, 99}));
 }
 
@@ -49,7 +49,7 @@ TEST(Ticket, LeavesSamplesThatAreKnown) {
   open_batch(given);
   const auto ticket = given.take_ticket();
   ASSERT_TRUE(ticket);
-  ticket->place();  // has no plan to query
+  ticket->assign_samples();  // has no plan to query
   EXPECT_EQ(ticket->slot->samples, (Samples{7, 3}));
   EXPECT_EQ(Samples(&ticket->slot->draws[0], &ticket->slot->draws[2]), (Samples{70, 30}));
 
@@ -57,7 +57,7 @@ TEST(Ticket, LeavesSamplesThatAreKnown) {
   Slot& slot = open_batch(epoch);
   slot.samples[1] = 19;
   const Ticket refill{epoch.oldest(), 1, 1, true};
-  refill.place();
+  refill.assign_samples();
   EXPECT_EQ(refill.sample(), 19u);
 }
 
@@ -88,7 +88,7 @@ TEST(Slot, GoesThroughItsStates) {
     const auto ticket = epoch.take_ticket();
     ASSERT_TRUE(ticket);
     EXPECT_FALSE(slot->complete);
-    ticket->place();
+    ticket->assign_samples();
     if (row == 0) fail(epoch, *ticket);
     EXPECT_EQ(slot->tickets.finish(1), row == 1);
   }
@@ -121,7 +121,7 @@ TEST(Slot, IsJudgedAfterThoseAheadOfIt) {
   Slot& second = open_batch(epoch);
   std::vector<Ticket> tickets;
   while (auto ticket = epoch.take_ticket()) {
-    ticket->place();
+    ticket->assign_samples();
     tickets.push_back(std::move(*ticket));
   }
   ASSERT_EQ(tickets.size(), 4u);
@@ -149,7 +149,7 @@ TEST(Slot, IsJudgedAfterThoseAheadOfIt) {
 Slot& completed(Epoch& epoch, bool fails = false) {
   Slot& slot = open_batch(epoch);
   while (const auto ticket = epoch.take_ticket()) {
-    ticket->place();
+    ticket->assign_samples();
     if (fails && ticket->row == 0) fail(epoch, *ticket);
   }
   EXPECT_TRUE(slot.tickets.finish(slot.rows));

@@ -23,7 +23,7 @@ Result<void> ArrayPath::fill(const memory::Record::Field& stored, FieldWork& wor
   const FilteredRows filtered(belongs_to_boxes_ ? work.scratch.targets.get() : nullptr);
   FEEDLINE_TRY(array.spec.shape, filtered.shape_of(array.spec.shape));
   FEEDLINE_CHECK_OK(check_row(array.spec, spec(), stored.array ? "array:" : "npy:", "decode"));
-  FEEDLINE_TRY(const ArrayView out, place(row, array.spec.shape, work));
+  FEEDLINE_TRY(const ArrayView out, destination(row, array.spec.shape, work));
   filtered.copy(array.data, out.data);
   work.meter.count(telemetry::Stage::kDecode, started, out.spec.bytes());
   return {};

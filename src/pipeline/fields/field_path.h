@@ -73,7 +73,7 @@ class FieldPath {
  protected:
   // Returns the destination of a row with that shape: its position in the batch, or memory in its item. kData: it
   // exceeds the limit.
-  Result<ArrayView> place(memory::Row& row, const Shape& shape, const FieldWork& work) const {
+  Result<ArrayView> destination(memory::Row& row, const Shape& shape, const FieldWork& work) const {
     if (row.item == nullptr) return row.view;
     FEEDLINE_TRY(const auto room, row.item->make_room(shape, spec().array.dtype, work.most_bytes));
     return ArrayView{room.data(), {spec().array.dtype, shape}};

@@ -38,7 +38,7 @@ struct ViewScratch {
   std::vector<transform::Drawing> drawings;       // one per view
   transform::AlignedVector<std::uint8_t> shared;  // source pixels of the views, if steps are applied
   std::vector<Box> regions;                       // of the views, in shared or in the image
-  std::vector<ArrayView> places;                  // one per field
+  std::vector<ArrayView> destinations;            // one per field
 };
 
 // Per-thread state for masks.

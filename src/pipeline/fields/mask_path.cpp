@@ -54,7 +54,7 @@ Result<void> MaskPath::fill(const memory::Record::Field& stored, FieldWork& work
   FEEDLINE_TRY(const memory::PixelView labels, draw(stored, work.is_prepared ? *split_.rest : *chain_, work));
   const std::uint64_t started = base::now_ns();
   const transform::LabelDrawing& drawing = work.scratch.labels->drawing;
-  FEEDLINE_TRY(const ArrayView out, place(row, Shape{drawing.size().height, drawing.size().width}, work));
+  FEEDLINE_TRY(const ArrayView out, destination(row, Shape{drawing.size().height, drawing.size().width}, work));
   transform::LabelChain::apply(drawing, labels, out.data);
   work.meter.count(Stage::kTransform, started, out.spec.bytes());
   return {};

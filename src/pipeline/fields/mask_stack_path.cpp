@@ -37,7 +37,7 @@ Result<void> MaskStackPath::fill(const memory::Record::Field& stored, FieldWork&
   const Size size = drawing.size();
   const Shape shape{left[0], size.height, size.width};
   FEEDLINE_CHECK_OK(check_row({DType::kUint8, shape}, spec(), "masks:", "transform"));
-  FEEDLINE_TRY(const ArrayView out, place(row, shape, work));
+  FEEDLINE_TRY(const ArrayView out, destination(row, shape, work));
   const std::size_t stored_plane = static_cast<std::size_t>(height) * static_cast<std::size_t>(width);
   const std::size_t plane = static_cast<std::size_t>(size.height) * static_cast<std::size_t>(size.width);
   for (std::int64_t i = 0; i < left[0]; ++i) {

@@ -34,11 +34,11 @@ Error not_stored(Error error) {
 bool has_fixed_samples(const format::Format& format) { return format.name() != "files"; }
 
 // Returns the same string for all spellings of the path of a dataset or of its parts.
-std::string place_of(const std::string& source) {
-  std::string place;
+std::string location_of(const std::string& source) {
+  std::string location;
   for (const std::string& part : format::split_list(source))
     place += (place.empty() ? "" : "::") + storage::identity_of(part);
-  return place;
+  return location;
 }
 
 // Checks the path of a new cache file: its folder must exist. A missing folder is usually a typo, which creating it
@@ -72,7 +72,7 @@ Result<std::shared_ptr<PixelCache>> PixelCache::make(const std::string& where, s
   FEEDLINE_TRY(auto preparation, transform::Preparation::compile(operations));
   if (where != "memory" && where != "device") FEEDLINE_CHECK_OK(check_file(where));
   format::PixelContents contents{fingerprint,     format.size(),    preparation->description(),
-                                 format.fields(), format.classes(), place_of(dataset)};
+                                 format.fields(), format.classes(), location_of(dataset)};
   return std::shared_ptr<PixelCache>(new PixelCache(where, budget, std::move(contents), std::move(preparation)));
 }
 

@@ -32,9 +32,9 @@ Result<void> PixelsPath::check_size(Size image, FieldScratch& scratch) const {
 }
 
 // Uses the scratch's drawing.
-Result<ArrayView> PixelsPath::place_of(memory::Row& row, const transform::Chain& chain, FieldWork& work) const {
+Result<ArrayView> PixelsPath::destination_of(memory::Row& row, const transform::Chain& chain, FieldWork& work) const {
   if (row.item == nullptr) return row.view;
-  return place(row, shape_drawn(chain, work.scratch.image->drawing), work);
+  return destination(row, shape_drawn(chain, work.scratch.image->drawing), work);
 }
 
 void PixelsPath::add_scratch(FieldScratch& scratch) const {
@@ -48,7 +48,7 @@ Result<void> PixelsPath::fill(const memory::Record::Field& stored, FieldWork& wo
   FEEDLINE_TRY(const Size image, open_image(stored, chain.applies_exif(), scratch));
   FEEDLINE_CHECK_OK(check_size(image, work.scratch));
   FEEDLINE_CHECK_OK(chain.draw(image, work.key, scratch.drawing));
-  FEEDLINE_TRY(const ArrayView out, place_of(row, chain, work));
+  FEEDLINE_TRY(const ArrayView out, destination_of(row, chain, work));
   const auto& drawing = scratch.drawing;
   if (is_encoded(stored) && drawing.planes &&
       scratch.decoder.decode_planes(drawing.region, chain.color_mode(), *drawing.planes, scratch.planes)) {
@@ -97,7 +97,7 @@ std::array<Result<void>, 2> PixelsPath::decode_in_turn(FieldScratch& first, Fiel
 Result<void> PixelsPath::finish(FieldWork& work, transform::Workspace& workspace, memory::Row& row) const {
   const ImageScratch& scratch = *work.scratch.image;
   const std::uint64_t started = base::now_ns();
-  FEEDLINE_TRY(const ArrayView out, place_of(row, *chain_, work));
+  FEEDLINE_TRY(const ArrayView out, destination_of(row, *chain_, work));
   FEEDLINE_CHECK_OK(chain_->apply(scratch.drawing, scratch.pixels.view(), workspace, out));
   work.meter.count(Stage::kTransform, started, out.spec.bytes());
   return {};

@@ -56,7 +56,7 @@ class PixelsPath final : public FieldPath {
   Result<void> finish(FieldWork& work, transform::Workspace& workspace, memory::Row& row) const;
 
  private:
-  Result<ArrayView> place_of(memory::Row& row, const transform::Chain& chain, FieldWork& work) const;
+  Result<ArrayView> destination_of(memory::Row& row, const transform::Chain& chain, FieldWork& work) const;
   Result<void> check_size(Size image, FieldScratch& scratch) const;
 
   const std::shared_ptr<const transform::Chain> chain_;

@@ -18,7 +18,7 @@ StoredPath::StoredPath(std::string name, Content content, Check check)
 Result<void> StoredPath::fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const {
   const std::uint64_t started = base::now_ns();
   FEEDLINE_CHECK_OK(check_(stored.bytes));
-  FEEDLINE_TRY(const ArrayView out, place(row, Shape{static_cast<std::int64_t>(stored.bytes.size())}, work));
+  FEEDLINE_TRY(const ArrayView out, destination(row, Shape{static_cast<std::int64_t>(stored.bytes.size())}, work));
   if (!stored.bytes.empty()) std::memcpy(out.data, stored.bytes.data(), stored.bytes.size());
   work.meter.count(telemetry::Stage::kDecode, started, stored.bytes.size());
   return {};

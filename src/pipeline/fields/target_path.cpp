@@ -214,7 +214,7 @@ Result<void> TargetPath::fill(const memory::Record::Field& stored, FieldWork& wo
   const FilteredRows filtered(part_ == Part::kBelongsToBoxes ? &scratch : nullptr);
   FEEDLINE_TRY(const Shape shape, filtered.shape_of(shape_of(rows)));
   FEEDLINE_CHECK_OK(check_row({rows.dtype(), shape}, spec(), std::string(word_of(chain_->kind())) + ":", "decode"));
-  FEEDLINE_TRY(const ArrayView out, place(row, shape, work));
+  FEEDLINE_TRY(const ArrayView out, destination(row, shape, work));
   filtered.copy(rows.bytes(), out.data);
   work.meter.count(Stage::kTransform, started, out.spec.bytes());
   return {};

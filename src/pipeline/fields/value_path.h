@@ -16,7 +16,7 @@ class ValuePath final : public FieldPath {
       : FieldPath({.name = std::move(name), .array = {DType::kInt64, {}}, .form = form}) {}
 
   Result<void> fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const override {
-    FEEDLINE_TRY(const ArrayView out, place(row, {}, work));
+    FEEDLINE_TRY(const ArrayView out, destination(row, {}, work));
     std::memcpy(out.data, &stored.value, sizeof stored.value);
     return {};
   }

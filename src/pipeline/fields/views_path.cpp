@@ -85,33 +85,33 @@ bool ViewsPath::is_made_apart(const memory::Record::Field& stored, bool is_prepa
 }
 
 // Sets the destination of the fields: the batch, or memory of the drawn size.
-Result<void> ViewsPath::place_fields(FieldWork& work, std::span<memory::Row> rows) const {
+Result<void> ViewsPath::set_destinations(FieldWork& work, std::span<memory::Row> rows) const {
   ViewScratch& scratch = *work.scratch.views;
-  scratch.places.resize(rows.size());
+  scratch.destinations.resize(rows.size());
   for (std::size_t i = 0; i < views_.size(); ++i) {
     const View& view = views_[i];
-    if (view.place != 0) continue;
+    if (view.index != 0) continue;
     memory::Row& row = rows[view.field];
-    ArrayView& place = scratch.places[view.field];
-    place = row.view;
+    ArrayView& destination = scratch.destinations[view.field];
+    destination = row.view;
     if (row.item == nullptr) continue;
     const auto count = std::ranges::count(views_, view.field, &View::field);
     const Shape one = shape_drawn(*view.chain, scratch.drawings[i]);
     const Shape shape = view.is_stacked ? one.with_front(count) : one;
     const DType dtype = specs()[view.field].array.dtype;
     FEEDLINE_TRY(const auto room, row.item->make_room(shape, dtype, work.most_bytes));
-    place = {room.data(), {dtype, shape}};
+    destination = {room.data(), {dtype, shape}};
   }
   return {};
 }
 
-ArrayView ViewsPath::place_of(std::size_t i, const ViewScratch& scratch) const {
+ArrayView ViewsPath::destination_of(std::size_t i, const ViewScratch& scratch) const {
   const View& view = views_[i];
-  ArrayView place = scratch.places[view.field];
-  if (!view.is_stacked) return place;
-  place.spec.shape = shape_drawn(*view.chain, scratch.drawings[i]);
-  place.data += view.place * place.spec.bytes();
-  return place;
+  ArrayView destination = scratch.destinations[view.field];
+  if (!view.is_stacked) return destination;
+  destination.spec.shape = shape_drawn(*view.chain, scratch.drawings[i]);
+  destination.data += view.index * destination.spec.bytes();
+  return destination;
 }
 
 Result<void> ViewsPath::fill_rows(const memory::Record::Field& stored, FieldWork& work,
@@ -120,7 +120,7 @@ Result<void> ViewsPath::fill_rows(const memory::Record::Field& stored, FieldWork
   const std::uint64_t started = base::now_ns();
   FEEDLINE_TRY(const Size image, open_image(stored, applies_exif(), *work.scratch.image));
   FEEDLINE_CHECK_OK(draw(image, work.key, work.is_prepared, work.scratch));
-  FEEDLINE_CHECK_OK(place_fields(work, rows));
+  FEEDLINE_CHECK_OK(set_destinations(work, rows));
   if (is_made_apart(stored, work.is_prepared, work.scratch)) return make_apart(stored, work, started);
   return make_at_once(stored, image, work, started);
 }
@@ -153,7 +153,7 @@ Result<void> ViewsPath::make_at_once(const memory::Record::Field& stored, Size i
   }
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < views_.size(); ++i) {
-    const ArrayView out = place_of(i, views);
+    const ArrayView out = destination_of(i, views);
     const memory::PixelView part = part_of(pixels, views.drawings[i].region, all.left, all.top);
     FEEDLINE_CHECK_OK(views_[i].chain->apply(views.drawings[i], part, scratch.workspace, out));
     bytes += out.spec.bytes();
@@ -175,7 +175,7 @@ Result<bool> ViewsPath::make_of_planes(const Box& all, FieldWork& work, std::uin
   for (std::size_t i = 0; i < views_.size(); ++i) {
     Drawing& drawing = views.drawings[i];
     drawing.region = moved(drawing.region, region.left - all.left, region.top - all.top);  // planes are the image's
-    const ArrayView out = place_of(i, views);
+    const ArrayView out = destination_of(i, views);
     FEEDLINE_CHECK_OK(views_[i].chain->apply(drawing, scratch.planes, scratch.workspace, out));
     bytes += out.spec.bytes();
   }
@@ -196,7 +196,7 @@ Result<void> ViewsPath::make_apart(const memory::Record::Field& stored, FieldWor
     const std::uint64_t decoded = base::now_ns();
     decode_ns += decoded - started;
     decoded_bytes += memory::bytes_of(pixels);
-    const ArrayView out = place_of(i, views);
+    const ArrayView out = destination_of(i, views);
     FEEDLINE_CHECK_OK(views_[i].chain->apply(views.drawings[i], pixels, scratch.workspace, out));
     bytes += out.spec.bytes();
     started = base::now_ns();

@@ -27,7 +27,7 @@ class ViewsPath final : public FieldPath {
     std::shared_ptr<const transform::Chain> chain;
     std::string name;       // "global_a", "local[3]"
     std::size_t field = 0;  // index in specs()
-    std::size_t place = 0;  // index in the field's array
+    std::size_t index = 0;  // index in the field's array
     bool is_stacked = false;
   };
   // The operations before Dataset::cache, and the shared ones after it.
@@ -70,8 +70,8 @@ class ViewsPath final : public FieldPath {
   Result<void> draw(Size image, const base::SampleKey& key, bool is_prepared, FieldScratch& scratch) const;
   // Returns true if each view is decoded separately.
   bool is_made_apart(const memory::Record::Field& stored, bool is_prepared, FieldScratch& scratch) const;
-  Result<void> place_fields(FieldWork& work, std::span<memory::Row> rows) const;
-  ArrayView place_of(std::size_t view, const ViewScratch& scratch) const;
+  Result<void> set_destinations(FieldWork& work, std::span<memory::Row> rows) const;
+  ArrayView destination_of(std::size_t view, const ViewScratch& scratch) const;
   Result<void> make_at_once(const memory::Record::Field& stored, Size image, FieldWork& work,
                             std::uint64_t started_ns) const;
   Result<bool> make_of_planes(const Box& all, FieldWork& work, std::uint64_t started_ns) const;

@@ -63,8 +63,8 @@ const format::FieldDescription* described(const Recipe& recipe, const std::strin
   return found == fields.end() ? nullptr : &*found;
 }
 
-bool is_made(const Recipe& recipe, std::size_t place) {
-  return recipe.mapping && std::ranges::find(recipe.mapping->gives, place) != recipe.mapping->gives.end();
+bool is_made(const Recipe& recipe, std::size_t field_index) {
+  return recipe.mapping && std::ranges::find(recipe.mapping->gives, field_index) != recipe.mapping->gives.end();
 }
 
 bool is_class(const FieldSpec& field) {
@@ -186,8 +186,8 @@ Result<void> BatchMix::take_fields(const Recipe& recipe, Layout layout) {
 }
 
 // elements: the device's work on the field's bytes; nullptr if the CPU makes the field.
-Result<void> BatchMix::take_image(const FieldSpec& field, const transform::DeviceElements* elements, std::size_t place,
-                                  Layout layout) {
+Result<void> BatchMix::take_image(const FieldSpec& field, const transform::DeviceElements* elements,
+                                  std::size_t field_index, Layout layout) {
   const auto refuse = [&](const std::string& why) {
     return config_error("loader: mixup and cutmix: '" + field.name + "' " + why);
   };
@@ -209,7 +209,7 @@ Result<void> BatchMix::take_image(const FieldSpec& field, const transform::Devic
   if (!shapes_.empty() && rules_.cutmix > 0 &&
       (size.height != shapes_[0].image.height || size.width != shapes_[0].image.width))
     return refuse("differs in size from '" + schema_[images_[0]].name + "', but cutmix uses one box for both");
-  images_.push_back(place);
+  images_.push_back(field_index);
   shapes_.push_back({nullptr, dtype, size, channels, layout});
   is_on_device_.push_back(elements != nullptr);
   has_device_images_ = has_device_images_ || elements != nullptr;

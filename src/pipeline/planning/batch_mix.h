@@ -53,7 +53,7 @@ class BatchMix {
   BatchMix() = default;
   Result<void> take_options(const LoaderOptions& options);
   Result<void> take_fields(const Recipe& recipe, Layout layout);
-  Result<void> take_image(const FieldSpec& field, const transform::DeviceElements* elements, std::size_t place,
+  Result<void> take_image(const FieldSpec& field, const transform::DeviceElements* elements, std::size_t field_index,
                           Layout layout);
   Result<void> take_classes(const Recipe& recipe, const LoaderOptions& options);
   transform::Mix draw(const base::SampleKey& key, std::uint64_t unit) const;

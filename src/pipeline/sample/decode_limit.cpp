@@ -71,7 +71,7 @@ Result<DecodeLimit> measure_decode(std::shared_ptr<const Recipe> recipe, std::ui
   const auto note = [&](std::size_t i, Result<void> decoded) {
     if (decoded) return;
     const std::lock_guard lock(mutex);
-    failure = with_place(std::move(decoded).error(), *recipe, i);
+    failure = with_location(std::move(decoded).error(), *recipe, i);
   };
   const auto lose = [&](Error error) {
     const std::lock_guard lock(mutex);

@@ -75,20 +75,20 @@ auto first_of(const Field& field, const FieldStages& stages, Read read)
     -> decltype(read(std::declval<const memory::Record::Field&>())) {
   constexpr std::uint64_t kTries = 16;
   const format::RecordFormat& records = stages.records;
-  const auto place = static_cast<std::size_t>(std::ranges::find(records.fields(), field.name, &Field::name) -
+  const auto index = static_cast<std::size_t>(std::ranges::find(records.fields(), field.name, &Field::name) -
                                               records.fields().begin());
   memory::Record record;
   record.most_bytes = memory::usual_sample_limit();
   Error failure = config_error("'" + field.name + "': none of the first samples has it").error();
   for (std::uint64_t sample = 0; sample < std::min(kTries, records.size()); ++sample) {
     if (auto done = records.read(sample, record); !done) {
-      failure = with_place(std::move(done).error(), records, stages.dataset, sample);
+      failure = with_location(std::move(done).error(), records, stages.dataset, sample);
       continue;
     }
-    if (record.fields[place].absent) continue;
-    auto known = read(record.fields[place]);
+    if (record.fields[index].absent) continue;
+    auto known = read(record.fields[index]);
     if (known) return known;
-    failure = with_place(std::move(known).error(), records, stages.dataset, sample);
+    failure = with_location(std::move(known).error(), records, stages.dataset, sample);
     failure.what = "field '" + field.name + "': " + failure.what;
   }
   return std::unexpected(std::move(failure));

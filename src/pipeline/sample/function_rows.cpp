@@ -53,24 +53,23 @@ Result<void> write_row(const FunctionValue& value, const FieldSpec& field, memor
 FunctionRows::FunctionRows(const Recipe& recipe, std::shared_ptr<FunctionWatch> watch)
     : recipe_(recipe), watch_(std::move(watch)), items_(recipe.mapping->takes.size()), spares_(items_.size()) {}
 
-bool FunctionRows::takes(std::size_t field) const { return recipe_.mapping->places[field] == Mapping::kTaken; }
+bool FunctionRows::takes(std::size_t field) const { return recipe_.mapping->schema_indices[field] == Mapping::kTaken; }
 
-std::span<memory::Row> FunctionRows::places(std::span<memory::Row> rows) {
+std::span<memory::Row> FunctionRows::stored_rows(std::span<memory::Row> rows) {
   const Mapping& mapping = *recipe_.mapping;
-  places_.resize(mapping.places.size());
-  for (std::size_t i = 0; i < places_.size(); ++i)
-    if (!takes(i)) places_[i] = rows[mapping.places[i]];
+  stored_rows_.resize(mapping.schema_indices.size());
+  for (std::size_t i = 0; i < stored_rows_.size(); ++i)
+    if (!takes(i)) stored_rows_[i] = rows[mapping.schema_indices[i]];
   for (std::size_t i = 0; i < items_.size(); ++i) {
     const FieldSpec& field = recipe_.stored_schema[mapping.takes[i]];
     if (own_[mapping.takes[i]].memory) continue;
     std::swap(items_[i], spares_[i]);
     make_own(items_[i]);
-    memory::Row& place = places_[mapping.takes[i]];
-    place = {{nullptr, field.array}, items_[i].get()};
-    if (!field.is_late())
-      place = {{items_[i]->take(field.array.shape, field.array.dtype).data(), field.array}, nullptr};
+    memory::Row& row = stored_rows_[mapping.takes[i]];
+    row = {{nullptr, field.array}, items_[i].get()};
+    if (!field.is_late()) row = {{items_[i]->take(field.array.shape, field.array.dtype).data(), field.array}, nullptr};
   }
-  return places_;
+  return stored_rows_;
 }
 
 FunctionCall FunctionRows::call_of(const base::SampleKey& key) {
@@ -112,22 +111,22 @@ Result<void> FunctionRows::write(std::span<const FunctionValue> values, std::spa
   const auto& gives = recipe_.mapping->gives;
   std::size_t written = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto is_it = [&](std::size_t place) { return recipe_.schema[place].name == values[i].name; };
+    const auto is_it = [&](std::size_t field) { return recipe_.schema[field].name == values[i].name; };
     // usually in the first sample's order
-    const auto place = i < gives.size() && is_it(gives[i]) ? gives.begin() + static_cast<std::ptrdiff_t>(i)
+    const auto found = i < gives.size() && is_it(gives[i]) ? gives.begin() + static_cast<std::ptrdiff_t>(i)
                                                            : std::ranges::find_if(gives, is_it);
-    if (place == gives.end())
+    if (found == gives.end())
       return data_error(
           "the function returned a field '" + values[i].name + "', which it did not return for the first sample",
           "map");
-    FEEDLINE_CHECK_OK(write_row(values[i], recipe_.schema[*place], rows[*place], most_bytes));
+    FEEDLINE_CHECK_OK(write_row(values[i], recipe_.schema[*found], rows[*found], most_bytes));
     ++written;
   }
   if (written == gives.size()) return {};
-  for (const std::size_t place : gives)
-    if (std::ranges::find(values, recipe_.schema[place].name, &FunctionValue::name) == values.end())
+  for (const std::size_t given : gives)
+    if (std::ranges::find(values, recipe_.schema[given].name, &FunctionValue::name) == values.end())
       return data_error(
-          "the function did not return the field '" + recipe_.schema[place].name + "', as it did for the first sample",
+          "the function did not return the field '" + recipe_.schema[given].name + "', as it did for the first sample",
           "map");
   return data_error("the function returned a field twice", "map");
 }

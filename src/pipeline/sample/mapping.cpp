@@ -53,17 +53,17 @@ Result<std::vector<GivenField>> ask(const Recipe& native, const SampleFunction& 
   FEEDLINE_TRY(Sample sample, reader.read({index, index}, 0, 0, use_of(function)));
   auto made = function.call(call_of(std::move(sample), takes, index));
   auto fields = made ? fields_of(*made) : std::unexpected(std::move(made).error());
-  if (!fields) return std::unexpected(with_place(std::move(fields).error(), native, index));
+  if (!fields) return std::unexpected(with_location(std::move(fields).error(), native, index));
   return fields;
 }
 
 std::vector<std::size_t> taken(const Recipe& recipe, const SampleFunction& function) {
   const Schema& fields = recipe.stored_schema;
-  std::vector<std::size_t> places;
-  for (std::size_t i = 0; i < fields.size() && function.takes().empty(); ++i) places.push_back(i);
+  std::vector<std::size_t> indices;
+  for (std::size_t i = 0; i < fields.size() && function.takes().empty(); ++i) indices.push_back(i);
   for (const std::string& name : function.takes())
-    places.push_back(static_cast<std::size_t>(std::ranges::find(fields, name, &FieldSpec::name) - fields.begin()));
-  return places;
+    indices.push_back(static_cast<std::size_t>(std::ranges::find(fields, name, &FieldSpec::name) - fields.begin()));
+  return indices;
 }
 
 bool can_collate(const GivenField& field, BatchForm form) {
@@ -180,7 +180,7 @@ Result<void> take_function(Recipe& recipe, const MapPoint& map, std::optional<DT
   mapping->function = map.function();
   mapping->takes = taken(recipe, *mapping->function);
   const Schema& fields = recipe.stored_schema;
-  mapping->places.assign(fields.size(), Mapping::kTaken);
+  mapping->schema_indices.assign(fields.size(), Mapping::kTaken);
   mapping->gives.resize(given.size());
   Schema schema;
   const auto add_given = [&](std::size_t number) -> Result<void> {
@@ -197,7 +197,7 @@ Result<void> take_function(Recipe& recipe, const MapPoint& map, std::optional<DT
       FEEDLINE_CHECK_OK(add_given(static_cast<std::size_t>(number - given.begin())));
       continue;
     }
-    mapping->places[i] = schema.size();
+    mapping->schema_indices[i] = schema.size();
     schema.push_back(recipe.schema[i]);
   }
   FEEDLINE_CHECK_OK(check_names(collations, schema));

@@ -79,9 +79,10 @@ struct Mapping {
   static constexpr std::size_t kTaken = static_cast<std::size_t>(-1);
 
   std::shared_ptr<const SampleFunction> function;
-  std::vector<std::size_t> takes;   // indices in stored_schema, in argument order
-  std::vector<std::size_t> places;  // index in the schema for each field of stored_schema; kTaken: a function argument
-  std::vector<std::size_t> gives;   // indices in the schema, in the order of the first sample's result
+  std::vector<std::size_t> takes;  // indices in stored_schema, in argument order
+  std::vector<std::size_t>
+      schema_indices;              // index in the schema for each field of stored_schema; kTaken: a function argument
+  std::vector<std::size_t> gives;  // indices in the schema, in the order of the first sample's result
 };
 
 // Replaces the function's arguments with its results in the recipe. collations: the last one that names a field

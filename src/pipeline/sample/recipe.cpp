@@ -494,8 +494,8 @@ Result<std::vector<DrawnValue>> draw_values(const Recipe& recipe, Size image, co
   return recipe.image->chain().values(drawing);
 }
 
-Error with_place(Error error, const Recipe& recipe, std::uint64_t sample) {
-  return with_place(std::move(error), *recipe.format, recipe.dataset, sample);
+Error with_location(Error error, const Recipe& recipe, std::uint64_t sample) {
+  return with_location(std::move(error), *recipe.format, recipe.dataset, sample);
 }
 
 }  // namespace feedline::pipeline

@@ -150,6 +150,6 @@ Schema schema_of_length(const Recipe& recipe, std::uint64_t length);
 Result<std::vector<DrawnValue>> draw_values(const Recipe& recipe, Size image, const base::SampleKey& key);
 
 // Returns `error` with the missing parts of `where` and the dataset filled in.
-Error with_place(Error error, const Recipe& recipe, std::uint64_t sample);
+Error with_location(Error error, const Recipe& recipe, std::uint64_t sample);
 
 }  // namespace feedline::pipeline

@@ -34,8 +34,8 @@ SampleLoader::SampleLoader(std::shared_ptr<const Recipe> recipe, telemetry::Thre
   if (recipe_->mapping) function_.emplace(*recipe_, std::move(watch));
 }
 
-std::unexpected<Error> SampleLoader::placed(Error error, std::uint64_t index) const {
-  return std::unexpected(with_place(std::move(error), *recipe_, index));
+std::unexpected<Error> SampleLoader::located(Error error, std::uint64_t index) const {
+  return std::unexpected(with_location(std::move(error), *recipe_, index));
 }
 
 // ---- samples stored as rows ----
@@ -50,11 +50,11 @@ Result<void> SampleLoader::fill(std::span<const std::uint64_t> samples, std::spa
 
 // ---- samples stored as records ----
 
-Result<void> SampleLoader::read(std::uint64_t index, const PlanRow& place) {
+Result<void> SampleLoader::read(std::uint64_t index, const PlanRow& row) {
   if (record_.storage.capacity() > kRetainedBytes) record_.storage = {};
   for (memory::ByteBuffer& buffer : record_.more)
     if (buffer.capacity() > kRetainedBytes) buffer = {};
-  if (reader_) return reader_->read(place, index, record_);
+  if (reader_) return reader_->read(row, index, record_);
   return recipe_->records->read(index, record_);
 }
 
@@ -71,7 +71,7 @@ Result<bool> SampleLoader::fetch(const Job& job) {
   }
   if (cache != nullptr && cache->is_on_device() && !cache->is_open_for_more())
     return std::unexpected(*cache->failure());  // the host cannot do anything with it
-  FEEDLINE_CHECK_OK(read(job.index, job.place));
+  FEEDLINE_CHECK_OK(read(job.index, job.plan_row));
   meter_.count(Stage::kStorage, started, record_.bytes_read);
   // with a full cache the whole chain is faster, because it decodes only what it needs
   if (cache == nullptr || (!cache->is_on_device() && !cache->is_open_for_more())) return false;
@@ -107,9 +107,9 @@ Result<void> SampleLoader::prepare_field(std::size_t field, const Job& job, Fiel
 // Adds the field's name and location.
 Error SampleLoader::named(Error error, std::size_t field, std::uint64_t index) const {
   error.what = "field '" + recipe_->format->fields()[field].name + "': " + error.what;
-  Where place = recipe_->format->where_field(index, field);
-  if (error.where.shard.empty()) error.where.shard = std::move(place.shard);
-  if (!error.where.offset) error.where.offset = place.offset;
+  Where where = recipe_->format->where_field(index, field);
+  if (error.where.shard.empty()) error.where.shard = std::move(where.shard);
+  if (!error.where.offset) error.where.offset = where.offset;
   return error;
 }
 
@@ -122,17 +122,17 @@ Result<void> SampleLoader::find_own_rows(std::uint64_t index, memory::RowUse use
     const std::size_t row = recipe_->rows ? field : recipe_->first_rows[field];
     if (function_ && function_->takes(row) != (use != memory::RowUse::kKept)) continue;
     auto own = recipe_->format->own_row(index, field, use);
-    if (!own) return placed(std::move(own).error(), index);
+    if (!own) return located(std::move(own).error(), index);
     rows[row] = std::move(*own);
   }
   return {};
 }
 
-Result<std::span<memory::Row>> SampleLoader::places_of(const Job& job) {
+Result<std::span<memory::Row>> SampleLoader::stored_rows_of(const Job& job) {
   if (!function_) return job.rows;
   function_->own_rows().assign(job.own.begin(), job.own.end());
   FEEDLINE_CHECK_OK(find_own_rows(job.index, use_of(*recipe_->mapping->function), function_->own_rows()));
-  return function_->places(job.rows);
+  return function_->stored_rows(job.rows);
 }
 
 std::span<const memory::OwnRow> SampleLoader::own_rows_of(const Job& job) const {
@@ -146,12 +146,12 @@ Result<void> SampleLoader::finish_fields(const Job& job) {
   return function_ ? function_->fill(job.key, job.rows, record_.most_bytes, meter_) : Result<void>();
 }
 
-Result<void> SampleLoader::fill_field(std::size_t field, const Job& job, std::span<memory::Row> places,
+Result<void> SampleLoader::fill_field(std::size_t field, const Job& job, std::span<memory::Row> stored_rows,
                                       FieldWork& work) {
   const memory::Record::Field& stored = record_.fields[field];
   const FieldPath& path = *recipe_->paths[field];
   const std::size_t first = recipe_->first_rows[field];
-  const auto rows = places.subspan(first, path.specs().size());
+  const auto rows = stored_rows.subspan(first, path.specs().size());
   if (const auto own = own_rows_of(job); !own.empty() && own[first].memory) return {};
   if (stored.absent) {
     for (memory::Row& row : rows) row.item->clear(true);  // the recipe made it a list
@@ -162,8 +162,8 @@ Result<void> SampleLoader::fill_field(std::size_t field, const Job& job, std::sp
   return filled;
 }
 
-Result<void> SampleLoader::fill_all_but_image(const Job& job, std::span<memory::Row> places, FieldWork& work) {
-  for (const std::size_t field : recipe_->others) FEEDLINE_CHECK_OK(fill_field(field, job, places, work));
+Result<void> SampleLoader::fill_all_but_image(const Job& job, std::span<memory::Row> stored_rows, FieldWork& work) {
+  for (const std::size_t field : recipe_->others) FEEDLINE_CHECK_OK(fill_field(field, job, stored_rows, work));
   return {};
 }
 
@@ -184,31 +184,31 @@ Result<void> SampleLoader::draw_boxes(FieldWork& work, std::uint64_t index) {
 Result<void> SampleLoader::fill_fields(const Job& job, bool is_prepared) {
   FieldWork work = work_of(job, is_prepared);
   scratch_.begin_sample();
-  FEEDLINE_TRY(const auto places, places_of(job));
+  FEEDLINE_TRY(const auto stored_rows, stored_rows_of(job));
   Result<void> filled;
   filled = draw_boxes(work, job.index);
-  if (filled && recipe_->images > 0) filled = fill_field(recipe_->image_field, job, places, work);
-  if (filled) filled = fill_all_but_image(job, places, work);
+  if (filled && recipe_->images > 0) filled = fill_field(recipe_->image_field, job, stored_rows, work);
+  if (filled) filled = fill_all_but_image(job, stored_rows, work);
   if (filled) filled = finish_fields(job);
-  if (!filled) return placed(std::move(filled).error(), job.index);
+  if (!filled) return located(std::move(filled).error(), job.index);
   return {};
 }
 
 Result<void> SampleLoader::load(const Job& job) {
   if (recipe_->rows) {
-    FEEDLINE_TRY(const auto places, places_of(job));
+    FEEDLINE_TRY(const auto stored_rows, stored_rows_of(job));
     views_.clear();
-    for (const memory::Row& row : places) views_.push_back(row.view);
+    for (const memory::Row& row : stored_rows) views_.push_back(row.view);
     const auto own = own_rows_of(job);
     for (std::size_t i = 0; i < own.size(); ++i)
       if (own[i].memory) views_[i].data = nullptr;  // needs no copy
     auto filled = fill({&job.index, 1}, views_);
     if (filled) filled = finish_fields(job);
-    if (!filled) return placed(std::move(filled).error(), job.index);
+    if (!filled) return located(std::move(filled).error(), job.index);
     return {};
   }
   const auto prepared = fetch(job);
-  if (!prepared) return placed(prepared.error(), job.index);
+  if (!prepared) return located(prepared.error(), job.index);
   return fill_fields(job, *prepared);
 }
 
@@ -231,10 +231,10 @@ std::size_t SampleLoader::drawn_field() const {
 Result<const memory::Record::Field*> SampleLoader::drawn_image(const base::SampleKey& key) {
   if (recipe_->images == 0) return config_error("the dataset has no image field");
   if (auto read = recipe_->records->read(key.sample, record_); !read)
-    return placed(std::move(read).error(), key.sample);
+    return located(std::move(read).error(), key.sample);
   scratch_.begin_sample();
   const memory::Record::Field& field = record_.fields[drawn_field()];
-  if (field.absent) return placed(data_error("the sample has no image", "format").error(), key.sample);
+  if (field.absent) return located(data_error("the sample has no image", "format").error(), key.sample);
   return &field;
 }
 
@@ -247,7 +247,7 @@ Result<SampleLoader::Drawn> SampleLoader::draw(const base::SampleKey& key) {
     FEEDLINE_TRY(const transform::Drawing* const drawing, draw_image(*field, key));
     regions_.assign(1, {drawing->region, drawing->planes});
   }
-  if (!drawn) return placed(named(std::move(drawn).error(), drawn_field(), key.sample), key.sample);
+  if (!drawn) return located(named(std::move(drawn).error(), drawn_field(), key.sample), key.sample);
   return Drawn{field->bytes, regions_};
 }
 
@@ -255,9 +255,9 @@ Result<SampleLoader::Drawn> SampleLoader::draw(const base::SampleKey& key) {
 Result<const transform::Drawing*> SampleLoader::draw_image(const memory::Record::Field& field,
                                                            const base::SampleKey& key) {
   FieldWork work{key, scratch_, meter_, false, record_.most_bytes};
-  if (auto boxes = draw_boxes(work, key.sample); !boxes) return placed(std::move(boxes).error(), key.sample);
+  if (auto boxes = draw_boxes(work, key.sample); !boxes) return located(std::move(boxes).error(), key.sample);
   const auto size = recipe_->image->draw(field, key, scratch_);
-  if (!size) return placed(named(size.error(), recipe_->image_field, key.sample), key.sample);
+  if (!size) return located(named(size.error(), recipe_->image_field, key.sample), key.sample);
   return &scratch_.image->drawing;
 }
 
@@ -270,7 +270,7 @@ Result<std::vector<DrawnValue>> SampleLoader::draw_values(const base::SampleKey&
   const auto size = open_image(*field, recipe_->views->applies_exif(), *scratch_.image);
   auto values = size ? pipeline::draw_values(*recipe_, *size, key)
                      : Result<std::vector<DrawnValue>>(std::unexpected(size.error()));
-  if (!values) return placed(named(std::move(values).error(), drawn_field(), key.sample), key.sample);
+  if (!values) return located(named(std::move(values).error(), drawn_field(), key.sample), key.sample);
   return values;
 }
 
@@ -281,7 +281,7 @@ bool SampleLoader::takes_turns(const Recipe& recipe) { return recipe.images == 1
 
 Result<void> SampleLoader::begin(const Job& job) {
   const auto fetched = fetch(job);
-  if (!fetched) return placed(fetched.error(), job.index);
+  if (!fetched) return located(fetched.error(), job.index);
   return {};
 }
 
@@ -315,17 +315,17 @@ void SampleLoader::finish_in_turn(SampleLoader& first, const Job& first_job, Sam
       loader.meter_.count(Stage::kDecode, borders[i], borders[i + 1], bytes);
       decoded[i] = loader.finish_image(*jobs[i], first.scratch_.image->workspace);
     }
-    if (!decoded[i]) results[i] = loader.placed(std::move(decoded[i]).error(), jobs[i]->index);
+    if (!decoded[i]) results[i] = loader.located(std::move(decoded[i]).error(), jobs[i]->index);
   }
 }
 
 // Finishes the only image after decoding.
 Result<void> SampleLoader::finish_image(const Job& job, transform::Workspace& workspace) {
   FieldWork work = work_of(job);
-  FEEDLINE_TRY(const auto places, places_of(job));
-  auto finished = recipe_->image->finish(work, workspace, places[recipe_->first_rows[recipe_->image_field]]);
+  FEEDLINE_TRY(const auto stored_rows, stored_rows_of(job));
+  auto finished = recipe_->image->finish(work, workspace, stored_rows[recipe_->first_rows[recipe_->image_field]]);
   if (!finished) return std::unexpected(named(std::move(finished).error(), recipe_->image_field, job.index));
-  FEEDLINE_CHECK_OK(fill_all_but_image(job, places, work));
+  FEEDLINE_CHECK_OK(fill_all_but_image(job, stored_rows, work));
   return finish_fields(job);
 }
 

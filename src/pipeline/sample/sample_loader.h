@@ -39,7 +39,7 @@ class SampleLoader {
     std::uint64_t index = 0;
     base::SampleKey key;
     std::span<memory::Row> rows;  // one per field of the schema
-    PlanRow place{};              // the sample's position in the plan, if any
+    PlanRow plan_row{};           // the sample's position in the plan, if any
     // Empty, or one per field of the stored schema: rows with memory need not be filled.
     std::span<const memory::OwnRow> own = {};
   };
@@ -75,8 +75,8 @@ class SampleLoader {
   Result<std::vector<DrawnValue>> draw_values(const base::SampleKey& key);
 
  private:
-  Result<void> read(std::uint64_t index, const PlanRow& place);
-  std::unexpected<Error> placed(Error error, std::uint64_t index) const;
+  Result<void> read(std::uint64_t index, const PlanRow& row);
+  std::unexpected<Error> located(Error error, std::uint64_t index) const;
   // Fills record_ with a sample: from the cache, prepared for it, or as stored. Returns true if prepared.
   Result<bool> fetch(const Job& job);
   Result<void> prepare(const Job& job);
@@ -89,11 +89,11 @@ class SampleLoader {
   std::size_t drawn_field() const;
   const memory::Record::Field& image() const { return record_.fields[recipe_->image_field]; }
   Result<void> fill_fields(const Job& job, bool is_prepared);
-  Result<void> fill_field(std::size_t field, const Job& job, std::span<memory::Row> places, FieldWork& work);
+  Result<void> fill_field(std::size_t field, const Job& job, std::span<memory::Row> stored_rows, FieldWork& work);
   Result<void> draw_boxes(FieldWork& work, std::uint64_t index);
-  Result<void> fill_all_but_image(const Job& job, std::span<memory::Row> places, FieldWork& work);
+  Result<void> fill_all_but_image(const Job& job, std::span<memory::Row> stored_rows, FieldWork& work);
   // The destination of a job's stored fields, those that need no copy, and the steps after all are filled.
-  Result<std::span<memory::Row>> places_of(const Job& job);
+  Result<std::span<memory::Row>> stored_rows_of(const Job& job);
   std::span<const memory::OwnRow> own_rows_of(const Job& job) const;
   Result<void> finish_fields(const Job& job);
   Result<void> finish_image(const Job& job, transform::Workspace& workspace);

@@ -58,7 +58,7 @@ std::vector<memory::OwnRow> in_schema(const Recipe& recipe, const std::vector<me
   if (!recipe.mapping) return stored;
   std::vector<memory::OwnRow> rows(recipe.schema.size());
   for (std::size_t i = 0; i < stored.size(); ++i)
-    if (const std::size_t place = recipe.mapping->places[i]; place != Mapping::kTaken) rows[place] = stored[i];
+    if (const std::size_t index = recipe.mapping->schema_indices[i]; index != Mapping::kTaken) rows[index] = stored[i];
   return rows;
 }
 

@@ -175,7 +175,7 @@ Result<SampleFiles> Source::files(std::uint64_t sample) const {
   FEEDLINE_CHECK_OK(check_index(sample));
   const auto records = format::records_of(format_);
   auto files = records ? records->files(sample) : config_error("the samples are arrays, which are not stored in files");
-  if (!files) return std::unexpected(with_place(std::move(files).error(), *format_, name_, sample));
+  if (!files) return std::unexpected(with_location(std::move(files).error(), *format_, name_, sample));
   return files;
 }
 
@@ -184,7 +184,7 @@ Result<SampleFileSizes> Source::file_sizes(std::uint64_t sample) const {
   const auto records = format::records_of(format_);
   auto sizes =
       records ? records->file_sizes(sample) : config_error("the samples are arrays, which are not stored in files");
-  if (!sizes) return std::unexpected(with_place(std::move(sizes).error(), *format_, name_, sample));
+  if (!sizes) return std::unexpected(with_location(std::move(sizes).error(), *format_, name_, sample));
   return sizes;
 }
 
@@ -195,7 +195,7 @@ Result<std::vector<std::byte>> Source::encoded(std::uint64_t sample) const {
   memory::Record record;
   record.most_bytes = memory::usual_sample_limit();
   if (auto read = records->read(sample, record); !read)
-    return std::unexpected(with_place(std::move(read).error(), *format_, name_, sample));
+    return std::unexpected(with_location(std::move(read).error(), *format_, name_, sample));
   const auto& fields = format_->fields();
   const auto image = std::ranges::find_if(fields, is_image);
   if (image == fields.end()) return config_error("the dataset has no image field");
@@ -225,13 +225,13 @@ Result<Inspection> inspect_source(const std::string& source, const OpenOptions& 
   return format::inspect(located.source, format_options(source, options, as_asked_for(located.storage)));
 }
 
-Error with_place(Error error, const format::Format& format, const std::string& dataset, std::uint64_t sample) {
-  const Where place = format.where(sample);
+Error with_location(Error error, const format::Format& format, const std::string& dataset, std::uint64_t sample) {
+  const Where where = format.where(sample);
   error.where.dataset = dataset;
-  error.where.record = place.record.value_or(sample);  // in the opened dataset, of which this may be a subset
-  if (error.where.shard.empty()) error.where.shard = place.shard;
-  if (error.where.key.empty()) error.where.key = place.key;
-  if (!error.where.offset) error.where.offset = place.offset;
+  error.where.record = where.record.value_or(sample);  // in the opened dataset, of which this may be a subset
+  if (error.where.shard.empty()) error.where.shard = where.shard;
+  if (error.where.key.empty()) error.where.key = where.key;
+  if (!error.where.offset) error.where.offset = where.offset;
   return error;
 }
 

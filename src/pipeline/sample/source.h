@@ -115,6 +115,6 @@ Result<Inspection> inspect_source(const std::string& source, const OpenOptions& 
 std::span<const std::string_view> label_names();
 
 // Returns `error` with the missing parts of `where` and the dataset filled in.
-Error with_place(Error error, const format::Format& format, const std::string& dataset, std::uint64_t sample);
+Error with_location(Error error, const format::Format& format, const std::string& dataset, std::uint64_t sample);
 
 }  // namespace feedline::pipeline

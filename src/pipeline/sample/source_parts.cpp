@@ -65,7 +65,7 @@ Result<Numbers> numbers_of_records(const format::RecordFormat& records, std::siz
   record.most_bytes = memory::usual_sample_limit();
   for (std::uint64_t i = 0; i < numbers.size(); ++i) {
     if (auto read = records.read(i, record); !read)
-      return std::unexpected(with_place(std::move(read).error(), records, source, i));
+      return std::unexpected(with_location(std::move(read).error(), records, source, i));
     const memory::Record::Field& stored = record.fields[field];
     if (records.fields()[field].kind == format::FieldKind::kInteger)
       numbers[i] = stored.value;
@@ -94,7 +94,7 @@ Result<Numbers> numbers_of_rows(const format::RowFormat& rows, std::size_t field
     const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(at_once, numbers.size() - begin));
     std::iota(samples.begin(), samples.end(), begin);
     if (auto filled = rows.fill(std::span(samples).first(count), first_rows); !filled)
-      return std::unexpected(with_place(std::move(filled).error(), rows, source, begin));
+      return std::unexpected(with_location(std::move(filled).error(), rows, source, begin));
     const ArraySpec& row = fields[field].array;
     for (std::size_t i = 0; i < count; ++i)
       numbers[begin + i] = integer_at(memory[field].data() + i * row.bytes(), row.dtype);

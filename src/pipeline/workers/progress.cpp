@@ -32,8 +32,8 @@ Error stall_error(std::chrono::milliseconds waited, const AwaitedBatch& awaited,
     error.what += ": batch " + std::to_string(awaited.index) + " still waits for " + std::to_string(missing) + " of " +
                   std::to_string(slot.rows) + " samples";
     if (row && *row < slot.rows)
-      error = with_place(std::move(error), recipe,
-                         slot.plan ? slot.plan->at(slot.first + *row).sample : slot.samples[*row]);
+      error = with_location(std::move(error), recipe,
+                            slot.plan ? slot.plan->at(slot.first + *row).sample : slot.samples[*row]);
   }
   error.where.stage = "batch";
   return error;

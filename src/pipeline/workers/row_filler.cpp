@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kImagesInTurn = 2;
 
-PlanRow place_of(const Ticket& ticket, std::uint64_t row, std::uint64_t epoch) {
+PlanRow plan_row_of(const Ticket& ticket, std::uint64_t row, std::uint64_t epoch) {
   if (ticket.is_refill) return {};
   return {epoch, &ticket.slot->plan, ticket.slot->batch, row, !ticket.slot->plan};
 }
@@ -41,7 +41,7 @@ RowFiller::RowFiller(std::shared_ptr<const Recipe> recipe, const BadSamplePolicy
 std::span<RowFiller::Noted> RowFiller::fill(const Ticket& ticket, std::uint64_t epoch,
                                             std::atomic<std::uint64_t>& at_row) {
   noted_.clear();
-  ticket.place();
+  ticket.assign_samples();
   if (ticket.rows == 1 || !recipe_->rows || !fill_all(ticket)) fill_each(ticket, epoch, at_row);
   return noted_;
 }
@@ -78,14 +78,14 @@ SampleLoader::Job RowFiller::job_of(const Ticket& ticket, std::uint64_t row, std
                                     std::vector<memory::Row>& rows) {
   Slot& slot = *ticket.slot;
   slot.rows_at(row, rows);
-  return {slot.samples[row], {seed_, epoch, slot.draws[row]}, rows, place_of(ticket, row, epoch)};
+  return {slot.samples[row], {seed_, epoch, slot.draws[row]}, rows, plan_row_of(ticket, row, epoch)};
 }
 
 // Checks that a loaded row can be mixed.
 Result<void> RowFiller::checked(const SampleLoader::Job& job, Result<void> loaded) const {
   if (mix_ == nullptr || !loaded) return loaded;
   auto fit = mix_->check(job.rows);
-  if (!fit) return std::unexpected(with_place(std::move(fit).error(), *recipe_, job.index));
+  if (!fit) return std::unexpected(with_location(std::move(fit).error(), *recipe_, job.index));
   return fit;
 }
 
@@ -111,7 +111,7 @@ void RowFiller::settle(SampleLoader::Job job, std::uint64_t row, Result<void> lo
     // a bad substitute is logged at its own position in the plan, not here
     if (attempt == 0) outcome.replaced.push_back(entry(std::move(loaded).error()));
     outcome.sample = job.index = job.key.sample = *next;
-    job.place = {};
+    job.plan_row = {};
     loaded = checked(job, loader_.load(job));
   }
 }
