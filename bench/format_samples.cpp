@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "base/cpu_clock.h"
-#include "pipeline/recipe.h"
-#include "pipeline/sample_loader.h"
+#include "pipeline/sample/recipe.h"
+#include "pipeline/sample/sample_loader.h"
 
 namespace {
 

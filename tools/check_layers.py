@@ -109,6 +109,11 @@ class Table:
         """The innermost folder of the table that `path`, relative to the root, is in."""
         return next((str(parent) for parent in path.parents if str(parent) in self.may_include), None)
 
+    def is_open_to_tests(self, room: str, reached: str) -> bool:
+        """Whether tests of a room may use `reached`: the folder that the room is in, and what that may include."""
+        parent = str(Path(room).parent)
+        return parent in self.may_include and reached in {parent, *self.may_include[parent]}
+
     def owners_of(self, header: str) -> set[str] | None:
         return next((folders for prefix, folders in self.owners if header.startswith(prefix)), None)
 
@@ -190,7 +195,9 @@ def check_own_header(table: Table, path: Path, header: str, target: Path) -> tup
     allowed = table.may_include[folder]
     if folder == "include":
         return "public", f'"{header}": public headers include public headers only'
-    if table.is_free(folder) or reached in allowed or (is_test(path) and reached == "tests"):
+    if table.is_free(folder) or reached in allowed:
+        return None
+    if is_test(path) and (reached == "tests" or table.is_open_to_tests(folder, reached)):
         return None
     return "layer", f"{folder} may not include {reached}"
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "gate/case.h"
-#include "pipeline/epoch_fixture.h"
+#include "pipeline/epoch/epoch_fixture.h"
 #include "plan/order.h"
 
 namespace feedline::gate {

@@ -11,8 +11,8 @@
 #include "format/tar/tar_writer.h"
 #include "gate/case.h"
 #include "gate/made_images.h"
-#include "pipeline/recipe.h"
-#include "pipeline/sample_loader.h"
+#include "pipeline/sample/recipe.h"
+#include "pipeline/sample/sample_loader.h"
 #include "storage/temporary_folder.h"
 
 namespace feedline::gate {

@@ -21,12 +21,12 @@
 #include <vector>
 
 #include "arrays.h"
+#include "enum_names.h"
 #include "errors.h"
 #include "gil.h"
 #include "operations.h"
-#include "subjects.h"
+#include "register.h"
 #include "text_caster.h"
-#include "words.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -65,8 +65,8 @@ Dataset open_dataset(const std::string& source, const std::string& format, const
 nb::list schema_rows(const Schema& schema) {
   nb::list rows;
   for (const FieldSpec& field : schema) {
-    rows.append(nb::make_tuple(field.name, to_tuple(field.array.shape), name_of(field.array.dtype), word_of(field.form),
-                               word_of(field.content)));
+    rows.append(nb::make_tuple(field.name, to_tuple(field.array.shape), name_of(field.array.dtype),
+                               enum_name(field.form), enum_name(field.content)));
   }
   return rows;
 }

@@ -26,9 +26,9 @@
 #include <utility>
 #include <vector>
 
+#include "enum_names.h"
 #include "errors.h"
 #include "text_caster.h"
-#include "words.h"
 
 namespace feedline::python {
 
@@ -94,9 +94,9 @@ struct Plain<T> {
   static T read(const Type& value, const std::string& subject) { return from_dict<T>(value, subject); }
 };
 
-template <Worded T>
+template <NamedEnum T>
 struct Plain<T> {
-  using Type = Word<T>;
+  using Type = EnumArgument<T>;
   static Type of(T value) { return {value, {}}; }
   static T read(const Type& word, const std::string& subject) { return word.checked(subject); }
 };

@@ -12,7 +12,7 @@
 #include "dlpack.h"
 #include "errors.h"
 #include "gil.h"
-#include "subjects.h"
+#include "register.h"
 #include "text_caster.h"
 
 namespace nb = nanobind;

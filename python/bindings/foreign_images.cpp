@@ -14,7 +14,7 @@
 #include "arrays.h"
 #include "errors.h"
 #include "gil.h"
-#include "subjects.h"
+#include "register.h"
 #include "text_caster.h"
 
 namespace nb = nanobind;

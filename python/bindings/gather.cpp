@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "gil.h"
-#include "subjects.h"
+#include "register.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -10,11 +10,11 @@
 #include <tuple>
 
 #include "arrays.h"
+#include "enum_names.h"
 #include "errors.h"
 #include "gil.h"
-#include "subjects.h"
+#include "register.h"
 #include "text_caster.h"
-#include "words.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -3,13 +3,13 @@
 
 #include <nanobind/stl/vector.h>
 
+#include "enum_names.h"
 #include "errors.h"
 #include "feedline/dataset.h"
 #include "gil.h"
 #include "message_text.h"
-#include "subjects.h"
+#include "register.h"
 #include "text_caster.h"
-#include "words.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -17,7 +17,7 @@
 #include "gil.h"
 #include "guarded_loader.h"
 #include "loader_facts.h"
-#include "subjects.h"
+#include "register.h"
 #include "text_caster.h"
 
 namespace nb = nanobind;

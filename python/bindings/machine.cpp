@@ -7,7 +7,7 @@
 
 #include "base/cpus.h"
 #include "base/local_ranks.h"
-#include "subjects.h"
+#include "register.h"
 #include "text_caster.h"
 
 namespace nb = nanobind;

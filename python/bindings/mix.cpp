@@ -8,7 +8,7 @@
 #include "errors.h"
 #include "feedline/mix_rows.h"
 #include "gil.h"
-#include "subjects.h"
+#include "register.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -2,7 +2,7 @@
 #include <nanobind/nanobind.h>
 
 #include "gil.h"
-#include "subjects.h"
+#include "register.h"
 
 NB_MODULE(_engine, module) {
   module.doc() = "Feedline's engine. The package `feedline` is its public face; names here may change.";
@@ -25,7 +25,7 @@ NB_MODULE(_engine, module) {
   feedline::python::bind_observe(module);
   feedline::python::bind_machine(module);
   feedline::python::bind_page_locks(module);
-  feedline::python::bind_opens(module);
+  feedline::python::bind_open_audit_hook(module);
   feedline::python::bind_foreign_storage(module);
   feedline::python::bind_foreign_images(module);
   feedline::python::bind_node_cache(module);

@@ -4,7 +4,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/vector.h>
 
-#include "subjects.h"
+#include "register.h"
 #include "text_caster.h"
 
 namespace nb = nanobind;

@@ -6,7 +6,7 @@
 
 #include "errors.h"
 #include "gil.h"
-#include "subjects.h"
+#include "register.h"
 #include "text_caster.h"
 
 namespace nb = nanobind;

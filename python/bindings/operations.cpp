@@ -11,10 +11,10 @@
 #include <variant>
 #include <vector>
 
+#include "enum_names.h"
 #include "errors.h"
 #include "feedline/operation_types.h"
 #include "text_caster.h"
-#include "words.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -11,7 +11,7 @@
 #include "arrays.h"
 #include "errors.h"
 #include "gil.h"
-#include "subjects.h"
+#include "register.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;

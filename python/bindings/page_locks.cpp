@@ -10,7 +10,7 @@
 
 #include "errors.h"
 #include "gil.h"
-#include "subjects.h"
+#include "register.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;

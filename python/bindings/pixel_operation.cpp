@@ -10,12 +10,12 @@
 #include <memory>
 
 #include "arrays.h"
+#include "enum_names.h"
 #include "errors.h"
 #include "feedline/image.h"
 #include "gil.h"
-#include "subjects.h"
+#include "register.h"
 #include "text_caster.h"
-#include "words.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -105,7 +105,7 @@ Request request_of(const Pixels& pixels, const std::string& name, const std::vec
   const Parameters parameters(name, values);
   std::optional<PixelOperation> operation = pointwise(parameters);
   if (!operation) operation = geometric(parameters, around);
-  if (!operation) raise_wrong_word("pixel_operation: name", "the names of feedline/pixel_operation.h", name);
+  if (!operation) raise_unknown_name("pixel_operation: name", "the names of feedline/pixel_operation.h", name);
   const auto extent = [&](std::size_t i) { return static_cast<int>(pixels.shape(i)); };
   return {{extent(1), extent(0), extent(2), {pixels.data(), pixels.data() + pixels.size()}}, *operation};
 }

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "gil.h"
-#include "subjects.h"
+#include "register.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;

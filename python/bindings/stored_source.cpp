@@ -8,7 +8,7 @@
 
 #include "errors.h"
 #include "gil.h"
-#include "subjects.h"
+#include "register.h"
 #include "text_caster.h"
 
 namespace nb = nanobind;

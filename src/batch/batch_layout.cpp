@@ -28,7 +28,7 @@ BatchLayout::BatchLayout(Schema schema, std::uint64_t batch_size, std::optional<
   for (std::size_t i = 0; i < schema_.size(); ++i) {
     offsets_.push_back(bytes_);
     if (schema_[i].is_late()) {
-      late_.push_back(i);
+      variable_.push_back(i);
       continue;
     }
     const std::size_t row_bytes = schema_[i].array.bytes();
@@ -44,7 +44,7 @@ BatchLayout::BatchLayout(Schema schema, std::uint64_t batch_size, std::optional<
 }
 
 BatchLayout::BatchLayout(const BatchLayout& filled, Schema schema, const std::vector<bool>& made)
-    : schema_(std::move(schema)), late_(filled.late_), batch_size_(filled.batch_size_) {
+    : schema_(std::move(schema)), variable_(filled.variable_), batch_size_(filled.batch_size_) {
   FEEDLINE_CHECK(schema_.size() == filled.schema_.size() && made.size() == schema_.size());
   for (std::size_t i = 0; i < schema_.size(); ++i) {
     offsets_.push_back(made_bytes_);
@@ -56,7 +56,7 @@ BatchLayout::BatchLayout(const BatchLayout& filled, Schema schema, const std::ve
 }
 
 // Requires: a dense field.
-ArrayView BatchLayout::place_of(std::byte* data, std::size_t field, std::uint64_t row) const {
+ArrayView BatchLayout::row_view(std::byte* data, std::size_t field, std::uint64_t row) const {
   if (field == targets_) return {data + classes_at_ + row * sizeof(std::int64_t), {DType::kInt64, {}}};
   return {data + offsets_[field] + row * schema_[field].array.bytes(), schema_[field].array};
 }
@@ -76,20 +76,20 @@ std::uint64_t BatchLayout::sample_bytes() const {
 void BatchLayout::row_views(std::byte* data, std::uint64_t row, std::vector<ArrayView>& rows) const {
   rows.resize(schema_.size());
   for (std::size_t i = 0; i < schema_.size(); ++i)
-    rows[i] = schema_[i].is_late() ? ArrayView{nullptr, schema_[i].array} : place_of(data, i, row);
+    rows[i] = schema_[i].is_late() ? ArrayView{nullptr, schema_[i].array} : row_view(data, i, row);
 }
 
 void BatchLayout::rows_at(std::byte* data, std::span<memory::ListItem> items, std::uint64_t row,
                           std::vector<memory::Row>& rows) const {
   rows.resize(schema_.size());
-  memory::ListItem* item = late_.empty() ? nullptr : &items[row * late_.size()];
+  memory::ListItem* item = variable_.empty() ? nullptr : &items[row * variable_.size()];
   for (std::size_t i = 0; i < schema_.size(); ++i) {
     const FieldSpec& field = schema_[i];
     if (field.is_late()) {
       item->clear();
       rows[i] = {{nullptr, field.array}, item++};
     } else {
-      rows[i] = {place_of(data, i, row)};
+      rows[i] = {row_view(data, i, row)};
     }
   }
 }

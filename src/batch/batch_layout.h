@@ -43,12 +43,12 @@ class BatchLayout {
   // Sets `rows` to views of one row of every field, for a batch at `data`; those of variable-size fields have no data.
   // `rows` is reused.
   void row_views(std::byte* data, std::uint64_t row, std::vector<ArrayView>& rows) const;
-  // Sets `rows` to the destination of one row of every field. items: of the whole batch, late_fields() per row; those
-  // of this row are cleared. `rows` is reused.
+  // Sets `rows` to the destination of one row of every field. items: of the whole batch, variable_fields() per row;
+  // those of this row are cleared. `rows` is reused.
   void rows_at(std::byte* data, std::span<memory::ListItem> items, std::uint64_t row,
                std::vector<memory::Row>& rows) const;
   // Indices of the variable-size fields (FieldSpec::is_late).
-  std::span<const std::size_t> late_fields() const { return late_; }
+  std::span<const std::size_t> variable_fields() const { return variable_; }
   // Returns the byte range [first, last) of the largest dense field's rows starting at `row`.
   std::pair<std::size_t, std::size_t> largest_field_from(std::uint64_t row) const;
   // Returns the class of every row. Requires: a field is made from classes.
@@ -57,11 +57,11 @@ class BatchLayout {
   ArrayView field_view(std::byte* data, std::size_t field, std::uint64_t rows) const;
 
  private:
-  ArrayView place_of(std::byte* data, std::size_t field, std::uint64_t row) const;
+  ArrayView row_view(std::byte* data, std::size_t field, std::uint64_t row) const;
 
   Schema schema_;
   std::vector<std::size_t> offsets_;  // of the dense fields
-  std::vector<std::size_t> late_;
+  std::vector<std::size_t> variable_;
   std::size_t bytes_ = 0;
   std::size_t fields_bytes_ = 0;
   std::size_t made_bytes_ = 0;

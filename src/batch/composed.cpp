@@ -73,11 +73,11 @@ Result<Composed> Composed::make(const BatchLayout& layout, std::span<const memor
                                 const Memory& memory) {
   Composed made;
   made.rows_ = rows;
-  const auto late = layout.late_fields();
-  const std::size_t stride = late.size();
+  const auto variable = layout.variable_fields();
+  const std::size_t stride = variable.size();
   std::size_t array_bytes = 0, word_bytes = 0;
   for (std::size_t k = 0; k < stride; ++k) {
-    const FieldSpec& spec = layout.schema()[late[k]];
+    const FieldSpec& spec = layout.schema()[variable[k]];
     const bool is_padded = spec.form == BatchForm::kPadded;
     Field field =
         is_padded ? measure_padded(spec, items.subspan(k), stride, rows) : measure_list(items.subspan(k), stride, rows);
@@ -99,7 +99,7 @@ Result<Composed> Composed::make(const BatchLayout& layout, std::span<const memor
   if (has(true)) {
     FEEDLINE_TRY(made.words_, memory::Lease::take(memory.words, block_bytes(word_bytes)));
   }
-  for (std::size_t k = 0; k < stride; ++k) made.copy(k, layout.schema()[late[k]], items.subspan(k), stride);
+  for (std::size_t k = 0; k < stride; ++k) made.copy(k, layout.schema()[variable[k]], items.subspan(k), stride);
   return made;
 }
 

@@ -41,8 +41,8 @@ class Composed {
   // The bytes passed to set_arrays() must be the same, but may be in other memory.
   std::shared_ptr<memory::Lease> take_arrays() { return std::move(arrays_); }
   void set_arrays(std::shared_ptr<memory::Lease> arrays) { arrays_ = std::move(arrays); }
-  // Returns variable-size field k, in the order of BatchLayout::late_fields(), with spec `field`. Valid as long as this
-  // object, even if it is moved.
+  // Returns variable-size field k, in the order of BatchLayout::variable_fields(), with spec `field`. Valid as long as
+  // this object, even if it is moved.
   BatchField field(std::size_t k, const FieldSpec& field) const;
 
  private:

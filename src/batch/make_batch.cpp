@@ -48,10 +48,10 @@ Batch make_batch(Parts parts, std::uint64_t index, std::vector<std::uint64_t> sa
   const Schema& schema = held->layout->schema();
   std::vector<BatchField> fields;
   fields.reserve(schema.size());
-  std::size_t late = 0;
+  std::size_t variable = 0;
   for (std::size_t i = 0; i < schema.size(); ++i) {
     if (schema[i].is_late())
-      fields.push_back(held->composed.field(late++, schema[i]));
+      fields.push_back(held->composed.field(variable++, schema[i]));
     else
       fields.push_back({.name = schema[i].name,
                         .array = held->layout->field_view(held->lease->data(), i, samples.size()),

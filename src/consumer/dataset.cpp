@@ -6,13 +6,13 @@
 
 #include "base/guarded.h"
 #include "consumer/loader_impl.h"
-#include "pipeline/decode_limit.h"
-#include "pipeline/mapping.h"
 #include "pipeline/pipeline.h"
-#include "pipeline/recipe.h"
-#include "pipeline/sample_reader.h"
-#include "pipeline/source.h"
-#include "pipeline/view_point.h"
+#include "pipeline/sample/decode_limit.h"
+#include "pipeline/sample/mapping.h"
+#include "pipeline/sample/recipe.h"
+#include "pipeline/sample/sample_reader.h"
+#include "pipeline/sample/source.h"
+#include "pipeline/sample/view_point.h"
 
 namespace feedline {
 
@@ -57,12 +57,12 @@ struct Dataset::Impl {
   }
 
  private:
-  Result<std::shared_ptr<const pipeline::Recipe>> recipe_with(const std::optional<pipeline::CachePoint>& kept,
+  Result<std::shared_ptr<const pipeline::Recipe>> recipe_with(const std::optional<pipeline::CachePoint>& cache_point,
                                                               std::optional<DType> dtype, Layout layout,
                                                               const pipeline::OnDevice& there,
                                                               pipeline::RowsFor rows_for) const {
-    return pipeline::make_recipe(source, operations, dtype, layout, kept, collations, map.get(), views.get(), there,
-                                 rows_for);
+    return pipeline::make_recipe(source, operations, dtype, layout, cache_point, collations, map.get(), views.get(),
+                                 there, rows_for);
   }
 };
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "pipeline/source.h"
+#include "pipeline/sample/source.h"
 #include "plan/buckets.h"
 
 namespace feedline::consumer {
@@ -144,7 +144,7 @@ std::string explain(const pipeline::Recipe& recipe, const pipeline::Pipeline& pi
   text += "threads    " + threads_of(pipeline) + "\n";
   if (const std::string reads = pipeline.explain_reads(); !reads.empty()) text += "reads      " + reads + "\n";
   text += "memory     " + memory_of(plan) + "\n";
-  if (const std::string late = pipeline.explain_late(); !late.empty()) text += "           " + late + "\n";
+  if (const std::string late = pipeline.explain_variable_size(); !late.empty()) text += "           " + late + "\n";
   text += "delivery   " + pipeline.explain_device() + ", " + delivery_of(plan, asked) + "\n";
   return text;
 }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/source.h"
+#include "pipeline/sample/source.h"
 #include "plan/bucket_order.h"
 
 namespace feedline::consumer {

@@ -4,7 +4,7 @@
 // Checks that a state fits a loader: resuming must produce the batches of an uninterrupted run.
 
 #include "feedline/loader.h"
-#include "pipeline/pipeline_plan.h"
+#include "pipeline/planning/pipeline_plan.h"
 
 namespace feedline::consumer {
 

@@ -10,7 +10,7 @@
 
 #include "device/finish.h"
 #include "device/image_decoder.h"
-#include "device/kept_images.h"
+#include "device/resident_images.h"
 #include "feedline/device.h"
 #include "feedline/error.h"
 #include "memory/allocator.h"
@@ -36,7 +36,7 @@ class Device {
   // size.
   virtual std::shared_ptr<memory::Allocator> allocator() = 0;
   // The same for data whose size is known only when a batch settles: blocks of many sizes.
-  virtual std::shared_ptr<memory::Allocator> late_allocator() { return allocator(); }
+  virtual std::shared_ptr<memory::Allocator> variable_allocator() { return allocator(); }
   // Starts the transfer of a batch's filled memory, which must not change any more, and returns before it is complete.
   // Any number may be in flight, finishing in any order. The device holds `filled` until it has read it, whoever
   // releases it or the result. An error here or from Ready::wait() means that the device failed with this batch.
@@ -48,7 +48,7 @@ class Device {
   virtual Result<Begun> begin_making(std::shared_ptr<memory::Lease> filled, const Finish& finish);
   // Reserves memory for images of this total size. kConfig: the device has no separate memory, or too little; the
   // message has the numbers.
-  virtual Result<std::shared_ptr<KeptImages>> keep_images(std::uint64_t bytes);
+  virtual Result<std::shared_ptr<ResidentImages>> make_resident_images(std::uint64_t bytes);
   // Returns an image decoder on the device for one loader. kConfig: the device has none; the message suggests a fix.
   virtual Result<std::shared_ptr<ImageDecoder>> decode_images();
 };

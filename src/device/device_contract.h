@@ -186,9 +186,9 @@ TEST_P(DeviceContract, MakesFloatsOfBytes) {
 }
 
 // Another loader of the same device makes the rows, after the loader that stored the images was destroyed.
-TEST_P(DeviceContract, MakesRowsOfKeptImages) {
+TEST_P(DeviceContract, MakesRowsOfResidentImages) {
   if (device_->is_host()) {
-    EXPECT_EQ(device_->keep_images(100).error().code, ErrorCode::kConfig);
+    EXPECT_EQ(device_->make_resident_images(100).error().code, ErrorCode::kConfig);
     return;
   }
   if (!device_->makes_elements()) GTEST_SKIP() << device_->explain();
@@ -198,18 +198,18 @@ TEST_P(DeviceContract, MakesRowsOfKeptImages) {
     return static_cast<std::byte>((static_cast<std::size_t>(image) * 41 + i * 7) % 251);
   };
   const auto image_of = [](std::size_t row) { return row == kRows - 1 ? kImages - 1 : static_cast<int>(row) * 5; };
-  auto images = device_->keep_images(kImages * 256);
+  auto images = device_->make_resident_images(kImages * 256);
   ASSERT_TRUE(images) << images.error().message();
   EXPECT_GE((*images)->bytes(), kImages * 256u);
   std::vector<std::uint64_t> addresses;
   for (int image = 0; image < kImages; ++image) {
     std::vector<std::byte> pixels(kWidth * kHeight * 3);
     for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = byte_of(image, i);
-    const auto address = (*images)->keep(pixels);
+    const auto address = (*images)->store(pixels);
     ASSERT_TRUE(address) << address.error().message();
     addresses.push_back(*address);
   }
-  EXPECT_TRUE((*images)->keep(std::vector<std::byte>(20'000))) << "more than was reserved";
+  EXPECT_TRUE((*images)->store(std::vector<std::byte>(20'000))) << "more than was reserved";
   const auto other = GetParam().make();
   ASSERT_TRUE(other->makes_elements());
   auto lease = memory::Lease::take(other->allocator(), kRows * kStride);
@@ -235,14 +235,14 @@ TEST_P(DeviceContract, MakesRowsOfKeptImages) {
   }
   const std::vector<std::byte> filled((*lease)->data(), (*lease)->data() + kRows * kStride);
   const Finish finish{.made_bytes = kMade,
-                      .images = {{.of_kept = Finish::Images::OfKept{0, kStride, kRows},
+                      .images = {{.from_resident = Finish::Images::FromResident{0, kStride, kRows},
                                   .to = 0,
                                   .rows = kRows,
                                   .size = {5, 7},
                                   .layout = Layout::kNhwc,
                                   .dtype = DType::kUint8}},
                       .scratch_bytes = kRows * kRow,
-                      .kept = *images};
+                      .resident = *images};
   auto begun = other->begin_making(std::move(*lease), finish);
   ASSERT_TRUE(begun) << begun.error().message();
   const std::vector<std::byte> found = arrived(*begun);

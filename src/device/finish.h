@@ -16,19 +16,19 @@
 namespace feedline::device {
 
 class ImageDecoder;
-class KeptImages;
+class ResidentImages;
 
 struct Finish {
   // The images of one field. Positions are byte offsets: `to` in the output, all others in the filled memory.
   struct Images {
     // Rows of bytes are made on the device first, from a cuda::KeptRow at the start of each of these rows.
-    struct OfKept {
+    struct FromResident {
       std::size_t from = 0;    // offset in the filled memory
       std::size_t stride = 0;  // bytes between rows
       std::uint64_t rows = 0;  // including those that are only mixed into others
     };
-    std::size_t from = 0;  // rows of (height, width, channels) bytes; with of_kept: offset in the scratch memory
-    std::optional<OfKept> of_kept;
+    std::size_t from = 0;  // rows of (height, width, channels) bytes; with from_resident: offset in the scratch memory
+    std::optional<FromResident> from_resident;
     std::size_t to = 0;  // rows in `layout`
     std::uint64_t rows = 0;
     Size size;
@@ -45,8 +45,8 @@ struct Finish {
 
   std::size_t made_bytes = 0;  // size of the output; a multiple of Allocator::kAlignment
   std::vector<Images> images;
-  std::size_t scratch_bytes = 0;     // for rows made from cached images; after the filled memory
-  std::shared_ptr<KeptImages> kept;  // of the same device; nullptr if no row uses cached images
+  std::size_t scratch_bytes = 0;             // for rows made from cached images; after the filled memory
+  std::shared_ptr<ResidentImages> resident;  // of the same device; nullptr if no row uses cached images
   // Likewise for decoded images; those for these rows are consumed by this batch.
   std::shared_ptr<ImageDecoder> decoded;
 };

@@ -16,7 +16,7 @@ namespace {
 
 // x86-64 and aarch64 with 4 KiB pages; elsewhere the advice only has less effect
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
-constexpr std::size_t kSmallKept = std::size_t{8} << 20;
+constexpr std::size_t kSmallCached = std::size_t{8} << 20;
 
 std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
@@ -54,7 +54,7 @@ Result<std::byte*> map(std::size_t size) {
 }  // namespace
 
 HostAllocator::~HostAllocator() {
-  if (kept_ != nullptr) munmap(kept_, kept_bytes_);
+  if (cached_ != nullptr) munmap(cached_, cached_bytes_);
   for (std::byte* block : small_) munmap(block, small_bytes_);
 }
 
@@ -69,7 +69,7 @@ std::byte* HostAllocator::take_small(std::size_t size) {
 bool HostAllocator::keep_small(std::byte* data, std::size_t size) {
   const std::lock_guard lock(mutex_);
   if (small_.empty()) small_bytes_ = size;
-  if (small_bytes_ != size || (small_.size() + 1) * size > kSmallKept) return false;
+  if (small_bytes_ != size || (small_.size() + 1) * size > kSmallCached) return false;
   small_.push_back(data);
   return true;
 }
@@ -83,9 +83,9 @@ Result<std::byte*> HostAllocator::allocate(std::size_t bytes) {
   }
   {
     const std::lock_guard lock(mutex_);
-    if (kept_ != nullptr && kept_bytes_ == size) {
+    if (cached_ != nullptr && cached_bytes_ == size) {
       spare_ = 0;
-      return std::exchange(kept_, nullptr);
+      return std::exchange(cached_, nullptr);
     }
   }
   FEEDLINE_TRY(std::byte * data, map(size));
@@ -103,8 +103,8 @@ void HostAllocator::release(std::byte* data, std::size_t bytes) {
   {
     const std::lock_guard lock(mutex_);
     std::erase(unwritten_, std::pair(data, size));
-    std::swap(kept_, data);
-    std::swap(kept_bytes_, size);
+    std::swap(cached_, data);
+    std::swap(cached_bytes_, size);
     spare_ = ++releases_;
   }
   if (data != nullptr) munmap(data, size);
@@ -114,16 +114,16 @@ void HostAllocator::reuse_pages(std::byte* data, std::size_t first, std::size_t 
   if (spare_pages() == 0) return;
   const std::lock_guard lock(mutex_);
   const auto found = std::ranges::find(unwritten_, data, &std::pair<std::byte*, std::size_t>::first);
-  if (kept_ == nullptr || found == unwritten_.end() || found->second != kept_bytes_) return;
+  if (cached_ == nullptr || found == unwritten_.end() || found->second != cached_bytes_) return;
   unwritten_.erase(found);
   // page by page: mremap cannot move a range of several mappings, which earlier moves create
-  const std::size_t begin = std::min(round_up(first, kHugePage), kept_bytes_);
+  const std::size_t begin = std::min(round_up(first, kHugePage), cached_bytes_);
   std::size_t end = begin;
-  for (; end + kHugePage <= last; end += kHugePage) move_huge_page(kept_ + end, data + end);
+  for (; end + kHugePage <= last; end += kHugePage) move_huge_page(cached_ + end, data + end);
   // only pages that were not moved: another thread's mapping may now occupy the others
-  if (begin > 0) munmap(kept_, begin);
-  if (end < kept_bytes_) munmap(kept_ + end, kept_bytes_ - end);
-  kept_ = nullptr;
+  if (begin > 0) munmap(cached_, begin);
+  if (end < cached_bytes_) munmap(cached_ + end, cached_bytes_ - end);
+  cached_ = nullptr;
   spare_ = 0;
 }
 

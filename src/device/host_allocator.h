@@ -31,13 +31,13 @@ class HostAllocator final : public memory::Allocator {
   bool keep_small(std::byte* data, std::size_t size);  // false if enough are cached
 
   std::mutex mutex_;
-  std::byte* kept_ = nullptr;  // one large block, enough for a loop that drops each batch when it gets the next
-  std::size_t kept_bytes_ = 0;
+  std::byte* cached_ = nullptr;  // one large block, enough for a loop that drops each batch when it gets the next
+  std::size_t cached_bytes_ = 0;
   std::vector<std::byte*> small_;  // released blocks, all of small_bytes_
   std::size_t small_bytes_ = 0;
   std::vector<std::pair<std::byte*, std::size_t>> unwritten_;  // live blocks of new pages, with their size
   std::uint64_t releases_ = 0;                                 // of large blocks
-  std::atomic<std::uint64_t> spare_{0};                        // releases_ when kept_ was set; 0 if there is none
+  std::atomic<std::uint64_t> spare_{0};                        // releases_ when cached_ was set; 0 if there is none
 };
 
 }  // namespace feedline::device

@@ -14,13 +14,13 @@ class HostDevice final : public Device {
   std::string_view name() const override { return "host"; }
   bool is_host() const override { return true; }
   std::shared_ptr<memory::Allocator> allocator() override { return allocator_; }
-  std::shared_ptr<memory::Allocator> late_allocator() override { return late_allocator_; }
+  std::shared_ptr<memory::Allocator> variable_allocator() override { return variable_allocator_; }
   Result<Begun> begin(std::shared_ptr<memory::Lease> filled) override { return Begun{std::move(filled), nullptr}; }
 
  private:
   std::shared_ptr<HostAllocator> allocator_ = std::make_shared<HostAllocator>();
   // separate, because blocks of other sizes would replace the cached one
-  std::shared_ptr<HostAllocator> late_allocator_ = std::make_shared<HostAllocator>();
+  std::shared_ptr<HostAllocator> variable_allocator_ = std::make_shared<HostAllocator>();
 };
 
 }  // namespace
@@ -29,7 +29,7 @@ Result<Begun> Device::begin_making(std::shared_ptr<memory::Lease> /*filled*/, co
   FEEDLINE_CHECK(!"a device that makes no elements");
 }
 
-Result<std::shared_ptr<KeptImages>> Device::keep_images(std::uint64_t /*bytes*/) {
+Result<std::shared_ptr<ResidentImages>> Device::make_resident_images(std::uint64_t /*bytes*/) {
   return config_error("the device \"" + std::string(name()) + "\" has no memory of its own to cache images in");
 }
 

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "cache/kept_tables.h"
+#include "cache/persisted_tables.h"
 
 namespace feedline::format {
 

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The store of tar shard indexes (kept_indexes.h).
+// The store of tar shard indexes (persisted_indexes.h).
 
 #include <memory>
 #include <string>
 #include <utility>
 
-#include "format/kept_indexes.h"
+#include "format/persisted_indexes.h"
 #include "format/tar/shard_index.h"
 
 namespace feedline::format {
 
 // Thread-safe.
-class IndexStore : public KeptIndexes<ShardIndex> {
+class IndexStore : public PersistedIndexes<ShardIndex> {
  public:
   explicit IndexStore(std::string directory, std::shared_ptr<cache::Notes> notes = nullptr)
-      : KeptIndexes(kShardIndex, std::move(directory), std::move(notes)) {}
+      : PersistedIndexes(kShardIndex, std::move(directory), std::move(notes)) {}
 };
 
 }  // namespace feedline::format

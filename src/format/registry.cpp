@@ -15,11 +15,11 @@
 #include "format/compression/archive_kind.h"
 #include "format/folder/folder_entry.h"
 #include "format/folder/folder_listing.h"
-#include "format/glance.h"
 #include "format/index_store.h"
 #include "format/litdata/litdata_entry.h"
 #include "format/lmdb/lmdb_entry.h"
 #include "format/mds/mds_entry.h"
+#include "format/memoized_storage.h"
 #include "format/numpy_files/numpy_entry.h"
 #include "format/parquet/parquet_entry.h"
 #include "format/pixels/pixel_entry.h"
@@ -89,7 +89,7 @@ Result<const FormatEntry*> entry_of(const std::string& source, const OpenOptions
     if (!source.empty()) return *named;
   }
   if (source.empty()) return config_error("the source is empty; name a folder or files of a supported format");
-  const Glance storage(*options.storage);
+  const MemoizedStorage storage(*options.storage);
   if (storage.is_remote() && is_list(source)) {  // do not request an object with the list as its name
     for (const FormatEntry* entry :
          {&lmdb_entry(), &numpy_entry(), &tfrecord_entry(), &arrow_entry(), &parquet_entry()}) {

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "cache/frame.h"
-#include "format/kept_indexes.h"
+#include "format/persisted_indexes.h"
 #include "memory/record.h"
 #include "storage/reader.h"
 
@@ -60,10 +60,10 @@ class ShardParts {
 
 // The store of shard parts. They are never next to a shard, because `datasets` reads every file in a folder of Parquet
 // files as data. Thread-safe.
-class ShardPartsStore : public KeptIndexes<ShardParts> {
+class ShardPartsStore : public PersistedIndexes<ShardParts> {
  public:
   explicit ShardPartsStore(std::string directory, std::shared_ptr<cache::Notes> notes = nullptr)
-      : KeptIndexes(kShardParts, std::move(directory), std::move(notes), false) {}
+      : PersistedIndexes(kShardParts, std::move(directory), std::move(notes), false) {}
 };
 
 }  // namespace feedline::format

@@ -81,17 +81,17 @@ std::optional<double> Host::memory_limit_bytes() const {
 }
 
 // Returns the group's file if it has one, else the machine's.
-KeptFile Host::pressure_file(const std::string& resource) const {
+OpenProcFile Host::pressure_file(const std::string& resource) const {
   const std::string own = file_in(groups_.own_folder(resource, 2), resource + ".pressure");
-  return KeptFile(::access(own.c_str(), R_OK) == 0 ? own : root_ + "/proc/pressure/" + resource);
+  return OpenProcFile(::access(own.c_str(), R_OK) == 0 ? own : root_ + "/proc/pressure/" + resource);
 }
 
-std::optional<std::uint64_t> Host::pressure(KeptFile& file) {
+std::optional<std::uint64_t> Host::pressure(OpenProcFile& file) {
   const auto text = file.read(buffer_);
   return text ? pressure_ns(*text) : std::nullopt;
 }
 
-std::optional<std::uint64_t> Host::sum_behind(KeptFile& file, std::initializer_list<std::string_view> keys) {
+std::optional<std::uint64_t> Host::sum_behind(OpenProcFile& file, std::initializer_list<std::string_view> keys) {
   const auto text = file.read(buffer_);
   if (!text) return std::nullopt;
   std::optional<std::uint64_t> sum;
@@ -102,17 +102,17 @@ std::optional<std::uint64_t> Host::sum_behind(KeptFile& file, std::initializer_l
 
 std::optional<std::uint64_t> Host::memory_events() {
   std::optional<std::uint64_t> sum;
-  for (KeptFile& file : memory_events_)
+  for (OpenProcFile& file : memory_events_)
     if (const auto events = sum_behind(file, {"max", "oom"})) sum = sum.value_or(0) + *events;
   if (sum) return sum;
-  for (KeptFile& file : memory_fails_)
+  for (OpenProcFile& file : memory_fails_)
     if (const auto text = file.read(buffer_))
       if (const auto fails = number(text->substr(0, text->find('\n')))) sum = sum.value_or(0) + *fails;
   return sum;
 }
 
 void Host::add_limits_met(HostCounters& counters) {
-  for (KeptFile& file : cpu_stats_) {
+  for (OpenProcFile& file : cpu_stats_) {
     auto ns = sum_behind(file, {"throttled_time"});  // version 1: nanoseconds
     if (const auto us = sum_behind(file, {"throttled_usec"})) ns = *us * 1000;
     if (ns) counters.throttled_ns = counters.throttled_ns.value_or(0) + *ns;

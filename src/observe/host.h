@@ -29,9 +29,9 @@ class Host {
   std::optional<double> memory_limit_bytes() const;
 
  private:
-  KeptFile pressure_file(const std::string& resource) const;
-  std::optional<std::uint64_t> pressure(KeptFile& file);
-  std::optional<std::uint64_t> sum_behind(KeptFile& file, std::initializer_list<std::string_view> keys);
+  OpenProcFile pressure_file(const std::string& resource) const;
+  std::optional<std::uint64_t> pressure(OpenProcFile& file);
+  std::optional<std::uint64_t> sum_behind(OpenProcFile& file, std::initializer_list<std::string_view> keys);
   void keep_files_of_limits();
   std::optional<std::uint64_t> memory_events();
   void add_limits_met(HostCounters& counters);
@@ -45,11 +45,11 @@ class Host {
   std::uint64_t tick_ns_;
   // Read in every sample, from the process's own groups and their ancestors that have a limit: each counts the effect
   // of its own limit.
-  std::vector<KeptFile> cpu_stats_;
-  std::vector<KeptFile> memory_events_;  // of version 2
-  std::vector<KeptFile> memory_fails_;   // of version 1
-  KeptFile cpu_pressure_, io_pressure_, memory_pressure_;
-  KeptFile stat_, meminfo_, vmstat_, diskstats_;
+  std::vector<OpenProcFile> cpu_stats_;
+  std::vector<OpenProcFile> memory_events_;  // of version 2
+  std::vector<OpenProcFile> memory_fails_;   // of version 1
+  OpenProcFile cpu_pressure_, io_pressure_, memory_pressure_;
+  OpenProcFile stat_, meminfo_, vmstat_, diskstats_;
   std::map<std::string, bool, std::less<>> whole_devices_;  // by name
   std::string buffer_;
 };

@@ -300,30 +300,30 @@ TEST(Host, ReadsTheGroupsOfAProcessOnceAndNoCountersBeforeTheFirstSample) {
   EXPECT_EQ(host.sample(1).memory_events, 6u);
 }
 
-TEST(KeptFile, ReadsWhatIsLongerThanABuffer) {
+TEST(OpenProcFile, ReadsWhatIsLongerThanABuffer) {
   const FakeRoot root;
   const std::string longer(100'000, 'x');
   root.write("longer", longer);
-  KeptFile file(root.path("longer"));
+  OpenProcFile file(root.path("longer"));
   std::string buffer;
   EXPECT_EQ(file.read(buffer), longer);
   root.write("longer", "short");
   EXPECT_EQ(file.read(buffer), "short");
-  KeptFile absent(root.path("absent"));
+  OpenProcFile absent(root.path("absent"));
   EXPECT_FALSE(absent.read(buffer));
   EXPECT_EQ(errno, ENOENT);
 }
 
-TEST(KeptFile, KeepsNoMoreThanItMay) {
+TEST(OpenProcFile, KeepsNoMoreThanItMay) {
   const FakeRoot root;
   root.write("file", "text");
   const auto kept = [&] { return numbered_entries("/proc/self/fd").size(); };
   const std::size_t before = kept();
   std::string buffer;
   {
-    std::vector<KeptFile> files;
+    std::vector<OpenProcFile> files;
     for (int i = 0; i < 1000; ++i) files.emplace_back(root.path("file"));
-    for (KeptFile& file : files) ASSERT_EQ(file.read(buffer), "text");
+    for (OpenProcFile& file : files) ASSERT_EQ(file.read(buffer), "text");
     EXPECT_LE(kept(), before + 300);
     EXPECT_GT(kept(), before);
   }

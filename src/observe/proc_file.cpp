@@ -15,8 +15,8 @@ namespace feedline::observe {
 namespace {
 
 // A quarter of the default limit of open files per process.
-constexpr int kMostKept = 256;
-std::atomic<int> files_kept = 0;
+constexpr int kMostOpen = 256;
+std::atomic<int> open_files = 0;
 
 constexpr std::size_t kUsualWords = 64;      // for /proc/PID/stat, the longest line that is split often
 constexpr std::size_t kFirstBuffer = 16384;  // enough for most files in /proc, even on machines with 100 CPUs
@@ -35,13 +35,13 @@ std::optional<std::string> read_file(const std::string& path) {
   return text;
 }
 
-void KeptFile::close() {
+void OpenProcFile::close() {
   if (file_ < 0) return;
   ::close(std::exchange(file_, -1));
-  files_kept.fetch_sub(1, std::memory_order_relaxed);
+  open_files.fetch_sub(1, std::memory_order_relaxed);
 }
 
-std::optional<std::string_view> KeptFile::read(std::string& buffer) {
+std::optional<std::string_view> OpenProcFile::read(std::string& buffer) {
   if (refused_ != 0) {
     errno = refused_;
     return std::nullopt;
@@ -61,10 +61,10 @@ std::optional<std::string_view> KeptFile::read(std::string& buffer) {
   }
   const int failed = got < 0 ? errno : 0;
   if (file_ < 0) {
-    if (failed == 0 && files_kept.fetch_add(1, std::memory_order_relaxed) < kMostKept) {
+    if (failed == 0 && open_files.fetch_add(1, std::memory_order_relaxed) < kMostOpen) {
       file_ = file;
     } else {
-      if (failed == 0) files_kept.fetch_sub(1, std::memory_order_relaxed);
+      if (failed == 0) open_files.fetch_sub(1, std::memory_order_relaxed);
       ::close(file);
     }
   } else if (failed != 0) {

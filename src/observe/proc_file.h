@@ -18,13 +18,13 @@ std::optional<std::string> read_file(const std::string& path);
 // A file that is read repeatedly: it stays open, because opening a file in /proc costs several times as much as reading
 // it. Beyond a maximum number in this process, each read opens it. A file that was missing or not readable at the first
 // read is not tried again.
-class KeptFile {
+class OpenProcFile {
  public:
-  explicit KeptFile(std::string path) : path_(std::move(path)) {}
-  ~KeptFile() { close(); }
-  KeptFile(KeptFile&& other) noexcept
+  explicit OpenProcFile(std::string path) : path_(std::move(path)) {}
+  ~OpenProcFile() { close(); }
+  OpenProcFile(OpenProcFile&& other) noexcept
       : path_(std::move(other.path_)), file_(std::exchange(other.file_, -1)), refused_(other.refused_) {}
-  KeptFile& operator=(KeptFile&&) = delete;
+  OpenProcFile& operator=(OpenProcFile&&) = delete;
 
   // Returns the current content, in `buffer`. nullopt with errno: the process or group has ended, or it is not
   // readable.

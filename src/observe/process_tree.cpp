@@ -114,7 +114,7 @@ void ProcessTree::list_threads(std::int32_t pid, Member& member) {
   for (const std::int32_t thread : all) {
     if (member.threads.size() >= kThreads) return;
     if (!member.threads.contains(thread))
-      member.threads.emplace(thread, Thread{KeptFile(folder + std::to_string(thread) + "/schedstat")});
+      member.threads.emplace(thread, Thread{OpenProcFile(folder + std::to_string(thread) + "/schedstat")});
   }
 }
 

@@ -42,7 +42,7 @@ class ProcessTree {
 
  private:
   struct Thread {
-    KeptFile schedule;
+    OpenProcFile schedule;
     std::uint64_t delay_ns = 0;
   };
   struct OpenFile {
@@ -52,7 +52,7 @@ class ProcessTree {
   struct Member {
     explicit Member(const std::string& folder) : stat(folder + "stat"), io(folder + "io") {}
 
-    KeptFile stat, io;
+    OpenProcFile stat, io;
     std::uint64_t start = 0;
     std::map<std::int32_t, Thread> threads;
     std::uint64_t listed_threads = 0;  // number of threads when they were listed
@@ -75,8 +75,8 @@ class ProcessTree {
   std::uint64_t expected_ns(const Member& member) const;
 
   std::string proc_;
-  std::int32_t first_;  // the process itself
-  KeptFile latest_;     // contains the number of the last created process or thread
+  std::int32_t first_;   // the process itself
+  OpenProcFile latest_;  // contains the number of the last created process or thread
   std::string latest_pid_;
   std::string buffer_;
   std::map<std::int32_t, Member> members_;

@@ -21,7 +21,7 @@
 #include <cstdint>
 #include <string>
 
-#include "pipeline/brief_lock.h"
+#include "base/brief_lock.h"
 
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define FEEDLINE_WATCH_LOCKS 1
@@ -38,7 +38,7 @@ inline std::atomic<std::uint64_t> allocations = 0;            // made under the 
 
 // Records an allocation made under the lock.
 inline void note_allocation() {
-  if (holds_brief_lock != 0) allocations.fetch_add(1, std::memory_order_relaxed);
+  if (base::holds_brief_lock != 0) allocations.fetch_add(1, std::memory_order_relaxed);
 }
 
 #if FEEDLINE_WATCH_LOCKS
@@ -58,7 +58,7 @@ inline bool is_excused(long number, long first_argument) {
 }
 
 inline void handle(int /*signal*/, siginfo_t* info, void* context) {
-  holds_brief_lock = 0;  // do not record the handler's own calls
+  base::holds_brief_lock = 0;  // do not record the handler's own calls
   const int error = errno;
   auto* registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
   const long number = info->si_syscall;
@@ -71,7 +71,7 @@ inline void handle(int /*signal*/, siginfo_t* info, void* context) {
     registers[REG_RAX] = result == -1 ? -errno : result;
   }
   errno = error;
-  holds_brief_lock = 1;
+  base::holds_brief_lock = 1;
 }
 
 // Starts watching the calling thread. Returns false if the kernel does not support it.
@@ -81,7 +81,7 @@ inline bool ask() {
   ::syscall(SYS_rt_sigaction, SIGSYS, nullptr, &action, sizeof action.mask);
   // returning from the handler is a system call too, whose address is only in the kernel's record of the handler
   constexpr std::size_t kReturnBytes = 16;
-  if (::prctl(kSetDispatch, kDispatchOn, action.restorer, kReturnBytes, &holds_brief_lock) != 0) return false;
+  if (::prctl(kSetDispatch, kDispatchOn, action.restorer, kReturnBytes, &base::holds_brief_lock) != 0) return false;
   sigset_t dispatched;
   sigemptyset(&dispatched);
   sigaddset(&dispatched, SIGSYS);

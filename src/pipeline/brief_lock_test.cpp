@@ -3,7 +3,7 @@
 // The loader makes no system call under the locks of the pipeline and of read-ahead, in any operation and not only
 // after warm-up. brief_lock_fixture.h describes how calls are detected.
 
-#include "pipeline/brief_lock.h"
+#include "base/brief_lock.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -85,7 +85,7 @@ TEST_F(BriefLockTest, SeesWhatIsDoneUnderTheLockAndNothingElse) {
   };
   ask_all();
   {
-    BriefLock lock(mutex);
+    base::BriefLock lock(mutex);
     lock.wait_until(changed, std::chrono::steady_clock::now() + 1ms);
     lock.unlock();
     ask_all();
@@ -94,7 +94,7 @@ TEST_F(BriefLockTest, SeesWhatIsDoneUnderTheLockAndNothingElse) {
   ask_all();
   EXPECT_EQ(lock_watch::seen(), "");
   std::thread([&] {
-    const BriefLock lock(mutex);
+    const base::BriefLock lock(mutex);
     ask_all();
     EXPECT_NE(std::make_unique<std::string>(100, 'x')->size(), 0u);
   }).join();

@@ -66,12 +66,12 @@ class FakeAllocator final : public memory::Allocator {
 class FakeDevice final : public device::Device {
  public:
   std::shared_ptr<FakeAllocator> memory = std::make_shared<FakeAllocator>();
-  std::shared_ptr<FakeAllocator> late_memory = std::make_shared<FakeAllocator>();
+  std::shared_ptr<FakeAllocator> variable_memory = std::make_shared<FakeAllocator>();
 
   std::string_view name() const override { return "fake"; }
   bool is_host() const override { return true; }
   std::shared_ptr<memory::Allocator> allocator() override { return memory; }
-  std::shared_ptr<memory::Allocator> late_allocator() override { return late_memory; }
+  std::shared_ptr<memory::Allocator> variable_allocator() override { return variable_memory; }
   Result<device::Begun> begin(std::shared_ptr<memory::Lease> filled) override {
     return device::Begun{std::move(filled), nullptr};
   }

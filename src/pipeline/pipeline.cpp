@@ -11,11 +11,11 @@
 #include "device/cuda/cuda_device.h"
 #include "device/device.h"
 #include "format/format.h"
-#include "pipeline/exchange.h"
-#include "pipeline/function_watch.h"
-#include "pipeline/mapping.h"
-#include "pipeline/memory_share.h"
-#include "pipeline/thread_placement.h"
+#include "pipeline/batch_scheduler.h"
+#include "pipeline/planning/memory_share.h"
+#include "pipeline/planning/thread_placement.h"
+#include "pipeline/sample/function_watch.h"
+#include "pipeline/sample/mapping.h"
 #include "pipeline/version_check.h"
 #include "pipeline/worker.h"
 
@@ -53,8 +53,8 @@ Pipeline::Pipeline(std::shared_ptr<const Recipe> recipe, PipelinePlan plan, std:
       // format: compares objects opened by a cached index
       versions_(recipe_->records ? VersionCheck::make(*recipe_->records) : nullptr),
       // batch, device: memory and destination of batches
-      exchange_(std::make_unique<Exchange>(
-          Exchange::Parts{*recipe_, plan_, policy_, counters_, progress_, ahead_.get(), device_})) {
+      scheduler_(std::make_unique<BatchScheduler>(
+          BatchScheduler::Parts{*recipe_, plan_, policy_, counters_, progress_, ahead_.get(), device_})) {
   for (int i = 0; i < plan_.threads && recipe_->mapping; ++i) watches_.push_back(std::make_shared<FunctionWatch>());
   // ---- connections; the first epoch starts the threads
 }
@@ -71,7 +71,7 @@ Result<void> Pipeline::begin(const EpochStart& start, bool prepare_next, bool fe
   auto epoch = make_epoch(start);
   auto following = prepare_next && !plan_.is_given ? make_epoch({start.epoch + 1, 0, {}, 0}) : nullptr;
   // abandons the previous epoch; read-ahead continues here
-  FEEDLINE_CHECK_OK(exchange_->begin(start, std::move(epoch), std::move(following), feeds_gpu));
+  FEEDLINE_CHECK_OK(scheduler_->begin(start, std::move(epoch), std::move(following), feeds_gpu));
   // decode, transform, batch: in threads, which later epochs reuse
   if (threads_.empty()) FEEDLINE_CHECK_OK(start_threads(feeds_gpu));
   // ---- the number of threads and their CPUs
@@ -85,13 +85,13 @@ std::unique_ptr<Epoch> Pipeline::make_epoch(const EpochStart& start) const {
                                                .in_order = plan_.in_order,
                                                .given = plan_.is_given,
                                                .grain = RowFiller::grain(*recipe_, plan_.most_rows, plan_.threads),
-                                               .place_at_open = plan_.layouts.empty(),
-                                               .prepares = exchange_->prepares()},
+                                               .assign_at_open = plan_.layouts.empty(),
+                                               .prepares = scheduler_->prepares()},
                                  policy_);
 }
 
 Result<void> Pipeline::start_threads(bool feeds_gpu) {
-  FEEDLINE_CHECK_OK(exchange_->prepare());
+  FEEDLINE_CHECK_OK(scheduler_->prepare());
   if (recipe_->mapping) FEEDLINE_CHECK_OK(recipe_->mapping->function->begin());
   // ---- the memory pinned by a device, before threads use it
   const auto placed = place_workers(plan_.threads, feeds_gpu);
@@ -103,27 +103,27 @@ Result<void> Pipeline::start_threads(bool feeds_gpu) {
                                     if (!cpus.empty()) base::run_on(cpus);
                                     work(worker);
                                   },
-                                  [this](Error error) { exchange_->break_off(std::move(error)); }));
+                                  [this](Error error) { scheduler_->break_off(std::move(error)); }));
     threads_.push_back(std::move(thread));
   }
   return {};
 }
 
-// Runs in each thread: takes rows from the exchange, reads, decodes and transforms in place, and returns them.
+// Runs in each thread: takes rows from the scheduler, reads, decodes and transforms in place, and returns them.
 void Pipeline::work(std::size_t worker) {
   auto& stages = counters_[worker];
   RowFiller filler(recipe_, policy_, plan_.order.seed, &stages, ahead_.get(), memory::sample_limit(plan_.memory_budget),
                    watches_.empty() ? nullptr : watches_[worker], plan_.mix.get());
-  Worker(worker, *exchange_, filler, stages[static_cast<std::size_t>(telemetry::Stage::kBatch)], progress_[worker])
+  Worker(worker, *scheduler_, filler, stages[static_cast<std::size_t>(telemetry::Stage::kBatch)], progress_[worker])
       .run();
 }
 
 Result<Loader::Polled> Pipeline::poll(std::chrono::milliseconds wait, Batch& batch) {
   FEEDLINE_CHECK_OK(check_process());
   if (pid_ == 0) return config_error("poll: no epoch has been started");
-  if (!versions_) return exchange_->poll(wait, batch);
+  if (!versions_) return scheduler_->poll(wait, batch);
   FEEDLINE_CHECK_OK(versions_->trouble());
-  FEEDLINE_TRY(const Loader::Polled polled, exchange_->poll(wait, batch));
+  FEEDLINE_TRY(const Loader::Polled polled, scheduler_->poll(wait, batch));
   if (polled != Loader::Polled::kEnd) return polled;
   // this rank's plan may differ from other ranks', so the end of the epoch is not final
   FEEDLINE_TRY(const bool is_known, versions_->wait(std::min(wait, kPatienceAtEnd)));
@@ -136,13 +136,13 @@ void Pipeline::stop() {
 
 // Shuts down on the consumer's side: rows first, then threads, fetches and batches.
 void Pipeline::end() {
-  exchange_->stop();
+  scheduler_->stop();
   if (ahead_) ahead_->cancel();  // threads may be blocked in a slow read
   if (versions_) versions_->stop();
   end_calls();
   threads_.clear();  // joins
   if (ahead_) ahead_->stop();
-  exchange_->clear();
+  scheduler_->clear();
 }
 
 // Abandons threads whose function does not return: see FunctionWatch.
@@ -161,7 +161,7 @@ Pipeline::~Pipeline() {
     return;
   }
   // a child after fork(): locks may be held by threads that do not exist here, and they cannot be joined
-  static_cast<void>(exchange_.release());
+  static_cast<void>(scheduler_.release());
   static_cast<void>(ahead_.release());
   static_cast<void>(versions_.release());
   static_cast<void>(new std::vector<base::Thread>(std::move(threads_)));
@@ -195,26 +195,26 @@ Result<void> Pipeline::check_given(const std::vector<GivenSample>& samples) cons
 Result<void> Pipeline::give(std::vector<GivenSample> samples) {
   FEEDLINE_CHECK_OK(check_process());
   FEEDLINE_CHECK_OK(check_given(samples));
-  return exchange_->give(std::move(samples));
+  return scheduler_->give(std::move(samples));
 }
 
 Result<void> Pipeline::end_giving() {
   FEEDLINE_CHECK_OK(check_process());
-  return exchange_->end_giving();
+  return scheduler_->end_giving();
 }
 
 // ---- any thread ----
 
 void Pipeline::interrupt() {
-  if (!is_of_a_parent()) exchange_->interrupt();
+  if (!is_of_a_parent()) scheduler_->interrupt();
 }
 
-EpochStart Pipeline::position() const { return exchange_->position(); }
-bool Pipeline::has_batches() const { return exchange_->has_batches(); }
-std::vector<std::uint64_t> Pipeline::rows_per_rank() const { return exchange_->rows_per_rank(); }
-std::uint64_t Pipeline::changes() const { return exchange_->changes(); }
-std::vector<BadSample> Pipeline::bad_samples(std::uint64_t from) const { return exchange_->bad_samples(from); }
-std::uint64_t Pipeline::bad_count() const { return exchange_->bad_count(); }
+EpochStart Pipeline::position() const { return scheduler_->position(); }
+bool Pipeline::has_batches() const { return scheduler_->has_batches(); }
+std::vector<std::uint64_t> Pipeline::rows_per_rank() const { return scheduler_->rows_per_rank(); }
+std::uint64_t Pipeline::changes() const { return scheduler_->changes(); }
+std::vector<BadSample> Pipeline::bad_samples(std::uint64_t from) const { return scheduler_->bad_samples(from); }
+std::uint64_t Pipeline::bad_count() const { return scheduler_->bad_count(); }
 
 std::string Pipeline::explain_reads() const {
   const auto& records = recipe_->records;
@@ -228,12 +228,12 @@ std::string Pipeline::explain_reads() const {
 
 std::string Pipeline::explain_device() const { return device_->is_host() ? "host memory" : device_->explain(); }
 
-std::string Pipeline::explain_late() const {
-  if (plan_.late_bytes == 0) return {};
-  const std::uint64_t bytes = exchange_->late_bytes();
-  const char* source = bytes != plan_.late_bytes ? "as measured"
-                       : plan_.late_is_guess     ? "an estimate, until the first batch is measured"
-                                                 : "according to the format";
+std::string Pipeline::explain_variable_size() const {
+  if (plan_.variable_bytes == 0) return {};
+  const std::uint64_t bytes = scheduler_->variable_bytes();
+  const char* source = bytes != plan_.variable_bytes ? "as measured"
+                       : plan_.variable_is_guess     ? "an estimate, until the first batch is measured"
+                                                     : "according to the format";
   return "lists and padded fields: about " + std::to_string((bytes + 1023) / 1024) + " KiB a batch (" + source +
          "), including a copy of the data read";
 }
@@ -275,7 +275,7 @@ LoaderStats Pipeline::stats() const {
                             .starved_s = static_cast<double>(totals.starved_ns) * kNs,
                             .latency_us = {totals.latency.begin(), totals.latency.end()}});
   }
-  exchange_->add_to(stats);
+  scheduler_->add_to(stats);
   add_calls(stats);
   add_second_requests(stats);
   return stats;

@@ -12,9 +12,9 @@
 
 #include "base/thread.h"
 #include "feedline/loader.h"
-#include "pipeline/bad_sample_policy.h"
-#include "pipeline/pipeline_plan.h"
-#include "pipeline/recipe.h"
+#include "pipeline/epoch/bad_sample_policy.h"
+#include "pipeline/planning/pipeline_plan.h"
+#include "pipeline/sample/recipe.h"
 #include "telemetry/stage_counters.h"
 
 namespace feedline::device {
@@ -25,7 +25,7 @@ namespace feedline::pipeline {
 
 class CopyMemory;
 class Epoch;
-class Exchange;
+class BatchScheduler;
 class FunctionWatch;
 class ReadAhead;
 class VersionCheck;
@@ -74,9 +74,9 @@ class Pipeline {
   std::uint64_t bad_count() const;
   LoaderStats stats() const;
   const PipelinePlan& plan() const { return plan_; }
-  std::string explain_reads() const;   // empty: no read-ahead
-  std::string explain_late() const;    // memory of lists and padded fields; empty if there are none
-  std::string explain_device() const;  // destination of batches
+  std::string explain_reads() const;          // empty: no read-ahead
+  std::string explain_variable_size() const;  // memory of lists and padded fields; empty if there are none
+  std::string explain_device() const;         // destination of batches
 
  private:
   std::unique_ptr<Epoch> make_epoch(const EpochStart& start) const;
@@ -100,7 +100,7 @@ class Pipeline {
   std::unique_ptr<const CopyMemory> copy_memory_;        // part of the budget, if a storage backend is cached
   std::unique_ptr<ReadAhead> ahead_;                     // nullptr: the format does not support read-ahead
   std::unique_ptr<VersionCheck> versions_;               // nullptr: all objects were checked when opened
-  std::unique_ptr<Exchange> exchange_;                   // the lock and all state under it
+  std::unique_ptr<BatchScheduler> scheduler_;            // the lock and all state under it
   std::vector<base::Thread> threads_;                    // the consumer's
   std::atomic<pid_t> pid_ = 0;                           // process that began an epoch
 };

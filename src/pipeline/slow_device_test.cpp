@@ -13,8 +13,8 @@
 #include "device/device_contract.h"
 #include "pipeline/fake_device.h"
 #include "pipeline/fake_format.h"
-#include "pipeline/late_fixture.h"
 #include "pipeline/pipeline.h"
+#include "pipeline/variable_size_fixture.h"
 
 namespace feedline::device {
 namespace {
@@ -227,11 +227,11 @@ TEST_F(SlowDeviceTest, MemoryIsPreparedBeforeTheFirstBatch) {
 }
 
 // Arrays of variable-size fields go to the device, text does not.
-TEST_F(SlowDeviceTest, LateFieldsArriveTheSame) {
+TEST_F(SlowDeviceTest, VariableSizeFieldsArriveTheSame) {
   const LoaderOptions options{.batch_size = 8, .num_workers = 4, .memory_budget = 1 << 20};
-  LateRun host(LateSamples::recipe(203), options, {});
+  VariableSizeRun host(VariableSizeSamples::recipe(203), options, {});
   const auto device = std::make_shared<SlowDevice>(Course{.takes = last_comes_first});
-  LateRun slow(LateSamples::recipe(203), options, {}, device);
+  VariableSizeRun slow(VariableSizeSamples::recipe(203), options, {}, device);
   EXPECT_EQ(slow.epoch(), host.epoch());
   EXPECT_EQ(device->begun(), 2u * 26) << "the dense and the composed part of each batch";
 }

@@ -18,9 +18,9 @@
 #include "format/tar/tar_writer.h"
 #include "pipeline/brief_lock_fixture.h"
 #include "pipeline/fake_format.h"
-#include "pipeline/late_fixture.h"
 #include "pipeline/pipeline.h"
-#include "pipeline/view_point.h"
+#include "pipeline/sample/view_point.h"
+#include "pipeline/variable_size_fixture.h"
 #include "storage/temporary_folder.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -319,7 +319,7 @@ TEST(SteadyState, GivenFilesCostAReadersLockAndNoAllocation) {
   expect_nothing_per_sample(recipe_of(files.source().format(), kTraining), true, kOfTheirList);
 }
 
-TEST(SteadyState, KeptPixelsCostNoLockOrAllocation) {
+TEST(SteadyState, CachedPixelsCostNoLockOrAllocation) {
   for (const bool in_memory : {true, false}) {
     const storage::TemporaryFolder folder, cached;
     const auto format = folder_of(folder, jpeg);
@@ -390,12 +390,12 @@ TEST(SteadyState, AControllerCostsNoLock) {
   ::unsetenv("FEEDLINE_CONTROLLER");
 }
 
-Cost cost_of_a_late_batch(std::uint64_t batch_size) {
-  const auto recipe = LateSamples::recipe(kLarge * 8);
+Cost cost_of_a_variable_size_batch(std::uint64_t batch_size) {
+  const auto recipe = VariableSizeSamples::recipe(kLarge * 8);
   LoaderOptions options{.batch_size = batch_size, .shuffle = true, .num_workers = kThreads};
   const auto plan = plan_pipeline(*recipe, options);
-  options.memory_budget = kAhead * (plan->batch_bytes + plan->late_bytes);
-  LateRun run(recipe, options, {});
+  options.memory_budget = kAhead * (plan->batch_bytes + plan->variable_bytes);
+  VariableSizeRun run(recipe, options, {});
   const std::uint64_t warm = 8 * std::max(kWarm, kWarmSamples / batch_size);  // each item gets few samples
   std::uint64_t locks_then = 0, allocations_then = 0, epoch = 0;
   run.begin(epoch, true);
@@ -413,11 +413,11 @@ Cost cost_of_a_late_batch(std::uint64_t batch_size) {
 }
 
 // Lists and padded rows. Per-epoch costs remain; epochs with small batches have fewer samples.
-TEST(SteadyState, LateFieldsCostNoAllocationOfASample) {
+TEST(SteadyState, VariableSizeFieldsCostNoAllocationOfASample) {
   if (!FEEDLINE_WATCH_COSTS) GTEST_SKIP() << "under a sanitizer, which replaces malloc";
-  const Cost small = cost_of_a_late_batch(kSmall), large = cost_of_a_late_batch(kLarge);
-  record("small_late", small);
-  record("large_late", large);
+  const Cost small = cost_of_a_variable_size_batch(kSmall), large = cost_of_a_variable_size_batch(kLarge);
+  record("small_variable_size", small);
+  record("large_variable_size", large);
   EXPECT_GT(small.allocations, 1) << "nothing was counted";
   constexpr double kRarely = 0.05;  // an item may still grow
   EXPECT_LT((large.allocations - small.allocations) / (kLarge - kSmall), kRarely);

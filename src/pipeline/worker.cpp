@@ -15,15 +15,15 @@ const Error* end_of(const Outcome& outcome) {
 
 }  // namespace
 
-Worker::Worker(std::size_t number, Exchange& exchange, RowFiller& filler, telemetry::StageCounters& stage,
+Worker::Worker(std::size_t number, BatchScheduler& scheduler, RowFiller& filler, telemetry::StageCounters& stage,
                Progress& progress)
-    : number_(number), exchange_(exchange), filler_(filler), stage_(stage), progress_(progress) {}
+    : number_(number), scheduler_(scheduler), filler_(filler), stage_(stage), progress_(progress) {}
 
 void Worker::run() {
-  exchange_.add_worker(number_);
+  scheduler_.add_worker(number_);
   Task task;
   bool finished = false;
-  while (exchange_.next(number_, task, finished)) finished = fill(task);
+  while (scheduler_.next(number_, task, finished)) finished = fill(task);
 }
 
 // Fills the rows of the task and the remaining rows of its batch. Returns true if no rows are left to finish.
@@ -33,16 +33,16 @@ bool Worker::fill(Task& task) {
   const bool was_refill = ticket.is_refill;
   std::uint64_t filled = 0;
   do {
-    exchange_.reuse_pages(slot);
+    scheduler_.reuse_pages(slot);
     progress_.row.store(ticket.row, std::memory_order_relaxed);
     progress_.filled.store(filled, std::memory_order_relaxed);
     progress_.slot.store(&slot, std::memory_order_release);
     const auto noted = filler_.fill(ticket, task.epoch, progress_.row);
     for (const RowFiller::Noted& row : noted)
-      if (const Error* end = end_of(row.outcome)) exchange_.break_off(*end);
-    exchange_.note(task, noted);
+      if (const Error* end = end_of(row.outcome)) scheduler_.break_off(*end);
+    scheduler_.note(task, noted);
     filled += ticket.rows;
-  } while (!exchange_.must_return(number_) && ticket.advance());
+  } while (!scheduler_.must_return(number_) && ticket.advance());
   const std::uint64_t ended = base::now_ns();
   progress_.slot.store(nullptr, std::memory_order_release);
   const bool finished = slot.tickets.finish(filled);

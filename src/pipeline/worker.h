@@ -3,18 +3,18 @@
 
 #include <cstddef>
 
-#include "pipeline/exchange.h"
-#include "pipeline/progress.h"
-#include "pipeline/row_filler.h"
+#include "pipeline/batch_scheduler.h"
+#include "pipeline/workers/progress.h"
+#include "pipeline/workers/row_filler.h"
 
 namespace feedline::pipeline {
 
-// A worker thread of a pipeline: takes rows from the exchange and fills them until the pipeline stops. Created and used
-// by that thread, like filler, counters and progress, all of which outlive the worker.
+// A worker thread of a pipeline: takes rows from the scheduler and fills them until the pipeline stops. Created and
+// used by that thread, like filler, counters and progress, all of which outlive the worker.
 class Worker {
  public:
   // number: the worker's index. stage: its counters of batches.
-  Worker(std::size_t number, Exchange& exchange, RowFiller& filler, telemetry::StageCounters& stage,
+  Worker(std::size_t number, BatchScheduler& scheduler, RowFiller& filler, telemetry::StageCounters& stage,
          Progress& progress);
 
   void run();
@@ -23,7 +23,7 @@ class Worker {
   bool fill(Task& task);
 
   const std::size_t number_;
-  Exchange& exchange_;
+  BatchScheduler& scheduler_;
   RowFiller& filler_;
   telemetry::StageCounters& stage_;
   Progress& progress_;

@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "storage/lingering.h"
+#include "storage/orphaned_buffers.h"
 #include "storage/storage.h"
 #include "storage/thread_transport.h"
 
@@ -18,7 +18,7 @@ struct FetchQueue::Work : Read {
   std::optional<Deadlines::iterator> deadline;
 };
 
-struct FetchQueue::Carrier final : Lingering {
+struct FetchQueue::Carrier final : OrphanedBuffers {
   std::vector<std::unique_ptr<Work>> all;
   std::vector<Work*> free;
   std::unique_ptr<Transport> transport;  // destroyed first: reads in flight may write to the other members
@@ -49,7 +49,7 @@ FetchQueue::FetchQueue(std::unique_ptr<Transport> transport) : carrier_(std::mak
 FetchQueue::~FetchQueue() {
   for (const auto& work : carrier_->all)
     if (work->fetch != nullptr) carrier_->transport->give_up(*work);
-  if (!carrier_->is_over()) linger(std::move(carrier_));
+  if (!carrier_->is_over()) orphan(std::move(carrier_));
 }
 
 std::string_view FetchQueue::name() const { return carrier_->transport->name(); }

@@ -10,7 +10,7 @@
 
 #include "storage/fetch.h"
 #include "storage/gated_storage.h"
-#include "storage/lingering.h"
+#include "storage/orphaned_buffers.h"
 #include "storage/storage_contract.h"
 
 namespace feedline::storage {
@@ -28,8 +28,8 @@ class FetchControl : public testing::TestWithParam<QueueKind> {
   }
   static void expect_nothing_left() {
     const auto longest = Clock::now() + 200s;
-    while (lingering() > 0 && Clock::now() < longest) std::this_thread::yield();
-    EXPECT_EQ(lingering(), 0u);
+    while (orphaned_buffers() > 0 && Clock::now() < longest) std::this_thread::yield();
+    EXPECT_EQ(orphaned_buffers(), 0u);
   }
   std::unique_ptr<Fetch> start(const std::string& name, Clock::time_point deadline = Clock::time_point::max()) {
     auto fetch = std::make_unique<Fetch>();
@@ -153,7 +153,7 @@ TEST_P(FetchControl, AQueueThatGoesWaitsForNothing) {
   std::this_thread::sleep_for(5ms);  // threads may or may not have begun by now
   queue_.reset();
   fetches.clear();
-  EXPECT_EQ(lingering(), 1u) << "what may still be written to is kept";
+  EXPECT_EQ(orphaned_buffers(), 1u) << "what may still be written to is kept";
   gate_->open();
   expect_nothing_left();
 }
@@ -161,13 +161,13 @@ TEST_P(FetchControl, AQueueThatGoesWaitsForNothing) {
 TEST_P(FetchControl, AChildAfterForkLeavesItsParentsReadsAlone) {
   const auto fetch = start("object");
   queue_.reset();
-  ASSERT_EQ(lingering(), 1u);
+  ASSERT_EQ(orphaned_buffers(), 1u);
   const pid_t child = ::fork();
-  if (child == 0) ::_exit(lingering() == 0 ? 0 : 1);
+  if (child == 0) ::_exit(orphaned_buffers() == 0 ? 0 : 1);
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "the child has no read in flight";
-  EXPECT_EQ(lingering(), 1u);
+  EXPECT_EQ(orphaned_buffers(), 1u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Queues, FetchControl, testing::Values(QueueKind::kBest, QueueKind::kThreads),

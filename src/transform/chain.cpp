@@ -52,14 +52,14 @@ std::optional<int> most_rectangles(std::span<const Operation> operations) {
   return most;
 }
 
-std::shared_ptr<const LeftElements> left_elements(const Pointwise& pointwise, int channels, Size size, Layout layout,
-                                                  int rectangles) {
+std::shared_ptr<const DeviceElements> make_device_elements(const Pointwise& pointwise, int channels, Size size,
+                                                           Layout layout, int rectangles) {
   const bool halves = pointwise.dtype() == DType::kFloat16 || pointwise.dtype() == DType::kBfloat16;
   const void* const tables = halves ? static_cast<const void*>(pointwise.float16_tables())
                                     : static_cast<const void*>(pointwise.float32_tables());
   const auto* const bytes = static_cast<const std::byte*>(tables);
   const std::size_t length = static_cast<std::size_t>(channels) * 256 * size_of(pointwise.dtype());
-  return std::make_shared<const LeftElements>(LeftElements{
+  return std::make_shared<const DeviceElements>(DeviceElements{
       Emitter(pointwise, channels, size, layout).spec(), layout, size, channels, {bytes, bytes + length}, rectangles});
 }
 
@@ -87,12 +87,13 @@ Result<std::shared_ptr<const Chain>> compile_from(std::span<const Operation> ope
   if (dtype) pointwise.convert(*dtype, true);
   pointwise.finish();
   const auto rest = operations.subspan(first);
-  std::shared_ptr<const LeftElements> left;
-  const std::optional<int> rectangles = elements == Chain::Elements::kLeftToWriteOver ? most_rectangles(operations)
-                                        : writes_values(operations)                   ? std::nullopt
-                                                                                      : std::optional(0);
+  std::shared_ptr<const DeviceElements> device_elements;
+  const std::optional<int> rectangles = elements == Chain::Elements::kOnDeviceUnderRectangles
+                                            ? most_rectangles(operations)
+                                        : writes_values(operations) ? std::nullopt
+                                                                    : std::optional(0);
   if (elements != Chain::Elements::kMade && inferred.size && pointwise.dtype() != DType::kUint8 && rectangles) {
-    left = left_elements(pointwise, inferred.channels, *inferred.size, layout, *rectangles);
+    device_elements = make_device_elements(pointwise, inferred.channels, *inferred.size, layout, *rectangles);
     pointwise = Pointwise(inferred.channels);
     pointwise.finish();
     layout = Layout::kNhwc;
@@ -100,7 +101,7 @@ Result<std::shared_ptr<const Chain>> compile_from(std::span<const Operation> ope
   return std::make_shared<const CompiledChain>(
       std::vector<Operation>(rest.begin(), rest.end()), std::move(input),
       Emitter(std::move(pointwise), inferred.channels, inferred.size.value_or(kAnySize), layout),
-      OutputEraser(operations, first, layout), std::move(left));
+      OutputEraser(operations, first, layout), std::move(device_elements));
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ class Workspace {
 };
 
 // Describes how a device computes a row's elements from its (height, width, channels) bytes.
-struct LeftElements {
+struct DeviceElements {
   ArraySpec spec;  // of the finished row
   Layout layout = Layout::kNchw;
   Size size;
@@ -61,7 +61,7 @@ struct LeftElements {
   int most_rectangles = 0;        // written over a row of elements
 };
 // A rectangle in coordinates of the output. Later ones cover earlier ones.
-struct LeftRectangle {
+struct DeviceRectangle {
   Box box;
   std::array<std::uint32_t, 3> value{};  // per channel, the element's bits; narrow elements use the low bits
 };
@@ -73,11 +73,11 @@ class Chain {
   // operations that do not fit, no fixed output size at the end, or normalize with the wrong number of channels.
   // `dtype`: the batch's element type, converted to as by to_dtype(dtype, scale=true); nullopt: the chain's own.
   // `layout`: of the output row. With kAny the chain needs no fixed output size; its extents are then kAnyLength, and
-  // apply() gets a row of the size that draw() returned. `elements`: with kLeft a row holds bytes if they can be
-  // converted to floats later; then left() describes the conversion, and output() the bytes. kLeftToWriteOver also
-  // allows rectangles after operations on values, with one value per channel.
+  // apply() gets a row of the size that draw() returned. `elements`: with kOnDevice a row holds bytes if they can be
+  // converted to floats later; then device_elements() describes the conversion, and output() the bytes.
+  // kOnDeviceUnderRectangles also allows rectangles after operations on values, with one value per channel.
   enum class OutputSize : std::uint8_t { kFixed, kAny };
-  enum class Elements : std::uint8_t { kMade, kLeft, kLeftToWriteOver };
+  enum class Elements : std::uint8_t { kMade, kOnDevice, kOnDeviceUnderRectangles };
   static Result<std::shared_ptr<const Chain>> compile(std::span<const Operation> operations, std::optional<DType> dtype,
                                                       Layout layout, OutputSize size = OutputSize::kFixed,
                                                       Elements elements = Elements::kMade);
@@ -104,12 +104,12 @@ class Chain {
   virtual bool applies_exif() const = 0;     // whether the image is rotated by its EXIF orientation before drawing
   virtual Fidelity fidelity() const = 0;
   virtual const ArraySpec& output() const = 0;  // of one sample: (C, H, W) or (H, W, C)
-  virtual std::shared_ptr<const LeftElements> left() const {
+  virtual std::shared_ptr<const DeviceElements> device_elements() const {
     return nullptr;
   }  // nullptr if rows hold finished
      // elements
   // The rectangles that a drawing writes over a row that the device finishes.
-  virtual std::vector<LeftRectangle> list_rectangles(const Drawing& /*drawing*/, Workspace& /*workspace*/) const {
+  virtual std::vector<DeviceRectangle> list_rectangles(const Drawing& /*drawing*/, Workspace& /*workspace*/) const {
     return {};
   }
   // Draws for an image of this size. The same key gives the same drawing on every machine. kData names the operation

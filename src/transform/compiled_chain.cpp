@@ -73,27 +73,27 @@ Result<Size> draw_operations(std::span<const Operation> operations, std::uint32_
 }
 
 CompiledChain::CompiledChain(std::vector<Operation> operations, Input input, Emitter emitter, OutputEraser eraser,
-                             std::shared_ptr<const LeftElements> left)
+                             std::shared_ptr<const DeviceElements> device_elements)
     : operations_(std::move(operations)),
       input_(std::move(input)),
       emitter_(std::move(emitter)),
       eraser_(std::move(eraser)),
-      left_(std::move(left)) {}
+      device_elements_(std::move(device_elements)) {}
 
 // Their elements as they would be written to a row of one pixel.
-std::vector<LeftRectangle> CompiledChain::list_rectangles(const Drawing& drawing, Workspace& workspace) const {
-  std::vector<LeftRectangle> rectangles;
-  FEEDLINE_CHECK(left_ != nullptr);
-  const std::size_t bytes = size_of(left_->spec.dtype);
+std::vector<DeviceRectangle> CompiledChain::list_rectangles(const Drawing& drawing, Workspace& workspace) const {
+  std::vector<DeviceRectangle> rectangles;
+  FEEDLINE_CHECK(device_elements_ != nullptr);
+  const std::size_t bytes = size_of(device_elements_->spec.dtype);
   for (const Erasure& erasure : drawing.steps->erasures) {
     FEEDLINE_CHECK(!erasure.noise);
     Erasure pixel = erasure;
     pixel.box = {0, 0, 1, 1};
     alignas(std::uint32_t) std::array<std::byte, 3 * sizeof(std::uint32_t)> elements{};
     eraser_.erase(pixel, active_kernels(), workspace.impl->noise,
-                  {elements.data(), {left_->spec.dtype, Shape{1, 1, left_->channels}}});
-    LeftRectangle made{.box = erasure.box};
-    for (std::size_t c = 0; c < static_cast<std::size_t>(left_->channels); ++c)
+                  {elements.data(), {device_elements_->spec.dtype, Shape{1, 1, device_elements_->channels}}});
+    DeviceRectangle made{.box = erasure.box};
+    for (std::size_t c = 0; c < static_cast<std::size_t>(device_elements_->channels); ++c)
       std::memcpy(&made.value[c], elements.data() + c * bytes, bytes);
     rectangles.push_back(made);
   }
@@ -134,7 +134,8 @@ Result<void> CompiledChain::emit(const Drawing& drawing, const Decoded& decoded,
     FEEDLINE_CHECK(out.spec == emitter.spec());
     FEEDLINE_CHECK_OK(run_steps(*drawing.steps, decoded, emitter, kernels, *workspace.impl, out.data));
   }
-  if (left_ != nullptr && left_->most_rectangles > 0) return {};  // in the order of list_rectangles()
+  if (device_elements_ != nullptr && device_elements_->most_rectangles > 0)
+    return {};  // in the order of list_rectangles()
   for (const Erasure& erasure : drawing.steps->erasures) eraser_.erase(erasure, kernels, workspace.impl->noise, out);
   return {};
 }

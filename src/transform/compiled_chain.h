@@ -40,14 +40,14 @@ class CompiledChain final : public Chain {
   };
   // Requires: infer() accepted the operations, and `emitter` and `eraser` match their output.
   CompiledChain(std::vector<Operation> operations, Input input, Emitter emitter, OutputEraser eraser,
-                std::shared_ptr<const LeftElements> left);
+                std::shared_ptr<const DeviceElements> device_elements);
 
   ColorMode color_mode() const override { return input_.mode; }
   bool applies_exif() const override { return input_.applies_exif; }
   Fidelity fidelity() const override { return input_.fidelity; }
   const ArraySpec& output() const override { return emitter_.spec(); }
-  std::shared_ptr<const LeftElements> left() const override { return left_; }
-  std::vector<LeftRectangle> list_rectangles(const Drawing& drawing, Workspace& workspace) const override;
+  std::shared_ptr<const DeviceElements> device_elements() const override { return device_elements_; }
+  std::vector<DeviceRectangle> list_rectangles(const Drawing& drawing, Workspace& workspace) const override;
   Result<void> draw(Size image, const base::SampleKey& key, Drawing& drawing) const override;
   Result<void> apply(const Drawing& drawing, memory::PixelView decoded, Workspace& workspace,
                      ArrayView out) const override;
@@ -65,7 +65,7 @@ class CompiledChain final : public Chain {
   Input input_;
   Emitter emitter_;
   OutputEraser eraser_;
-  std::shared_ptr<const LeftElements> left_;  // nullptr: nothing is left for a device
+  std::shared_ptr<const DeviceElements> device_elements_;  // nullptr: nothing is left for a device
 };
 
 }  // namespace feedline::transform

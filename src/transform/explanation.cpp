@@ -47,8 +47,8 @@ std::vector<std::string> CompiledChain::explain() const {
   std::string values;
   for (const Operation& operation : operations_)
     if (operation->properties().stage == Stage::kValues) values += (values.empty() ? "" : ", ") + describe(operation);
-  const ArraySpec& row = left_ ? left_->spec : output();
-  const char* how = left_                           ? " on the device, by a table of all 256 values"
+  const ArraySpec& row = device_elements_ ? device_elements_->spec : output();
+  const char* how = device_elements_                ? " on the device, by a table of all 256 values"
                     : emitter_.pointwise().proved() ? " by arithmetic proved equal to the table of all 256 values"
                                                     : " by a table of all 256 values";
   std::string line = "write " + std::string(name_of(row.dtype)) + " " + row.shape.to_string();

@@ -15,6 +15,7 @@ include
 src/base
 src/decode  src/base
 src/format  src/base
+src/format/columns  src/base
 tests       *
 only jpeglib.h  src/decode
 only webp/      src/decode
@@ -36,6 +37,8 @@ class Tree:
             "src/decode/jpeg_test.cpp", '#include "decode/jpeg.h"\n#include <gtest/gtest.h>\n#include "tests/photos.h"'
         )
         self.source("src/format/tar.h", '#include "base/clock.h"')
+        self.source("src/format/columns/csv.h", '#include "base/clock.h"')
+        self.source("src/format/columns/csv_test.cpp", '#include "format/tar.h"')
         self.source("tests/photos.h", '#include "decode/jpeg.h"\n#include "format/tar.h"\n#include <jpeglib.h>')
         for folder in ("base", "decode", "format"):
             self.write(f"src/{folder}/README.md", "# takes, gives\n")
@@ -96,6 +99,18 @@ def test_this_repository_is_in_order():
             id="tests_from_source",
         ),
         pytest.param("src/format/tar_test.cpp", '#include "decode/jpeg.h"', ":2: layer:", id="sibling_from_unit_test"),
+        pytest.param(
+            "src/format/columns/csv.cpp",
+            '#include "format/tar.h"',
+            ":2: layer: src/format/columns may not include src/format",
+            id="room_to_its_folder",
+        ),
+        pytest.param(
+            "src/format/columns/csv_test.cpp",
+            '#include "decode/jpeg.h"',
+            ":2: layer: src/format/columns may not include src/decode",
+            id="test_of_a_room",
+        ),
         pytest.param("src/format/tar.cpp", '#include "../decode/jpeg.h"', ":2: path:", id="dot_dot"),
         pytest.param("src/format/tar.cpp", '#include "tar.h"', ":2: path:", id="not_from_src"),
         pytest.param("src/format/tar.cpp", '#include "base/clocks.h"', ":2: path:", id="no_such_file"),

@@ -17,7 +17,7 @@ using storage::Reader;
 // The lock that protects a copy is released with its reader.
 class CopyReader final : public Reader {
  public:
-  CopyReader(std::string name, Kept kept) : name_(std::move(name)), kept_(std::move(kept)) {}
+  CopyReader(std::string name, HeldCopy kept) : name_(std::move(name)), kept_(std::move(kept)) {}
   Result<ObjectStat> stat() const override { return kept_.entry.version; }
   Result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> out) const override {
     const storage::FileRead read(name_, out, offset);
@@ -32,13 +32,13 @@ class CopyReader final : public Reader {
 
  private:
   const std::string name_;
-  const Kept kept_;
+  const HeldCopy kept_;
 };
 
 // The same for a mapped copy.
 class MappedCopy final : public Reader {
  public:
-  MappedCopy(std::unique_ptr<Reader> mapped, Kept kept) : kept_(std::move(kept)), mapped_(std::move(mapped)) {}
+  MappedCopy(std::unique_ptr<Reader> mapped, HeldCopy kept) : kept_(std::move(kept)), mapped_(std::move(mapped)) {}
   Result<ObjectStat> stat() const override { return kept_.entry.version; }
   Result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> out) const override {
     return mapped_->read_at(offset, out);
@@ -49,13 +49,13 @@ class MappedCopy final : public Reader {
   const std::string& name() const override { return mapped_->name(); }
 
  private:
-  const Kept kept_;
+  const HeldCopy kept_;
   const std::unique_ptr<Reader> mapped_;
 };
 
 }  // namespace
 
-Result<std::shared_ptr<const Reader>> open_copy(Kept kept, const std::string& name, Access access) {
+Result<std::shared_ptr<const Reader>> open_copy(HeldCopy kept, const std::string& name, Access access) {
   if (access == Access::kRead) return std::make_shared<const CopyReader>(name, std::move(kept));
   FEEDLINE_TRY(auto mapped, storage::local_storage()->open(kept.path + std::string(kObject), Access::kMap));
   return std::make_shared<const MappedCopy>(std::move(mapped), std::move(kept));
@@ -99,7 +99,7 @@ Result<CachedReader::Bytes> CachedReader::readable() const {
     if (refused_at_ == changes && stored_) return stored_;
   }
   const Whole whole{storage_, object_.path, object_.version, *memory_, [this] { return stored(); }};
-  FEEDLINE_TRY(auto kept, keep_whole(*cache_, whole, NodeCache::Busy::kWait, nullptr));
+  FEEDLINE_TRY(auto kept, copy_whole(*cache_, whole, NodeCache::Busy::kWait, nullptr));
   if (!kept) {
     FEEDLINE_TRY(Bytes bytes, stored());
     const std::lock_guard lock(mutex_);
@@ -131,8 +131,8 @@ Result<ObjectStat> CachedReader::version() const {
 }
 
 Result<std::size_t> CachedReader::read_at(std::uint64_t offset, std::span<std::byte> out) const {
-  const bool is_glance = offset < kGlanceBytes && out.size() <= kGlanceBytes - offset;
-  if (is_glance) {
+  const bool is_header_read = offset < kHeaderBytes && out.size() <= kHeaderBytes - offset;
+  if (is_header_read) {
     std::unique_lock lock(mutex_);
     if (const Bytes first = is_read_ ? nullptr : stored_) {
       lock.unlock();

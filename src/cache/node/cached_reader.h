@@ -19,10 +19,11 @@ namespace feedline::cache {
 
 // Reads below this offset go to the original storage until a reader requests more: detecting the format from a tar's
 // first block is no reason to fetch the whole object.
-inline constexpr std::uint64_t kGlanceBytes = 512;
+inline constexpr std::uint64_t kHeaderBytes = 512;
 
 // The bytes of a copy, which is not removed while they are in use.
-Result<std::shared_ptr<const storage::Reader>> open_copy(Kept kept, const std::string& name, storage::Access access);
+Result<std::shared_ptr<const storage::Reader>> open_copy(HeldCopy kept, const std::string& name,
+                                                         storage::Access access);
 
 // Thread-safe. The object of a copy, and its original location.
 class CachedReader final : public storage::Reader {

@@ -22,7 +22,7 @@ using storage::Storage;
 using storage::Version;
 
 // The whole copy, verified against its checksum; nullopt if it does not match its entry.
-Result<std::optional<std::span<const std::byte>>> read_copy(const Kept& kept, const std::string& name,
+Result<std::optional<std::span<const std::byte>>> read_copy(const HeldCopy& kept, const std::string& name,
                                                             memory::ByteBuffer& buffer, std::uint64_t most) {
   const storage::FileRead read(name, buffer, kept.entry.version.bytes, most);
   FEEDLINE_TRY(const auto bytes, storage::read_file(storage::system_reads(), kept.file.get(), read));
@@ -147,11 +147,12 @@ Result<std::unique_ptr<Reader>> CachedStorage::open_part(const std::string& path
   return open_stored();
 }
 
-Result<std::optional<Kept>> CachedStorage::bring(const std::string& path, const Version& version, Stop& stop) const {
+Result<std::optional<HeldCopy>> CachedStorage::bring(const std::string& path, const Version& version,
+                                                     Stop& stop) const {
   const auto open_stored = [&]() -> Result<std::shared_ptr<const Reader>> {
     return storage_->open_version(path, Access::kRead, version);
   };
-  return keep_whole(*cache_, Whole{storage_, path, version, *memory_, open_stored}, NodeCache::Busy::kLeave, &stop);
+  return copy_whole(*cache_, Whole{storage_, path, version, *memory_, open_stored}, NodeCache::Busy::kLeave, &stop);
 }
 
 void CachedStorage::let_go(const std::string& path) const {

@@ -64,7 +64,7 @@ class CachedStorage final : public storage::Storage {
   PieceMemory& piece_memory() const { return *memory_; }
   // Finds the copy or fetches it whole. nullopt: there is no room, or another process is fetching it. Errors: the
   // object's, and kCancelled after stop.stop().
-  Result<std::optional<Kept>> bring(const std::string& path, const storage::Version& version, Stop& stop) const;
+  Result<std::optional<HeldCopy>> bring(const std::string& path, const storage::Version& version, Stop& stop) const;
   // Makes the object's readers release its copy after each read: it stays until its space is needed.
   void let_go(const std::string& path) const;
 

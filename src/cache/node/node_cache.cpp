@@ -57,7 +57,7 @@ Result<std::uint64_t> bytes_of(const CacheLimit& limit, const std::string& folde
 }
 
 // A rebuilt copy is a different one, even if the file system reuses its inode number.
-std::uint64_t number_of(const Kept& kept) {
+std::uint64_t number_of(const HeldCopy& kept) {
   return base::mix64(xxh3(std::as_bytes(std::span(kept.path))) + static_cast<std::uint64_t>(kept.entry.made_ns));
 }
 
@@ -101,8 +101,8 @@ Result<std::shared_ptr<NodeCache>> NodeCache::open(const std::string& folder, Ca
 NodeCache::NodeCache(std::string folder, std::uint64_t limit, const NodeCalls& calls)
     : folder_(std::move(folder)), limit_(limit), calls_(calls) {}
 
-std::optional<Kept> NodeCache::find(const std::string& object, const storage::Version& version, Check check) {
-  Kept kept;
+std::optional<HeldCopy> NodeCache::find(const std::string& object, const storage::Version& version, Check check) {
+  HeldCopy kept;
   kept.path = copy_path(folder_, entry_name(object, version));
   kept.file = lock_named(object_file(kept.path), LOCK_SH);
   if (!kept.file.valid()) return {};
@@ -119,7 +119,7 @@ std::optional<Kept> NodeCache::find(const std::string& object, const storage::Ve
   return kept;
 }
 
-bool NodeCache::is_sound(const Kept& kept) {
+bool NodeCache::is_sound(const HeldCopy& kept) {
   const std::uint64_t copy = number_of(kept);
   {
     const std::lock_guard lock(mutex_);
@@ -132,7 +132,7 @@ bool NodeCache::is_sound(const Kept& kept) {
   return true;
 }
 
-void NodeCache::discard(Kept kept) {
+void NodeCache::discard(HeldCopy kept) {
   note("a copy is damaged, and is fetched again: " + object_file(kept.path));
   auto ledger = Ledger::lock(folder_, calls_);
   struct ::stat status;
@@ -145,8 +145,8 @@ void NodeCache::discard(Kept kept) {
   if (held) static_cast<void>(ledger->write(*held - std::min(*held, freed)));
 }
 
-Result<std::optional<Kept>> NodeCache::keep(const std::string& object, const storage::Version& version, Check check,
-                                            const Fill& fill, Busy busy) {
+Result<std::optional<HeldCopy>> NodeCache::keep(const std::string& object, const storage::Version& version, Check check,
+                                                const Fill& fill, Busy busy) {
   const std::string path = copy_path(folder_, entry_name(object, version));
   if (version.bytes == 0) return std::nullopt;
   while (true) {
@@ -202,7 +202,7 @@ NodeCache::Claim NodeCache::claim(const std::string& path, Busy busy) {
   return {LockedFile(), false};
 }
 
-Result<std::optional<Kept>> NodeCache::make(Claim claim, const std::string& path, Entry entry, const Fill& fill) {
+Result<std::optional<HeldCopy>> NodeCache::make(Claim claim, const std::string& path, Entry entry, const Fill& fill) {
   const std::uint64_t bytes = entry.version.bytes;
   if (!reserve(claim.file.file(), entry)) {
     calls_.files.remove(partial_file(path).c_str());
@@ -229,7 +229,7 @@ Result<std::optional<Kept>> NodeCache::make(Claim claim, const std::string& path
   if (auto published = publish(path, entry); !published) return give_up(published.error()), std::nullopt;
   ++made_;
   made_bytes_ += bytes;
-  Kept kept{std::move(claim.file), path, std::move(entry)};
+  HeldCopy kept{std::move(claim.file), path, std::move(entry)};
   {
     const std::lock_guard lock(mutex_);
     checked_.insert(number_of(kept));  // its checksum was computed while writing

@@ -46,7 +46,7 @@ using NextUse = std::function<std::uint64_t(const Entry& entry)>;
 inline constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
 
 // A copy that is not evicted while `file` is open.
-struct Kept {
+struct HeldCopy {
   LockedFile file;
   std::string path;
   Entry entry;
@@ -61,7 +61,7 @@ class NodeCache {
 
   enum class Check : bool { kNo, kOnce };  // whether to verify the checksum; kNo: the caller reads everything and does
   // nullopt: not cached.
-  std::optional<Kept> find(const std::string& object, const storage::Version& version, Check check);
+  std::optional<HeldCopy> find(const std::string& object, const storage::Version& version, Check check);
   // Like find(), but if there is no copy, one process calls `fill` to write the object. Errors: those of fill. nullopt:
   // it cannot be cached, and notes() has the reason.
   class Output;
@@ -71,10 +71,10 @@ class NodeCache {
     kLeave
   };  // if another process is fetching it: kLeave: returns nullopt without a
       // note
-  Result<std::optional<Kept>> keep(const std::string& object, const storage::Version& version, Check check,
-                                   const Fill& fill, Busy busy = Busy::kWait);
+  Result<std::optional<HeldCopy>> keep(const std::string& object, const storage::Version& version, Check check,
+                                       const Fill& fill, Busy busy = Busy::kWait);
   // Reports that the copy does not match its entry: it is removed, unless others read it.
-  void discard(Kept kept);
+  void discard(HeldCopy kept);
 
   // Registers a plan for the lifetime of the result. Among several plans the earliest need of a copy counts.
   [[nodiscard]] std::shared_ptr<const NextUse> follow(NextUse plan);
@@ -98,7 +98,7 @@ class NodeCache {
   NodeCache(std::string folder, std::uint64_t limit, const NodeCalls& calls);
   bool may_keep(const std::string& object, const storage::Version& version);
   Claim claim(const std::string& path, Busy busy);
-  Result<std::optional<Kept>> make(Claim claim, const std::string& path, Entry entry, const Fill& fill);
+  Result<std::optional<HeldCopy>> make(Claim claim, const std::string& path, Entry entry, const Fill& fill);
   bool reserve(const storage::FileDescriptor& partial, const Entry& entry);
   using Plans = std::vector<std::shared_ptr<const NextUse>>;
   enum class Room : std::uint8_t { kMade, kAllInUse, kNeededSooner };
@@ -108,7 +108,7 @@ class NodeCache {
   Plans plans();
   void release(const std::string& path, std::uint64_t bytes);
   Result<void> publish(const std::string& path, const Entry& entry);
-  bool is_sound(const Kept& kept);
+  bool is_sound(const HeldCopy& kept);
   void note(const std::string& line) { notes_.add(line); }
 
   const std::string folder_;

@@ -28,7 +28,7 @@ inline std::string content_of(const std::string& object, std::size_t bytes) {
   return content;
 }
 
-inline std::string text_in(const Kept& kept) {
+inline std::string text_in(const HeldCopy& kept) {
   std::string text(kept.entry.version.bytes, '\0');
   const ssize_t got = ::pread(kept.file.get(), text.data(), text.size(), 0);
   return text.substr(0, got > 0 ? static_cast<std::size_t>(got) : 0);

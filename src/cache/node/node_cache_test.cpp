@@ -389,7 +389,7 @@ TEST_F(NodeCacheTest, WhatGoesFollowsThePlanWhateverIsAsked) {
     std::map<std::string, Modelled> model;
     std::map<std::string, std::uint64_t> plan;
     std::shared_ptr<const NextUse> followed;
-    std::map<std::string, Kept> held;
+    std::map<std::string, HeldCopy> held;
     const auto next = [&](const std::string& object) { return plan.contains(object) ? plan.at(object) : kNever; };
     const auto goes_for = [&](const std::string& victim, const std::string& object) {
       return plan.empty() || next(victim) > (plan.contains(object) ? plan.at(object) : 0);
@@ -517,14 +517,14 @@ TEST_F(NodeCacheTest, WhatAnotherOneIsFetchingCanBeLeftToHim) {
 TEST_F(NodeCacheTest, AChildKeepsNoLockThatItsParentGaveBackAndTakesNoneAway) {
   const auto one = cache(1 << 20);
   EXPECT_EQ(keep(*one, "x", 5000), "whole");
-  auto kept = std::make_unique<std::optional<Kept>>(one->find("x", {5000, 1}, NodeCache::Check::kOnce));
+  auto kept = std::make_unique<std::optional<HeldCopy>>(one->find("x", {5000, 1}, NodeCache::Check::kOnce));
   ASSERT_TRUE(*kept);
   std::array<int, 2> to_child{}, to_parent{};
   ASSERT_TRUE(::pipe(to_child.data()) == 0 && ::pipe(to_parent.data()) == 0);
   const pid_t child = ::fork();
   if (child == 0) {  // has the descriptor of the copy, and lives on after having let go of its own
     char ignored = 0;
-    auto* const copy = new std::optional<Kept>(std::move(*kept));
+    auto* const copy = new std::optional<HeldCopy>(std::move(*kept));
     if (::read(to_child[0], &ignored, 1) != 1) ::_exit(2);
     copy->reset();
     if (::write(to_parent[1], "x", 1) != 1 || ::read(to_child[0], &ignored, 1) != 1) ::_exit(3);

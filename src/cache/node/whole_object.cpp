@@ -153,7 +153,7 @@ Result<void> fetch_whole(const Whole& whole, const std::shared_ptr<const Reader>
 
 }  // namespace
 
-Result<std::optional<Kept>> keep_whole(NodeCache& cache, const Whole& whole, NodeCache::Busy busy, Stop* stop) {
+Result<std::optional<HeldCopy>> copy_whole(NodeCache& cache, const Whole& whole, NodeCache::Busy busy, Stop* stop) {
   std::optional<storage::ObjectSum> said;
   bool is_other = false;
   const auto fill = [&](NodeCache::Output& output) -> Result<void> {

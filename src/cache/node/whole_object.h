@@ -28,6 +28,6 @@ struct Whole {
 // As NodeCache::keep(). Bytes that do not match the expected checksum are fetched once more: they may have been damaged
 // in transit. Errors: kStorage: the object cannot be read, has changed, or has different bytes. kCancelled: stop() was
 // called. stop: nullptr: cannot be stopped.
-Result<std::optional<Kept>> keep_whole(NodeCache& cache, const Whole& whole, NodeCache::Busy busy, Stop* stop);
+Result<std::optional<HeldCopy>> copy_whole(NodeCache& cache, const Whole& whole, NodeCache::Busy busy, Stop* stop);
 
 }  // namespace feedline::cache

@@ -103,7 +103,7 @@ std::uint64_t row_bytes(const Finish::Images& images) {
 
 PixelJob job_of(const Finish::Images& images, const Parts& parts) {
   PixelJob job{};
-  job.in = reinterpret_cast<const std::uint8_t*>((images.of_kept ? parts.scratch : parts.filled) + images.from);
+  job.in = reinterpret_cast<const std::uint8_t*>((images.from_resident ? parts.scratch : parts.filled) + images.from);
   job.in_stride = row_bytes(images);
   job.out = parts.made + images.to;
   job.out_stride = job.in_stride * size_of(element_of(images.dtype));
@@ -121,25 +121,25 @@ PixelJob job_of(const Finish::Images& images, const Parts& parts) {
   return job;
 }
 
-// Requires: images.of_kept.
+// Requires: images.from_resident.
 KeptJob kept_job_of(const Finish::Images& images, const Parts& parts) {
-  return {.in = reinterpret_cast<const std::uint8_t*>(parts.filled + images.of_kept->from),
-          .in_stride = images.of_kept->stride,
+  return {.in = reinterpret_cast<const std::uint8_t*>(parts.filled + images.from_resident->from),
+          .in_stride = images.from_resident->stride,
           .out = reinterpret_cast<std::uint8_t*>(parts.scratch + images.from),
           .out_stride = row_bytes(images),
-          .rows = static_cast<std::uint32_t>(images.of_kept->rows),
+          .rows = static_cast<std::uint32_t>(images.from_resident->rows),
           .width = static_cast<std::uint32_t>(images.size.width),
           .height = static_cast<std::uint32_t>(images.size.height),
           .channels = static_cast<std::uint32_t>(images.channels)};
 }
 
 Result<void> check_jobs(const Finish::Images& images, const Parts& parts) {
-  if (images.of_kept) FEEDLINE_CHECK_OK(check_job(kept_job_of(images, parts)));
+  if (images.from_resident) FEEDLINE_CHECK_OK(check_job(kept_job_of(images, parts)));
   return check_job(job_of(images, parts), element_of(images.dtype));
 }
 
 // Looks at the filled memory on the host.
-bool has_colours(const Finish::Images::OfKept& rows, const std::byte* filled) {
+bool has_colours(const Finish::Images::FromResident& rows, const std::byte* filled) {
   const std::byte* row = filled + rows.from;
   for (std::uint64_t i = 0; i < rows.rows; ++i, row += rows.stride)
     if (reinterpret_cast<const KeptRow*>(row)->colours != 0) return true;
@@ -149,7 +149,7 @@ bool has_colours(const Finish::Images::OfKept& rows, const std::byte* filled) {
 // Objects to hold until a batch is made.
 struct Needed {
   std::shared_ptr<const PixelKernels> kernels;
-  std::shared_ptr<const KeptImages> kept;
+  std::shared_ptr<const ResidentImages> resident;
   JpegDecoder::Images decoded;
 };
 
@@ -160,7 +160,8 @@ Result<JpegDecoder::Images> decoded_for(const Finish& finish, const std::byte* f
   auto* const decoder = dynamic_cast<JpegDecoder*>(finish.decoded.get());
   FEEDLINE_CHECK(decoder != nullptr && decoder->is_of(context));
   for (const Finish::Images& field : finish.images)
-    if (field.of_kept) decoder->take(filled + field.of_kept->from, field.of_kept->stride, field.of_kept->rows, images);
+    if (field.from_resident)
+      decoder->take(filled + field.from_resident->from, field.from_resident->stride, field.from_resident->rows, images);
   return images;
 }
 
@@ -171,7 +172,7 @@ class CudaDevice final : public Device {
         stream_(std::move(stream)),
         name_("cuda:" + std::to_string(context_->index())),
         pinned_(std::make_shared<PinnedAllocator>(context_, recall_of(stream_))),
-        late_pinned_(std::make_shared<PinnedAllocator>(context_, recall_of(stream_))),
+        variable_pinned_(std::make_shared<PinnedAllocator>(context_, recall_of(stream_))),
         memory_(std::make_shared<DeviceMemory>(context_, stream_->handle())) {}
 
   std::string_view name() const override { return name_; }
@@ -179,7 +180,7 @@ class CudaDevice final : public Device {
   bool is_host() const override { return false; }
   std::string explain() const override;
   std::shared_ptr<memory::Allocator> allocator() override { return pinned_; }
-  std::shared_ptr<memory::Allocator> late_allocator() override { return late_pinned_; }
+  std::shared_ptr<memory::Allocator> variable_allocator() override { return variable_pinned_; }
   Result<Begun> begin(std::shared_ptr<memory::Lease> filled) override {
     FEEDLINE_TRY(auto copy, memory::Lease::take(memory_, filled->bytes()));
     FEEDLINE_TRY(auto end, stream_->copy(std::move(filled), copy->data()));
@@ -187,7 +188,7 @@ class CudaDevice final : public Device {
   }
   bool makes_elements() override;
   Result<Begun> begin_making(std::shared_ptr<memory::Lease> filled, const Finish& finish) override;
-  Result<std::shared_ptr<KeptImages>> keep_images(std::uint64_t bytes) override {
+  Result<std::shared_ptr<ResidentImages>> make_resident_images(std::uint64_t bytes) override {
     FEEDLINE_TRY(auto store, ImageStore::make(context_, bytes));
     return store;
   }
@@ -198,7 +199,7 @@ class CudaDevice final : public Device {
   const std::shared_ptr<CopyStream> stream_;
   const std::string name_;
   const std::shared_ptr<PinnedAllocator> pinned_;
-  const std::shared_ptr<PinnedAllocator> late_pinned_;
+  const std::shared_ptr<PinnedAllocator> variable_pinned_;
   const std::shared_ptr<DeviceMemory> memory_;
   std::once_flag loaded_;
   std::shared_ptr<const PixelKernels> kernels_;  // nullptr: not requested, or unavailable
@@ -218,20 +219,20 @@ bool CudaDevice::makes_elements() {
 
 Result<Begun> CudaDevice::begin_making(std::shared_ptr<memory::Lease> filled, const Finish& finish) {
   FEEDLINE_CHECK(kernels_ != nullptr);
-  const auto* const store = dynamic_cast<const ImageStore*>(finish.kept.get());
-  FEEDLINE_CHECK((store == nullptr) == (finish.kept == nullptr) && (store == nullptr || store->is_of(*context_)));
+  const auto* const store = dynamic_cast<const ImageStore*>(finish.resident.get());
+  FEEDLINE_CHECK((store == nullptr) == (finish.resident == nullptr) && (store == nullptr || store->is_of(*context_)));
   FEEDLINE_TRY(auto made, memory::Lease::take(memory_, finish.made_bytes + filled->bytes() + finish.scratch_bytes));
   std::byte* const arrived = made->data() + finish.made_bytes;
   const Parts parts{made->data(), arrived, arrived + filled->bytes()};
   for (const Finish::Images& images : finish.images) FEEDLINE_CHECK_OK(check_jobs(images, parts));
   FEEDLINE_TRY(auto decoded, decoded_for(finish, filled->data(), *context_));
-  const auto needs = std::make_shared<const Needed>(kernels_, finish.kept, std::move(decoded));
+  const auto needs = std::make_shared<const Needed>(kernels_, finish.resident, std::move(decoded));
   const auto launch = [&, host = filled->data()](StreamHandle stream) -> Result<void> {
     for (const auto& image : needs->decoded) FEEDLINE_CHECK_OK(image->end->let_wait(stream));
     if (store != nullptr) FEEDLINE_CHECK_OK(store->let_wait(stream));
     for (const Finish::Images& images : finish.images) {
-      if (images.of_kept) FEEDLINE_CHECK_OK(kernels_->launch(kept_job_of(images, parts), stream));
-      if (images.of_kept && has_colours(*images.of_kept, host))
+      if (images.from_resident) FEEDLINE_CHECK_OK(kernels_->launch(kept_job_of(images, parts), stream));
+      if (images.from_resident && has_colours(*images.from_resident, host))
         FEEDLINE_CHECK_OK(kernels_->launch_colours(kept_job_of(images, parts), stream));
       FEEDLINE_CHECK_OK(kernels_->launch(job_of(images, parts), element_of(images.dtype), stream));
     }

@@ -27,9 +27,9 @@ constexpr int kBatches = 8;
 const Finish kFinish{kBytes, {{.rows = 2, .size = {64, 64}, .channels = 1, .dtype = DType::kUint8, .tables = 0}}};
 
 // A batch made from an image cached on the GPU.
-Result<Begun> make_of_kept(Device& device, const std::shared_ptr<KeptImages>& images, int value) {
+Result<Begun> make_of_kept(Device& device, const std::shared_ptr<ResidentImages>& images, int value) {
   const std::vector<std::byte> pixels(64 * 64, static_cast<std::byte>(value));
-  FEEDLINE_TRY(const std::uint64_t address, images->keep(pixels));
+  FEEDLINE_TRY(const std::uint64_t address, images->store(pixels));
   FEEDLINE_TRY(auto lease, memory::Lease::take(device.allocator(), kBytes));
   std::memset(lease->data(), value, kBytes);
   // one channel is grey already
@@ -38,13 +38,13 @@ Result<Begun> make_of_kept(Device& device, const std::shared_ptr<KeptImages>& im
   for (std::size_t i = 0; i < 2; ++i) std::memcpy(lease->data() + i * 128, &row, sizeof row);
   // only the rows matter; the rest is filled with `value` and not checked
   const Finish finish{.made_bytes = kBytes,
-                      .images = {{.of_kept = Finish::Images::OfKept{0, 128, 2},
+                      .images = {{.from_resident = Finish::Images::FromResident{0, 128, 2},
                                   .rows = 2,
                                   .size = {64, 64},
                                   .channels = 1,
                                   .dtype = DType::kUint8}},
                       .scratch_bytes = kBytes,
-                      .kept = images};
+                      .resident = images};
   return device.begin_making(std::move(lease), finish);
 }
 
@@ -70,7 +70,7 @@ Result<void> run(const FakeDriver& fake) {
   if (!device->makes_elements()) return config_error(device->explain());
   FEEDLINE_CHECK_OK(lock_others());
   FEEDLINE_CHECK_OK(device->allocator()->prepare(kBytes, 2));
-  FEEDLINE_TRY(const auto images, device->keep_images(kBatches * 4096));
+  FEEDLINE_TRY(const auto images, device->make_resident_images(kBatches * 4096));
   void* const consumer = fake.stream(0);
   std::vector<Begun> held;
   for (int i = 0; i < kBatches; ++i) {
@@ -82,10 +82,10 @@ Result<void> run(const FakeDriver& fake) {
     FEEDLINE_TRY(auto made, device->begin_making(std::move(other), kFinish));
     FEEDLINE_CHECK_OK(made.ready->let_wait(reinterpret_cast<std::uintptr_t>(consumer)));
     fake.expect_all(consumer, made, i);
-    FEEDLINE_TRY(auto of_kept, make_of_kept(*device, images, i));
-    FEEDLINE_CHECK_OK(of_kept.ready->let_wait(reinterpret_cast<std::uintptr_t>(consumer)));
-    fake.expect(consumer, reinterpret_cast<std::uint64_t>(of_kept.memory->data()), kBytes, i);
-    FEEDLINE_TRY(auto late, memory::Lease::take(device->late_allocator(), 100));
+    FEEDLINE_TRY(auto from_resident, make_of_kept(*device, images, i));
+    FEEDLINE_CHECK_OK(from_resident.ready->let_wait(reinterpret_cast<std::uintptr_t>(consumer)));
+    fake.expect(consumer, reinterpret_cast<std::uint64_t>(from_resident.memory->data()), kBytes, i);
+    FEEDLINE_TRY(auto late, memory::Lease::take(device->variable_allocator(), 100));
     FEEDLINE_CHECK_OK(begun.ready->let_wait(reinterpret_cast<std::uintptr_t>(consumer)));
     fake.expect_all(consumer, begun, i);
     fake.step(0);

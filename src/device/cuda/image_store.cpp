@@ -69,7 +69,7 @@ Result<void> ImageStore::grow(std::uint64_t bytes) {
   return {};
 }
 
-Result<std::uint64_t> ImageStore::keep(std::span<const std::byte> pixels) {
+Result<std::uint64_t> ImageStore::store(std::span<const std::byte> pixels) {
   FEEDLINE_TRY(auto staged, memory::Lease::take(pinned_, pixels.size()));
   std::memcpy(staged->data(), pixels.data(), pixels.size());
   const std::uint64_t size = aligned(pixels.size());

@@ -11,18 +11,18 @@
 #include "device/cuda/context.h"
 #include "device/cuda/copy_stream.h"
 #include "device/cuda/pinned_allocator.h"
-#include "device/kept_images.h"
+#include "device/resident_images.h"
 
 namespace feedline::device::cuda {
 
 // Copies use the store's own stream, for all loaders of the GPU.
-class ImageStore final : public KeptImages {
+class ImageStore final : public ResidentImages {
  public:
   // Allocates the memory at once. kConfig: out of memory; the message has the numbers and suggests a fix.
   static Result<std::shared_ptr<ImageStore>> make(std::shared_ptr<const Context> context, std::uint64_t bytes);
   ~ImageStore() override;
 
-  Result<std::uint64_t> keep(std::span<const std::byte> pixels) override;
+  Result<std::uint64_t> store(std::span<const std::byte> pixels) override;
   std::uint64_t bytes() const override { return bytes_.load(std::memory_order_relaxed); }
   // Makes later work on the stream wait for all images stored so far.
   Result<void> let_wait(StreamHandle stream) const;

@@ -34,7 +34,7 @@ void write_row(std::byte* row, std::uint64_t address) {
 
 Finish finish_of(std::shared_ptr<ImageDecoder> decoder) {
   return {.made_bytes = kMade,
-          .images = {{.of_kept = Finish::Images::OfKept{0, kStride, kRows},
+          .images = {{.from_resident = Finish::Images::FromResident{0, kStride, kRows},
                       .rows = kRows,
                       .size = kRow,
                       .layout = Layout::kNhwc,

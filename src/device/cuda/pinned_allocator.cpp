@@ -25,7 +25,7 @@ PinnedAllocator::PinnedAllocator(std::shared_ptr<const Context> context, std::fu
     : locking_(std::move(context), std::move(room)), recall_(std::move(recall)) {}
 
 PinnedAllocator::~PinnedAllocator() {
-  for (const auto& [size, blocks] : kept_)
+  for (const auto& [size, blocks] : spare_)
     for (std::byte* block : blocks)
       if (size >= kSlab) locking_.free(block);
   for (std::byte* slab : slabs_) locking_.free(slab);
@@ -37,15 +37,15 @@ std::size_t PinnedAllocator::block_bytes(std::size_t bytes) {
   return __builtin_add_overflow(bytes, unit - 1, &size) ? bytes : size / unit * unit;
 }
 
-std::byte* PinnedAllocator::take_kept(std::size_t size) {
+std::byte* PinnedAllocator::take_spare(std::size_t size) {
   const std::lock_guard lock(mutex_);
-  const auto found = kept_.find(size);
-  if (found == kept_.end()) return nullptr;
+  const auto found = spare_.find(size);
+  if (found == spare_.end()) return nullptr;
   std::byte* const data = found->second.back();
   found->second.pop_back();
-  if (found->second.empty()) kept_.erase(found);
+  if (found->second.empty()) spare_.erase(found);
   if (size < kSlab) return data;
-  kept_bytes_ -= size;
+  spare_bytes_ -= size;
   lend(size);
   return data;
 }
@@ -69,8 +69,8 @@ Result<void> PinnedAllocator::cut_slab(std::size_t size, std::size_t blocks) {
   const std::lock_guard lock(mutex_);
   slabs_.push_back(slab);
   slab_bytes_ += size * blocks;
-  auto& kept = kept_[size];
-  for (std::size_t i = 0; i < blocks; ++i) kept.push_back(slab + i * size);
+  auto& spare = spare_[size];
+  for (std::size_t i = 0; i < blocks; ++i) spare.push_back(slab + i * size);
   return {};
 }
 
@@ -85,10 +85,10 @@ Result<void> PinnedAllocator::lock_blocks(std::size_t size, std::size_t blocks) 
     locked.push_back(*block);
   }
   const std::lock_guard lock(mutex_);
-  auto& kept = kept_[size];
-  kept.insert(kept.end(), locked.begin(), locked.end());
-  kept_bytes_ += size * blocks;
-  most_lent_bytes_ = std::max(most_lent_bytes_, lent_bytes_ + kept_bytes_);
+  auto& spare = spare_[size];
+  spare.insert(spare.end(), locked.begin(), locked.end());
+  spare_bytes_ += size * blocks;
+  most_lent_bytes_ = std::max(most_lent_bytes_, lent_bytes_ + spare_bytes_);
   return {};
 }
 
@@ -101,11 +101,11 @@ Result<void> PinnedAllocator::prepare(std::size_t bytes, std::size_t count) {
 Result<std::byte*> PinnedAllocator::allocate(std::size_t bytes) {
   FEEDLINE_CHECK(bytes > 0);
   const std::size_t size = block_bytes(bytes);
-  if (std::byte* const data = take_kept(size)) return data;
+  if (std::byte* const data = take_spare(size)) return data;
   recall_();
   // repeat if other threads take the new block, for example from a slab
   while (true) {
-    if (std::byte* const data = take_kept(size)) return data;
+    if (std::byte* const data = take_spare(size)) return data;
     if (size >= kSlab) break;
     FEEDLINE_CHECK_OK(cut_slab(size, kSlab / size));
   }
@@ -121,10 +121,10 @@ void PinnedAllocator::release(std::byte* data, std::size_t bytes) {
   std::vector<std::byte*> surplus;
   {
     const std::lock_guard lock(mutex_);
-    kept_[size].push_back(data);
+    spare_[size].push_back(data);
     if (size < kSlab) return;
     lent_bytes_ -= size;
-    kept_bytes_ += size;
+    spare_bytes_ += size;
     surplus = take_surplus(size);
   }
   for (std::byte* block : surplus) locking_.free(block);
@@ -133,23 +133,23 @@ void PinnedAllocator::release(std::byte* data, std::size_t bytes) {
 // Returns blocks of sizes other than the current one, if more are cached than were ever lent at a time.
 std::vector<std::byte*> PinnedAllocator::take_surplus(std::size_t size) {
   std::vector<std::byte*> surplus;
-  for (auto other = kept_.lower_bound(kSlab); other != kept_.end();) {
-    if (lent_bytes_ + kept_bytes_ <= 2 * most_lent_bytes_) break;
+  for (auto other = spare_.lower_bound(kSlab); other != spare_.end();) {
+    if (lent_bytes_ + spare_bytes_ <= 2 * most_lent_bytes_) break;
     if (other->first == size) {
       ++other;
       continue;
     }
     surplus.push_back(other->second.back());
-    kept_bytes_ -= other->first;
+    spare_bytes_ -= other->first;
     other->second.pop_back();
-    if (other->second.empty()) other = kept_.erase(other);
+    if (other->second.empty()) other = spare_.erase(other);
   }
   return surplus;
 }
 
 std::uint64_t PinnedAllocator::locked_bytes() const {
   const std::lock_guard lock(mutex_);
-  return slab_bytes_ + kept_bytes_ + lent_bytes_;
+  return slab_bytes_ + spare_bytes_ + lent_bytes_;
 }
 
 }  // namespace feedline::device::cuda

@@ -40,7 +40,7 @@ class PinnedAllocator final : public memory::Allocator {
 
  private:
   static std::size_t block_bytes(std::size_t bytes);
-  std::byte* take_kept(std::size_t size);  // nullptr if there is none
+  std::byte* take_spare(std::size_t size);  // nullptr if there is none
   Result<std::byte*> lock_pages(std::size_t size, std::size_t blocks, std::size_t of_them);
   Result<void> cut_slab(std::size_t size, std::size_t blocks);
   Result<void> lock_blocks(std::size_t size, std::size_t blocks);
@@ -50,11 +50,11 @@ class PinnedAllocator final : public memory::Allocator {
   PageLocking locking_;
   const std::function<void()> recall_;
   mutable std::mutex mutex_;
-  std::map<std::size_t, std::vector<std::byte*>> kept_;  // released blocks, by size
+  std::map<std::size_t, std::vector<std::byte*>> spare_;  // released blocks, by size
   std::vector<std::byte*> slabs_;
   std::uint64_t slab_bytes_ = 0;
   // of whole blocks, without parts
-  std::uint64_t kept_bytes_ = 0;
+  std::uint64_t spare_bytes_ = 0;
   std::uint64_t lent_bytes_ = 0;
   std::uint64_t most_lent_bytes_ = 0;  // maximum at a time: cached memory beyond that is for sizes no longer used
 };

@@ -119,8 +119,8 @@ Result<const ColumnShard::Located*> ColumnShard::located(const std::shared_ptr<c
   return located;
 }
 
-Result<bool> ColumnShard::locate_by_kept(const std::shared_ptr<const storage::Storage>& storage,
-                                         const ShardPartsStore& store) const {
+Result<bool> ColumnShard::locate_by_persisted(const std::shared_ptr<const storage::Storage>& storage,
+                                              const ShardPartsStore& store) const {
   if (!plan_.stored_path || !planned_table().stored_path) return false;
   auto kept = store.at_hand(*storage, *plan_.stored_path);
   if (!kept) return false;

@@ -63,13 +63,13 @@ class ColumnShard {
     std::vector<std::uint32_t> ends_;
   };
   // kData, kStorage: the shard is missing or damaged; the next call tries again. store: stores the table for
-  // locate_by_kept(), if the shard is stored uncompressed.
+  // locate_by_persisted(), if the shard is stored uncompressed.
   Result<const Located*> located(const std::shared_ptr<const storage::Storage>& storage, cache::Notes* notes,
                                  const ShardPartsStore* store = nullptr) const;
   // Locates a remote shard by its stored table, without checking that the shard is unchanged. Returns false if there is
   // no such table, or it does not match the index.
-  Result<bool> locate_by_kept(const std::shared_ptr<const storage::Storage>& storage,
-                              const ShardPartsStore& store) const;
+  Result<bool> locate_by_persisted(const std::shared_ptr<const storage::Storage>& storage,
+                                   const ShardPartsStore& store) const;
   // Does not block; nullptr if the shard has not been located yet.
   const Located* if_located() const { return ready_.load(std::memory_order_acquire); }
   void notice_change() const {

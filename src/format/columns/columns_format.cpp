@@ -66,7 +66,7 @@ Result<void> ColumnsFormat::locate_all() const {
   const bool asks = options_.listing_age.count() == 0;
   const auto located = [&](std::size_t i) -> Result<bool> {
     if (!asks) {
-      FEEDLINE_TRY(const bool is_located, shards_[i]->locate_by_kept(options_.storage, store));
+      FEEDLINE_TRY(const bool is_located, shards_[i]->locate_by_persisted(options_.storage, store));
       if (is_located) return true;
     }
     auto shard = shards_[i]->located(options_.storage, options_.notes.get(), &store);

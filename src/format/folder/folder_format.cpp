@@ -129,7 +129,7 @@ FolderFormat::FolderFormat(std::string source, const OpenOptions& options, Folde
 }
 
 std::string FolderFormat::summary() const {
-  return index_.is_mapped() ? kept_listing_text(*storage_, index_.folders()) : "";
+  return index_.is_mapped() ? persisted_listing_text(*storage_, index_.folders()) : "";
 }
 
 Where FolderFormat::where(std::uint64_t index) const {

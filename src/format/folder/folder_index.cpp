@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "cache/kept_tables.h"
+#include "cache/persisted_tables.h"
 #include "format/checksum.h"
 
 namespace feedline::format {
@@ -118,7 +118,7 @@ std::optional<FolderIndex> load_folder_index(const storage::Storage& storage, co
                                              const std::string& directory, std::chrono::seconds listing_age,
                                              const std::shared_ptr<cache::Notes>& notes) {
   std::optional<FolderIndex> index;
-  cache::KeptTables(kIndexes, directory, notes).map(storage, root, [&](cache::KeptTables::Bytes bytes) {
+  cache::PersistedTables(kIndexes, directory, notes).map(storage, root, [&](cache::PersistedTables::Bytes bytes) {
     index = FolderIndex::parse(bytes.file, std::move(bytes.pin), root);
     if (index && !index->folders().is_current(storage, root, listing_age)) index.reset();
     return index.has_value();
@@ -127,12 +127,12 @@ std::optional<FolderIndex> load_folder_index(const storage::Storage& storage, co
 }
 
 void forget_folder_index(const storage::Storage& storage, const std::string& root, const std::string& directory) {
-  cache::KeptTables(kIndexes, directory, nullptr).forget(storage, root);
+  cache::PersistedTables(kIndexes, directory, nullptr).forget(storage, root);
 }
 
 Result<void> save_folder_index(const storage::Storage& storage, const FolderIndex& index, const std::string& root,
                                const std::string& directory, const std::shared_ptr<cache::Notes>& notes) {
-  return cache::KeptTables(kIndexes, directory, notes).save(storage, root, index.file_bytes());
+  return cache::PersistedTables(kIndexes, directory, notes).save(storage, root, index.file_bytes());
 }
 
 }  // namespace feedline::format

@@ -44,7 +44,7 @@ bool is_worth_keeping(const storage::Storage& storage, std::uint64_t samples, co
 
 ListedFolder listed_now() { return {"", {0, since_1970().count(), 0}}; }
 
-std::string kept_listing_text(const storage::Storage& storage, const ListedFolders& folders) {
+std::string persisted_listing_text(const storage::Storage& storage, const ListedFolders& folders) {
   if (!storage.has_flat_names()) return "listed from the stored index; no folder has changed since";
   const auto minutes = std::chrono::duration_cast<std::chrono::minutes>(age_of(folders.stats[0])).count();
   return "listed from the stored index, " + std::to_string(minutes) + (minutes == 1 ? " minute" : " minutes") +

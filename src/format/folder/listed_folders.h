@@ -48,7 +48,7 @@ bool is_worth_keeping(const storage::Storage& storage, std::uint64_t samples, co
 // Returns an entry with the time of the listing instead of the root's time; see ListedFolders::is_current().
 ListedFolder listed_now();
 // Returns why the stored index is current, for explain().
-std::string kept_listing_text(const storage::Storage& storage, const ListedFolders& folders);
+std::string persisted_listing_text(const storage::Storage& storage, const ListedFolders& folders);
 
 std::string without_end_slashes(std::string path);
 

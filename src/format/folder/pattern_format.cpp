@@ -52,7 +52,7 @@ PatternFormat::PatternFormat(PatternQuestion question, OpenOptions options, Patt
 }
 
 std::string PatternFormat::summary() const {
-  std::string text = index_.is_mapped() ? kept_listing_text(*options_.storage, index_.folders()) : "";
+  std::string text = index_.is_mapped() ? persisted_listing_text(*options_.storage, index_.folders()) : "";
   if (index_.left_out() > 0)
     text +=
         (text.empty() ? "" : "\n") + std::to_string(index_.left_out()) + " samples left out because they lack a field";

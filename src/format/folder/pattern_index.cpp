@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "cache/kept_tables.h"
+#include "cache/persisted_tables.h"
 #include "format/checksum.h"
 
 namespace feedline::format {
@@ -35,7 +35,7 @@ class TableName {
  public:
   explicit TableName(const PatternQuestion& question)
       : suffix_("." + digest_of(question) + ".feedline-pattern-index") {}
-  cache::KeptTables tables(const std::string& directory, const std::shared_ptr<cache::Notes>& notes) const {
+  cache::PersistedTables tables(const std::string& directory, const std::shared_ptr<cache::Notes>& notes) const {
     return {cache::TableKind{kPatternIndex, suffix_}, directory, notes};
   }
 
@@ -142,7 +142,7 @@ std::optional<PatternIndex> load_pattern_index(const storage::Storage& storage, 
                                                const std::shared_ptr<cache::Notes>& notes) {
   std::optional<PatternIndex> index;
   const TableName name(question);
-  name.tables(directory, notes).map(storage, question.root, [&](cache::KeptTables::Bytes bytes) {
+  name.tables(directory, notes).map(storage, question.root, [&](cache::PersistedTables::Bytes bytes) {
     index = PatternIndex::parse(bytes.file, std::move(bytes.pin), question);
     if (index && !index->folders().is_current(storage, question.root, listing_age)) index.reset();
     return index.has_value();

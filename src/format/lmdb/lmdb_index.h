@@ -14,8 +14,8 @@
 #include <utility>
 
 #include "cache/frame.h"
-#include "format/kept_indexes.h"
 #include "format/lmdb/lmdb_walk.h"
+#include "format/persisted_indexes.h"
 #include "memory/record.h"
 #include "storage/storage.h"
 
@@ -71,10 +71,10 @@ class LmdbIndex {
 };
 
 // Loads and stores index files. Thread-safe.
-class LmdbIndexStore : public KeptIndexes<LmdbIndex> {
+class LmdbIndexStore : public PersistedIndexes<LmdbIndex> {
  public:
   LmdbIndexStore(std::string directory, std::shared_ptr<cache::Notes> notes)
-      : KeptIndexes(kLmdbIndex, std::move(directory), std::move(notes)) {}
+      : PersistedIndexes(kLmdbIndex, std::move(directory), std::move(notes)) {}
 };
 
 }  // namespace feedline::format

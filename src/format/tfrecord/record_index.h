@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "cache/frame.h"
-#include "format/kept_indexes.h"
+#include "format/persisted_indexes.h"
 #include "memory/record.h"
 #include "storage/storage.h"
 
@@ -65,10 +65,10 @@ class RecordIndex {
 bool ends_fit(std::span<const std::uint64_t> ends, std::uint64_t shard_bytes);
 
 // Loads and stores index files. Thread-safe.
-class RecordIndexStore : public KeptIndexes<RecordIndex> {
+class RecordIndexStore : public PersistedIndexes<RecordIndex> {
  public:
   RecordIndexStore(std::string directory, std::shared_ptr<cache::Notes> notes)
-      : KeptIndexes(kRecordIndex, std::move(directory), std::move(notes)) {}
+      : PersistedIndexes(kRecordIndex, std::move(directory), std::move(notes)) {}
 };
 
 }  // namespace feedline::format

@@ -11,7 +11,7 @@
 namespace feedline::storage {
 namespace {
 
-constexpr long kKeptConnections = 256;
+constexpr long kIdleConnections = 256;
 constexpr auto kBetweenLooks = std::chrono::milliseconds(50);  // for stalls: their times are much longer
 constexpr int kLongestWaitMs = 60'000;
 
@@ -38,7 +38,7 @@ Result<std::unique_ptr<Client>> Client::make(const HttpLimits& limits) {
   std::unique_ptr<Client> client(new Client(*curl, limits));
   client->multi_ = curl->multi_init();
   if (client->multi_ == nullptr) return storage_error("libcurl does not start", ENOMEM);
-  curl->multi_setopt(client->multi_, CURLMOPT_MAXCONNECTS, kKeptConnections);
+  curl->multi_setopt(client->multi_, CURLMOPT_MAXCONNECTS, kIdleConnections);
   FEEDLINE_TRY(client->watch_, SocketWatch::make(*curl, client->multi_));
   FEEDLINE_TRY(auto thread, base::Thread::start(
                                 "feedline-http", [it = client.get()] { it->run(); },

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "storage/http/kept_buffers.h"
+#include "storage/http/curl_buffers.h"
 
 namespace feedline::storage {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "storage/http/kept_buffers.h"
+#include "storage/http/curl_buffers.h"
 
 namespace feedline::storage {
 namespace {
@@ -14,7 +14,7 @@ namespace {
 constexpr long kMostRedirects = 5;
 constexpr long kBufferBytes = kCurlBufferBytes;  // each is written to memory once; curl's default of 16 KB would need
                                                  // more calls
-constexpr std::size_t kMostKept = 64;
+constexpr std::size_t kMostIdle = 64;
 constexpr auto kProtocols = static_cast<CURLoption>(CURLOPTTYPE_LONG + 181);  // a bit mask; later versions also accept
                                                                               // text
 
@@ -64,7 +64,7 @@ CURL* EasyHandles::take() {
 }
 
 void EasyHandles::give_back(CURL* handle, bool has_usual_options) {
-  if (has_usual_options && kept_.size() < kMostKept)
+  if (has_usual_options && kept_.size() < kMostIdle)
     kept_.push_back(handle);
   else
     curl_.easy_cleanup(handle);

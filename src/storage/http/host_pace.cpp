@@ -14,7 +14,7 @@ constexpr std::uint64_t kBetween = 16;                                   // resp
                                                                          // percentile
 constexpr double kEarned = 0.03;   // hedged requests per request: more would burden a host that is slow for all
 constexpr double kMostEarned = 4;  // at once
-constexpr auto kLate = std::chrono::milliseconds(10);
+constexpr auto kVariableSize = std::chrono::milliseconds(10);
 
 }  // namespace
 
@@ -49,7 +49,7 @@ bool HedgePolicy::may_spend() {
 }
 
 RequestPace::Clock::time_point RequestPace::next() const {
-  return per_second_ == 0 || even_ == Clock::time_point{} ? Clock::time_point{} : even_ - kLate;
+  return per_second_ == 0 || even_ == Clock::time_point{} ? Clock::time_point{} : even_ - kVariableSize;
 }
 
 void RequestPace::made(Clock::time_point now) {

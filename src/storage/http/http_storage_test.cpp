@@ -11,7 +11,7 @@
 #include "storage/http/curl_library.h"
 #include "storage/http/http_server_fixture.h"
 #include "storage/http/remote_storage.h"
-#include "storage/lingering.h"
+#include "storage/orphaned_buffers.h"
 #include "storage/registry.h"
 #include "storage/storage_contract.h"
 
@@ -542,8 +542,8 @@ TEST_F(HttpStorageTest, AQueueCancelsAndLeavesAndWhatWasUnderWayEnds) {
   }
   queue.reset();
   const auto longest = std::chrono::steady_clock::now() + 15s;  // less than a stall takes
-  while (lingering() > 0 && std::chrono::steady_clock::now() < longest) std::this_thread::yield();
-  EXPECT_EQ(lingering(), 0u);
+  while (orphaned_buffers() > 0 && std::chrono::steady_clock::now() < longest) std::this_thread::yield();
+  EXPECT_EQ(orphaned_buffers(), 0u);
 }
 
 #if !defined(__SANITIZE_THREAD__)  // whose child of several threads may start none

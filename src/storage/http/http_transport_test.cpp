@@ -10,7 +10,7 @@
 
 #include "storage/fetch.h"
 #include "storage/http/http_server_fixture.h"
-#include "storage/lingering.h"
+#include "storage/orphaned_buffers.h"
 #include "storage/storage_contract.h"
 
 namespace feedline::storage {
@@ -270,8 +270,8 @@ TEST_F(HttpTransportTest, CancellingAllEndsTheRequestAndBeforeItThereIsNone) {
   EXPECT_EQ(next(), &fetches_[1]);
   queue_.reset();
   const auto longest = std::chrono::steady_clock::now() + 50s;
-  while (lingering() > 0 && std::chrono::steady_clock::now() < longest) std::this_thread::yield();
-  EXPECT_EQ(lingering(), 0u);
+  while (orphaned_buffers() > 0 && std::chrono::steady_clock::now() < longest) std::this_thread::yield();
+  EXPECT_EQ(orphaned_buffers(), 0u);
   ASSERT_LE(requests().size(), 1u);
   if (!requests().empty()) {
     EXPECT_EQ(requests()[0].range()->first, 20'000u) << "of the one that was not cancelled before";

@@ -12,7 +12,7 @@
 #include "device/cuda/kernels/images.h"
 #include "device/cuda/kernels/launch.h"
 
-// pipeline/pixel_kernels_test.cpp compares the kernels' pixels with the engine's own path.
+// pipeline/fields/pixel_kernels_test.cpp compares the kernels' pixels with the engine's own path.
 
 namespace feedline::device::cuda {
 namespace {

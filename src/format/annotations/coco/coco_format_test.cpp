@@ -292,7 +292,7 @@ TEST_F(Coco, FindsTheFolderOfItsImages) {
   EXPECT_FALSE(open_records(folder_.path("y.json"), options));
 }
 
-class KeptCoco : public Coco {
+class PersistedCoco : public Coco {
  protected:
   // Opens with a folder for tables, and returns the table's file in it; empty if there is none.
   std::string kept(const std::string& source) const {
@@ -317,7 +317,7 @@ class KeptCoco : public Coco {
   mutable std::string text_;
 };
 
-TEST_F(KeptCoco, ATableIsKeptAndMapped) {
+TEST_F(PersistedCoco, ATableIsKeptAndMapped) {
   const std::string source = write(object(kSquare));
   EXPECT_FALSE(table_of(source)->is_mapped());
   EXPECT_TRUE(table_of(source)->is_mapped());
@@ -333,7 +333,7 @@ TEST_F(KeptCoco, ATableIsKeptAndMapped) {
   EXPECT_NE(text_, first);
 }
 
-TEST_F(KeptCoco, AMadeUpTableIsNotUsed) {
+TEST_F(PersistedCoco, AMadeUpTableIsNotUsed) {
   const std::string source = write(object(kSquare) + "," + object(kSquare));
   const std::string path = kept(source), first = text_;
   const std::string bytes = storage::TemporaryFolder::read(path);
@@ -359,7 +359,7 @@ TEST_F(KeptCoco, AMadeUpTableIsNotUsed) {
 }
 
 // With a valid checksum: offsets outside the file must not be followed.
-TEST_F(KeptCoco, ATableWhoseNumbersLeadOutsideIsNotUsed) {
+TEST_F(PersistedCoco, ATableWhoseNumbersLeadOutsideIsNotUsed) {
   const auto parts_of = [] {
     CocoParts parts;
     parts.images = {{.id = 1}};

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "cache/kept_tables.h"
+#include "cache/persisted_tables.h"
 #include "format/annotations/coco/coco_scan.h"
 #include "format/annotations/image_folder.h"
 #include "format/annotations/settings.h"
@@ -17,7 +17,7 @@
 namespace feedline::format {
 namespace {
 
-cache::KeptTables tables_of(const OpenOptions& options) {
+cache::PersistedTables tables_of(const OpenOptions& options) {
   return {{kCocoTable, cache::kIndexSuffix, true}, options.index_directory, options.notes};
 }
 
@@ -79,9 +79,9 @@ Result<CocoTable> read_coco_table(const std::string& json, const OpenOptions& op
 Result<CocoTable> open_coco_table(const std::string& json, const OpenOptions& options) {
   FEEDLINE_TRY(const auto reader, options.storage->open(json, storage::Access::kRead));
   FEEDLINE_TRY(const storage::ObjectStat version, reader->version());
-  const cache::KeptTables tables = tables_of(options);
+  const cache::PersistedTables tables = tables_of(options);
   std::optional<CocoTable> table;
-  tables.map(*options.storage, json, [&](cache::KeptTables::Bytes bytes) {
+  tables.map(*options.storage, json, [&](cache::PersistedTables::Bytes bytes) {
     table = CocoTable::parse(bytes.file, std::move(bytes.pin), version);
     return table.has_value();
   });

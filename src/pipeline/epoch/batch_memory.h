@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Memory of batches: allocated when a batch opens, laid out for its samples, backed by pages that the training loop has
+// released while threads fill it, and, once the batch is final, mixed, composed and transferred to the device.
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "batch/composed.h"
+#include "device/device.h"
+#include "memory/allocator.h"
+#include "pipeline/epoch/slot.h"
+#include "pipeline/epoch/variable_size_items.h"
+#include "pipeline/planning/pipeline_plan.h"
+
+namespace feedline::pipeline {
+
+// Thread-safe. Never call it under the pipeline's lock: it allocates from the kernel. Recipe and plan must outlive it.
+class BatchMemory {
+ public:
+  BatchMemory(const Recipe& recipe, const PipelinePlan& plan, std::shared_ptr<device::Device> device);
+
+  // Allocates one block per batch in flight before the first batch, if allocation is slow. Returns an error if memory
+  // is insufficient.
+  Result<void> prepare() const;
+  // Returns a slot with memory for any batch of the plan, or an error if none is available.
+  Result<std::shared_ptr<Slot>> take();
+  // Computes the layout of the slot's samples, after it has been assigned.
+  void lay_out(Slot& slot) const;
+
+  // Returns true if final slots need make_ready(). They do not if every field is dense and the batch is delivered in
+  // the memory where it was filled.
+  bool prepares() const { return variable_fields_ > 0 || !device_->is_host() || plan_.mix; }
+  // Mixes the rows of a final slot of this epoch, composes its variable-size fields, starts device work and recycles
+  // its items. Errors are stored in the slot. Returns the extra memory, in bytes, that its variable-size fields needed.
+  std::uint64_t make_ready(Slot& slot, std::uint64_t epoch);
+  std::optional<MixStats> mix_stats() const;  // nullopt if nothing is mixed
+  // Bytes held by items of variable-size fields, in all slots and in the pool.
+  std::uint64_t held_by_items() const { return items_.held_bytes(); }
+
+  // Returns true if the allocator has spare pages that have not been requested for this slot yet.
+  bool has_spare(const Slot& slot) const {
+    const std::uint64_t spare = allocator_->spare_pages();
+    return spare != 0 && spare != slot.seen_spare.load(std::memory_order_relaxed);
+  }
+  // Maps spare pages under rows that no thread has started, and blocks those rows until then. The calling thread must
+  // hold rows of the slot. Returns false if there was nothing to do or another thread is doing it.
+  bool reuse_pages(Slot& slot) const;
+
+ private:
+  void mix(Slot& slot, std::uint64_t epoch);
+  Result<void> compose(Slot& slot) const;
+  Result<void> begin(Slot& slot) const;
+  Result<device::Begun> begin_arrays(Slot& slot) const;
+
+  const Recipe& recipe_;
+  const PipelinePlan& plan_;
+  const std::shared_ptr<device::Device> device_;
+  const std::shared_ptr<memory::Allocator> allocator_;  // the device's allocator, for dense fields
+  const batch::Composed::Memory variable_memory_;
+  const std::size_t variable_fields_;
+  VariableSizeItemPool items_;
+  std::atomic<std::uint64_t> mixed_batches_{0}, mixed_rows_{0}, mixed_ns_{0};
+};
+
+}  // namespace feedline::pipeline

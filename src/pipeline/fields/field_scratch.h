@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "decode/decoder.h"
+#include "decode/labels.h"
+#include "feedline/array.h"
+#include "feedline/error.h"
+#include "memory/pixels.h"
+#include "memory/planes.h"
+#include "transform/chain.h"
+#include "transform/kernels/aligned_vector.h"
+#include "transform/kernels/axis_table.h"
+#include "transform/targets/label_chain.h"
+#include "transform/targets/target_chain.h"
+
+namespace feedline::pipeline {
+
+// Per-thread state for images.
+struct ImageScratch {
+  decode::ImageDecoder decoder;
+  decode::Depth deepest = decode::Depth::k8Bits;  // of the images opened since the last reset
+  memory::PixelBuffer pixels;
+  memory::Planes planes;
+  transform::Drawing drawing;
+  transform::Workspace workspace;
+  transform::AxisTable columns, rows;        // of a resize done by a device
+  transform::AlignedVector<std::byte> made;  // a row that the host makes instead of the device
+};
+
+// Per-thread state for views, in addition to ImageScratch, which has the drawing of the shared steps.
+struct ViewScratch {
+  std::vector<transform::Drawing> drawings;       // one per view
+  transform::AlignedVector<std::uint8_t> shared;  // source pixels of the views, if steps are applied
+  std::vector<Box> regions;                       // of the views, in shared or in the image
+  std::vector<ArrayView> destinations;            // one per field
+};
+
+// Per-thread state for masks.
+struct LabelScratch {
+  decode::LabelDecoder decoder;
+  memory::PixelBuffer labels;
+  memory::PixelBuffer turned;  // labels after applying an EXIF orientation
+  transform::LabelDrawing drawing;
+};
+
+// Per-thread state for boxes, keypoints and arrays whose rows belong to boxes.
+struct TargetScratch {
+  transform::TargetDrawing boxes;          // the sample's
+  transform::TargetDrawing rows;           // for keypoints and arrays
+  transform::IouCrops iou_crops;           // the sample's
+  bool are_drawn = false;                  // the boxes are transformed
+  std::vector<float> numbers;              // of lists in JSON
+  std::vector<std::byte> file, rows_file;  // for a cache
+};
+
+// The first image or mask of a sample, whose size determines the geometry: later ones must have the same size.
+struct DrawnFor {
+  Size size;
+  const std::string* field = nullptr;  // nullptr if there is none yet
+};
+
+// Memory that a thread reuses across samples. Fields are made one after the other, so those of one kind share a part.
+// Parts are created by the paths that need them.
+struct FieldScratch {
+  std::unique_ptr<ImageScratch> image;
+  std::unique_ptr<LabelScratch> labels;
+  std::unique_ptr<TargetScratch> targets;
+  std::unique_ptr<ViewScratch> views;
+  DrawnFor drawn_for;  // of the current sample
+
+  // Call after all parts are created.
+  void connect();
+  // Discards the drawings of the last sample.
+  void begin_sample();
+};
+
+// Records the size of a field if it is the first of its sample.
+void note_drawn_size(DrawnFor& drawn_for, Size size, const std::string& field);
+// Records the size or compares it. kData: they differ.
+Result<void> check_drawn_size(DrawnFor& drawn_for, Size size, const std::string& field);
+
+}  // namespace feedline::pipeline

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "feedline/loader.h"
+#include "pipeline/sample/recipe.h"
+#include "plan/buckets.h"
+
+namespace feedline::pipeline {
+
+// Returns the requested buckets with the recipe's samples in them, or nullptr if none are requested. Reads the length
+// of every sample. kConfig: an option that does not fit the samples or another option.
+Result<std::shared_ptr<const plan::Buckets>> make_buckets(const Recipe& recipe, const LoaderOptions& options);
+
+}  // namespace feedline::pipeline

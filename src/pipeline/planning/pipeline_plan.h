@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "feedline/loader.h"
+#include "pipeline/sample/recipe.h"
+#include "plan/order.h"
+#include "plan/plan.h"
+
+namespace feedline::batch {
+class BatchLayout;
+}
+
+namespace feedline::pipeline {
+
+class BatchMix;
+class DevicePostprocess;
+
+// The settings of a pipeline, computed and checked before the first read. Options are resolved only here: other code
+// reads the plan, not the options.
+struct PipelinePlan {
+  // selection of samples
+  plan::OrderConfig order;
+  bool is_given = false;         // the caller gives the order, and `order` is unused
+  std::uint64_t batch_size = 1;  // rows by which this rank's order is divided; with buckets: rows of the largest batch
+  std::uint64_t most_rows = 1;   // maximum rows of a batch on this rank, for its memory: fewer if an epoch has fewer
+  std::uint64_t rank = 0;
+  std::uint64_t world_size = 1;
+  bool drop_last = false;
+  Uneven uneven = Uneven::kPad;
+  bool in_order = true;
+
+  // handling of bad samples
+  OnError on_error = OnError::kRaise;
+  std::string on_error_reason;  // why it differs from the request; empty if it does not
+  std::uint64_t error_budget = 0;
+  std::chrono::milliseconds timeout{0};
+
+  // threads
+  int threads = 1;
+  int threads_beside_gpu = 1;  // threads if one CPU is left to the thread that feeds a GPU
+  bool adapts = false;         // the number of working threads and of slots changes at runtime
+
+  // applied to filled batches; nullptr if there is none
+  std::shared_ptr<const BatchMix> mix;
+
+  // device work; nullptr if there is none
+  std::shared_ptr<const DevicePostprocess> postprocess;
+
+  // memory
+  std::uint64_t memory_budget = 0;
+  std::string budget_reason;  // source of the budget, for explain()
+  // For every batch, or per bucket; empty if each batch has a different length and there are no buckets.
+  std::vector<std::shared_ptr<const batch::BatchLayout>> layouts;
+  std::uint64_t batch_bytes = 0;       // of the largest batch, without its variable-size fields
+  std::uint64_t variable_bytes = 0;    // variable-size fields of a typical batch; 0 if there are none
+  bool variable_is_guess = false;      // unknown to the format; measured with the first batches
+  std::uint64_t slots = 0;             // maximum batches ahead of the user
+  std::uint64_t most_slots = 0;        // the same if the loop consumes in bursts; see adapts
+  bool short_rows = false;             // filled faster than a thread wakes up
+  std::uint64_t read_ahead_bytes = 0;  // maximum for stored samples that are fetched ahead
+  std::uint64_t copy_bytes = 0;        // maximum for pieces of shards in transfer to a cache
+
+  std::uint64_t bytes_for_batches() const { return memory_budget - read_ahead_bytes - copy_bytes; }
+};
+
+// Returns the schema of a delivered row.
+Schema schema_of(const Recipe& recipe, const PipelinePlan& plan);
+// Returns the rows delivered from a batch of this many samples.
+std::uint64_t rows_delivered(const PipelinePlan& plan, std::uint64_t samples);
+std::string explain_mix(const PipelinePlan& plan);  // empty if nothing is mixed
+
+// kConfig: an option out of range, samples that cannot be mixed as requested, or a budget too small for one batch.
+Result<PipelinePlan> plan_pipeline(const Recipe& recipe, const LoaderOptions& options);
+Result<PipelinePlan> plan_given(const Recipe& recipe, const GivenOptions& options);
+
+// The options common to both kinds.
+LoaderOptions shared_options(const GivenOptions& options);
+
+// The start of an epoch or the progress in it, as in LoaderState.
+struct EpochStart {
+  std::uint64_t epoch = 0;
+  std::uint64_t position = 0;
+  std::vector<Positions> delivered;
+  std::uint64_t left_out = 0;
+};
+
+// Returns how the rest of an epoch is divided into this rank's batches.
+plan::PlanConfig cut_of(const PipelinePlan& plan, const EpochStart& start = {});
+// This rank's plan for a whole epoch.
+plan::Plan whole_epoch(const PipelinePlan& plan, std::uint64_t epoch = 0);
+
+}  // namespace feedline::pipeline

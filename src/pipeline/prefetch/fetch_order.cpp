@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/prefetch/fetch_order.h"
+
+#include <utility>
+
+#include "pipeline/planning/pipeline_plan.h"
+
+namespace feedline::pipeline {
+
+bool FetchOrder::begin(bool goes_on, Past& past) {
+  goes_on_ = goes_on;
+  next_.is_next_epoch = false;
+  if (!plan_.is_given) return false;
+  std::swap(past.given, given_.samples);  // restarts with its first batch
+  given_.first = 0;
+  next_ = {.is_given = true};
+  return true;
+}
+
+void FetchOrder::give(std::vector<std::uint64_t> samples, std::uint64_t oldest) {
+  for (; given_.first < oldest && !given_.samples.empty(); ++given_.first) given_.samples.pop_front();
+  given_.samples.push_back(std::move(samples));
+}
+
+bool FetchOrder::missed(const PlanRow& row, Past& past) {
+  if ((row.plan == nullptr || *row.plan == nullptr) && !row.is_given) return false;
+  auto plan = row.plan != nullptr ? *row.plan : nullptr;
+  const bool is_same_order = plan == next_.plan && row.is_given == next_.is_given;
+  const bool is_behind = is_same_order && std::pair(row.batch, row.row) < std::pair(next_.batch, next_.row);
+  if (is_behind && ++misses_ <= slack_) return false;
+  misses_ = 0;
+  past.plan = std::move(next_.plan);
+  next_ = {row.epoch, std::move(plan), row.batch, row.row + 1, false, row.is_given};
+  return true;
+}
+
+void FetchOrder::forget(Past& past) {
+  past.plan = std::move(next_.plan);
+  next_ = {};
+}
+
+// nullopt at the end of the given samples.
+std::optional<std::uint64_t> FetchOrder::next_given() {
+  if (next_.batch < given_.first) next_ = {.batch = given_.first, .is_given = true};
+  for (; next_.batch - given_.first < given_.samples.size(); ++next_.batch, next_.row = 0) {
+    const auto& samples = given_.samples[next_.batch - given_.first];
+    if (next_.row < samples.size()) return samples[next_.row++];
+  }
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t> FetchOrder::next() {
+  if (next_.is_given) return next_given();
+  if (!next_.plan) return std::nullopt;
+  const plan::Plan& plan = *next_.plan;
+  for (; next_.batch < plan.batches(); ++next_.batch, next_.row = 0)
+    if (next_.row < plan.rows(next_.batch)) return plan.at(next_.batch * plan_.batch_size + next_.row++).sample;
+  return std::nullopt;
+}
+
+bool FetchOrder::needs_next_epoch() const {
+  return goes_on_ && !next_.is_given && !next_.is_next_epoch && next_.plan && next_.batch >= next_.plan->batches();
+}
+
+void FetchOrder::follow(const PlannedEpoch& ended, PlannedEpoch& following) {
+  if (!needs_next_epoch() || next_.plan != ended.plan || next_.epoch != ended.epoch) return;
+  std::swap(next_.plan, following.plan);
+  next_.epoch = following.epoch;
+  next_.batch = next_.row = 0;
+  next_.is_next_epoch = true;
+}
+
+}  // namespace feedline::pipeline

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Fetches in flight or finished but not taken yet: looked up by sample, by age and by the queue's completion in
+// constant time, whatever the number of threads and reads. A sample may be in several objects, which are fetched
+// together.
+//
+//   wanted       a thread may need it: find(), oldest_wanted()
+//   not wanted   a thread has claimed it and is waiting for it or taking it, or it is abandoned
+
+#include <condition_variable>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "storage/fetch.h"
+
+namespace feedline::pipeline {
+
+// Blocks one thread until its fetch finishes; reusable.
+class FetchWaiter {
+ public:
+  void wait();  // until tell() was called since the last wait()
+  void tell();  // any other thread
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable told_;
+  bool is_told_ = false;
+};
+
+// Not thread-safe. Does not allocate after construction.
+class FetchTable {
+ public:
+  struct Entry;
+  using Entries = std::list<Entry>;
+  struct Part : storage::Fetch {
+    Entry* entry = nullptr;  // owner while in flight
+  };
+  using Parts = std::vector<Part>;
+  // The result of fetching a sample's parts.
+  struct Outcome {
+    bool is_whole = true;
+    bool was_near = true;  // all of them were in memory
+    std::uint64_t bytes = 0;
+  };
+  struct Entry {
+    Parts parts;                // the maximum per sample
+    std::size_t used = 0;       // number used by this sample
+    std::size_t under_way = 0;  // number in flight
+    std::uint64_t sample = 0;
+    std::uint64_t number = 0;      // in the order of fetching
+    std::uint64_t held_bytes = 0;  // size of its buffers, now or when filled
+    std::uint64_t started_ns = 0;
+    bool is_finished = false;
+    bool is_abandoned = false;
+    std::shared_ptr<FetchWaiter> waiter;  // of the thread that claimed it before it finished
+
+    std::uint64_t buffer_bytes() const;
+    Outcome outcome() const;  // Requires: it is finished
+
+   private:
+    friend class FetchTable;
+    Entries::iterator node_;                       // in the list that owns it
+    Entry *older_ = nullptr, *newer_ = nullptr;    // neighbours among wanted entries
+    Entry *before_ = nullptr, *behind_ = nullptr;  // neighbours in the same bucket, oldest first
+  };
+
+  // most: the usual maximum number of entries.
+  explicit FetchTable(std::size_t most);
+
+  // Adds the first entry of `from`, whose sample is set and whose number is higher than all before. It becomes wanted.
+  Entry& add(Entries& from);
+  // Returns the oldest wanted entry of this sample; nullptr if there is none.
+  Entry* find(std::uint64_t sample) const;
+  Entry* oldest_wanted() const { return wanted_.first; }
+  // Makes it unwanted. Requires: it is wanted.
+  void claim(Entry& entry);
+  // Moves an unwanted entry to the end of another list.
+  void move_to(Entries& to, Entry& entry) { to.splice(to.end(), entries_, entry.node_); }
+  Entries& all() { return entries_; }
+  std::size_t size() const { return entries_.size(); }
+
+  FetchTable* left_before = nullptr;  // FetchPool's link from an abandoned table
+
+ private:
+  struct Chain {
+    Entry *first = nullptr, *last = nullptr;
+  };
+  static std::size_t bucket_of(std::uint64_t sample, std::size_t buckets);
+
+  Entries entries_;
+  Chain wanted_;
+  std::vector<Chain> buckets_;  // size is a power of two
+};
+
+}  // namespace feedline::pipeline

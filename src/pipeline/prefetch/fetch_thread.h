@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The thread that runs reads in flight, as instructed by FetchScheduler::next(). It owns the queue of the reads; no
+// other thread starts, cancels or completes any.
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/thread.h"
+#include "format/format.h"
+#include "pipeline/prefetch/fetch_scheduler.h"
+#include "storage/fetch.h"
+
+namespace feedline::pipeline {
+
+// For one owner and one successful start(). The plan and the scheduler must outlive it. Requires at destruction: the
+// scheduler is stopped and no longer called. The destructor joins the thread but waits for none of its reads.
+class FetchThread {
+ public:
+  FetchThread(std::shared_ptr<const format::RecordFormat> format, const PipelinePlan& plan, storage::QueueKind kind,
+              FetchScheduler& scheduler);
+  bool start();  // false if no thread could be created
+
+ private:
+  void run();
+  void fetch(FetchTable::Entry& entry);
+  void plan_behind(const FetchOrder::PlannedEpoch& ended);
+  void wait();
+  void break_off();
+
+  const std::shared_ptr<const format::RecordFormat> format_;
+  const PipelinePlan& plan_;
+  const storage::QueueKind kind_;
+  FetchScheduler& scheduler_;
+  std::unique_ptr<storage::FetchQueue> queue_;  // created by the thread
+  std::vector<storage::Fetch*> finished_;
+  std::vector<storage::Piece> pieces_;
+  std::optional<base::Thread> thread_;  // last member: it uses all of the above
+};
+
+}  // namespace feedline::pipeline

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Fetches the next samples of the plan while the threads decode, once the storage turns out to be slow.
+//
+//   near     threads read on their own, as without this class, and measure how long it takes
+//   far      one thread keeps ReadDepth reads in flight; a thread that needs a sample takes its fetch, or waits for it
+//
+// near -> far if reads wait for a device or a network (read_speed.h), and for remote storage; far -> near if nearly all
+// of 256 consecutive fetches were in memory: for remote storage, once all of it is cached. In a warm epoch this class
+// uses no thread, no lock and no memory.
+//
+// Owners and threads:
+//
+//   ReadAhead        the state, near or far, and reads of samples                              the pipeline's threads
+//   FetchScheduler    the lock, and the state shared with the fetching thread                   all
+//     FetchOrder       the next sample                                                         under the lock
+//     FetchPool       the fetches, their number and their memory                              under the lock
+//   FetchThread      the queue of the reads in flight                                          the fetching thread
+//   ShardPrefetcher      for cached storage: whole shards, before all of the above                 all, and its own
+//
+// A failed fetch is not reported: the thread that needs the sample reads it itself, and reports the error of that read.
+//
+// Reads have no deadline: otherwise the set of good samples would depend on the speed of the storage. A read that never
+// completes shows as a missing batch: the loader's timeout reports it, and close() does not wait for fetches.
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "feedline/loader.h"
+#include "format/format.h"
+#include "pipeline/prefetch/fetch_scheduler.h"
+#include "pipeline/prefetch/fetch_thread.h"
+#include "pipeline/prefetch/shard_prefetcher.h"
+#include "pipeline/sample/record_reader.h"
+#include "telemetry/held_bytes.h"
+
+namespace feedline::pipeline {
+
+enum class ReadAheadMode : std::uint8_t {
+  kAuto,  // if the storage is slow; immediately if it is remote
+  kNever,
+  kAlways,   // from the first sample on
+  kThreads,  // like kAlways, and without io_uring
+};
+// Reads the environment variable FEEDLINE_READ_AHEAD ("never", "always", "threads"), for benchmarks and tests.
+ReadAheadMode read_ahead_mode();
+
+// Any thread may call read(), reader(), held_bytes(), held() and explain(); only the pipeline's owner calls begin() and
+// stop().
+class ReadAhead {
+ public:
+  // Returns nullptr if format is null, if the format fetches no data, or if read-ahead is disabled. The plan must
+  // outlive the result.
+  static std::unique_ptr<ReadAhead> make(std::shared_ptr<const format::RecordFormat> format, const PipelinePlan& plan,
+                                         ReadAheadMode mode);
+  ~ReadAhead();  // calls stop()
+
+  // goes_on: another epoch is likely to follow this one.
+  void begin(bool goes_on);
+  // With a given order: adds the samples of the epoch's next batch. Samples of batches before `oldest` are no longer
+  // needed.
+  void give(std::span<const GivenSample> samples, std::uint64_t oldest) { scheduler_.give(samples, oldest); }
+  // Makes current and later calls of read() that wait for a fetch return kCancelled at once; does not wait for the
+  // reads.
+  void cancel();
+  // Cancels and joins the thread. Requires: no current or later calls of read().
+  void stop();
+
+  // Per-thread state: the speed of the thread's own reads, and notification of finished fetches.
+  struct Watch {
+    int slow = 0;
+    std::shared_ptr<FetchWaiter> waiter;
+    // of a fetched sample; its buffers are swapped with the record's
+    FetchTable::Parts parts;
+    std::vector<std::span<const std::byte>> bytes;
+  };
+  // Returns a reader for one thread, which must not outlive this object.
+  std::unique_ptr<RecordReader> reader();
+  // Like RecordReader::read(), for that thread's watch.
+  Result<void> read(const PlanRow& row, std::uint64_t sample, memory::Record& record, Watch& watch);
+
+  std::uint64_t held_bytes() const { return scheduler_.held_bytes(); }
+  telemetry::HeldBytes& held() { return held_; }  // including what others hold ahead
+  std::string explain() const;
+
+ private:
+  ReadAhead(std::shared_ptr<const format::RecordFormat> format, const PipelinePlan& plan, ReadAheadMode mode);
+  Result<void> read_near(std::uint64_t sample, memory::Record& record, Watch& watch);
+  Result<void> read_far(const PlanRow& row, std::uint64_t sample, memory::Record& record, Watch& watch);
+  Result<void> accept(std::uint64_t sample, std::span<FetchTable::Part> parts, memory::Record& record,
+                      Watch& watch) const;
+  void go_far();
+
+  const std::shared_ptr<const format::RecordFormat> format_;
+  const PipelinePlan& plan_;
+  const ReadAheadMode mode_;
+  std::atomic<bool> is_cancelled_{false};
+  telemetry::HeldBytes held_;  // any thread
+  FetchScheduler scheduler_;
+  const std::unique_ptr<ShardPrefetcher> shard_prefetcher_;  // nullptr: no shards are cached
+  std::unique_ptr<FetchThread> thread_;                      // started by the thread selected by the scheduler
+};
+
+}  // namespace feedline::pipeline

@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/sample/field_paths.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "base/check.h"
+#include "decode/labels.h"
+#include "decode/text/json.h"
+#include "pipeline/fields/array_path.h"
+#include "pipeline/fields/device_cache_path.h"
+#include "pipeline/fields/device_decode_path.h"
+#include "pipeline/fields/device_rows.h"
+#include "pipeline/fields/mask_path.h"
+#include "pipeline/fields/mask_stack_path.h"
+#include "pipeline/fields/pixel_cache.h"
+#include "pipeline/fields/pixels_path.h"
+#include "pipeline/fields/stored_array.h"
+#include "pipeline/fields/stored_path.h"
+#include "pipeline/fields/target_path.h"
+#include "pipeline/fields/value_path.h"
+#include "pipeline/fields/views_path.h"
+#include "pipeline/sample/mapping.h"
+#include "pipeline/sample/view_point.h"
+#include "text/utf8.h"
+#include "transform/chain.h"
+#include "transform/operation/field_operations.h"
+#include "transform/operation/image_operation.h"
+#include "transform/shared_steps.h"
+#include "transform/targets/label_chain.h"
+#include "transform/targets/target_chain.h"
+
+namespace feedline::pipeline {
+namespace {
+
+using Field = format::FieldDescription;
+using format::FieldKind;
+
+using Made = Result<std::shared_ptr<const FieldPath>>;
+
+bool is_stored(const Field& field) {
+  return field.kind == FieldKind::kBytes || field.kind == FieldKind::kText || field.kind == FieldKind::kJson;
+}
+
+// Returns true if the image of the sample's targets and masks is decoded with its EXIF orientation applied.
+bool turns_image(const FieldStages& stages) {
+  for (const Field& field : stages.records.fields()) {
+    if (field.kind != FieldKind::kImage) continue;
+    for (const Operation& operation : transform::operations_for(stages.operations, field.name))
+      if (const op::Decode* decode = operation->properties().decode) return decode->applies_exif;
+    return false;
+  }
+  return false;
+}
+
+// Suggests collate("list") in the error if rows of any size can be made.
+template <typename Compile>
+auto compiled(BatchForm form, Compile compile) -> decltype(compile(transform::Chain::OutputSize::kFixed)) {
+  using OutputSize = transform::Chain::OutputSize;
+  if (form == BatchForm::kList) return compile(OutputSize::kAny);
+  auto chain = compile(OutputSize::kFixed);
+  if (!chain && compile(OutputSize::kAny)) chain.error().what += ", or use collate(\"list\")";
+  return chain;
+}
+
+bool is_target(const Field& field) { return field.kind == FieldKind::kBoxes || field.kind == FieldKind::kKeypoints; }
+
+// Object masks of a sample, (N, height, width).
+bool is_stack(const Field& field) { return field.kind == FieldKind::kMask && field.array.shape.dims() == 3; }
+
+// Calls read() on the first stored value of the field that is not damaged, among the first samples.
+template <typename Read>
+auto first_of(const Field& field, const FieldStages& stages, Read read)
+    -> decltype(read(std::declval<const memory::Record::Field&>())) {
+  constexpr std::uint64_t kTries = 16;
+  const format::RecordFormat& records = stages.records;
+  const auto index = static_cast<std::size_t>(std::ranges::find(records.fields(), field.name, &Field::name) -
+                                              records.fields().begin());
+  memory::Record record;
+  record.most_bytes = memory::usual_sample_limit();
+  Error failure = config_error("'" + field.name + "': none of the first samples has it").error();
+  for (std::uint64_t sample = 0; sample < std::min(kTries, records.size()); ++sample) {
+    if (auto done = records.read(sample, record); !done) {
+      failure = with_location(std::move(done).error(), records, stages.dataset, sample);
+      continue;
+    }
+    if (record.fields[index].absent) continue;
+    auto known = read(record.fields[index]);
+    if (known) return known;
+    failure = with_location(std::move(known).error(), records, stages.dataset, sample);
+    failure.what = "field '" + field.name + "': " + failure.what;
+  }
+  return std::unexpected(std::move(failure));
+}
+
+Result<void> refuse_absent(const Field& field, BatchForm form) {
+  if (!field.may_be_absent || form != BatchForm::kDense) return {};
+  return config_error("'" + field.name +
+                      "' is absent in some samples (missing=\"none\"), and an array cannot hold None: use "
+                      "collate(\"list\", fields=[\"" +
+                      field.name + "\"]), or missing=\"skip\" to leave out these samples");
+}
+
+// Functions receive images in their final form.
+transform::Chain::Elements elements_of(const FieldStages& stages, BatchForm form) {
+  const bool are_on_device = stages.has_device_elements && form == BatchForm::kDense && stages.map == nullptr;
+  return are_on_device ? transform::Chain::Elements::kOnDevice : transform::Chain::Elements::kMade;
+}
+
+int channels_of(const Shape& shape, Layout layout) { return static_cast<int>(shape[layout == Layout::kNchw ? 0 : 2]); }
+
+Made make_device_cache_path(const Field& field, const FieldStages& stages, BatchForm form) {
+  if (form != BatchForm::kDense)
+    return config_error("cache(\"device\"): '" + field.name +
+                        "' is collated as lists, which a GPU does not support; omit collate, or use cache(\"memory\")");
+  const auto operations = transform::operations_for(stages.operations, field.name);
+  const std::size_t first = stages.cache->position;
+  const auto behind = std::span(operations).subspan(first);
+  FEEDLINE_CHECK_OK(check_device_operations(behind));
+  FEEDLINE_TRY(auto rest, transform::Chain::compile_rest(operations, first, stages.dtype, stages.layout,
+                                                         transform::Chain::OutputSize::kFixed,
+                                                         transform::Chain::Elements::kOnDeviceUnderRectangles));
+  const auto elements = rest->device_elements();
+  const Shape& shape = rest->output().shape;
+  if (stages.cache->pixels->preparation()->channels() !=
+      (elements ? elements->channels : channels_of(shape, stages.layout)))
+    return config_error(
+        "cache(\"device\"): a GPU cannot change the number of channels; place grayscale before the cache");
+  const bool is_planar = !elements && stages.layout == Layout::kNchw;
+  const Size size = elements
+                        ? elements->size
+                        : Size{static_cast<int>(shape[is_planar ? 1 : 0]), static_cast<int>(shape[is_planar ? 2 : 1])};
+  const bool needs_size = std::ranges::any_of(operations, &transform::draws_by_size);
+  const std::size_t row_bytes =
+      device_row_bytes(behind, size) + rectangles_bytes(elements ? elements->most_rectangles : 0);
+  return std::make_shared<const DeviceCachePath>(field.name, stages.cache->pixels->preparation(), std::move(rest),
+                                                 stages.layout, row_bytes, needs_size);
+}
+
+Made make_decoded_path(const Field& field, const FieldStages& stages, BatchForm form) {
+  if (form != BatchForm::kDense)
+    return config_error("decode(device=\"cuda\"): '" + field.name +
+                        "' is collated as lists, which a GPU does not support; omit collate, or device= in decode");
+  const auto operations = transform::operations_for(stages.operations, field.name);
+  const auto compile = [&](Layout layout) {
+    return transform::Chain::compile_rest(operations, 1, stages.dtype, layout, transform::Chain::OutputSize::kFixed,
+                                          transform::Chain::Elements::kOnDeviceUnderRectangles);
+  };
+  FEEDLINE_TRY(auto rest, compile(stages.layout));
+  FEEDLINE_TRY(auto on_host, compile(Layout::kNhwc));
+  const Shape& shape = on_host->output().shape;
+  const Size size{static_cast<int>(shape[0]), static_cast<int>(shape[1])};
+  const bool needs_size = std::ranges::any_of(operations, &transform::draws_by_size);
+  const auto elements = rest->device_elements();
+  const std::size_t row_bytes = device_row_bytes(std::span(operations).subspan(1), size) +
+                                rectangles_bytes(elements ? elements->most_rectangles : 0);
+  return std::make_shared<const DeviceDecodePath>(field.name, stages.decoder, std::move(rest), std::move(on_host),
+                                                  stages.layout, row_bytes,
+                                                  operations.front()->properties().decode->applies_exif, needs_size);
+}
+
+Made make_pixels_path(const Field& field, const FieldStages& stages, BatchForm form) {
+  if (stages.decoder != nullptr) return make_decoded_path(field, stages, form);
+  if (stages.cache != nullptr && stages.cache->pixels->is_on_device())
+    return make_device_cache_path(field, stages, form);
+  const auto operations = transform::operations_for(stages.operations, field.name);
+  const auto size =
+      form == BatchForm::kList ? transform::Chain::OutputSize::kAny : transform::Chain::OutputSize::kFixed;
+  const auto elements = elements_of(stages, form);
+  FEEDLINE_TRY(auto chain, compiled(form, [&](auto of_size) {
+                 return transform::Chain::compile(operations, stages.dtype, stages.layout, of_size, elements);
+               }));
+  PixelsPath::CacheSplit split;
+  if (stages.cache != nullptr) {
+    FEEDLINE_TRY(split.rest, transform::Chain::compile_rest(operations, stages.cache->position, stages.dtype,
+                                                            stages.layout, size, elements));
+    split.preparation = stages.cache->pixels->preparation();
+  }
+  const bool needs_size = std::ranges::any_of(operations, &transform::draws_by_size);
+  return std::make_shared<const PixelsPath>(field.name, std::move(chain), std::move(split), form, needs_size);
+}
+
+bool belongs_to_boxes(const Field& field, const FieldStages& stages) {
+  return std::ranges::count(labels_of_boxes(stages.operations), field.name) > 0;
+}
+
+// Masks are transformed one after the other, as many as the sample has.
+Made make_mask_stack_path(const Field& field, const FieldStages& stages, BatchForm form) {
+  if (stages.cache != nullptr)
+    return config_error("cache: '" + field.name +
+                        "' has a mask for each object, which a cache does not support; omit the field or the cache");
+  FEEDLINE_TRY(auto chain, transform::LabelChain::compile(transform::operations_for(stages.operations, field.name)));
+  const Size size = form == BatchForm::kPadded ? chain->size().value_or(Size{0, 0}) : Size{kAnyLength, kAnyLength};
+  if (size.height == 0)
+    return config_error("'" + field.name +
+                        "': the chain has no fixed output size: add resize((height, width)), center_crop or a random "
+                        "crop, or use collate(\"list\")");
+  return std::make_shared<const MaskStackPath>(
+      FieldSpec{.name = field.name, .array = {DType::kUint8, {kAnyLength, size.height, size.width}}, .form = form},
+      std::move(chain), belongs_to_boxes(field, stages), turns_image(stages));
+}
+
+Made make_mask_path(const Field& field, const FieldStages& stages, BatchForm form) {
+  const auto operations = transform::operations_for(stages.operations, field.name);
+  FEEDLINE_TRY(auto chain, transform::LabelChain::compile(operations));
+  MaskPath::CacheSplit split;
+  if (stages.cache != nullptr) {
+    const auto before = operations.begin(), behind = before + static_cast<std::ptrdiff_t>(stages.cache->position);
+    FEEDLINE_TRY(split.preparation, transform::LabelChain::compile({before, behind}));
+    FEEDLINE_TRY(split.rest, transform::LabelChain::compile(operations, stages.cache->position));
+  }
+  if (!chain->size() && form == BatchForm::kDense)
+    return config_error("'" + field.name +
+                        "': the chain has no fixed output size: add resize((height, width)), center_crop or a random "
+                        "crop, or use collate(\"list\")");
+  decode::LabelDecoder decoder;
+  FEEDLINE_TRY(const decode::LabelHeader header, first_of(field, stages, [&](const memory::Record::Field& stored) {
+                 return open_labels(stored, decoder);
+               }));
+  const Size size = chain->size().value_or(Size{kAnyLength, kAnyLength});
+  return std::make_shared<const MaskPath>(
+      FieldSpec{.name = field.name, .array = {header.dtype, {size.height, size.width}}, .form = form}, std::move(chain),
+      std::move(split), turns_image(stages));
+}
+
+Made make_array_path(const Field& field, const FieldStages& stages, BatchForm form) {
+  FEEDLINE_TRY(const ArraySpec first,
+               first_of(field, stages, [](const memory::Record::Field& stored) -> Result<ArraySpec> {
+                 FEEDLINE_TRY(const decode::NpyArray array, read_array(stored));
+                 return array.spec;
+               }));
+  Shape shape = first.shape;
+  if (form == BatchForm::kPadded && shape.dims() == 0)
+    return config_error("collate: '" + field.name + "' holds scalars, which have no length to pad");
+  if (form == BatchForm::kPadded) shape = shape.with_first(kAnyLength);
+  if (form == BatchForm::kList) {
+    Shape any;
+    for (std::size_t i = 0; i < shape.dims(); ++i) any = any.with_front(kAnyLength);
+    shape = any;
+  }
+  return std::make_shared<const ArrayPath>(
+      FieldSpec{.name = field.name, .array = {first.dtype, shape}, .form = form, .pad = field.pad},
+      belongs_to_boxes(field, stages));
+}
+
+TargetPath::Part part_of(const Field& field, const FieldStages& stages) {
+  if (belongs_to_boxes(field, stages)) return TargetPath::Part::kBelongsToBoxes;
+  const bool is_only = std::ranges::count(stages.records.fields(), FieldKind::kBoxes, &Field::kind) == 1;
+  return field.kind == FieldKind::kBoxes && is_only ? TargetPath::Part::kLeads : TargetPath::Part::kAlone;
+}
+
+// The shape shared by all rows: only the number of boxes or points may vary, unless the rows must equal the first.
+Shape shape_of_targets(const ArraySpec& first, transform::TargetKind kind, BatchForm form) {
+  if (form == BatchForm::kDense) return first.shape;
+  if (kind == transform::TargetKind::kBoxes) return {kAnyLength, 4};
+  if (first.shape.dims() < 3) return {kAnyLength, 2};
+  return {kAnyLength, form == BatchForm::kList ? kAnyLength : first.shape[1], 2};
+}
+
+Made make_target_path(const Field& field, const FieldStages& stages, BatchForm form) {
+  const auto kind = field.kind == FieldKind::kBoxes ? transform::TargetKind::kBoxes : transform::TargetKind::kPoints;
+  const auto operations = transform::operations_for(stages.operations, field.name);
+  const op::Boxes boxes = transform::boxes_of(operations);
+  FEEDLINE_TRY(auto chain, transform::TargetChain::compile(kind, boxes, operations));
+  TargetPath::CacheSplit split;
+  if (stages.cache != nullptr) {
+    const auto before = operations.begin(), behind = before + static_cast<std::ptrdiff_t>(stages.cache->position);
+    FEEDLINE_TRY(split.preparation, transform::TargetChain::compile(kind, boxes, {before, behind}));
+    FEEDLINE_TRY(split.rest, transform::TargetChain::compile(kind, boxes, operations, stages.cache->position));
+  }
+  const bool sanitizes = std::ranges::any_of(
+      operations, [](const Operation& operation) { return operation->properties().sanitize != nullptr; });
+  const bool refuses_unsound = field.kind == FieldKind::kBoxes && !boxes.takes_unsound && !sanitizes;
+  // an empty list in JSON does not define the shape
+  const auto first = first_of(field, stages, [kind](const memory::Record::Field& stored) -> Result<ArraySpec> {
+    FEEDLINE_TRY(const ArraySpec spec, read_target_spec(kind, stored));
+    if (spec.shape.dims() == 1) return config_error("none of the first samples has a row of it");
+    return spec;
+  });
+  if (!first) return std::unexpected(first.error());
+  return std::make_shared<const TargetPath>(
+      FieldSpec{.name = field.name, .array = {first->dtype, shape_of_targets(*first, kind, form)}, .form = form},
+      std::move(chain), std::move(split), part_of(field, stages), refuses_unsound, turns_image(stages));
+}
+
+Result<void> take_any(std::span<const std::byte> /*stored*/) { return {}; }
+
+// Functions receive the fields of one sample, of any shape. source: the image of a view; nullptr if the field is not a
+// view.
+BatchForm form_of(const Field& field, const FieldStages& stages, const std::string* source = nullptr) {
+  if (stages.map != nullptr && stages.map->takes(field.name))
+    return can_collate(field, BatchForm::kList) ? BatchForm::kList : BatchForm::kDense;
+  // stored arrays with a row per object are lists, like boxes
+  const bool is_ragged = field.kind == FieldKind::kArray && field.array.is_ragged();
+  const bool is_padded = is_ragged && stages.records.is_in_memory();
+  const bool has_lengths =
+      is_target(field) || is_stack(field) || (is_ragged && !is_padded) || belongs_to_boxes(field, stages);
+  BatchForm form = is_stored(field) || has_lengths ? BatchForm::kList
+                   : is_padded                     ? BatchForm::kPadded
+                                                   : BatchForm::kDense;
+  // collations of an image apply to each of its views
+  const auto names = [&](const Collation& collation, const std::string& name) {
+    return std::ranges::find(collation.fields, name) != collation.fields.end();
+  };
+  for (const Collation& collation : stages.collations)
+    if (names(collation, field.name) || (source != nullptr && names(collation, *source)) ||
+        (collation.is_for_all && can_collate(field, collation.form)))
+      form = collation.form;
+  if (stages.rows_for == RowsFor::kSingleSamples && can_collate(field, BatchForm::kList)) return BatchForm::kList;
+  return form;
+}
+
+ArraySpec spec_delivered(const transform::Chain& chain) {
+  const auto elements = chain.device_elements();
+  return elements ? elements->spec : chain.output();
+}
+
+// Views in one array share one conversion table.
+bool are_left_alike(std::span<const ViewsPath::View> views) {
+  const auto elements_of_view = [](const ViewsPath::View& view) { return view.chain->device_elements(); };
+  const auto first = elements_of_view(views.front());
+  return std::ranges::all_of(views, [&](const ViewsPath::View& view) {
+    const auto elements = elements_of_view(view);
+    return (elements == nullptr) == (first == nullptr) && (!elements || elements->tables == first->tables);
+  });
+}
+
+// Adds a field of views and the chain of each.
+Result<FieldSpec> add_views(const Field& image, const FieldStages& stages, std::size_t number,
+                            std::vector<ViewsPath::View>& views, bool has_device_elements = true) {
+  const ViewPoint::Field& field = stages.views->fields[number];
+  Field described = image;
+  described.name = field.name;
+  const BatchForm form = form_of(described, stages, &image.name);
+  FEEDLINE_CHECK_OK(refuse_absent(described, form));
+  const auto elements = has_device_elements ? elements_of(stages, form) : transform::Chain::Elements::kMade;
+  const std::size_t before = views.size();
+  for (std::size_t i = 0; i < field.views.size(); ++i) {
+    const auto operations = stages.views->operations_of(stages.operations, number, i);
+    const auto compile = [&](auto size) {
+      return transform::Chain::compile_view(operations, stages.views->position,
+                                            static_cast<std::uint32_t>(views.size()), stages.dtype, stages.layout, size,
+                                            field.drawn_as, elements);
+    };
+    auto chain = field.is_stacked ? compile(transform::Chain::OutputSize::kFixed) : compiled(form, compile);
+    if (!chain) return config_error("'" + field.name + "': " + chain.error().what);
+    if (i > 0 && spec_delivered(**chain) != spec_delivered(*views.back().chain))
+      return config_error("'" + field.name + "': its views differ in shape");
+    views.push_back({std::move(*chain), field.is_stacked ? field.name + "[" + std::to_string(i) + "]" : field.name,
+                     number, i, field.is_stacked});
+  }
+  if (!are_left_alike(std::span(views).subspan(before))) {
+    views.erase(views.begin() + static_cast<std::ptrdiff_t>(before), views.end());
+    return add_views(image, stages, number, views, false);
+  }
+  ArraySpec array = views.back().chain->output();
+  if (field.is_stacked) array.shape = array.shape.with_front(static_cast<std::int64_t>(field.views.size()));
+  return FieldSpec{.name = field.name, .array = array, .form = form};
+}
+
+Made make_views_path(const Field& image, const FieldStages& stages) {
+  const ViewPoint& point = *stages.views;
+  const auto operations = point.shared(stages.operations);
+  FEEDLINE_TRY(auto shared, transform::SharedSteps::compile(operations));
+  ViewsPath::CacheSplit split;
+  if (stages.cache != nullptr) {
+    FEEDLINE_TRY(split.shared, transform::SharedSteps::compile(operations, stages.cache->position));
+    split.preparation = stages.cache->pixels->preparation();
+  }
+  std::vector<FieldSpec> specs;
+  std::vector<ViewsPath::View> views;
+  for (std::size_t i = 0; i < point.fields.size(); ++i) {
+    FEEDLINE_TRY(auto spec, add_views(image, stages, i, views));
+    specs.push_back(std::move(spec));
+  }
+  const bool needs_size = std::ranges::any_of(operations, &transform::draws_by_size);
+  return std::make_shared<const ViewsPath>(image.name, std::move(specs), std::move(views), std::move(shared),
+                                           std::move(split), needs_size);
+}
+
+}  // namespace
+
+bool can_collate(const Field& field, BatchForm form) {
+  switch (form) {
+    case BatchForm::kDense:
+      return !is_stored(field) && !is_stack(field);
+    case BatchForm::kPadded:
+      return field.kind == FieldKind::kArray || is_stack(field) || is_target(field);
+    case BatchForm::kList:
+      return field.kind != FieldKind::kInteger || field.may_be_absent;
+  }
+  return false;
+}
+
+std::string what_can(const Field& field) {
+  std::string text;
+  const auto add = [&](BatchForm form, const char* name) {
+    if (can_collate(field, form)) text += std::string(text.empty() ? "" : " or ") + "\"" + name + "\"";
+  };
+  add(BatchForm::kDense, "stack");
+  add(BatchForm::kPadded, "pad");
+  add(BatchForm::kList, "list");
+  return "use " + text;
+}
+
+std::vector<std::string> labels_of_boxes(const std::vector<Operation>& operations) {
+  for (const Operation& operation : operations)
+    if (const auto* sanitize = operation->properties().sanitize) return sanitize->labels;
+  return {};
+}
+
+Made make_field_path(const Field& field, const FieldStages& stages) {
+  if (stages.views != nullptr && field.name == stages.views->image) return make_views_path(field, stages);
+  const BatchForm form = form_of(field, stages);
+  FEEDLINE_CHECK_OK(refuse_absent(field, form));
+  switch (field.kind) {
+    case FieldKind::kImage:
+      return make_pixels_path(field, stages, form);
+    case FieldKind::kMask:
+      return is_stack(field) ? make_mask_stack_path(field, stages, form) : make_mask_path(field, stages, form);
+    case FieldKind::kInteger:
+      return std::make_shared<const ValuePath>(field.name, form);
+    case FieldKind::kArray:
+      return make_array_path(field, stages, form);
+    case FieldKind::kBoxes:
+    case FieldKind::kKeypoints:
+      return make_target_path(field, stages, form);
+    case FieldKind::kBytes:
+      return std::make_shared<const StoredPath>(field.name, Content::kBytes, &take_any);
+    case FieldKind::kText:
+      return std::make_shared<const StoredPath>(field.name, Content::kText, &text::check_utf8);
+    case FieldKind::kJson:
+      return std::make_shared<const StoredPath>(field.name, Content::kJson, &decode::check_json);
+  }
+  FEEDLINE_CHECK(!"a field without a kind");
+}
+
+}  // namespace feedline::pipeline

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "feedline/operation.h"
+#include "format/format.h"
+#include "pipeline/fields/field_path.h"
+#include "pipeline/sample/recipe.h"
+
+namespace feedline::pipeline {
+
+// Inputs for making the paths of a recipe.
+struct FieldStages {
+  const std::vector<Operation>& operations;  // accepted by check_operations()
+  std::optional<DType> dtype;                // of images
+  Layout layout;                             // of images
+  const CachePoint* cache;                   // nullptr: pixels are not cached
+  const std::vector<Collation>& collations;  // the last one that names a field applies
+  const MapPoint* map;                       // nullptr: there is no map function
+  const ViewPoint* views;                    // nullptr: no image has views
+  const format::RecordFormat& records;
+  const std::string& dataset;                     // for messages
+  bool has_device_elements;                       // dense images stay bytes if the floats can be computed later
+  std::shared_ptr<device::ImageDecoder> decoder;  // of the decoding device; nullptr if the CPU decodes
+  RowsFor rows_for = RowsFor::kBatches;
+};
+
+// Whether a batch can have the field's rows in that form, and which forms it supports.
+bool can_collate(const format::FieldDescription& field, BatchForm form);
+std::string what_can(const format::FieldDescription& field);
+
+// The fields whose rows belong to boxes, according to sanitize_bounding_boxes.
+std::vector<std::string> labels_of_boxes(const std::vector<Operation>& operations);
+
+// Returns the path for the field's kind. kConfig: the operations do not produce rows of one shape.
+Result<std::shared_ptr<const FieldPath>> make_field_path(const format::FieldDescription& field,
+                                                         const FieldStages& stages);
+
+}  // namespace feedline::pipeline

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// How one thread gets the records of its samples: SampleLoader knows no more of prefetching than this.
+
+#include <cstdint>
+#include <memory>
+
+#include "feedline/error.h"
+#include "memory/record.h"
+#include "plan/plan.h"
+
+namespace feedline::pipeline {
+
+// A row of an epoch, in the order in which rows are handed out.
+struct PlanRow {
+  std::uint64_t epoch = 0;
+  const std::shared_ptr<const plan::Plan>* plan = nullptr;  // nullptr if the order is given, or the row is in no order
+  std::uint64_t batch = 0;
+  std::uint64_t row = 0;
+  bool is_given = false;
+};
+
+// Belongs to one thread.
+class RecordReader {
+ public:
+  virtual ~RecordReader() = default;
+  // Like RecordFormat::read(). row: the sample's row in the plan.
+  virtual Result<void> read(const PlanRow& row, std::uint64_t sample, memory::Record& record) = 0;
+};
+
+}  // namespace feedline::pipeline

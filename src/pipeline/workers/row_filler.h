@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Fills rows of a batch with their samples, or with substitutes for bad samples if the policy says so.
+//
+// One per thread, which owns it with its scratch memory; it takes no lock. It writes only the rows of the given ticket:
+// state for the epoch is returned, and the caller records it.
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "pipeline/epoch/bad_sample_policy.h"
+#include "pipeline/epoch/slot.h"
+#include "pipeline/sample/sample_loader.h"
+
+namespace feedline::pipeline {
+
+class BatchMix;
+class ReadAhead;
+
+class RowFiller {
+ public:
+  // policy, counters, ahead and mix must outlive it. counters: this thread's. ahead: read-ahead, or nullptr.
+  // most_bytes: maximum size of a stored sample. watch: of the thread's calls of the recipe's function, or nullptr.
+  // mix: checks rows for mixing, or nullptr.
+  RowFiller(std::shared_ptr<const Recipe> recipe, const BadSamplePolicy& policy, std::uint64_t seed,
+            telemetry::ThreadCounters* counters, ReadAhead* ahead,
+            std::uint64_t most_bytes = memory::usual_sample_limit(),
+            const std::shared_ptr<FunctionWatch>& watch = nullptr, const BatchMix* mix = nullptr);
+
+  // A row that was not filled with its own sample.
+  struct Noted {
+    std::uint64_t row = 0;
+    Outcome outcome;
+  };
+  // Places and fills the rows of a ticket of this epoch. at_row: the current row, for observers. Returns the arguments
+  // for Epoch::note(), in row order, to be passed before the rows are finished; valid until the next call.
+  std::span<Noted> fill(const Ticket& ticket, std::uint64_t epoch, std::atomic<std::uint64_t>& at_row);
+
+  // Returns the maximum rows of a ticket: the format's grain, or two images if every thread still gets some, because
+  // JPEGs are decoded in pairs.
+  static std::uint64_t grain(const Recipe& recipe, std::uint64_t most_rows, int threads);
+
+ private:
+  bool fill_all(const Ticket& ticket);
+  void fill_each(const Ticket& ticket, std::uint64_t epoch, std::atomic<std::uint64_t>& at_row);
+  SampleLoader::Job job_of(const Ticket& ticket, std::uint64_t row, std::uint64_t epoch,
+                           std::vector<memory::Row>& rows);
+  Result<void> checked(const SampleLoader::Job& job, Result<void> loaded) const;
+  void settle(SampleLoader::Job job, std::uint64_t row, Result<void> loaded);
+
+  const std::shared_ptr<const Recipe> recipe_;
+  const BadSamplePolicy& policy_;
+  const std::uint64_t seed_;
+  const BatchMix* const mix_;
+  SampleLoader loader_, second_;  // the second is for another sample in turn
+  std::vector<memory::Row> rows_, second_rows_;
+  std::vector<ArrayView> views_;  // of the first of many rows
+  std::vector<Noted> noted_;
+};
+
+}  // namespace feedline::pipeline
