@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -16,6 +17,8 @@
 
 #include <atomic>
 #include <cmath>
+#include <cstddef>
+#include <cstdlib>
 
 #if defined(__x86_64__)
 #define FLOOR_OF(name, version) __asm__(".symver floor_" #name "," #name "@GLIBC_" #version)
@@ -102,6 +105,12 @@ int lstat(const char* __restrict path, struct stat* __restrict found) noexcept {
 }
 int fstat(int file, struct stat* found) noexcept { return static_cast<int>(syscall(SYS_fstat, file, found)); }
 int fstat64(int file, struct stat64* found) noexcept { return static_cast<int>(syscall(SYS_fstat, file, found)); }
+
+// Expat seeds its hash tables with it, with 16 bytes, which the kernel returns at once. Up to 256 bytes are never
+// interrupted.
+void arc4random_buf(void* buffer, std::size_t bytes) noexcept {
+  if (getrandom(buffer, bytes, 0) != static_cast<ssize_t>(bytes)) std::abort();
+}
 
 // shared_ptr calls it to choose non-atomic reference counts. Always false: the engine has threads.
 extern char __libc_single_threaded;
