@@ -40,6 +40,7 @@ int floor_pthread_create(pthread_t* thread, const pthread_attr_t* attributes, vo
 int floor_pthread_detach(pthread_t thread);
 int floor_pthread_getcpuclockid(pthread_t thread, clockid_t* clock);
 int floor_pthread_join(pthread_t thread, void** result);
+int floor_pthread_mutex_trylock(pthread_mutex_t* mutex);
 int floor_pthread_once(pthread_once_t* once, void (*run)());
 int floor_pthread_rwlock_rdlock(pthread_rwlock_t* lock);
 int floor_pthread_rwlock_wrlock(pthread_rwlock_t* lock);
@@ -57,6 +58,7 @@ FLOOR_OF(pthread_create, 2.2.5);
 FLOOR_OF(pthread_detach, 2.2.5);
 FLOOR_OF(pthread_getcpuclockid, 2.2.5);
 FLOOR_OF(pthread_join, 2.2.5);
+FLOOR_OF(pthread_mutex_trylock, 2.2.5);
 FLOOR_OF(pthread_once, 2.2.5);
 FLOOR_OF(pthread_rwlock_rdlock, 2.2.5);
 FLOOR_OF(pthread_rwlock_wrlock, 2.2.5);
@@ -80,6 +82,7 @@ int pthread_getcpuclockid(pthread_t thread, clockid_t* clock) noexcept {
   return floor_pthread_getcpuclockid(thread, clock);
 }
 int pthread_join(pthread_t thread, void** result) { return floor_pthread_join(thread, result); }
+int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept { return floor_pthread_mutex_trylock(mutex); }
 int pthread_once(pthread_once_t* once, void (*run)()) { return floor_pthread_once(once, run); }
 int pthread_rwlock_rdlock(pthread_rwlock_t* lock) noexcept { return floor_pthread_rwlock_rdlock(lock); }
 int pthread_rwlock_wrlock(pthread_rwlock_t* lock) noexcept { return floor_pthread_rwlock_wrlock(lock); }
