@@ -73,8 +73,8 @@ def main(wheel: Path, system: Path | None = None) -> None:
         for name in names:
             if ".so" in Path(name).suffixes:
                 libraries |= needed_libraries(Path(archive.extract(name, folder)), system)
-        # the C++ library's, which is linked into the module
-        for package in sorted({"libstdc++6"} | {package_of(library, system) for library in libraries}):
+        # the libraries that are linked into the module statically
+        for package in sorted({"libexpat1", "libstdc++6"} | {package_of(library, system) for library in libraries}):
             archive.write(
                 (system or Path("/")) / f"usr/share/doc/{package}/copyright", f"{licences}bundled/{package}.txt"
             )

@@ -4,6 +4,7 @@
 // The whole public interface.
 
 #include "feedline/array.h"
+#include "feedline/credentials.h"
 #include "feedline/dataset.h"
 #include "feedline/device.h"
 #include "feedline/error.h"

@@ -6,7 +6,6 @@
 #include <nanobind/nanobind.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -14,8 +13,8 @@
 #include <vector>
 
 #include "arrays.h"
-#include "errors.h"
 #include "gil.h"
+#include "library_call.h"
 #include "register.h"
 #include "text_caster.h"
 
@@ -25,19 +24,6 @@ using namespace nb::literals;
 namespace feedline::python {
 namespace {
 
-std::unexpected<Error> ends() { return std::unexpected(Error{ErrorCode::kCancelled, "the interpreter ends", {}, 0}); }
-
-// The message of the library's exception.
-std::unexpected<Error> raised(nb::python_error& error) {
-  const int number = error.matches(PyExc_FileNotFoundError)   ? ENOENT
-                     : error.matches(PyExc_PermissionError)   ? EACCES
-                     : error.matches(PyExc_IsADirectoryError) ? EISDIR
-                                                              : EREMOTEIO;
-  const std::string type = nb::cast<std::string>(error.type().attr("__name__"));
-  const std::string words = nb::cast<std::string>(nb::str(error.value()));
-  return storage_error(words.empty() ? type : type + ": " + words, number);
-}
-
 ForeignObject object_of_tuple(nb::handle found) {
   return {.path = nb::cast<std::string>(found[0]),
           .bytes = nb::cast<std::uint64_t>(found[1]),
@@ -45,24 +31,10 @@ ForeignObject object_of_tuple(nb::handle found) {
           .is_folder = nb::cast<bool>(found[3])};
 }
 
-// Calls a method of the store from any thread. arguments: builds them, with the GIL; take: converts the result.
+// Calls a method of the store.
 template <typename Arguments, typename Take>
-auto called(const std::shared_ptr<void>& store, const char* method, const Arguments& arguments, const Take& take)
-    -> Result<decltype(take(nb::handle()))> {
-  const EnteringPython entering;
-  if (!entering) return ends();
-  release_left();
-  try {
-    const nb::object function = object_of(store).attr(method);
-    const nb::object given = arguments();
-    const auto made = nb::steal(EnteringPython::run(function.ptr(), given.ptr()));
-    if (!made.is_valid()) throw nb::python_error();
-    return take(nb::handle(made));
-  } catch (nb::python_error& error) {
-    return raised(error);
-  } catch (const nb::cast_error&) {
-    return storage_error("the library that reads it returned an invalid result", EREMOTEIO);
-  }
+auto called(const std::shared_ptr<void>& store, const char* method, const Arguments& arguments, const Take& take) {
+  return call_library([&] { return object_of(store).attr(method); }, arguments, take);
 }
 
 class PythonStorage final : public ForeignStorage {
@@ -104,7 +76,7 @@ void find_stores_by(nb::object find) {
   const std::shared_ptr<void> held = held_by_anyone(std::move(find));
   set_foreign_storages([held](const std::string& scheme) -> Result<std::shared_ptr<const ForeignStorage>> {
     const TakingGil gil;
-    if (!gil) return ends();
+    if (!gil) return interpreter_exits();
     try {
       nb::object found = object_of(held)(scheme);
       if (found.is_none()) return nullptr;

@@ -28,6 +28,7 @@ NB_MODULE(_engine, module) {
   feedline::python::bind_open_audit_hook(module);
   feedline::python::bind_foreign_storage(module);
   feedline::python::bind_foreign_images(module);
+  feedline::python::bind_credentials(module);
   feedline::python::bind_node_cache(module);
   feedline::python::bind_network(module);
   feedline::python::bind_stored_source(module);

@@ -26,6 +26,7 @@ void bind_page_locks(nanobind::module_& module);  // memory that a GPU reads dir
 void bind_open_audit_hook(nanobind::module_& module);
 void bind_foreign_storage(nanobind::module_& module);  // storages and images read by a Python library
 void bind_foreign_images(nanobind::module_& module);   // images decoded by a Python library
+void bind_credentials(nanobind::module_& module);      // keys of s3:// and gs:// from a Python library
 void bind_node_cache(nanobind::module_& module);
 void bind_network(nanobind::module_& module);        // network statistics
 void bind_stored_source(nanobind::module_& module);  // objects copied and verified as bytes

@@ -550,6 +550,11 @@ def read_foreign_images_by(open: object, decode: object) -> None: ...
 def foreign_images_decoded() -> dict[str, int]:
     """How many this process has decoded so, by kind."""
 
+def find_credentials_by(find: object) -> None:
+    """
+    find(scheme): (id, secret, token, bearer, expires), None, or what is missing. Any thread calls it.
+    """
+
 class CachedObject:
     """A copy of a stored object."""
 

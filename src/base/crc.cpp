@@ -4,6 +4,8 @@
 // generators", 2005).
 #include "base/crc.h"
 
+#include <libdeflate.h>
+
 #include <array>
 #include <bit>
 #include <cstring>
@@ -15,7 +17,7 @@ constexpr std::size_t kStep = 8;
 using Tables = std::array<std::array<std::uint64_t, 256>, kStep>;
 
 // The polynomials, reflected.
-constexpr std::uint64_t k32Polynomial = 0xedb88320, k32cPolynomial = 0x82f63b78, k64NvmePolynomial = 0x9a6c9329ac4bc9b5;
+constexpr std::uint64_t k32cPolynomial = 0x82f63b78, k64NvmePolynomial = 0x9a6c9329ac4bc9b5;
 
 constexpr Tables tables_of(std::uint64_t polynomial) {
   Tables tables{};
@@ -33,9 +35,7 @@ constexpr Tables tables_of(std::uint64_t polynomial) {
 }
 
 const Tables& tables_of(CrcKind kind) {
-  static constexpr Tables k32 = tables_of(k32Polynomial), k32c = tables_of(k32cPolynomial),
-                          k64Nvme = tables_of(k64NvmePolynomial);
-  if (kind == CrcKind::k32) return k32;
+  static constexpr Tables k32c = tables_of(k32cPolynomial), k64Nvme = tables_of(k64NvmePolynomial);
   return kind == CrcKind::k32c ? k32c : k64Nvme;
 }
 
@@ -64,6 +64,7 @@ std::uint64_t crc_portably(CrcKind kind, std::uint64_t before, std::span<const s
 }
 
 std::uint64_t crc(CrcKind kind, std::uint64_t before, std::span<const std::byte> bytes) {
+  if (kind == CrcKind::k32) return libdeflate_crc32(static_cast<std::uint32_t>(before), bytes.data(), bytes.size());
   static const Crc32c kHardware = crc32c_hardware();
   if (kind == CrcKind::k32c && kHardware != nullptr) return kHardware(static_cast<std::uint32_t>(before), bytes);
   return crc_portably(kind, before, bytes);

@@ -2,7 +2,7 @@
 #pragma once
 
 // The cyclic redundancy checks that object stores use. All three are reflected, start with all ones, and are inverted
-// at the end.
+// at the end. libdeflate computes CRC-32; it has neither of the others.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +21,7 @@ enum class CrcKind : std::uint8_t {
 std::uint64_t crc(CrcKind kind, std::uint64_t before, std::span<const std::byte> bytes);
 
 // ---- one step of it ----
-// As crc(), by tables.
+// As crc(), by tables; not for k32.
 std::uint64_t crc_portably(CrcKind kind, std::uint64_t before, std::span<const std::byte> bytes);
 // Computes k32c with a CPU instruction; nullptr if this CPU has none.
 using Crc32c = std::uint32_t (*)(std::uint32_t before, std::span<const std::byte> bytes);

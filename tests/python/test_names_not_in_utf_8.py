@@ -99,6 +99,7 @@ def write_voc(root: Path, declaration: str, name: bytes) -> str:
         ("ISO-8859-1", b"caf\xe9", "café"),
         ("iso-8859-1", b"\xc3\xa8", "Ã¨"),
         ("windows-1252", b"\x80\xe9", "€é"),
+        ("windows-1251", "кот".encode("cp1251"), "кот"),
         ("UTF-8", "猫".encode(), "猫"),
     ],
 )
@@ -107,12 +108,19 @@ def test_the_encoding_that_xml_names(tmp_path: Path, encoding: str, name: bytes,
     assert feedline.open(source).classes == [expected]
 
 
+def test_xml_in_utf_16(tmp_path: Path) -> None:
+    source = Path(write_voc(tmp_path, '<?xml version="1.0" encoding="UTF-16"?>', "猫".encode()))
+    annotation = source / "Annotations" / "a.xml"
+    annotation.write_bytes(annotation.read_text(encoding="utf-8").encode("utf-16"))
+    assert feedline.open(str(source)).classes == ["猫"]
+
+
 @pytest.mark.parametrize(
     ("declaration", "name", "words"),
     [
-        ('<?xml version="1.0" encoding="GBK"?>', b"\xc3\xa8", "encoding 'gbk'"),
+        ('<?xml version="1.0" encoding="GBK"?>', b"\xc3\xa8", "encoding 'GBK' of the XML is not supported"),
         ("", b"caf\xe9", "not UTF-8"),
-        ('<?xml version="1.0" encoding="windows-1252"?>', b"\x81", "Windows-1252"),
+        ('<?xml version="1.0" encoding="windows-1252"?>', b"\x81", "not valid in the declared encoding 'windows-1252'"),
     ],
 )
 def test_other_encodings_are_named(tmp_path: Path, declaration: str, name: bytes, words: str) -> None:

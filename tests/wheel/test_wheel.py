@@ -271,6 +271,9 @@ def test_what_the_wheel_holds(held):
         assert any(re.match(rf"feedline\.libs/{codec}\d*[-\w.]*\.so", name) for name in names), (codec, names)
         licence = any(re.search(rf"/licenses/bundled/{codec}\d*[-\w.]*\.txt$", name) for name in names)
         assert licence or not shutil.which("dpkg-query"), (codec, names)
+    for static in ("libexpat", "libstdc++"):
+        licence = any(f"/licenses/bundled/{static}" in name for name in names)
+        assert licence or not shutil.which("dpkg-query"), (static, names)
     assert "feedline/py.typed" in names
     assert "feedline/watching/probe/inject/sitecustomize.py" in names  # no import finds it: PYTHONPATH does
     assert "feedline/_engine.pyi" in names

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -16,6 +17,8 @@
 
 #include <atomic>
 #include <cmath>
+#include <cstddef>
+#include <cstdlib>
 
 #if defined(__x86_64__)
 #define FLOOR_OF(name, version) __asm__(".symver floor_" #name "," #name "@GLIBC_" #version)
@@ -37,6 +40,7 @@ int floor_pthread_create(pthread_t* thread, const pthread_attr_t* attributes, vo
 int floor_pthread_detach(pthread_t thread);
 int floor_pthread_getcpuclockid(pthread_t thread, clockid_t* clock);
 int floor_pthread_join(pthread_t thread, void** result);
+int floor_pthread_mutex_trylock(pthread_mutex_t* mutex);
 int floor_pthread_once(pthread_once_t* once, void (*run)());
 int floor_pthread_rwlock_rdlock(pthread_rwlock_t* lock);
 int floor_pthread_rwlock_wrlock(pthread_rwlock_t* lock);
@@ -54,6 +58,7 @@ FLOOR_OF(pthread_create, 2.2.5);
 FLOOR_OF(pthread_detach, 2.2.5);
 FLOOR_OF(pthread_getcpuclockid, 2.2.5);
 FLOOR_OF(pthread_join, 2.2.5);
+FLOOR_OF(pthread_mutex_trylock, 2.2.5);
 FLOOR_OF(pthread_once, 2.2.5);
 FLOOR_OF(pthread_rwlock_rdlock, 2.2.5);
 FLOOR_OF(pthread_rwlock_wrlock, 2.2.5);
@@ -77,6 +82,7 @@ int pthread_getcpuclockid(pthread_t thread, clockid_t* clock) noexcept {
   return floor_pthread_getcpuclockid(thread, clock);
 }
 int pthread_join(pthread_t thread, void** result) { return floor_pthread_join(thread, result); }
+int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept { return floor_pthread_mutex_trylock(mutex); }
 int pthread_once(pthread_once_t* once, void (*run)()) { return floor_pthread_once(once, run); }
 int pthread_rwlock_rdlock(pthread_rwlock_t* lock) noexcept { return floor_pthread_rwlock_rdlock(lock); }
 int pthread_rwlock_wrlock(pthread_rwlock_t* lock) noexcept { return floor_pthread_rwlock_wrlock(lock); }
@@ -102,6 +108,12 @@ int lstat(const char* __restrict path, struct stat* __restrict found) noexcept {
 }
 int fstat(int file, struct stat* found) noexcept { return static_cast<int>(syscall(SYS_fstat, file, found)); }
 int fstat64(int file, struct stat64* found) noexcept { return static_cast<int>(syscall(SYS_fstat, file, found)); }
+
+// Expat seeds its hash tables with it, with 16 bytes, which the kernel returns at once. Up to 256 bytes are never
+// interrupted.
+void arc4random_buf(void* buffer, std::size_t bytes) noexcept {
+  if (getrandom(buffer, bytes, 0) != static_cast<ssize_t>(bytes)) std::abort();
+}
 
 // shared_ptr calls it to choose non-atomic reference counts. Always false: the engine has threads.
 extern char __libc_single_threaded;

@@ -5,29 +5,22 @@ from __future__ import annotations
 
 import functools
 import io
-import logging  # noqa: F401
-import os
-import threading
 from typing import Any
 
 from feedline import _engine
 
 from . import image_depth
+from .fork_lock import fork_lock
 
 _ORIENTATION = 0x0112  # EXIF tag of the orientation
 
 Opened = tuple[str, int, int, Any, int, str]  # kind, width, height, Pillow's image, EXIF's orientation, depth
 
-# Held across fork(): otherwise a child would wait forever for an import begun by another thread of its parent. logging,
-# which Pillow imports, also holds its lock across fork(): importing it first makes it lock after this one.
-_importing = threading.RLock()
-os.register_at_fork(before=_importing.acquire, after_in_parent=_importing.release, after_in_child=_importing.release)
-
 
 @functools.cache
 def _pillow() -> tuple[Any, Any] | None:
     """Returns Pillow's Image, with all its plugins, and ImageOps; None if it is not installed."""
-    with _importing:  # Pillow's plugins import each other, and concurrent threads would see incomplete modules
+    with fork_lock:  # Pillow's plugins import each other, and concurrent threads would see incomplete modules
         try:
             from PIL import Image, ImageOps
         except ImportError:

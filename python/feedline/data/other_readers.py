@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Registers Python libraries with the engine as readers of other storage and image formats.
+"""Registers Python libraries with the engine as readers of other storage, credentials and image formats.
 
-Imported with the package above, so that the engine always knows of them. fsspec and Pillow are imported on first use.
+Imported with the package above, so that the engine always knows of them. The libraries are imported on first use.
 """
 
 from __future__ import annotations
@@ -17,6 +17,12 @@ def _find_store(scheme: str) -> Any:
     return other_stores.find(scheme)
 
 
+def _find_credentials(scheme: str) -> Any:
+    from . import credentials
+
+    return credentials.find(scheme)
+
+
 def _open_image(data: bytes, applies_exif: bool) -> Any:
     from . import foreign_images
 
@@ -30,4 +36,5 @@ def _decode_image(*arguments: Any) -> bytes | str:
 
 
 _engine.find_stores_by(_find_store)
+_engine.find_credentials_by(_find_credentials)
 _engine.read_foreign_images_by(_open_image, _decode_image)

@@ -1,40 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Looks for keys in the order of AWS's own tools:
+// Keys and tokens for s3:// and gs://:
 //
-//   1  AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN
-//   2  AWS_WEB_IDENTITY_TOKEN_FILE with AWS_ROLE_ARN, at STS
-//   3  the profile AWS_PROFILE of ~/.aws/credentials and ~/.aws/config: keys, or a web identity
-//   4  AWS_CONTAINER_CREDENTIALS_RELATIVE_URI, or ..._FULL_URI: ECS, EKS
-//   5  the instance's metadata, version 2, unless AWS_EC2_METADATA_DISABLED
+//   s3  1  AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN
+//       2  the keys of the profile AWS_PROFILE in ~/.aws/credentials and ~/.aws/config
+//   gs  1  GS_ACCESS_KEY_ID, GS_SECRET_ACCESS_KEY: an HMAC key
+//       2  CLOUDSDK_AUTH_ACCESS_TOKEN: a token, used as it is
+//
+// All other sources, which need requests to a service, are read by the function given to find_credentials_by(). A web
+// identity and a profile with a role have precedence over the profile's keys, as in AWS's tools.
 //
 // Keys never appear in errors or in stored data.
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/fork_mutex.h"
 #include "feedline/error.h"
-#include "storage/http/remote_storage.h"
 #include "storage/s3/signature.h"
 
 namespace feedline::storage {
 
-// Parses "[name]" and "key = value" lines; a section "profile x" is also found as x.
-std::map<std::string, std::string> profile_in(std::string_view file, std::string_view profile);
-// Parses "2026-01-02T03:04:05Z", with or without a fraction, to seconds since 1970; nullopt if invalid.
-std::optional<std::int64_t> parse_iso_time(std::string_view text);
-// The region of the current profile in its files; empty if not set.
+// An environment variable; empty if it is not set.
+std::string variable(const char* name);
+// A setting of the current profile in AWS's files; empty if not set.
 std::string profile_value(const std::string& key);
 
-// Returns keys from the first source that has some; without any, no keys, and requests are unsigned. Network requests
-// use `remote`'s limits. Returns the error of a source that is configured but fails.
-Result<S3Keys> find_keys(const HttpLimits& limits, Client* client);
+// Returns keys from the first source that has some; without any, no keys, and requests are unsigned. Returns the error
+// of a source that is configured but fails.
+Result<S3Keys> find_keys(const std::string& scheme);
 
 // Any thread. Caches one set of keys, found on first use and renewed before they expire.
 class KeyRing {
@@ -43,19 +41,22 @@ class KeyRing {
   using Now = std::function<std::int64_t()>;
   KeyRing(Find find, Now now) : find_(std::move(find)), now_(std::move(now)) {}
 
-  // May block on the key source. If that fails, keys that are still valid are returned.
+  // May block on the key source, on one thread at a time: while it renews keys that are still valid, other threads use
+  // these. If it fails, keys that are still valid are used.
   Result<void> prepare() const;
-  // Called when keys of this generation were rejected: returns other keys, or an error. Sends no request if there are
-  // newer keys already, as after several concurrent rejections.
+  // Called when keys of this generation were rejected: returns other keys, or an error. Calls the source only once for
+  // several concurrent rejections.
   Result<void> renew(std::uint64_t refused) const;
   S3Keys keys() const;  // never blocks; returns the keys of the last prepare()
 
  private:
-  Result<void> find_anew() const;
+  enum class State : std::uint8_t { kMissing, kExpiring, kFresh };
+  State state() const;
+  Result<void> replace_keys() const;
 
   const Find find_;
   const Now now_;
-  mutable ForkMutex finding_;  // one thread searches while the others wait
+  mutable ForkMutex finding_;  // held while find_ runs
   mutable ForkMutex mutex_;
   // guarded by mutex_
   mutable std::optional<S3Keys> keys_;

@@ -16,37 +16,13 @@ class Environment {
  public:
   explicit Environment(const Variables& values) {
     Variables all;
-    for (const char* name : {"AWS_ACCESS_KEY_ID",
-                             "AWS_SECRET_ACCESS_KEY",
-                             "AWS_SESSION_TOKEN",
-                             "AWS_WEB_IDENTITY_TOKEN_FILE",
-                             "AWS_PROFILE",
-                             "AWS_ROLE_ARN",
-                             "AWS_ENDPOINT_URL",
-                             "AWS_ENDPOINT_URL_S3",
-                             "AWS_ENDPOINT_URL_STS",
-                             "AWS_REGION",
-                             "AWS_DEFAULT_REGION",
-                             "AWS_DEFAULT_PROFILE",
-                             "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
-                             "AWS_CONTAINER_CREDENTIALS_FULL_URI",
-                             "AWS_CONTAINER_AUTHORIZATION_TOKEN",
-                             "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
-                             "AWS_EC2_METADATA_DISABLED",
-                             "AWS_EC2_METADATA_SERVICE_ENDPOINT",
-                             "AWS_S3_ADDRESSING_STYLE",
-                             "AWS_REQUEST_PAYER",
-                             "AWS_ROLE_SESSION_NAME",
-                             "GS_ACCESS_KEY_ID",
-                             "GS_SECRET_ACCESS_KEY",
-                             "GS_ENDPOINT_URL",
-                             "CLOUDSDK_AUTH_ACCESS_TOKEN",
-                             "CLOUDSDK_CONFIG",
-                             "GOOGLE_APPLICATION_CREDENTIALS",
-                             "GCE_METADATA_HOST",
-                             "NO_GCE_CHECK"})
+    for (const char* name :
+         {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_WEB_IDENTITY_TOKEN_FILE",
+          "AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_REGION", "AWS_DEFAULT_REGION",
+          "AWS_DEFAULT_PROFILE", "AWS_S3_ADDRESSING_STYLE", "AWS_REQUEST_PAYER", "GS_ACCESS_KEY_ID",
+          "GS_SECRET_ACCESS_KEY", "GS_ENDPOINT_URL", "CLOUDSDK_AUTH_ACCESS_TOKEN"})
       all[name] = "";
-    all["AWS_SHARED_CREDENTIALS_FILE"] = all["AWS_CONFIG_FILE"] = all["CLOUDSDK_CONFIG"] = "/nowhere";
+    all["AWS_SHARED_CREDENTIALS_FILE"] = all["AWS_CONFIG_FILE"] = "/nowhere";
     for (const auto& [name, value] : values) all[name] = value;
     for (const auto& [name, value] : all) {
       const char* const before = std::getenv(name.c_str());

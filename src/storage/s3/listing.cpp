@@ -1,72 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/s3/listing.h"
 
-#include <array>
-#include <charconv>
 #include <cstddef>
+#include <functional>
+#include <map>
 #include <utility>
 
 #include "storage/http/response_head.h"
-#include "text/utf8.h"
+#include "text/xml_reader.h"
 
 namespace feedline::storage {
 namespace {
 
 std::unexpected<Error> no_listing(const std::string& why) {
-  return storage_error("the answer to a listing is none: " + why, 0);
-}
-
-// Decodes "&amp;" and the like; invalid entities are unchanged.
-std::string with_entities_read(std::string_view text) {
-  static constexpr std::array<std::pair<std::string_view, char>, 5> kNamed{
-      {{"amp", '&'}, {"lt", '<'}, {"gt", '>'}, {"quot", '"'}, {"apos", '\''}}};
-  constexpr std::size_t kLongest = 10;
-  std::string result;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const std::size_t end = text[i] == '&' ? text.substr(i, kLongest).find(';') : text.npos;
-    if (end == text.npos) {
-      result += text[i];
-      continue;
-    }
-    std::string_view name = text.substr(i + 1, end - 1);
-    bool is_known = false;
-    for (const auto& [known, character] : kNamed)
-      if (name == known) result += character, is_known = true;
-    if (!is_known && name.starts_with('#')) {
-      const int base = name.starts_with("#x") ? 16 : 10;
-      name.remove_prefix(base == 16 ? 2 : 1);
-      std::uint32_t code = 0;
-      const auto [stop, error] = std::from_chars(name.data(), name.data() + name.size(), code, base);
-      is_known = !name.empty() && error == std::errc() && stop == name.data() + name.size() && code < 0x110000;
-      if (is_known) text::append_utf8(code, result);
-    }
-    if (is_known)
-      i += end;
-    else
-      result += text[i];
-  }
-  return result;
-}
-
-// The content of the first element of this name from `from` on, which moves past it. The elements used in S3's
-// responses never contain others of the same name.
-std::optional<std::string_view> inside(std::string_view xml, std::string_view name, std::size_t& from) {
-  const std::string open = "<" + std::string(name), close = "</" + std::string(name) + ">";
-  for (std::size_t begin = xml.find(open, from); begin != xml.npos; begin = xml.find(open, begin + 1)) {
-    const std::size_t behind = begin + open.size();
-    if (behind >= xml.size() || (xml[behind] != '>' && xml[behind] != ' ' && xml[behind] != '/')) continue;
-    const std::size_t start = xml.find('>', behind);
-    if (start == xml.npos) return {};
-    if (xml[start - 1] == '/') {
-      from = start + 1;
-      return std::string_view();
-    }
-    const std::size_t end = xml.find(close, start);
-    if (end == xml.npos) return {};
-    from = end + close.size();
-    return xml.substr(start + 1, end - start - 1);
-  }
-  return {};
+  return storage_error("the server's response is not a valid listing: " + why, 0);
 }
 
 int hex_digit(char c) {
@@ -90,56 +37,94 @@ std::string url_decoded(std::string_view text) {
   return result;
 }
 
+// The elements that the responses to both kinds of listings share, by name: settings of the page, and its continuation.
+using Texts = std::map<std::string, std::string, std::less<>>;
+
+std::string key_of(const std::string& text, const Texts& page) {
+  const auto encoding = page.find("EncodingType");
+  return encoding != page.end() && encoding->second == "url" ? url_decoded(text) : text;
+}
+
+std::string text_in(const Texts& page, std::string_view name) {
+  const auto found = page.find(name);
+  return found == page.end() ? std::string() : found->second;
+}
+
+// Calls `take` for each element inside `root` that contains others, with their texts. Returns the texts directly inside
+// `root`.
+template <typename Take>
+Result<Texts> read_page(std::string_view xml, std::string_view root, const Take& take) {
+  constexpr std::size_t kPage = 2, kEntry = 3;  // lengths of the paths of their elements
+  Texts page, entry;
+  std::string wrong;
+  const auto read = text::read_xml(xml, [&](const text::XmlElement& element) {
+    if (element.path[0] != root)
+      wrong = "its root element is '" + element.path[0] + "', not '" + std::string(root) + "'";
+    if (element.path.size() == kEntry) entry.emplace(element.name(), element.text);
+    if (element.path.size() == kPage && entry.empty()) page.emplace(element.name(), element.text);
+    if (element.path.size() == kPage && !entry.empty() && wrong.empty()) wrong = take(element.name(), entry);
+    if (element.path.size() == kPage) entry.clear();
+    return wrong.empty();
+  });
+  if (!read) return no_listing(read.error().what);
+  if (!wrong.empty()) return no_listing(wrong);
+  return page;
+}
+
 }  // namespace
 
 std::string xml_text(std::string_view xml, std::string_view name) {
-  std::size_t from = 0;
-  const auto text = inside(xml, name, from);
-  return text ? with_entities_read(*text) : std::string();
+  std::string found;
+  // an error later in the document does not matter: it may be truncated
+  static_cast<void>(text::read_xml(xml, [&](const text::XmlElement& element) {
+    if (element.name() != name) return true;
+    found = element.text;
+    return false;
+  }));
+  return found;
+}
+
+std::string completed_etag(std::string_view xml) {
+  std::string etag;
+  const auto read = text::read_xml(xml, [&](const text::XmlElement& element) {
+    if (element.path[0] != "CompleteMultipartUploadResult") return false;
+    if (element.name() == "ETag") etag = element.text;
+    return true;
+  });
+  return read ? etag : std::string();
 }
 
 Result<S3Listing> parse_listing(std::string_view xml) {
-  std::size_t from = 0;
-  const auto all = inside(xml, "ListBucketResult", from);
-  if (!all) return no_listing("no whole ListBucketResult");
-  const bool is_encoded = xml_text(*all, "EncodingType") == "url";
-  const auto key_of = [&](std::string_view element, std::string_view name) {
-    const std::string text = xml_text(element, name);
-    return is_encoded ? url_decoded(text) : text;
-  };
   S3Listing listing;
-  std::size_t at = 0;
-  while (const auto element = inside(*all, "Contents", at)) {
-    const auto bytes = parse_size(xml_text(*element, "Size"));
-    if (!bytes) return no_listing("an object without a size");
-    listing.objects.push_back({key_of(*element, "Key"), *bytes, xml_text(*element, "ETag")});
-  }
-  at = 0;
-  while (const auto element = inside(*all, "CommonPrefixes", at))
-    listing.prefixes.push_back(key_of(*element, "Prefix"));
-  if (xml_text(*all, "IsTruncated") != "true") return listing;
-  listing.next = xml_text(*all, "NextContinuationToken");
-  if (listing.next.empty()) return no_listing("it goes on, and does not say where");
+  const auto take = [&](std::string_view name, Texts& entry) -> std::string {
+    if (name == "CommonPrefixes") listing.prefixes.push_back(std::move(entry["Prefix"]));
+    if (name != "Contents") return {};
+    const auto bytes = parse_size(entry["Size"]);
+    if (!bytes) return "an object without a size";
+    listing.objects.push_back({std::move(entry["Key"]), *bytes, std::move(entry["ETag"])});
+    return {};
+  };
+  FEEDLINE_TRY(const Texts page, read_page(xml, "ListBucketResult", take));
+  for (S3Listing::Object& object : listing.objects) object.key = key_of(object.key, page);
+  for (std::string& prefix : listing.prefixes) prefix = key_of(prefix, page);
+  if (text_in(page, "IsTruncated") != "true") return listing;
+  listing.next = text_in(page, "NextContinuationToken");
+  if (listing.next.empty()) return no_listing("it is truncated, but has no NextContinuationToken");
   return listing;
 }
 
 Result<S3Uploads> parse_uploads(std::string_view xml) {
-  std::size_t from = 0;
-  const auto all = inside(xml, "ListMultipartUploadsResult", from);
-  if (!all) return no_listing("no whole ListMultipartUploadsResult");
-  const bool is_encoded = xml_text(*all, "EncodingType") == "url";
-  const auto key_of = [&](std::string_view element, std::string_view name) {
-    const std::string text = xml_text(element, name);
-    return is_encoded ? url_decoded(text) : text;
-  };
   S3Uploads found;
-  std::size_t at = 0;
-  while (const auto element = inside(*all, "Upload", at))
-    found.uploads.push_back({key_of(*element, "Key"), xml_text(*element, "UploadId")});
-  if (xml_text(*all, "IsTruncated") != "true") return found;
-  found.next_key = key_of(*all, "NextKeyMarker");
-  found.next_id = xml_text(*all, "NextUploadIdMarker");
-  if (found.next_key.empty()) return no_listing("it goes on, and does not say where");
+  const auto take = [&](std::string_view name, Texts& entry) -> std::string {
+    if (name == "Upload") found.uploads.push_back({std::move(entry["Key"]), std::move(entry["UploadId"])});
+    return {};
+  };
+  FEEDLINE_TRY(const Texts page, read_page(xml, "ListMultipartUploadsResult", take));
+  for (S3Upload& upload : found.uploads) upload.key = key_of(upload.key, page);
+  if (text_in(page, "IsTruncated") != "true") return found;
+  found.next_key = key_of(text_in(page, "NextKeyMarker"), page);
+  found.next_id = text_in(page, "NextUploadIdMarker");
+  if (found.next_key.empty()) return no_listing("it is truncated, but has no NextKeyMarker");
   return found;
 }
 

@@ -36,7 +36,9 @@ struct S3Uploads {
 };
 // Parses ListMultipartUploads with encoding-type=url. kStorage: not such a listing.
 Result<S3Uploads> parse_uploads(std::string_view xml);
-// The text of the first element with this name, with entities decoded; empty if there is none.
+// The ETag in the response to the completion of an upload; empty if it is another response, or truncated.
+std::string completed_etag(std::string_view xml);
+// The text of the first element with this name in a document or its beginning; empty if there is none.
 std::string xml_text(std::string_view xml, std::string_view name);
 
 }  // namespace feedline::storage

@@ -33,11 +33,41 @@ TEST(Listing, CutOrWrongItIsNone) {
   EXPECT_TRUE(parse_listing("<ListBucketResult></ListBucketResult>")->objects.empty());
 }
 
-TEST(Listing, EntitiesAreReadOrLeft) {
-  EXPECT_EQ(xml_text("<a>&lt;&#233;&#x1F600;&nbsp;&#1114112;&;&amp</a>", "a"),
-            "<\xc3\xa9\xf0\x9f\x98\x80&nbsp;&#1114112;&;&amp");
+TEST(Listing, KeysAreDecodedWhereverTheEncodingIsStated) {
+  const auto listing = parse_listing(
+      "<ListBucketResult><Contents><Key>a%20b&amp;c</Key><Size>1</Size></Contents><CommonPrefixes><Prefix>p%2Fq/"
+      "</Prefix></CommonPrefixes><EncodingType>url</EncodingType></ListBucketResult>");
+  ASSERT_TRUE(listing) << listing.error().message();
+  EXPECT_EQ(listing->objects[0].key + " " + listing->prefixes[0], "a b&c p/q/");
+  const auto plain =
+      parse_listing("<ListBucketResult><Contents><Key>a%20b</Key><Size>1</Size></Contents></ListBucketResult>");
+  ASSERT_TRUE(plain);
+  EXPECT_EQ(plain->objects[0].key, "a%20b");
+}
+
+TEST(Listing, AnErrorNamesTheReason) {
+  EXPECT_NE(parse_listing("<Error/>").error().what.find("its root element is 'Error', not 'ListBucketResult'"),
+            std::string::npos);
+  EXPECT_NE(parse_listing("<ListBucketResult><Name>b</Nam").error().what.find("at byte 25"), std::string::npos)
+      << parse_listing("<ListBucketResult><Name>b</Nam").error().what;
+}
+
+TEST(Listing, TextIsThatOfTheFirstElement) {
+  EXPECT_EQ(xml_text("<a>&lt;&#233;&#x1F600;</a>", "a"), "<\xc3\xa9\xf0\x9f\x98\x80");
   EXPECT_EQ(xml_text("<Error><Code>SlowDown</Code></Error>", "Code"), "SlowDown");
+  EXPECT_EQ(xml_text("<?xml version=\"1.0\"?>\n\n<Error><Code>SlowDown</Code><Mess", "Code"), "SlowDown")
+      << "the beginning of a document";
   EXPECT_EQ(xml_text("<Codes>x</Codes>", "Code"), "");
+  EXPECT_EQ(xml_text("<html><br></html>", "Code"), "");
+}
+
+TEST(Listing, ACompletionHasAnEtagInAWholeResponse) {
+  const std::string whole =
+      "<?xml version=\"1.0\"?>\n<CompleteMultipartUploadResult xmlns=\"x\"><ETag>&quot;e-2&quot;</ETag>"
+      "</CompleteMultipartUploadResult>";
+  EXPECT_EQ(completed_etag(whole), "\"e-2\"");
+  for (std::size_t bytes = 0; bytes < whole.size(); ++bytes) EXPECT_EQ(completed_etag(whole.substr(0, bytes)), "");
+  EXPECT_EQ(completed_etag("<Error><ETag>e</ETag></Error>"), "");
 }
 
 }  // namespace

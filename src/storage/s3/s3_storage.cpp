@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "storage/http/url.h"
-#include "storage/s3/google_credentials.h"
 
 namespace feedline::storage {
 namespace {
@@ -232,8 +231,11 @@ std::string S3Site::reason(const ResponseHead& head, std::string_view body) cons
   if ((head.status == 403 || head.status == 401) && keys_.keys().is_empty())
     text +=
         std::string(text.empty() ? "" : ": ") + "sent without keys, as none were found" +
-        (settings_.scheme == "gs" ? ": set GOOGLE_APPLICATION_CREDENTIALS, or GS_ACCESS_KEY_ID and GS_SECRET_ACCESS_KEY"
-                                  : ": set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY");
+        (settings_.scheme == "gs"
+             ? ": set GS_ACCESS_KEY_ID and GS_SECRET_ACCESS_KEY; or set GOOGLE_APPLICATION_CREDENTIALS or run `gcloud "
+               "auth application-default login`, which need google-auth: pip install \"feedline[gs]\""
+             : ": set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; roles, single sign-on and keys of "
+               "containers and instances need botocore: pip install \"feedline[s3]\"");
   return text;
 }
 
@@ -296,15 +298,12 @@ std::string S3Storage::identity(const std::string& path) const {
 }
 
 std::shared_ptr<const S3Site> s3_site() {
-  static const auto site =
-      std::make_shared<const S3Site>(s3_settings(), [] { return find_keys(http_limits(), nullptr); });
+  static const auto site = std::make_shared<const S3Site>(s3_settings(), [] { return find_keys("s3"); });
   return site;
 }
 
 std::shared_ptr<const S3Site> gs_site() {
-  static const auto site = std::make_shared<const S3Site>(gs_settings(), [] {
-    return find_google_keys({http_limits(), nullptr}, now_in_seconds());
-  });
+  static const auto site = std::make_shared<const S3Site>(gs_settings(), [] { return find_keys("gs"); });
   return site;
 }
 

@@ -120,31 +120,6 @@ TEST(S3Storage, KeysThatExpiredAreRenewedOnce) {
     EXPECT_EQ(refused.error().message().find(secret), std::string::npos) << refused.error().message();
 }
 
-TEST(S3Storage, KeysAreFoundAgainBeforeTheyExpire) {
-  std::int64_t now = 1000;
-  int found = 0;
-  bool fails = false;
-  const KeyRing ring(
-      [&]() -> Result<S3Keys> {
-        if (fails) return storage_error("no keys today", EIO);
-        ++found;
-        return S3Keys{"ID", "s", "", now + 3600};
-      },
-      [&] { return now; });
-  EXPECT_TRUE(ring.prepare());
-  now += 3000;
-  EXPECT_TRUE(ring.prepare());
-  EXPECT_EQ(found, 1);
-  now += 400;
-  EXPECT_TRUE(ring.prepare());
-  EXPECT_EQ(found, 2);
-  now += 3500;
-  fails = true;
-  EXPECT_TRUE(ring.prepare()) << "they are valid still";
-  now += 101;
-  EXPECT_FALSE(ring.prepare());
-}
-
 TEST(S3Storage, RefusalsSayWhatToDo) {
   HttpServer server([](const ServedRequest&) {
     return ServedAnswer{.status = 403,
@@ -225,127 +200,6 @@ TEST(S3Storage, ListsAllPages) {
   EXPECT_EQ(storage->list("s3://bucket/none").error().system_errno, ENOENT);
 }
 
-// ---- key sources ----
-
-TEST(S3Keys, ComeFromTheEnvironmentFirst) {
-  const Environment environment(
-      {{"AWS_ACCESS_KEY_ID", "E"}, {"AWS_SECRET_ACCESS_KEY", "S"}, {"AWS_SESSION_TOKEN", "T"}});
-  const auto keys = find_keys(quick_limits(), nullptr);
-  ASSERT_TRUE(keys);
-  EXPECT_EQ(keys->id + keys->secret + keys->token, "EST");
-}
-
-TEST(S3Keys, ComeFromTheProfileThatIsNamed) {
-  const TemporaryFolder folder;
-  const std::string credentials = folder.write(
-      "credentials",
-      "# mine\n[default]\naws_access_key_id=D\naws_secret_access_key = DS\n[work]\naws_access_key_id = W\n");
-  const std::string config = folder.write(
-      "config", "[profile work]\nregion = eu-north-1\naws_secret_access_key=WS=\ns3 =\n  aws_session_token = no\n");
-  Variables values{{"AWS_SHARED_CREDENTIALS_FILE", credentials}, {"AWS_CONFIG_FILE", config}};
-  {
-    const Environment environment(values);
-    EXPECT_EQ(find_keys(quick_limits(), nullptr)->id, "D");
-  }
-  values["AWS_PROFILE"] = "work";
-  const Environment environment(values);
-  const auto keys = find_keys(quick_limits(), nullptr);
-  EXPECT_EQ(keys->id + "," + keys->secret + "," + keys->token, "W,WS=,");
-  EXPECT_EQ(s3_settings().region, "eu-north-1");
-}
-
-const std::string kJson =
-    R"({"AccessKeyId" : "J", "SecretAccessKey": "a\/b", "Token":"T", "Expiration":"2033-05-18T03:33:20Z"})";
-
-TEST(S3Keys, ComeFromTheContainer) {
-  const TemporaryFolder folder;
-  HttpServer server([](const ServedRequest& request) {
-    if (request.header("authorization") != "Bearer me") return ServedAnswer{.status = 403};
-    return ServedAnswer{.body = kJson};
-  });
-  const Environment environment({{"AWS_CONTAINER_CREDENTIALS_FULL_URI", server.url("/keys")},
-                                 {"AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", folder.write("token", "Bearer me\n")}});
-  const auto keys = find_keys(quick_limits(), nullptr);
-  ASSERT_TRUE(keys) << keys.error().message();
-  EXPECT_EQ(keys->id + keys->secret + keys->token, "Ja/bT");
-  EXPECT_EQ(keys->expires, 2'000'000'000);
-}
-
-TEST(S3Keys, ComeFromTheInstanceBySession) {
-  HttpServer server([](const ServedRequest& request) {
-    if (request.method == "PUT") return ServedAnswer{.body = "session"};
-    if (request.header("x-aws-ec2-metadata-token") != "session") return ServedAnswer{.status = 401};
-    return ServedAnswer{.body = request.target.ends_with("/role") ? kJson : "role\n"};
-  });
-  const Environment environment(Variables{{"AWS_EC2_METADATA_SERVICE_ENDPOINT", server.url("/")}});
-  const auto keys = find_keys(quick_limits(), nullptr);
-  ASSERT_TRUE(keys) << keys.error().message();
-  EXPECT_EQ(keys->id, "J");
-}
-
-TEST(S3Keys, ComeFromAWebIdentity) {
-  const TemporaryFolder folder;
-  HttpServer server([](const ServedRequest& request) {
-    if (request.method != "POST" || request.target != "/" ||
-        request.header("content-type") != "application/x-www-form-urlencoded" ||
-        !request.body.contains("WebIdentityToken=web%20token") || !request.body.contains("RoleArn=arn%3Arole"))
-      return ServedAnswer{.status = 403, .body = "web token"};
-    return ServedAnswer{.body =
-                            "<R><Credentials><AccessKeyId>X</AccessKeyId><SecretAccessKey>s</SecretAccessKey>"
-                            "<SessionToken>t&amp;</SessionToken><Expiration>2033-05-18T03:33:20.5Z</Expiration>"
-                            "</Credentials></R>"};
-  });
-  Variables values{{"AWS_WEB_IDENTITY_TOKEN_FILE", folder.write("token", "web token\n")},
-                   {"AWS_ROLE_ARN", "arn:role"},
-                   {"AWS_ENDPOINT_URL_STS", "http://" + server.host()}};
-  {
-    const Environment environment(values);
-    const auto keys = find_keys(quick_limits(), nullptr);
-    ASSERT_TRUE(keys) << keys.error().message();
-    EXPECT_EQ(keys->id + keys->secret + keys->token, "Xst&");
-    EXPECT_EQ(keys->expires, 2'000'000'000);
-  }
-  values["AWS_ROLE_ARN"] = "arn:other";
-  const Environment environment(values);
-  const auto refused = find_keys(quick_limits(), nullptr);
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().message().find("web token"), std::string::npos) << refused.error().message();
-}
-
-TEST(S3Keys, AProfileMayNameAWebIdentity) {
-  const TemporaryFolder folder;
-  HttpServer server([](const ServedRequest& request) {
-    if (!request.body.contains("RoleArn=arn%3Ap") || !request.body.contains("RoleSessionName=me"))
-      return ServedAnswer{.status = 403};
-    return ServedAnswer{.body = "<R><AccessKeyId>P</AccessKeyId><SecretAccessKey>s</SecretAccessKey></R>"};
-  });
-  const Environment environment(
-      {{"AWS_CONFIG_FILE", folder.write("config",
-                                        "[default]\nrole_arn = arn:p\nrole_session_name = me\n"
-                                        "web_identity_token_file = " +
-                                            folder.write("token", "t") + "\n")},
-       {"AWS_ENDPOINT_URL_STS", "http://" + server.host()}});
-  const auto keys = find_keys(quick_limits(), nullptr);
-  ASSERT_TRUE(keys) << keys.error().message();
-  EXPECT_EQ(keys->id, "P");
-}
-
-TEST(S3Keys, WhatIsNotDoneIsNamed) {
-  for (const std::string line : {"credential_process = /bin/mine hunter2", "sso_session = hunter2",
-                                 "sso_start_url = https://hunter2", "source_profile = hunter2"}) {
-    const TemporaryFolder folder;
-    const Environment environment(
-        {{"AWS_CONFIG_FILE", folder.write("config", "[profile dev]\n" + line + "\n")}, {"AWS_PROFILE", "dev"}});
-    const auto keys = find_keys(quick_limits(), nullptr);
-    ASSERT_FALSE(keys) << line;
-    const std::string text = keys.error().message();
-    for (const std::string& part : {line.substr(0, line.find(' ')), std::string("'dev'"),
-                                    std::string("aws configure export-credentials --profile dev")})
-      EXPECT_NE(text.find(part), std::string::npos) << text;
-    EXPECT_EQ(text.find("hunter2"), std::string::npos) << text;
-  }
-}
-
 // Many requests are in flight with the same keys; the first one to fail requests new ones.
 TEST(S3Storage, KeysThatAreRefusedToManyRequestsAreRenewedOnce) {
   constexpr int kRequests = 20;
@@ -381,63 +235,44 @@ TEST(S3Storage, KeysThatAreRefusedToManyRequestsAreRenewedOnce) {
   }
 }
 
-// Each source of temporary keys: found, used until five minutes before they expire, and renewed.
-class ExpiringKeys : public testing::TestWithParam<std::string> {};
+// ---- tokens of Google ----
 
-TEST_P(ExpiringKeys, AreRenewedBeforeTheyExpire) {
-  const TemporaryFolder folder;
-  std::atomic<int> given = 0;
+TEST(GoogleTokens, AreSentAndFoundAgainWhereTheyAreRefused) {
+  const std::string content = recognisable_bytes(5000);
   HttpServer server([&](const ServedRequest& request) {
-    if (request.method == "PUT") return ServedAnswer{.body = "session"};
-    if (request.target.ends_with("/security-credentials/")) return ServedAnswer{.body = "role"};
-    const std::string number = std::to_string(++given);
-    const std::string until = given == 1 ? "2033-05-18T03:33:20Z" : "2033-05-18T04:33:20Z";
-    if (request.body.contains("AssumeRoleWithWebIdentity"))
-      return ServedAnswer{.body = "<R><AccessKeyId>K" + number +
-                                  "</AccessKeyId><SecretAccessKey>s</SecretAccessKey>"
-                                  "<SessionToken>t</SessionToken><Expiration>" +
-                                  until + "</Expiration></R>"};
-    return ServedAnswer{.body = R"({"AccessKeyId": "K)" + number + R"(", "SecretAccessKey": "s", "Token": "t", )" +
-                                R"("Expiration": ")" + until + "\"}"};
+    if (request.header("authorization") != "Bearer t2")
+      return ServedAnswer{.status = 401, .body = "<Error><Code>AuthenticationRequired</Code></Error>"};
+    return serve(request, content, "\"e\"");
   });
-  const std::map<std::string, Variables> places{
-      {"web_identity",
-       {{"AWS_WEB_IDENTITY_TOKEN_FILE", folder.write("token", "web")},
-        {"AWS_ROLE_ARN", "arn:role"},
-        {"AWS_ENDPOINT_URL_STS", "http://" + server.host()}}},
-      {"container", {{"AWS_CONTAINER_CREDENTIALS_FULL_URI", server.url("/keys")}}},
-      {"instance", {{"AWS_EC2_METADATA_SERVICE_ENDPOINT", server.url("")}}}};
-  const Environment environment(places.at(GetParam()));
-  std::int64_t now = 2'000'000'000 - 3600;
-  const KeyRing ring([] { return find_keys(quick_limits(), nullptr); }, [&] { return now; });
-  for (const auto& [seconds, id] :
-       {std::pair(0, "K1"), std::pair(3200, "K1"), std::pair(101, "K2"), std::pair(3000, "K2")}) {
-    now += seconds;
-    ASSERT_TRUE(ring.prepare());
-    EXPECT_EQ(ring.keys().id, id) << now;
-  }
-  const std::uint64_t refused = ring.keys().generation;
-  EXPECT_TRUE(ring.renew(refused));
-  EXPECT_EQ(ring.keys().id, "K3") << "they were refused";
-  for (int request = 0; request < 9; ++request) EXPECT_TRUE(ring.renew(refused));
-  EXPECT_EQ(ring.keys().id, "K3") << "and others were found since";
-  EXPECT_TRUE(ring.renew(ring.keys().generation));
-  EXPECT_EQ(ring.keys().id, "K4");
+  int given = 0;
+  const auto site = std::make_shared<S3Site>(
+      S3Settings{.scheme = "gs", .endpoint = "http://" + server.host(), .region = "auto", .path_style = true}, [&] {
+        S3Keys keys;
+        keys.bearer = "t" + std::to_string(++given);
+        return Result<S3Keys>(keys);
+      });
+  const S3Storage storage(site, quick_limits());
+  const auto reader = storage.open("gs://bucket/a b", Access::kRead);
+  ASSERT_TRUE(reader) << reader.error().message();
+  std::vector<std::byte> room(100);
+  EXPECT_EQ(*(*reader)->read_at(4500, room), 100u);
+  EXPECT_EQ(text_of(room), content.substr(4500, 100));
+  EXPECT_EQ(given, 2);
+  EXPECT_EQ(server.requests().back().target, "/bucket/a%20b");
+  EXPECT_EQ(server.requests().back().header("x-amz-date"), "") << "nothing of a signature";
 }
 
-INSTANTIATE_TEST_SUITE_P(S3Keys, ExpiringKeys, testing::Values("web_identity", "container", "instance"),
-                         [](const auto& place) { return place.param; });
-
-// A place may have no newer ones yet: it is not asked for each read.
-TEST(S3Keys, ThatAreAboutToExpireAreNotLookedForAtEachRead) {
-  std::int64_t now = 1000;
-  int looks = 0;
-  const KeyRing ring([&] { return ++looks, Result<S3Keys>(S3Keys{"ID", "s", "", 1200}); }, [&] { return now; });
-  for (int i = 0; i < 10; ++i) EXPECT_TRUE(ring.prepare());
-  EXPECT_EQ(looks, 1);
-  now += 20;
-  for (int i = 0; i < 10; ++i) EXPECT_TRUE(ring.prepare());
-  EXPECT_EQ(looks, 2);
+TEST(GoogleTokens, AreNotSentInTheOpen) {
+  const S3Site site({.scheme = "gs", .endpoint = "http://storage.example.com", .path_style = true}, [] {
+    S3Keys keys;
+    keys.bearer = "hunter2";
+    return Result<S3Keys>(keys);
+  });
+  ASSERT_TRUE(site.prepare());
+  const auto call = site.call("gs://bucket/x", "");
+  ASSERT_FALSE(call);
+  EXPECT_EQ(call.error().message().find("hunter2"), std::string::npos) << call.error().message();
+  EXPECT_NE(call.error().message().find("https://"), std::string::npos) << call.error().message();
 }
 
 // ---- where a bucket is ----
@@ -498,11 +333,6 @@ TEST(S3Settings, AreThoseOfTheEnvironment) {
   values["AWS_S3_ADDRESSING_STYLE"] = "virtual";
   const Environment environment(values);
   EXPECT_FALSE(s3_settings().path_style);
-}
-
-TEST(S3Keys, NoneAreNoError) {
-  const Environment environment(Variables{{"AWS_EC2_METADATA_DISABLED", "true"}});
-  EXPECT_TRUE(find_keys(quick_limits(), nullptr)->is_empty());
 }
 
 }  // namespace

@@ -270,9 +270,9 @@ class Multipart {
         if (auto etag = etag_if_it_is_there(); !etag.empty()) return etag;
       return std::unexpected(std::move(done).error());
     }
-    std::string etag = xml_text(request.text(), "ETag");
-    if (xml_text(request.text(), "CompleteMultipartUploadResult").empty() || etag.empty())
-      return not_taken(object_, "cannot complete the upload: the answer does not say that the object is there");
+    std::string etag = completed_etag(request.text());
+    if (etag.empty())
+      return not_taken(object_, "cannot complete the upload: the response does not confirm that the object exists");
     return etag;
   }
 

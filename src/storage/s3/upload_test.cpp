@@ -207,7 +207,7 @@ TEST_F(Upload, ACompletionWithoutItsResultIsNoSuccess) {
   });
   const auto etag = send(bucket.remote());
   ASSERT_FALSE(etag);
-  EXPECT_NE(etag.error().message().find("does not say that the object is there"), std::string::npos);
+  EXPECT_NE(etag.error().message().find("does not confirm that the object exists"), std::string::npos);
   EXPECT_EQ(bucket.count("DELETE", "uploadId="), 1u);
 }
 

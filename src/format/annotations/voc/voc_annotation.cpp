@@ -5,19 +5,17 @@
 #include <optional>
 #include <utility>
 
-#include "format/annotations/voc/xml_encoding.h"
-#include "format/annotations/voc/xml_reader.h"
 #include "text/numbers.h"
+#include "text/xml_reader.h"
 
 namespace feedline::format {
 namespace {
 
 using text::parse_real;
 
-using Event = XmlReader::Event;
-
 constexpr std::array<std::string_view, 4> kCorners{"xmin", "ymin", "xmax", "ymax"};
-// Depth of an object, its values and its corners: annotation, object, name; annotation, object, bndbox, xmin.
+// Lengths of the paths of an object, its values and its corners: annotation, object, name; annotation, object, bndbox,
+// xmin.
 constexpr std::size_t kObjectDepth = 2, kValueDepth = 3, kCornerDepth = 4;
 
 std::string_view trimmed(std::string_view text) {
@@ -28,108 +26,84 @@ std::string_view trimmed(std::string_view text) {
 
 class Reading {
  public:
-  explicit Reading(std::string_view xml) : xml_(xml) {}
-
-  Result<VocAnnotation> read() {
-    while (true) {
-      switch (xml_.next()) {
-        case Event::kBegin:
-          if (!begin()) return wrong();
-          break;
-        case Event::kText:
-          if (!take()) return wrong();
-          break;
-        case Event::kEnd:
-          if (!end()) return wrong();
-          break;
-        case Event::kDone:
-          return std::move(annotation_);
-        case Event::kError:
-          wrong_ = xml_.error();
-          return wrong();
-      }
-    }
+  Result<VocAnnotation> read(std::string_view xml) {
+    FEEDLINE_CHECK_OK(text::read_xml(xml, [this](const text::XmlElement& element) { return take(element); }));
+    if (!wrong_.empty()) return data_error(wrong_, "format");
+    return std::move(annotation_);
   }
 
  private:
-  bool fail(const std::string& what) {
-    wrong_ = "object " + std::to_string(annotation_.objects.size()) + " " + what + ", at byte " +
-             std::to_string(xml_.offset());
+  // Each of these returns false after an error.
+  bool fail(const std::string& what, std::uint64_t offset) {
+    wrong_ =
+        "object " + std::to_string(annotation_.objects.size()) + " " + what + ", at byte " + std::to_string(offset);
     return false;
   }
-  std::unexpected<Error> wrong() const { return data_error(wrong_, "format"); }
 
-  bool begin() {
-    const std::size_t depth = xml_.depth();
-    path_.resize(depth - 1);
-    path_.emplace_back(xml_.name());
-    if (depth == 1 && xml_.name() != "annotation") {
-      wrong_ = "the XML's root element is '" + std::string(xml_.name()) + "', not 'annotation'";
+  bool take(const text::XmlElement& element) {
+    const auto path = element.path;
+    if (path[0] != "annotation") {
+      wrong_ = "the XML's root element is '" + path[0] + "', not 'annotation'";
       return false;
     }
-    if (depth == kObjectDepth && xml_.name() == "object") {
-      object_ = {};
-      object_.pose = "Unspecified";
-      name_.clear();
-      corners_ = {};
-    }
-    return true;
+    if (path.size() == kValueDepth && path[1] == "size") return take_side(path[2], trimmed(element.text));
+    if (path.size() < kObjectDepth || path[1] != "object") return true;
+    if (path.size() == kObjectDepth) return end_object(element.offset);
+    const std::string_view text = trimmed(element.text);
+    if (text.empty()) return true;  // as if missing
+    if (path.size() == kCornerDepth && path[2] == "bndbox") return take_corner(path[3], text, element.offset);
+    return path.size() == kValueDepth ? take_value(path[2], text, element.offset) : true;
   }
-
-  bool is_of_object() const { return path_.size() >= kValueDepth && path_[1] == "object"; }
 
   // A size that is not a number is ignored: boxes do not need it.
-  void take_side(std::string_view text) {
+  bool take_side(std::string_view name, std::string_view text) {
     const auto side = parse_real(text);
     const int pixels = side && *side > 0 && *side < 1e9 ? static_cast<int>(*side) : 0;
-    if (path_[2] == "width") annotation_.size.width = pixels;
-    if (path_[2] == "height") annotation_.size.height = pixels;
-  }
-
-  bool take() {
-    const bool is_size = path_.size() == kValueDepth && path_[1] == "size" && xml_.depth() == path_.size();
-    if (is_size) take_side(trimmed(xml_.content()));
-    if (!is_of_object() || xml_.depth() != path_.size()) return true;
-    const std::string_view text = trimmed(xml_.content());
-    if (path_.size() == kCornerDepth && path_[2] == "bndbox") {
-      for (std::size_t i = 0; i < kCorners.size(); ++i)
-        if (path_[3] == kCorners[i]) {
-          corners_[i] = parse_real(text);
-          if (!corners_[i]) return fail("has a corner that is not a number, '" + std::string(text.substr(0, 40)) + "'");
-        }
-      return true;
-    }
-    if (path_.size() != kValueDepth) return true;
-    if (path_[2] == "name") name_ = text;
-    if (path_[2] == "pose") object_.pose = text;
-    if (path_[2] == "difficult") return take_flag(text, object_.difficult);
-    if (path_[2] == "truncated") return take_flag(text, object_.truncated);
+    if (name == "width") annotation_.size.width = pixels;
+    if (name == "height") annotation_.size.height = pixels;
     return true;
   }
 
-  bool take_flag(std::string_view text, std::int64_t& flag) {
+  bool take_corner(std::string_view name, std::string_view text, std::uint64_t offset) {
+    for (std::size_t i = 0; i < kCorners.size(); ++i)
+      if (name == kCorners[i]) {
+        corners_[i] = parse_real(text);
+        if (!corners_[i])
+          return fail("has a corner that is not a number, '" + std::string(text.substr(0, 40)) + "'", offset);
+      }
+    return true;
+  }
+
+  bool take_value(std::string_view name, std::string_view text, std::uint64_t offset) {
+    if (name == "name") name_ = text;
+    if (name == "pose") object_.pose = text;
+    if (name == "difficult") return take_flag(text, object_.difficult, offset);
+    if (name == "truncated") return take_flag(text, object_.truncated, offset);
+    return true;
+  }
+
+  bool take_flag(std::string_view text, std::int64_t& flag, std::uint64_t offset) {
     const auto number = parse_real(text);
     if (!number || *number != static_cast<double>(static_cast<std::int32_t>(*number)))
-      return fail("has a flag that is not an integer, '" + std::string(text.substr(0, 40)) + "'");
+      return fail("has a flag that is not an integer, '" + std::string(text.substr(0, 40)) + "'", offset);
     flag = static_cast<std::int64_t>(*number);
     return true;
   }
 
-  bool end() {
-    if (xml_.depth() != kObjectDepth - 1 || xml_.name() != "object") return true;
-    if (name_.empty()) return fail("has no name");
+  bool end_object(std::uint64_t offset) {
+    if (name_.empty()) return fail("has no name", offset);
     for (std::size_t i = 0; i < kCorners.size(); ++i) {
-      if (!corners_[i]) return fail("has no " + std::string(kCorners[i]) + " in a bndbox");
+      if (!corners_[i]) return fail("has no " + std::string(kCorners[i]) + " in a bndbox", offset);
       object_.box[i] = static_cast<float>(*corners_[i]);
     }
-    annotation_.names.push_back(name_);
-    annotation_.objects.push_back(std::move(object_));
+    annotation_.names.push_back(std::exchange(name_, {}));
+    annotation_.objects.push_back(std::exchange(object_, new_object()));
+    corners_ = {};
     return true;
   }
 
-  XmlReader xml_;
-  std::vector<std::string> path_;  // names of the open elements
-  ImageObject object_;
+  static ImageObject new_object() { return {.pose = "Unspecified"}; }
+  ImageObject object_ = new_object();  // the one being read
   std::string name_, wrong_;
   std::array<std::optional<double>, 4> corners_;
   VocAnnotation annotation_;
@@ -137,9 +111,6 @@ class Reading {
 
 }  // namespace
 
-Result<VocAnnotation> read_voc_annotation(std::string_view xml) {
-  FEEDLINE_TRY(const std::string text, utf8_of_xml(xml));
-  return Reading(text).read();
-}
+Result<VocAnnotation> read_voc_annotation(std::string_view xml) { return Reading().read(xml); }
 
 }  // namespace feedline::format

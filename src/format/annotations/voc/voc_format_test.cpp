@@ -5,69 +5,11 @@
 
 #include "format/annotations/annotated_fixture.h"
 #include "format/annotations/voc/voc_annotation.h"
-#include "format/annotations/voc/xml_reader.h"
 
 namespace feedline::format {
 namespace {
 
 #define EXPECT_CONTAINS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
-
-// Elements, their ends and texts in one line, or the error.
-std::string events_of(std::string_view xml) {
-  XmlReader reader(xml);
-  std::string text;
-  while (true) {
-    switch (reader.next()) {
-      case XmlReader::Event::kBegin:
-        text += "<" + std::string(reader.name());
-        break;
-      case XmlReader::Event::kEnd:
-        text += ">";
-        break;
-      case XmlReader::Event::kText:
-        text += "'" + reader.content() + "'";
-        break;
-      case XmlReader::Event::kDone:
-        return text;
-      case XmlReader::Event::kError:
-        return "error: " + reader.error();
-    }
-  }
-}
-
-TEST(XmlReader, GivesElementsAndText) {
-  EXPECT_EQ(
-      events_of(
-          "<?xml version='1.0'?>\n<!-- c --><a x=\"1>2\" y='\"'>\n <b>t &lt;&amp;&#65;&#x20ac;</b><c/><d ></d> </a>\n"),
-      "<a<b't <&A\xe2\x82\xac'><c><d>>");
-  EXPECT_EQ(events_of("<a>x<![CDATA[<y>&]]>z</a>"), "<a'x<y>&z'>");
-  EXPECT_EQ(events_of("<a>x<!-- c -->y</a>"), "<a'x''y'>");
-}
-
-TEST(XmlReader, SaysWhatIsWrong) {
-  const std::vector<std::pair<std::string, std::string>> all{
-      {"", "no element at byte 0"},
-      {"  ", "no element"},
-      {"<a>", "ends within an element at byte 3"},
-      {"<a", "an unterminated tag"},
-      {"<a></b>", "an end tag that does not match"},
-      {"</a>", "an end tag that does not match"},
-      {"<a/><b/>", "a second root element"},
-      {"<a/>x", "text outside the root element"},
-      {"<a b=\"></a>", "an unterminated section"},
-      {"<a <b>", "an unterminated tag"},
-      {"<>", "a tag without a name"},
-      {"<!DOCTYPE a [<!ENTITY e 'x'>]><a>&e;</a>", "a document type, which is not supported"},
-      {"<a>&e;</a>", "an unknown reference"},
-      {"<a>&#xd800;</a>", "an unknown reference"},
-      {"<a>&lt", "an unknown reference"},
-      {"<a><!-- ", "an unterminated section"},
-      {"<a><![CDATA[ ", "an unterminated section"}};
-  for (const auto& [xml, what] : all) EXPECT_CONTAINS(events_of(xml), what);
-  std::string deep;
-  for (std::size_t i = 0; i <= XmlReader::kMostDepth; ++i) deep += "<a>";
-  EXPECT_CONTAINS(events_of(deep), "too many nested elements");
-}
 
 const std::string kBox = "<bndbox><xmax>30</xmax><xmin>1.5</xmin><ymin>2</ymin><ymax>40</ymax></bndbox>";
 
