@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "decode/decoder.h"
+#include "decode/image_formats.h"
 
 namespace {
 
@@ -109,7 +110,7 @@ int main(int argc, char** argv) {
         best = round == 0 ? ns : std::min(best, ns);
       }
       const double rows = box.top + box.height;
-      measured[std::string(fd::name_of(header->format))].push_back(
+      measured[std::string(header->format->name)].push_back(
           {{1, static_cast<double>(bytes.size()) * rows / header->height, rows * header->width,
             static_cast<double>(box.width) * box.height},
            best});

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "decode/image_traits.h"
+#include "decode/image_formats.h"
 #include "decode/orientation.h"
 #include "decode/png/png_decoder.h"
 #include "decoded_regions.h"
@@ -29,7 +29,6 @@ using feedline::Box;
 using feedline::ColorMode;
 using feedline::decode::Decoded;
 using feedline::decode::DrawnBoxes;
-using feedline::decode::ImageFormat;
 using feedline::decode::PngDecoder;
 
 // A file without it is no PNG, and asked of other decoders.
@@ -144,9 +143,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static Decoded ours, theirs;
   if (size < kSignature.size() || !std::ranges::equal(kSignature, std::span(data, kSignature.size()))) return 0;
   const auto bytes = std::as_bytes(std::span(data, size));
-  const int orientation = feedline::decode::exif_orientation(ImageFormat::kPng, bytes);
+  const int orientation = feedline::decode::exif_orientation(feedline::decode::image_format("png"), bytes);
   FEEDLINE_CHECK(orientation >= 0 && orientation <= 8);
-  FEEDLINE_CHECK(feedline::decode::storage_traits(ImageFormat::kPng, bytes).size() <= 3);
+  FEEDLINE_CHECK(feedline::decode::kPngCodec.read_traits(bytes).size() <= 3);
   const auto header = best.open(bytes);
   if (!header || std::int64_t{header->width} * header->height > feedline::decode::kMostFuzzedPixels) return 0;
   DrawnBoxes boxes(bytes);

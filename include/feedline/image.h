@@ -26,7 +26,7 @@ struct Image {
 };
 
 struct ImageInfo {
-  std::string format;  // "jpeg", "png", "webp", or a format of foreign_images.h such as "gif"
+  std::string format;  // "jpeg", "gif", ...: the name in image_formats(), or that of Pillow in lower case
   int width = 0;
   int height = 0;
 };
@@ -35,7 +35,7 @@ struct ImageInfo {
 Result<ImageInfo> image_info(std::span<const std::byte> encoded);
 // Describes how an image is stored, whether or not it can be decoded.
 struct ImageTraits {
-  std::string format;               // as above, or "foreign" for all other formats
+  std::string format;               // the name in image_formats()
   int orientation = 1;              // EXIF orientation, 1 to 8; 1 is as stored, 0 is unknown
   std::vector<std::string> stored;  // those of "progressive", "arithmetic coding", "lossless", "CMYK", "palette",
                                     // "interlaced", "12 bits", "16 bits", "32 bits", "floats" that apply

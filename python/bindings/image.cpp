@@ -3,6 +3,7 @@
 
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
@@ -12,6 +13,7 @@
 #include "arrays.h"
 #include "enum_names.h"
 #include "errors.h"
+#include "feedline/image_formats.h"
 #include "gil.h"
 #include "register.h"
 #include "text_caster.h"
@@ -56,9 +58,32 @@ nb::object resize(const Pixels& pixels, int height, int width, const std::string
   return to_numpy(unwrap(std::move(resized)));
 }
 
+nb::list list_image_formats() {
+  nb::list all;
+  for (const ImageFormatDescription& format : image_formats()) {
+    nb::dict facts;
+    facts["name"] = format.name;
+    facts["title"] = format.title;
+    facts["extensions"] = nb::tuple(nb::cast(format.extensions));
+    facts["image_folder_extensions"] = nb::tuple(nb::cast(format.image_folder_extensions));
+    facts["is_native"] = format.is_native;
+    facts["pillow_requires"] = format.pillow_requires;
+    facts["is_rotated_by_pillow"] = format.is_rotated_by_pillow;
+    all.append(facts);
+  }
+  return all;
+}
+
 }  // namespace
 
 void bind_image(nb::module_& module) {
+  module.def("image_formats", &list_image_formats, nb::sig("def image_formats() -> list[dict[str, typing.Any]]"));
+  module.def(
+      "image_format_of", [](nb::handle encoded) { return image_format_of(HeldBytes(encoded).bytes()); }, "encoded"_a,
+      nb::sig("def image_format_of(encoded: bytes | bytearray | memoryview) -> str"));
+  module.def(
+      "pillow_mode_of", [](nb::handle encoded) { return pillow_mode_of(HeldBytes(encoded).bytes()); }, "encoded"_a,
+      nb::sig("def pillow_mode_of(encoded: bytes | bytearray | memoryview) -> str"));
   module.def(
       "image_traits",
       [](nb::handle encoded) {

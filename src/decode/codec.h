@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Interface between ImageDecoder and the image formats. The contract is ImageDecoder's, which selects the codec.
+// Interface between ImageDecoder and the image formats. The contract is ImageDecoder's, which selects the codec. To add
+// a format: a folder with its Codec and its ImageCodec, and a row in image_formats.cpp.
 
+#include <array>
 #include <cstddef>
+#include <memory>
+#include <optional>
 #include <span>
+#include <string_view>
+#include <vector>
 
+#include "decode/decode_cost.h"
 #include "decode/decoder.h"
 
 namespace feedline::decode {
@@ -17,12 +24,33 @@ class Codec {
  public:
   virtual ~Codec() = default;
 
-  // Reads the header. Allocates nothing that depends on the header's width and height.
+  // Reads the header; leaves its format unset. Allocates nothing that depends on the header's width and height.
   virtual Result<ImageHeader> open(std::span<const std::byte> bytes) = 0;
   // `out` already has the region's size and the mode's channels. Requires: the last open() succeeded, decode() has not
   // been called since, and the region is inside the image.
   virtual Result<void> decode(const Box& region, ColorMode mode, memory::PixelBuffer& out) = 0;
   virtual bool decode_planes(const Box&, ColorMode, const memory::Coarseness&, memory::Planes&) { return false; }
+  // Decodes two images together, or one after the other if that is not faster. Requires: as for decode(), for both;
+  // `other` is another codec of the same format.
+  virtual std::array<Result<void>, 2> decode_pair(const PixelTask& task, Codec& other, const PixelTask& other_task) {
+    return {decode(task.region, task.mode, *task.out),
+            other.decode(other_task.region, other_task.mode, *other_task.out)};
+  }
+};
+
+// What the engine can do with the files of a format that it decodes. The functions are stateless and thread-safe, read
+// the first bytes only, and accept damaged files. Requires: the file begins with a signature of the format.
+struct ImageCodec {
+  std::unique_ptr<Codec> (*make)();
+  // The stored size, not checked; nullopt if it is not in the first bytes.
+  std::optional<Size> (*read_size)(std::span<const std::byte> file);
+  // The EXIF data, a TIFF file that "Exif\0\0" may precede; empty if there is none.
+  std::span<const std::byte> (*find_exif)(std::span<const std::byte> file);
+  // How the image is stored, as in ImageTraits::stored and in its order.
+  std::vector<std::string_view> (*read_traits)(std::span<const std::byte> file);
+  // "RGB" or "L" if Pillow opens the image in that mode; else empty.
+  std::string_view (*pillow_mode)(std::span<const std::byte> file);
+  DecodeCosts costs;
 };
 
 inline constexpr int channels_of(ColorMode mode) { return mode == ColorMode::kRgb ? 3 : 1; }

@@ -12,7 +12,16 @@
 
 namespace feedline::decode {
 
-// The cost of one region of an image whose encoded size is given in bytes.
+// Every codec reads all stored bytes up to the region's last row, does some work for every pixel of those rows, and
+// more for pixels inside the region. Other costs are negligible. Measured with bench/view_regions.cpp; accurate to 5 %
+// on average.
+struct DecodeCosts {
+  double byte;   // per byte of the file that is read
+  double above;  // per pixel from the first row to the region's last one
+  double pixel;  // per pixel of the region
+};
+
+// The cost of one region of an image whose encoded size is given in bytes. Requires: the header has a format.
 double decode_cost(const ImageHeader& header, std::size_t bytes, const Box& region);
 
 // The smallest box around all regions. Requires: at least one.

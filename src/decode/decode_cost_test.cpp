@@ -6,10 +6,17 @@
 #include <array>
 #include <vector>
 
+#include "decode/image_formats.h"
+
 namespace feedline::decode {
 namespace {
 
-constexpr std::array kFormats{ImageFormat::kJpeg, ImageFormat::kPng, ImageFormat::kWebp};
+const std::array kFormats{&image_format("jpeg"), &image_format("png"), &image_format("webp")};
+
+ImageHeader header_of(const ImageFormat* format, int width, int height) {
+  return {.width = width, .height = height, .format = format};
+}
+
 constexpr std::size_t kBytes = 100'000;
 
 TEST(DecodeCost, ABoxIsAroundAllRegions) {
@@ -18,8 +25,8 @@ TEST(DecodeCost, ABoxIsAroundAllRegions) {
 }
 
 TEST(DecodeCost, MoreOfAnImageCostsMore) {
-  for (const ImageFormat format : kFormats) {
-    const ImageHeader header{format, 500, 375};
+  for (const ImageFormat* const format : kFormats) {
+    const ImageHeader header = header_of(format, 500, 375);
     const double small = decode_cost(header, kBytes, {100, 100, 50, 50});
     EXPECT_GT(small, 0);
     EXPECT_GT(decode_cost(header, kBytes, {100, 100, 60, 50}), small);
@@ -30,8 +37,8 @@ TEST(DecodeCost, MoreOfAnImageCostsMore) {
 }
 
 TEST(DecodeCost, ViewsThatOverlapAreDecodedAtOnceAndSmallOnesFarApartByThemselves) {
-  for (const ImageFormat format : kFormats) {
-    const ImageHeader header{format, 2000, 1500};
+  for (const ImageFormat* const format : kFormats) {
+    const ImageHeader header = header_of(format, 2000, 1500);
     const std::array same{Box{100, 100, 1500, 1200}, Box{150, 80, 1500, 1200}};
     EXPECT_FALSE(is_cheaper_apart(header, kBytes, same));
     std::vector<Box> many(10, Box{10, 1400, 90, 90});  // each reads the whole file
@@ -39,7 +46,7 @@ TEST(DecodeCost, ViewsThatOverlapAreDecodedAtOnceAndSmallOnesFarApartByThemselve
   }
   // at the top, so that little is read; far apart, so that the box is wide
   const std::array apart{Box{0, 0, 40, 40}, Box{1960, 10, 40, 40}};
-  EXPECT_TRUE(is_cheaper_apart({ImageFormat::kJpeg, 2000, 1500}, kBytes, apart));
+  EXPECT_TRUE(is_cheaper_apart(header_of(kFormats[0], 2000, 1500), kBytes, apart));
 }
 
 }  // namespace

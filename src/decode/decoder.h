@@ -18,8 +18,7 @@
 
 namespace feedline::decode {
 
-enum class ImageFormat : std::uint8_t { kJpeg, kPng, kWebp, kForeign };  // kForeign: feedline/foreign_images.h
-std::string_view name_of(ImageFormat format);
+struct ImageFormat;  // image_formats.h
 
 // How a file stores pixel values. All but the first lose values when they become 8 bits, as in Pillow's convert(): grey
 // values above 255 become 255, floats below 0 become 0, colours lose their lower bits.
@@ -27,21 +26,11 @@ enum class Depth : std::uint8_t { k8Bits, k16Bits, k32Bits, kFloat };
 std::string_view name_of(Depth depth);  // "8 bits", "16 bits", "32 bits", "floats"
 
 struct ImageHeader {
-  ImageFormat format = ImageFormat::kJpeg;
   int width = 0;
   int height = 0;
   Depth depth = Depth::k8Bits;
+  const ImageFormat* format = nullptr;
 };
-
-// Detects the format from the content, never from a file name. Unknown content is kData; the message describes it ("a
-// GIF image", "text", "an empty file").
-Result<ImageFormat> sniff(std::span<const std::byte> bytes);
-
-// The usual extension of an image format, without a dot, if the first kImageHead bytes identify it; else empty.
-// Signatures that other data often begins with (those of PNM and of JPEG XL without a container) do not identify a
-// format.
-std::string_view image_extension(std::span<const std::byte> bytes);
-inline constexpr std::size_t kImageHead = 12;  // "RIFF", a size, "WEBP"; a size, "ftyp", "avif"
 
 // Not thread-safe. Each thread should reuse one decoder for all samples, which reuses codec state and scratch memory.
 class ImageDecoder {
@@ -56,7 +45,7 @@ class ImageDecoder {
   // and width, height and regions refer to the rotated image.
   Result<ImageHeader> open(std::span<const std::byte> bytes, bool applies_exif = false);
   const ImageHeader& header() const;  // of the last open(). Requires: it succeeded
-  std::string kind() const;           // likewise, in lower case: "jpeg", "png", "webp", or the name of another format
+  std::string kind() const;           // likewise, the format's name: "jpeg"; without a codec, Pillow's in lower case
   // Likewise: EXIF orientation, 1 to 8, of the stored image. Requires: no decode() since open().
   int orientation() const;
   // Writes the pixels of `region` of the opened image to `out`, resized to the region (3 channels for kRgb, 1 for kL).

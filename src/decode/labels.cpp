@@ -4,6 +4,7 @@
 #include <string>
 
 #include "decode/codec.h"
+#include "decode/image_formats.h"
 #include "decode/png/png_decoder.h"
 
 namespace feedline::decode {
@@ -19,10 +20,9 @@ LabelDecoder::LabelDecoder(LabelDecoder&&) noexcept = default;
 LabelDecoder& LabelDecoder::operator=(LabelDecoder&&) noexcept = default;
 
 Result<LabelHeader> LabelDecoder::open(std::span<const std::byte> bytes) {
-  FEEDLINE_TRY(const ImageFormat format, sniff(bytes));
-  if (format != ImageFormat::kPng)
-    return decode_error("a mask must be a PNG, which is lossless; this is a " + std::string(name_of(format)) +
-                        " image");
+  FEEDLINE_TRY(const ImageFormat* const format, sniff(bytes));
+  if (format->codec != &kPngCodec)
+    return decode_error("a mask must be a PNG, which is lossless; this image is " + std::string(format->title));
   FEEDLINE_TRY(const ImageHeader size, impl_->png.open(bytes));
   const PngHeader& png = impl_->png.header();
   if (png.channels() != 1)

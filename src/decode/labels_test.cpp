@@ -84,7 +84,7 @@ TEST(Labels, SaysWhatIsNoMask) {
             std::string::npos);
   const std::string jpeg = "\xFF\xD8\xFF\xE0 and so on";
   const auto* bytes = reinterpret_cast<const std::byte*>(jpeg.data());
-  EXPECT_NE(refusal({bytes, bytes + jpeg.size()}).find("a jpeg image"), std::string::npos);
+  EXPECT_NE(refusal({bytes, bytes + jpeg.size()}).find("this image is JPEG"), std::string::npos);
   auto cut = png_of(64, 64, 8, SPNG_COLOR_TYPE_GRAYSCALE, false, std::vector<std::uint8_t>(64 * 64, 3));
   cut.resize(cut.size() / 2);
   memory::PixelBuffer out;

@@ -1,45 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Locations of the EXIF data, an embedded TIFF file:
-//
-//   JPEG  segment APP1 (FF E1), after "Exif\0\0", before the scan
-//   PNG   chunk eXIf, before or after the pixels
-//   WebP  chunk EXIF, if VP8X has the flag for it
-//
-// XMP and the text chunks in which some programs store EXIF are ignored.
+// The EXIF data is an embedded TIFF file, which each codec finds. XMP and the text chunks in which some programs store
+// EXIF are ignored.
 #include "decode/orientation.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <optional>
-#include <string_view>
 
 #include "base/check.h"
-#include "decode/jpeg/jpeg_segments.h"
+#include "decode/codec.h"
+#include "decode/file_bytes.h"
+#include "decode/image_formats.h"
 
 namespace feedline::decode {
 namespace {
 
-using Bytes = std::span<const std::byte>;
 using namespace std::string_view_literals;
 
 constexpr int kStored = 1;
-
-std::uint32_t number(Bytes bytes, bool big_endian) {
-  std::uint32_t value = 0;
-  for (std::size_t i = 0; i < bytes.size(); ++i)
-    value = value << 8 | static_cast<std::uint32_t>(bytes[big_endian ? i : bytes.size() - 1 - i]);
-  return value;
-}
-
-bool begins_with(Bytes bytes, std::string_view text) {
-  return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()).starts_with(text);
-}
-
-// Returns at most `size` bytes from `begin`, fewer at the end of the data.
-Bytes part(Bytes bytes, std::size_t begin, std::size_t size = static_cast<std::size_t>(-1)) {
-  bytes = bytes.subspan(std::min(begin, bytes.size()));
-  return bytes.first(std::min(size, bytes.size()));
-}
 
 // Parses an entry of 12 bytes: tag, type, count, value.
 std::optional<int> entry_value(Bytes entry, bool big_endian) {
@@ -66,39 +44,6 @@ int in_exif(Bytes exif) {
     if (entry.size() == kEntry) found = entry_value(entry, big_endian).value_or(found);
   }
   return found;
-}
-
-Bytes exif_of_jpeg(Bytes file) {
-  constexpr unsigned kApp1 = 0xE1;
-  JpegSegments segments(file);
-  while (const auto segment = segments.next())
-    if (segment->marker == kApp1 && begins_with(segment->payload, "Exif\0\0"sv)) return segment->payload;
-  return {};
-}
-
-// Chunks after the signature: length, name, payload, checksum.
-Bytes exif_of_png(Bytes file) {
-  constexpr std::size_t kSignature = 8, kAround = 12;
-  for (std::size_t at = kSignature; at + kAround <= file.size();) {
-    const std::size_t length = number(file.subspan(at, 4), true);
-    if (begins_with(file.subspan(at + 4), "eXIf"sv)) return part(file, at + 8, length);
-    at += kAround + length;
-  }
-  return {};
-}
-
-// Chunks after "RIFF", size, "WEBP": name, length, payload, a zero byte if the length is odd.
-Bytes exif_of_webp(Bytes file) {
-  constexpr std::size_t kHead = 12, kChunkHead = 8;
-  constexpr auto kHasExif = std::byte{0x08};
-  if (!begins_with(part(file, kHead), "VP8X"sv) || file.size() <= kHead + kChunkHead) return {};
-  if ((file[kHead + kChunkHead] & kHasExif) == std::byte{0}) return {};
-  for (std::size_t at = kHead; at + kChunkHead <= file.size();) {
-    const std::size_t length = number(file.subspan(at + 4, 4), false);
-    if (begins_with(file.subspan(at), "EXIF"sv)) return part(file, at + kChunkHead, length);
-    at += kChunkHead + length + length % 2;
-  }
-  return {};
 }
 
 template <int kChannels>
@@ -144,21 +89,11 @@ Orientation orientation_of(int number) {
 
 int inverse_orientation(int number) { return number == 6 ? 8 : number == 8 ? 6 : number; }
 
-int exif_orientation(ImageFormat format, Bytes file) {
-  switch (format) {
-    case ImageFormat::kJpeg:
-      return in_exif(exif_of_jpeg(file));
-    case ImageFormat::kPng:
-      return in_exif(exif_of_png(file));
-    case ImageFormat::kWebp:
-      return in_exif(exif_of_webp(file));
-    case ImageFormat::kForeign:
-      break;  // see ForeignDecoder::orientation()
-  }
-  return kStored;
+int exif_orientation(const ImageFormat& format, Bytes file) {
+  return format.codec == nullptr ? kStored : in_exif(format.codec->find_exif(file));
 }
 
-Orientation stored_orientation(ImageFormat format, Bytes file) {
+Orientation stored_orientation(const ImageFormat& format, Bytes file) {
   return orientation_of(exif_orientation(format, file));
 }
 

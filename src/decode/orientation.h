@@ -26,10 +26,11 @@ struct Orientation {
 Orientation orientation_of(int number);
 // The orientation that reverses this one.
 int inverse_orientation(int number);
-// Returns the EXIF orientation of the file: 1 to 8, or 0 if unknown; 1 if the tag is missing or invalid.
-int exif_orientation(ImageFormat format, std::span<const std::byte> file);
+// Returns the EXIF orientation of the file: 1 to 8, or 0 if unknown; 1 if the tag is missing or invalid, or the format
+// has no codec (see ForeignDecoder::orientation()).
+int exif_orientation(const ImageFormat& format, std::span<const std::byte> file);
 // Returns the orientation of the file; as stored if the tag is missing or invalid.
-Orientation stored_orientation(ImageFormat format, std::span<const std::byte> file);
+Orientation stored_orientation(const ImageFormat& format, std::span<const std::byte> file);
 
 // Maps a region of the rotated image to the stored image. stored: the size of the whole stored image.
 Box stored_region(const Orientation& orientation, const Box& region, Size stored);

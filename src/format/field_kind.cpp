@@ -5,7 +5,7 @@
 #include <charconv>
 #include <string>
 
-#include "format/folder/folder_listing.h"
+#include "format/image_names.h"
 
 namespace feedline::format {
 namespace {

@@ -5,8 +5,8 @@
 #include <map>
 #include <utility>
 
-#include "format/folder/folder_listing.h"
 #include "format/glob.h"
+#include "format/image_names.h"
 #include "format/index_names.h"
 #include "format/split_names.h"
 

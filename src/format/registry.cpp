@@ -14,7 +14,7 @@
 #include "format/arrow/arrow_entry.h"
 #include "format/compression/archive_kind.h"
 #include "format/folder/folder_entry.h"
-#include "format/folder/folder_listing.h"
+#include "format/image_names.h"
 #include "format/index_store.h"
 #include "format/litdata/litdata_entry.h"
 #include "format/lmdb/lmdb_entry.h"

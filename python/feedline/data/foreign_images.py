@@ -9,7 +9,7 @@ from typing import Any
 
 from feedline import _engine
 
-from . import image_depth
+from . import image_depth, image_formats
 from .fork_lock import fork_lock
 
 _ORIENTATION = 0x0112  # EXIF tag of the orientation
@@ -35,15 +35,19 @@ def opened(data: bytes, applies_exif: bool) -> Opened | str:
     if pillow is None:
         return "reading it requires Pillow, which is not installed (pip install pillow)"
     images, image_operations = pillow
+    stored = image_formats.of(data)
     try:
         image = images.open(io.BytesIO(data))
         kind = image.format or "other"
-        # Pillow always applies the EXIF orientation of TIFF images
-        orientation = 1 if kind == "TIFF" else image.getexif().get(_ORIENTATION, 1)
+        is_rotated = stored is not None and stored.is_rotated_by_pillow
+        orientation = 1 if is_rotated else image.getexif().get(_ORIENTATION, 1)
         orientation = orientation if isinstance(orientation, int) and 1 <= orientation <= 8 else 1
         depth = image_depth.of(image, data)
         if applies_exif and orientation != 1:
             image = image_operations.exif_transpose(image)
+    except images.UnidentifiedImageError as error:
+        requires = stored.pillow_requires if stored is not None else ""
+        return _words(error) + (f"; it requires {requires}" if requires else "")
     except Exception as error:
         return _words(error)
     return kind, image.width, image.height, image, orientation, depth

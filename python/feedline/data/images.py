@@ -23,8 +23,8 @@ Buffer = bytes | bytearray | memoryview
 
 
 class ImageInfo(NamedTuple):
-    """Header of an image. ``format`` is ``"jpeg"``, ``"png"``, ``"webp"``, or Pillow's name in lower case; sizes in
-    pixels.
+    """Header of an image. ``format`` is ``"jpeg"``, ``"png"``, ``"webp"``, or for other formats Pillow's name in lower
+    case; sizes in pixels.
     """
 
     format: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from .._engine import Inspection
 from ..findings import Entry, Finding
+from .image_formats import native_titles
 
 # Pages: code, title, meaning, remedy. The engine sets the severity: error, warning or note.
 _PAGES = (
@@ -163,9 +164,9 @@ _PAGES = (
     (
         "decoded_by_pillow",
         "an image that Pillow decodes",
-        "The engine decodes JPEG, PNG and WebP. Others go through Pillow, one at a time under the GIL. If Pillow "
+        "The engine does not decode its format. Pillow decodes such images, one at a time under the GIL. If Pillow "
         "is not installed, they are errors.",
-        "If there are many, convert them to JPEG, PNG or WebP.",
+        f"If there are many, convert them to {native_titles()}.",
     ),
     (
         "duplicate_keys",
@@ -370,7 +371,7 @@ _PAGES = (
     (
         "unknown_extension",
         "files with an unknown extension are not read",
-        "Images are recognised by .jpg, .jpeg, .png and .webp.",
+        "Class folders are read as by torchvision's ImageFolder: only files with its image extensions are samples.",
         "Rename or convert them.",
     ),
     (

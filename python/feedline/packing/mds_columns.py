@@ -26,15 +26,16 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from .. import _engine
+from ..data.image_formats import EXTENSIONS
 from ..errors import ConfigError, DataError
 
 Content = list[tuple[str, bytes]]  # files: extension and bytes
 KEY = "__key__"
-_IMAGES = ("jpg", "jpeg", "png", "webp", "bmp", "gif", "tif", "tiff", "avif", "ppm", "pgm", "jp2")
 _CLASSES = ("cls", "cls2", "class", "index", "inx", "id")
 _TEXTS = ("txt", "text", "transcript")
 _JSON = ("json", "jsn")
-_TYPED = (*_IMAGES, *_CLASSES, *_TEXTS, *_JSON, "npy", "bin")
+_TYPED = (*EXTENSIONS, *_CLASSES, *_TEXTS, *_JSON, "npy", "bin")
 _MOST_BYTES = 2**32 - 1  # limit of a value, a sample and a shard: sizes and offsets have 32 bits
 _DTYPES = {"uint8": 8, "int8": 9, "uint16": 16, "int16": 17, "float16": 18, "uint32": 32, "int32": 33}
 _DTYPES |= {"float32": 34, "uint64": 64, "int64": 65, "float64": 66}  # and their codes in an array's header
@@ -131,11 +132,11 @@ class Columns:
 
 def _names(extensions: Sequence[str], label: int | None) -> list[str]:
     """Returns the files' column names; an ambiguous name is replaced by the whole extension."""
-    images = sum(extension in _IMAGES for extension in extensions)
+    images = sum(extension in EXTENSIONS for extension in extensions)
     names = []
     for extension in extensions:
         stem, _, last = extension.rpartition(".")
-        if extension in _IMAGES and images == 1:
+        if extension in EXTENSIONS and images == 1:
             names.append("image")
         elif extension == "cls" and label is None:
             names.append("label")
@@ -147,8 +148,8 @@ def _names(extensions: Sequence[str], label: int | None) -> list[str]:
 
 def _encoding(extension: str, data: bytes) -> str:
     last = extension.rpartition(".")[2]
-    if last in _IMAGES:
-        return "png" if data.startswith(b"\x89PNG") else "jpeg"
+    if last in EXTENSIONS:
+        return "png" if _engine.image_format_of(data) == "png" else "jpeg"
     for names, encoding in ((_CLASSES, "int"), (_TEXTS, "str"), (_JSON, "json")):
         if last in names:
             return encoding if _can_be(encoding, data) else "bytes"

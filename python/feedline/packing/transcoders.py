@@ -7,9 +7,9 @@ from typing import Any, Protocol
 
 from .. import _engine
 from ..data import arguments
+from ..data.image_formats import NATIVE_EXTENSIONS
 
 _MOST_MCUS = 65_535  # limit of its 16-bit field in the file
-_IMAGES = ("jpg", "jpeg", "png", "webp")
 
 
 class Transcoder(Protocol):
@@ -27,8 +27,8 @@ class Transcoder(Protocol):
 
 
 def is_image(extension: str) -> bool:
-    """Whether the last part of a member's extension is an image that Feedline decodes (as in ``"seg.png"``)."""
-    return extension.rpartition(".")[2].lower() in _IMAGES
+    """Whether the engine decodes images with the last part of this extension (as in ``"seg.png"``)."""
+    return extension.rpartition(".")[2].lower() in NATIVE_EXTENSIONS
 
 
 class RestartMarkers:

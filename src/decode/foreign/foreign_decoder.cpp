@@ -58,7 +58,7 @@ Result<ImageHeader> ForeignDecoder::open(std::span<const std::byte> bytes) {
   FEEDLINE_TRY(opened_, images_->open(bytes, applies_exif_));
   FEEDLINE_CHECK_OK(check_size(opened_.width, opened_.height));
   if (opened_.orientation < 1 || opened_.orientation > 8) opened_.orientation = 1;
-  return ImageHeader{ImageFormat::kForeign, opened_.width, opened_.height, depth_of(opened_.depth)};
+  return ImageHeader{opened_.width, opened_.height, depth_of(opened_.depth)};
 }
 
 std::string ForeignDecoder::kind() const {

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "decode/image_formats.h"
+
 namespace feedline::decode {
 namespace {
 
@@ -65,7 +67,7 @@ TEST_F(ForeignDecoderTest, RegionsArePixelsOfTheLibrary) {
     for (const Box& box : {Box{0, 0, MadeImages::kWidth, MadeImages::kHeight}, Box{2, 1, 3, 4}}) {
       const auto header = decoder.open(bytes_of(kGif));
       ASSERT_TRUE(header);
-      EXPECT_EQ(name_of(header->format), "foreign");
+      EXPECT_EQ(header->format, &image_format("gif"));
       EXPECT_EQ(decoder.kind(), "made");
       EXPECT_EQ(header->width, MadeImages::kWidth);
       EXPECT_EQ(header->height, MadeImages::kHeight);
@@ -90,6 +92,7 @@ TEST_F(ForeignDecoderTest, IsAskedAboutImagesAlone) {
                                     "MM\0* and so on"sv,
                                     "P6 7 5 255 ..."sv,
                                     "P5\n7 5 255 ..."sv,
+                                    "Pf\n7 5\n-1.0\n..."sv,
                                     "\0\0\0\x1C"
                                     "ftypavis1234"sv};
   for (const std::string_view one : asked) EXPECT_TRUE(decoder.open(bytes_of(one))) << one;

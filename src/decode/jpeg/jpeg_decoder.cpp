@@ -256,7 +256,7 @@ Result<ImageHeader> JpegDecoder::open(std::span<const std::byte> bytes) {
   if (jpeg.num_components != 1 && jpeg.num_components != 3 && jpeg.num_components != 4)
     return decode_error("JPEG with " + std::to_string(jpeg.num_components) + " components");
   session.ready = true;
-  return ImageHeader{ImageFormat::kJpeg, static_cast<int>(jpeg.image_width), static_cast<int>(jpeg.image_height)};
+  return ImageHeader{static_cast<int>(jpeg.image_width), static_cast<int>(jpeg.image_height)};
 }
 
 Result<void> JpegDecoder::Session::decode_by_libjpeg(const Box& region, ColorMode mode, memory::PixelBuffer& out) {
@@ -331,6 +331,10 @@ std::array<Result<void>, 2> JpegDecoder::decode_in_turn(JpegDecoder& first, cons
       results[i] = session.decode_by_libjpeg(task.region, task.mode, *task.out);
   }
   return results;
+}
+
+std::array<Result<void>, 2> JpegDecoder::decode_pair(const PixelTask& task, Codec& other, const PixelTask& other_task) {
+  return decode_in_turn(*this, task, static_cast<JpegDecoder&>(other), other_task);
 }
 
 bool JpegDecoder::decode_planes(const Box& region, ColorMode mode, const memory::Coarseness& most,

@@ -28,6 +28,7 @@ class JpegDecoder final : public Codec {
   Result<ImageHeader> open(std::span<const std::byte> bytes) override;
   Result<void> decode(const Box& region, ColorMode mode, memory::PixelBuffer& out) override;
   bool decode_planes(const Box& region, ColorMode mode, const memory::Coarseness& most, memory::Planes& out) override;
+  std::array<Result<void>, 2> decode_pair(const PixelTask& task, Codec& other, const PixelTask& other_task) override;
 
   // Decodes two images together. Requires: as for decode(), for both; the decoders must differ.
   static std::array<Result<void>, 2> decode_in_turn(JpegDecoder& first, const PixelTask& first_task,
@@ -44,5 +45,7 @@ class JpegDecoder final : public Codec {
   struct Session;
   std::unique_ptr<Session> session_;
 };
+
+extern const ImageCodec kJpegCodec;
 
 }  // namespace feedline::decode

@@ -35,7 +35,7 @@ std::vector<JpegKind> kinds() {
 }
 
 struct Jpeg {
-  static constexpr ImageFormat kFormat = ImageFormat::kJpeg;
+  static constexpr std::string_view kFormat = "jpeg";
   static std::vector<EncodedImage> images() {
     std::vector<EncodedImage> all;
     for (const JpegKind& kind : kinds()) all.push_back({kind.name, encode(kind), kind.width, kind.height});

@@ -18,7 +18,7 @@ struct JpegSegment {
 class JpegSegments {
  public:
   explicit JpegSegments(std::span<const std::byte> file) : file_(file) {}
-  // Empty at the first scan, at the end of the image, or if no segment follows.
+  // Empty at the first scan, at the end of the image, or if no valid segment follows.
   std::optional<JpegSegment> next();
 
  private:
@@ -30,6 +30,8 @@ class JpegSegments {
 struct JpegFrame {
   unsigned marker = 0;
   int bits = 0;
+  int height = 0;
+  int width = 0;
   int components = 0;
 
   bool is_lossless() const { return (marker & 3) == 3; }
@@ -38,5 +40,9 @@ struct JpegFrame {
   bool is_arithmetic() const { return (marker & 8) != 0; }
 };
 std::optional<JpegFrame> jpeg_frame(std::span<const std::byte> file);
+
+// A JPEG that all decoders interpret alike: sequential, Huffman-coded, 8 bits, and unambiguously YCbCr. It has an end
+// marker, so it is not truncated.
+bool is_plain_colour_jpeg(std::span<const std::byte> file);
 
 }  // namespace feedline::decode

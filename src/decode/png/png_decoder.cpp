@@ -22,7 +22,7 @@ int read_stream(spng_ctx*, void* user, void* out, std::size_t bytes) {
 Result<ImageHeader> PngDecoder::open(std::span<const std::byte> bytes) {
   bytes_ = bytes;
   FEEDLINE_TRY(header_, read_png_header(bytes));
-  return ImageHeader{ImageFormat::kPng, static_cast<int>(header_.width), static_cast<int>(header_.height),
+  return ImageHeader{static_cast<int>(header_.width), static_cast<int>(header_.height),
                      header_.depth == 16 ? Depth::k16Bits : Depth::k8Bits};
 }
 

@@ -56,4 +56,6 @@ class PngDecoder final : public Codec {
   memory::ByteBuffer raw_, row_;  // a row as stored, and one in the requested colours
 };
 
+extern const ImageCodec kPngCodec;
+
 }  // namespace feedline::decode

@@ -10,7 +10,7 @@ namespace feedline::decode {
 namespace {
 
 struct Png {
-  static constexpr ImageFormat kFormat = ImageFormat::kPng;
+  static constexpr std::string_view kFormat = "png";
   static std::vector<EncodedImage> images() {
     std::vector<EncodedImage> all;
     for (const PngKind& kind : kinds()) all.push_back({kind.name, encode_png(kind), kind.width, kind.height});

@@ -79,7 +79,7 @@ Result<ImageHeader> WebpDecoder::open(Bytes bytes) {
   FEEDLINE_CHECK_OK(check_size(features.width, features.height));
   bytes_ = bytes;
   animated_ = features.has_animation != 0;
-  header_ = {ImageFormat::kWebp, features.width, features.height};
+  header_ = {features.width, features.height};
   return header_;
 }
 

@@ -29,4 +29,6 @@ class WebpDecoder final : public Codec {
   memory::PixelBuffer part_;
 };
 
+extern const ImageCodec kWebpCodec;
+
 }  // namespace feedline::decode

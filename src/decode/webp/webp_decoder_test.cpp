@@ -85,7 +85,7 @@ std::vector<WebpKind> kinds() {
 }
 
 struct Webp {
-  static constexpr ImageFormat kFormat = ImageFormat::kWebp;
+  static constexpr std::string_view kFormat = "webp";
   static std::vector<EncodedImage> images() {
     std::vector<EncodedImage> all;
     for (const WebpKind& kind : kinds()) all.push_back({kind.name, encode(kind), kind.width, kind.height});

@@ -7,13 +7,13 @@
 #include <utility>
 
 #include "format/field_kind.h"
+#include "format/image_names.h"
 #include "format/wanted_field.h"
 
 namespace feedline::format {
 namespace {
 
 // Names used by datasets in these formats.
-constexpr std::array<std::string_view, 6> kImages{"image", "jpg", "jpeg", "png", "img", "x"};
 constexpr std::array<std::string_view, 7> kLabels{"label", "class", "cls", "y", "target", "labels", "class_id"};
 
 std::string_view last_part(std::string_view name) { return name.substr(name.rfind('/') + 1); }
@@ -106,7 +106,8 @@ const Column* only_image(const Columns& columns) {
         !is_of_labels(last_part(column.name)))
       typed.push_back(&column);
   if (typed.size() == 1) return typed.front();
-  for (const std::string_view name : kImages)
+  static const std::vector<std::string_view> names = image_column_names({"image"}, {"img", "x"});
+  for (const std::string_view name : names)
     for (const Column& column : columns) {
       const bool is_image =
           typed.empty() ? column.kind == ColumnKind::kBytes && name != "x" : std::ranges::count(typed, &column) > 0;

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "decode/decoder.h"
+#include "decode/image_formats.h"
 #include "format/columns/column_values.h"
 #include "format/member_files.h"
 #include "format/tfrecord/feature_survey.h"
@@ -63,7 +63,7 @@ class FileWriter {
       case ColumnKind::kJson:
         return "json";
       case ColumnKind::kImage:
-        return "jpg";  // unknown image type, which decoding reports
+        return decode::extension_to_store(value);
       default:
         break;
     }

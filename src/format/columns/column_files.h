@@ -14,9 +14,9 @@
 
 namespace feedline::format {
 
-// Converts all columns that are not refused, including those that no field uses. The first image becomes "jpg", "png"
-// or "webp", depending on its bytes, and the first integer field "cls". Other files are named after their column, in
-// lower-case letters, digits, "-" and "_": "NAME.jpg", "NAME.cls" (one integer), "NAME.npy" (numbers and raw pixels),
+// Converts all columns that are not refused, including those that no field uses. The first image is named after its
+// format ("jpg"), and the first integer field "cls". Other files are named after their column, in lower-case letters,
+// digits, "-" and "_": "NAME.jpg", "NAME.cls" (one integer), "NAME.npy" (numbers and raw pixels),
 // "NAME.txt", "NAME.json", "NAME.bin", and "NAME.K.jpg" for the K-th of several images. kData: a value is damaged.
 Result<std::vector<SampleFiles::File>> files_of(std::span<const std::byte> sample, const SampleSchema& schema,
                                                 const std::vector<ColumnChoice>& fields);

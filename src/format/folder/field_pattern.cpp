@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "format/field_kind.h"
-#include "format/folder/folder_listing.h"
+#include "format/image_names.h"
 #include "format/tar/sample_name.h"
 
 namespace feedline::format {

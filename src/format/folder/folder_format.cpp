@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "format/image_names.h"
 
 namespace feedline::format {
 namespace {
@@ -64,13 +65,13 @@ void add_sizes(const storage::Storage& storage, const std::string& root, const F
       continue;
     }
     if (stat->bytes == 0) findings.add({"empty_file", Severity::kError, file, key, {}, "an empty file"});
-    if (!is_decodable_name(key))
+    if (!is_native_image_name(key))
       findings.add({"decoded_by_pillow",
                     Severity::kWarning,
                     file,
                     key,
                     {},
-                    "the name is not that of a JPEG, PNG or WebP file, so decoding needs Pillow and is slower"});
+                    "the engine does not decode files with this extension; Pillow decodes them, which is slower"});
     inspection.smallest_bytes = i == 0 ? stat->bytes : std::min(inspection.smallest_bytes, stat->bytes);
     inspection.largest_bytes = std::max(inspection.largest_bytes, stat->bytes);
     inspection.bytes += stat->bytes;

@@ -2,32 +2,33 @@
 #include "format/folder/folder_listing.h"
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <iterator>
+#include <span>
 #include <tuple>
 #include <utility>
 
+#include "decode/image_formats.h"
 #include "format/each_shard.h"
 #include "format/folder/tree_listing.h"
+#include "format/image_names.h"
 #include "format/tar/sample_name.h"
 
 namespace feedline::format {
 namespace {
-
-// torchvision.datasets.folder.IMG_EXTENSIONS, with the ones that Feedline decodes itself first.
-constexpr std::array<std::string_view, 9> kImageFolderExtensions{".jpg", ".jpeg", ".png", ".webp", ".ppm",
-                                                                 ".bmp", ".pgm",  ".tif", ".tiff"};
-constexpr std::size_t kDecodable = 4;
 
 std::string extension_of(std::string_view name) {
   const std::size_t dot = name.rfind('.');
   return dot == std::string_view::npos ? std::string() : to_lower(name.substr(dot));
 }
 
-bool is_among(std::string_view name, std::size_t count) {
-  const auto end = kImageFolderExtensions.begin() + static_cast<std::ptrdiff_t>(count);
-  return std::find(kImageFolderExtensions.begin(), end, extension_of(name)) != end;
+// The extensions of images in class folders, for messages.
+std::string image_extensions() {
+  std::string text;
+  for (const decode::ImageFormat& format : decode::image_formats())
+    for (const std::string_view extension : std::span(format.extensions).first(format.image_folder))
+      text.append(text.empty() ? "." : ", .").append(extension);
+  return text;
 }
 
 struct Folder {
@@ -139,8 +140,8 @@ void add_class(const std::string& root, std::string name, ClassListing found, Fo
                           root + "/" + name,
                           name,
                           {},
-                          "class folder '" + name +
-                              "' holds no image (.jpg, .jpeg, .png, .webp): remove it, or put its images in" +
+                          "class folder '" + name + "' holds no image (" + image_extensions() +
+                              "): remove it, or put its images in" +
                               (has_json ? "; if it holds the annotations of a COCO set, open their .json file" : "")});
   }
   note_merged_folders(root, name, first, listing);
@@ -267,15 +268,6 @@ Result<FolderListing> list_flat(const storage::Storage& storage, const std::stri
 }
 
 }  // namespace
-
-bool is_image_name(std::string_view name) { return is_among(name, kImageFolderExtensions.size()); }
-bool is_any_image_name(std::string_view name) {
-  // Extensions of Pillow's formats and plugins (HEIF, JPEG XL), and those in Ultralytics' list.
-  constexpr std::array<std::string_view, 15> kOthers{".avif", ".gif", ".jp2", ".j2k",  ".jpx",  ".jpe", ".jfif", ".dib",
-                                                     ".pnm",  ".pbm", ".pfm", ".heic", ".heif", ".jxl", ".mpo"};
-  return is_image_name(name) || std::ranges::find(kOthers, extension_of(name)) != kOthers.end();
-}
-bool is_decodable_name(std::string_view name) { return is_among(name, kDecodable); }
 
 std::string_view FolderListing::path(std::uint64_t sample) const {
   const std::uint64_t begin = sample == 0 ? 0 : path_ends[sample - 1];

@@ -54,12 +54,4 @@ inline constexpr std::array<std::string_view, 3> kMetadataNames{"metadata.csv", 
 // Number of class folders that are searched for metadata; datasets may have thousands of classes.
 inline constexpr std::ptrdiff_t kFirstClasses = 8;
 
-// Returns whether the name ends in one of ImageFolder's image extensions.
-bool is_image_name(std::string_view name);
-// Like is_image_name(), but also accepts the extensions of all other images that Feedline can decode, with Pillow if
-// necessary.
-bool is_any_image_name(std::string_view name);
-// Returns whether the name ends in one of ImageFolder's extensions that Feedline decodes without Pillow.
-bool is_decodable_name(std::string_view name);
-
 }  // namespace feedline::format

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "decode/image_formats.h"
 #include "format/columns/column_values.h"
 #include "text/json_reader.h"
 
@@ -201,7 +202,8 @@ Column litdata_column(std::string name, std::string encoding) {
   } else if (kind == "file") {
     const std::string_view end =
         std::string_view(column.encoding).substr(std::min(column.encoding.size(), kind.size() + 1));
-    one(end == "jpg" || end == "jpeg" || end == "png" || end == "webp" ? ColumnKind::kImage : ColumnKind::kBytes);
+    const decode::ImageFormat* const format = decode::format_of_extension(end);
+    one(format != nullptr && format->codec != nullptr ? ColumnKind::kImage : ColumnKind::kBytes);
   } else if (kind != "bytes" && kind != "video" && kind != "audio" && kind != "tiff" && kind != "tifffile" &&
              kind != "nifti" && kind != "mesh" && kind != "pdf" && kind != "json") {
     one(ColumnKind::kRefused);

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "decode/decoder.h"
+#include "decode/image_formats.h"
 #include "format/field_kind.h"
 #include "format/lmdb/datum.h"
 #include "memory/npy_header.h"

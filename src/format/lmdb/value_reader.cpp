@@ -5,7 +5,7 @@
 #include <cstring>
 #include <string>
 
-#include "decode/decoder.h"
+#include "decode/image_formats.h"
 #include "format/field_kind.h"
 #include "format/lmdb/datum.h"
 #include "format/member_files.h"
@@ -52,7 +52,7 @@ std::string extension_of(const LmdbField& field, const KeyPattern& pattern, Byte
   if (kind == FieldKind::kJson) return "json";
   if (kind == FieldKind::kArray) return "npy";
   if (kind == FieldKind::kInteger) return "cls";
-  return kind == FieldKind::kImage || kind == FieldKind::kMask ? "jpg" : "bin";
+  return std::string(kind == FieldKind::kImage || kind == FieldKind::kMask ? decode::extension_to_store(value) : "bin");
 }
 
 }  // namespace

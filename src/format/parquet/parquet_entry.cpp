@@ -9,8 +9,8 @@
 #include <string_view>
 #include <utility>
 
-#include "format/folder/folder_listing.h"
 #include "format/folder_files.h"
+#include "format/image_names.h"
 #include "format/parquet/parquet_table.h"
 #include "format/source_list.h"
 #include "format/tables/table_source.h"

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "format/field_kind.h"
-#include "format/folder/folder_listing.h"
+#include "format/image_names.h"
 
 namespace feedline::format {
 namespace {

@@ -14,6 +14,7 @@
 #include "format/folder/folder_listing.h"
 #include "format/folder_files.h"
 #include "format/glob.h"
+#include "format/image_names.h"
 #include "format/source_list.h"
 #include "format/split_names.h"
 #include "format/table/parquet_rows.h"

@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "decode/decoder.h"
+#include "decode/image_formats.h"
 #include "format/field_kind.h"
 #include "format/member_files.h"
 #include "format/tables/tensor_type.h"
@@ -114,7 +114,7 @@ std::string_view end_of(FieldKind kind, Bytes bytes) {
       return "bin";
     case FieldKind::kImage:
     case FieldKind::kMask:
-      return decode::image_extension(bytes).empty() ? "jpg" : decode::image_extension(bytes);
+      return decode::extension_to_store(bytes);
     default:
       return bytes.empty() || bytes.front() == std::byte{0x93} ? "npy" : "json";
   }

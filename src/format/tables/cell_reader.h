@@ -25,9 +25,9 @@ Result<TableCell> read_cell(const ColumnTable& table, const std::shared_ptr<cons
 Result<void> make_field(const PickedColumn& choice, const TableCell& cell, std::uint64_t most_bytes,
                         memory::ByteBuffer& room, memory::Record::Field& field);
 
-// Returns the row's fields as files, which `feedline pack` writes. The first image is named "jpg", "png" or "webp"
-// after its content, and the first integer "cls". The other files are named after their field, reduced to lower-case
-// letters, digits, "-" and "_": "NAME.jpg", "NAME.cls", "NAME.npy", "NAME.txt", "NAME.json" and "NAME.bin".
+// Returns the row's fields as files, which `feedline pack` writes. The first image is named after its format
+// ("jpg"), and the first integer "cls". The other files are named after their field, reduced to lower-case letters,
+// digits, "-" and "_": "NAME.jpg", "NAME.cls", "NAME.npy", "NAME.txt", "NAME.json" and "NAME.bin".
 Result<std::vector<SampleFiles::File>> files_of(const std::vector<PickedColumn>& choices,
                                                 std::span<const memory::Record::Field> fields);
 

@@ -9,14 +9,18 @@
 
 #include "base/check.h"
 #include "format/field_kind.h"
+#include "format/image_names.h"
 #include "format/label_names.h"
 #include "format/wanted_field.h"
 
 namespace feedline::format {
 namespace {
 
-// Common column names. An image column must contain bytes.
-constexpr std::array<std::string_view, 7> kImages{"image", "img", "jpg", "jpeg", "png", "webp", "image_bytes"};
+// Common names of image columns, which must contain bytes.
+const std::vector<std::string_view>& usual_image_names() {
+  static const std::vector<std::string_view> names = image_column_names({"image", "img"}, {"image_bytes"});
+  return names;
+}
 
 bool is_single(const ColumnType& column) { return column.holds == Holds::kNumbers && column.lists.dims() == 0; }
 
@@ -28,7 +32,7 @@ bool is_integer(const ColumnType& column) {
 bool is_bytes(const ColumnType& column) { return column.holds == Holds::kBytes; }
 
 bool is_known_image(const ColumnType& column) {
-  return is_bytes(column) && (column.is_image || std::ranges::count(kImages, column.name) > 0);
+  return is_bytes(column) && (column.is_image || std::ranges::count(usual_image_names(), column.name) > 0);
 }
 
 FieldKind usual_kind_of(const ColumnType& column) {
@@ -93,7 +97,7 @@ const ColumnType* image_of(const std::vector<ColumnType>& columns) {
     said = &column;
   }
   if (said != nullptr) return said;
-  for (const std::string_view name : kImages) {
+  for (const std::string_view name : usual_image_names()) {
     const auto found = std::ranges::find(columns, name, &ColumnType::name);
     if (found != columns.end() && is_bytes(*found)) return &*found;
   }

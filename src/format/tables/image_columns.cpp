@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "decode/decoder.h"
+#include "decode/image_formats.h"
 #include "format/opening_reader.h"
 #include "format/tables/fetched_reader.h"
 

@@ -5,23 +5,21 @@
 #include <array>
 #include <limits>
 #include <set>
+#include <span>
 #include <string_view>
 #include <utility>
 
 #include "format/field_kind.h"
+#include "format/image_names.h"
 #include "format/tar/sample_name.h"
 
 namespace feedline::format {
 namespace {
 
-constexpr std::array<std::string_view, 4> kImageExtensions{"jpg", "jpeg", "png", "webp"};
 constexpr std::array<std::string_view, 5> kIntegerExtensions{"cls", "cls2", "index", "inx", "id"};
 constexpr std::uint32_t kNoAlternative = std::numeric_limits<std::uint32_t>::max();
 
-template <std::size_t n>
-std::vector<std::string> strings(const std::array<std::string_view, n>& views) {
-  return {views.begin(), views.end()};
-}
+std::vector<std::string> strings(std::span<const std::string_view> views) { return {views.begin(), views.end()}; }
 
 // Returns the first few as text, for a message.
 std::string joined(const auto& names) {
@@ -59,7 +57,7 @@ Result<FieldChoice> parse_field(const std::string& spec) {
 }  // namespace
 
 std::vector<FieldChoice> default_fields() {
-  return {{{"image", FieldKind::kImage}, strings(kImageExtensions)},
+  return {{{"image", FieldKind::kImage}, strings(native_extensions())},
           {{"label", FieldKind::kInteger}, strings(kIntegerExtensions)}};
 }
 

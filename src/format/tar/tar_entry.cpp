@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "format/compression/compression.h"
-#include "format/folder/folder_listing.h"
 #include "format/folder_files.h"
 #include "format/glob.h"
+#include "format/image_names.h"
 #include "format/plain_copy.h"
 #include "format/source_list.h"
 #include "format/tar/packed_folder.h"

@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "decode/image_formats.h"
 #include "format/compression/archive_kind.h"
 
 namespace feedline::format {
@@ -27,7 +28,7 @@ std::string look_of(std::span<const std::byte> block) {
   if (kind == "zip" || kind == "7z" || kind == "rar")
     return "a " + std::string(kind) + " archive: unpack it, and pack the files as a tar";
   if (!kind.empty()) return std::string(kind) + " data: compress the tar with gzip instead, or not at all";
-  if (start.starts_with("\xff\xd8\xff") || start.starts_with("\x89PNG")) return "an image";
+  if (!decode::image_extension(block).empty()) return "an image";
   return "the first header's checksum is wrong";
 }
 

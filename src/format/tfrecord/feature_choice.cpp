@@ -7,13 +7,13 @@
 #include <utility>
 
 #include "format/field_kind.h"
+#include "format/image_names.h"
 #include "format/wanted_field.h"
 
 namespace feedline::format {
 namespace {
 
 // Names used by TensorFlow's image classification and detection scripts, followed by other common names.
-constexpr std::array<std::string_view, 5> kImages{"image/encoded", "image", "jpg", "jpeg", "png"};
 constexpr std::array<std::string_view, 4> kLabels{"image/class/label", "label", "cls", "class"};
 
 // Returns whether a component of the name, such as "segmentation" in "image/segmentation/encoded", means that the
@@ -98,7 +98,8 @@ Result<FeatureChoice> choose(const WantedField& spec, const FeatureSurvey& surve
 // Returns the feature with a known name, or the only feature that is an image.
 Result<FeatureChoice> default_image(const FeatureSurvey& survey) {
   WantedField spec{"image", {}, FieldKind::kImage};
-  for (const std::string_view name : kImages) {
+  static const std::vector<std::string_view> names = image_column_names({"image/encoded", "image"});
+  for (const std::string_view name : names) {
     const auto found = survey.features().find(std::string(name));
     if (found == survey.features().end() || found->second.kind != ValueKind::kBytes) continue;
     spec.alternatives.emplace_back(name);

@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "decode/decoder.h"
+#include "decode/image_formats.h"
 #include "format/field_kind.h"
 #include "format/member_files.h"
 #include "format/tfrecord/example.h"
@@ -76,7 +76,7 @@ class FileWriter {
     if (one.field == nullptr) return "bin";
     if (kind == FieldKind::kArray) return "npy";
     if (kind == FieldKind::kInteger) return "cls";
-    return kind == FieldKind::kImage || kind == FieldKind::kMask ? "jpg" : "bin";
+    return kind == FieldKind::kImage || kind == FieldKind::kMask ? decode::extension_to_store(bytes) : "bin";
   }
 
   bool add_bytes(const Named& one) {

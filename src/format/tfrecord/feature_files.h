@@ -14,9 +14,9 @@
 
 namespace feedline::format {
 
-// Returns all features, including those that no field uses. The first image is named "jpg", "png" or "webp" after its
-// content, and the first integer "cls". The other files are named after their feature, reduced to lower-case letters,
-// digits, "-" and "_": "NAME.jpg", "NAME.cls" (one integer), "NAME.npy" (numbers), "NAME.txt", "NAME.json" and
+// Returns all features, including those that no field uses. The first image is named after its format ("jpg"),
+// and the first integer "cls". The other files are named after their feature, reduced to lower-case letters, digits,
+// "-" and "_": "NAME.jpg", "NAME.cls" (one integer), "NAME.npy" (numbers), "NAME.txt", "NAME.json" and
 // "NAME.bin" (bytes), and "NAME.K.bin" for the K-th of several byte strings. kData: not an Example, no features, or a
 // feature with different numbers of values at its steps.
 Result<std::vector<SampleFiles::File>> files_of(std::span<const std::byte> record,

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "decode/decoder.h"
+#include "decode/image_formats.h"
 
 namespace feedline::format {
 namespace {

@@ -5,7 +5,8 @@
 
 #include "base/check.h"
 #include "base/clock.h"
-#include "decode/image_traits.h"
+#include "decode/image_formats.h"
+#include "decode/jpeg/jpeg_segments.h"
 #include "decode/orientation.h"
 #include "pipeline/fields/device_cache_path.h"
 #include "pipeline/fields/device_rows.h"
@@ -33,8 +34,9 @@ void DeviceDecodePath::add_scratch(FieldScratch& scratch) const {
 }
 
 bool DeviceDecodePath::is_for_decoder(const memory::Record::Field& stored) const {
+  static const decode::ImageFormat& jpeg = decode::image_format("jpeg");
   return is_encoded(stored) && decode::is_plain_colour_jpeg(stored.bytes) &&
-         (!applies_exif_ || decode::stored_orientation(decode::ImageFormat::kJpeg, stored.bytes).is_stored());
+         (!applies_exif_ || decode::stored_orientation(jpeg, stored.bytes).is_stored());
 }
 
 // Returns false, without writing, if the host must make the row.

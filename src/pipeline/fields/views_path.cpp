@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "decode/decode_cost.h"
+#include "decode/image_formats.h"
 #include "pipeline/fields/field_scratch.h"
 #include "pipeline/fields/image_input.h"
 #include "pipeline/fields/pixels_path.h"
@@ -268,7 +269,8 @@ std::string ViewsPath::explain_decoding() const {
       return start + "one decode of the region that they need, as planes if all support them";
     list_regions(*scratch.views, drawing.region.left, drawing.region.top);
     const Box all = decode::bounding_box(scratch.views->regions);
-    const decode::ImageHeader photo{decode::ImageFormat::kJpeg, kPhoto.width, kPhoto.height};
+    const decode::ImageHeader photo{
+        .width = kPhoto.width, .height = kPhoto.height, .format = &decode::image_format("jpeg")};
     if (decode::is_cheaper_apart(photo, kStoredBytes, scratch.views->regions))
       ++apart;
     else if (all == Box{0, 0, kPhoto.width, kPhoto.height})

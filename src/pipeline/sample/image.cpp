@@ -7,8 +7,9 @@
 
 #include "base/cpu_clock.h"
 #include "base/guarded.h"
+#include "decode/codec.h"
 #include "decode/decoder.h"
-#include "decode/image_traits.h"
+#include "decode/image_formats.h"
 #include "decode/jpeg/restart_transcoder.h"
 #include "decode/orientation.h"
 #include "memory/pixels.h"
@@ -57,10 +58,12 @@ Result<ImageInfo> image_info(std::span<const std::byte> encoded) {
 
 Result<ImageTraits> image_traits(std::span<const std::byte> encoded) {
   return base::guarded([&]() -> Result<ImageTraits> {
-    FEEDLINE_TRY(const decode::ImageFormat format, decode::sniff(encoded));
-    ImageTraits traits{std::string(decode::name_of(format)), decode::exif_orientation(format, encoded), {}};
-    for (const std::string_view trait : decode::storage_traits(format, encoded)) traits.stored.emplace_back(trait);
-    if (format != decode::ImageFormat::kForeign) return traits;
+    FEEDLINE_TRY(const decode::ImageFormat* const format, decode::sniff(encoded));
+    ImageTraits traits{std::string(format->name), decode::exif_orientation(*format, encoded), {}};
+    if (format->codec != nullptr) {
+      for (const std::string_view trait : format->codec->read_traits(encoded)) traits.stored.emplace_back(trait);
+      return traits;
+    }
     decode::ImageDecoder decoder;
     if (const auto header = decoder.open(encoded); header) {
       traits.orientation = decoder.orientation();

@@ -14,13 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy
 
+from ... import _engine
 from . import known_batch_functions, sources, transforms
 from .known_batch_functions import OfImages
 
-_PNG = b"\x89PNG\r\n\x1a\n"
-_PNG_MODES = {(8, 2): "RGB", (8, 0): "L"}  # by bit depth and colour type
-_JPEG_MODES = {3: "RGB", 1: "L"}  # by number of components
-_FRAMES = frozenset((0xC0, 0xC1, 0xC2))  # markers of the common kinds of JPEG frames
 _CHANNELS = {"RGB": 3, "L": 1}
 _FROM_ANY = ("RGB", "MaybeConvertMode", "_convert_to_rgb")  # transforms that convert images of any mode to RGB
 _BINARY = {"binary": numpy.int32, "large_binary": numpy.int64}  # Arrow type -> dtype of its offsets
@@ -111,7 +108,9 @@ class ImageTable:
 
     def fits(self, image: Encoded) -> bool:
         """Whether an image has the mode that the transforms need."""
-        return self._decides_mode or (image.data is not None and mode_of(memoryview(image.data)) == self.mode)
+        return self._decides_mode or (
+            image.data is not None and _engine.pillow_mode_of(memoryview(image.data)) == self.mode
+        )
 
     def others(self, rows: Sequence[int]) -> list[dict[str, Any]]:
         """For each row, the values that are not images, by their names in a sample."""
@@ -130,7 +129,7 @@ class ImageTable:
 
     def _mode_of_first(self) -> str:
         first = self.image(0) if self._size else None
-        return mode_of(memoryview(first.data)) if first is not None and first.data is not None else ""
+        return _engine.pillow_mode_of(memoryview(first.data)) if first is not None and first.data is not None else ""
 
 
 _known: weakref.WeakKeyDictionary[Any, ImageTable] = weakref.WeakKeyDictionary()
@@ -229,30 +228,3 @@ class _Chunk:
             return Encoded("" if "://" in path else path, None)
         begin, end = int(self._offsets[row]), int(self._offsets[row + 1])
         return Encoded(path, self._data.slice(begin, end - begin))
-
-
-# -- headers of image files
-
-
-def mode_of(data: memoryview) -> str:
-    """Pillow's mode of an image file, from its header: "RGB" or "L"; empty if it is another or unknown."""
-    data = data.cast("B")
-    head = bytes(data[:16])
-    if head[:8] == _PNG:
-        return _PNG_MODES.get((data[24], data[25]), "") if len(data) > 25 else ""
-    if head[:2] == b"\xff\xd8":
-        return _jpeg_mode(data)
-    return "RGB" if head[:4] == b"RIFF" and head[8:] == b"WEBPVP8 " else ""
-
-
-def _jpeg_mode(data: memoryview) -> str:
-    at = 2
-    while at + 10 <= len(data) and data[at] == 0xFF:
-        marker = data[at + 1]
-        if marker in _FRAMES:
-            return _JPEG_MODES.get(data[at + 9], "") if data[at + 4] == 8 else ""
-        if marker == 0xFF:
-            at += 1
-            continue
-        at += 2 + int.from_bytes(data[at + 2 : at + 4], "big")
-    return ""

@@ -7,6 +7,7 @@ import dataclasses
 import sys
 from typing import Any
 
+from ...data import image_formats
 from ..iteration.orders import is_unique
 from ..known import image_arrays, known_collate, known_views, sources, transforms
 from ..native.image_arrays_iterator import NativeImageArrayIterator
@@ -28,7 +29,7 @@ from .stages import (
     threads_of,
 )
 
-_DECODED = (".jpg", ".jpeg", ".png", ".webp")
+_DECODED = tuple(f".{extension}" for extension in image_formats.NATIVE_EXTENSIONS)
 _LOOKED_AT = 64  # files whose names are checked before the first one is read
 _MOST_FOREIGN = 0.05  # share of files in formats that the engine does not decode, which Pillow reads in this process
 
@@ -167,7 +168,7 @@ def _foreign(leaves: list[Any]) -> str:
     foreign = [path for path in looked if not path.endswith(_DECODED)]
     if len(foreign) <= _MOST_FOREIGN * len(looked):
         return ""
-    return f"{len(foreign)} of the first {len(looked)} files are not JPEG, PNG or WebP by name"
+    return f"{len(foreign)} of the first {len(looked)} files are not {image_formats.native_titles()} by name"
 
 
 def _missed(progress: LoaderProgress) -> str:

@@ -11,9 +11,9 @@ from typing import Any
 
 import torch
 
+from ... import _engine
 from ...errors import Error
 from ..known import sources, transforms
-from ..known.arrow_images import mode_of
 from ..known.known_batch_functions import OfImages
 from .prefix import Reader
 
@@ -55,7 +55,7 @@ class Function:
 
     def _made(self, image: Any) -> Any:
         data = b"" if image is None else image["bytes"] or b""
-        mode = self._mode or mode_of(memoryview(data))
+        mode = self._mode or _engine.pillow_mode_of(data)
         if data and mode in MODES:
             reader = self._reader(mode)
             try:

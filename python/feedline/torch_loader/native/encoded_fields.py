@@ -17,11 +17,11 @@ from typing import Any
 import numpy
 import torch
 
+from ...data.image_formats import NATIVE_EXTENSIONS
 from ...errors import Error
 from ..known import sources, transforms
 from .prefix import Reader
 
-_EXTENSIONS = frozenset(("jpg", "jpeg", "png", "webp"))
 _MODES = {"rgb": "RGB", "l": "L"}  # webdataset's names of the modes to which the engine decodes, and the engine's
 PILLOW, ARRAYS = "images of Pillow's", "arrays"
 
@@ -69,7 +69,7 @@ class _Handler:
 
     def __call__(self, key: str, data: bytes) -> Any:
         extension = key.rpartition(".")[2].lower()
-        if extension in _EXTENSIONS and extension in self._handler.extensions:
+        if extension in NATIVE_EXTENSIONS and extension in self._handler.extensions:
             return self.take(key, data)
         return self._handler(key, data)
 

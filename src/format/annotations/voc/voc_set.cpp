@@ -12,7 +12,7 @@
 #include "format/annotations/settings.h"
 #include "format/annotations/voc/voc_annotation.h"
 #include "format/each_shard.h"
-#include "format/folder/folder_listing.h"
+#include "format/image_names.h"
 
 namespace feedline::format {
 namespace {

@@ -13,9 +13,9 @@
 #include "format/annotations/sample_pieces.h"
 #include "format/annotations/settings.h"
 #include "format/annotations/yolo/yaml_reader.h"
-#include "format/folder/folder_listing.h"
 #include "format/folder/listed_folders.h"
 #include "format/glob.h"
+#include "format/image_names.h"
 #include "text/utf8.h"
 
 namespace feedline::format {
