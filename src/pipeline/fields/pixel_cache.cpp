@@ -37,7 +37,7 @@ bool has_fixed_samples(const format::Format& format) { return format.name() != "
 std::string location_of(const std::string& source) {
   std::string location;
   for (const std::string& part : format::split_list(source))
-    place += (place.empty() ? "" : "::") + storage::identity_of(part);
+    location += (location.empty() ? "" : "::") + storage::identity_of(part);
   return location;
 }
 
