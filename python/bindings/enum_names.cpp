@@ -10,7 +10,7 @@ namespace feedline::python {
 namespace {
 
 template <typename T, std::size_t N>
-using Words = std::array<std::pair<std::string_view, T>, N>;
+using EnumNames = std::array<std::pair<std::string_view, T>, N>;
 
 template <typename Known>
 auto look_up(const char* subject, const Known& words, std::string_view word) {

@@ -24,7 +24,7 @@ class RowFillerTest : public testing::Test {
     ASSERT_TRUE(recipe) << recipe.error().message();
     slot_ = Slot::make(kRows);
     slot_->rows = kRows;
-    slot_->is_placed = true;
+    slot_->is_assigned = true;
     for (std::uint64_t row = 0; row < kRows; ++row) slot_->samples[row] = slot_->draws[row] = 10 + row;
     slot_->layout = std::make_shared<batch::BatchLayout>((*recipe)->schema, kRows);
     auto lease = memory::Lease::take(device::host_device()->allocator(), slot_->layout->bytes());
