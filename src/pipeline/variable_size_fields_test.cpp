@@ -129,11 +129,11 @@ TEST(VariableSizeFields, WhatIsHeldIsNeverReused) {
   std::vector<Batch> kept;
   std::vector<std::string> then;
   for (auto batch = run.next(); batch && *batch; batch = run.next()) {
-    then.push_back(text_of(**batch));
+    then.push_back(contents_of(**batch));
     kept.push_back(std::move(**batch));
   }
   EXPECT_EQ(kept.size(), 26u);
-  for (std::size_t i = 0; i < kept.size(); ++i) EXPECT_EQ(text_of(kept[i]), then[i]);
+  for (std::size_t i = 0; i < kept.size(); ++i) EXPECT_EQ(contents_of(kept[i]), then[i]);
 }
 
 // Eight rows with 20 KB of text, twice, and a budget for two such batches: sizes are unknown until the first batches

@@ -75,7 +75,7 @@ class VariableSizeSamples {
 };
 
 // The content of a batch as text: equal if and only if the bytes are equal.
-inline std::string text_of(const Batch& batch) {
+inline std::string contents_of(const Batch& batch) {
   std::string text = "batch " + std::to_string(batch.index()) + ":";
   for (const std::uint64_t sample : batch.samples()) text += " " + std::to_string(sample);
   const auto add = [&text](std::string_view what, const void* data, std::size_t bytes) {
@@ -140,7 +140,7 @@ class VariableSizeRun {
     while (true) {
       const auto batch = next();
       if (batch && !*batch) return batches;
-      batches.push_back(batch ? text_of(**batch) : batch.error().what);
+      batches.push_back(batch ? contents_of(**batch) : batch.error().what);
     }
   }
   BatchScheduler& scheduler() { return *scheduler_; }

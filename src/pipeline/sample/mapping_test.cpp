@@ -96,7 +96,7 @@ std::string run(const MapPoint& map, int threads, OnError on_error = OnError::kR
       const auto polled = pipeline.poll(std::chrono::seconds(100), batch);
       if (!polled) all += polled.error().message() + "\n";
       if (polled && *polled == Loader::Polled::kEnd) break;
-      if (polled) all += text_of(batch) + "\n";
+      if (polled) all += contents_of(batch) + "\n";
     }
   }
   return all;
