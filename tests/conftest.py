@@ -43,7 +43,7 @@ _MEASURE = (
     "python/top/test_top_terminal.py",
     "python/trace/test_profile.py",
     "python/tune/test_tune.py",
-    "python/watching/test_worker_hooks.py",
+    "python/profiler/test_worker_hooks.py",
 )
 
 # Files that take a minute or more by few tests. Side by side they begin first: the last to begin is what all wait for.
@@ -65,7 +65,7 @@ _LONG_LIMIT = (
     "python/remote/",
     "python/originals/",
     "python/integrations/test_streams.py",
-    "python/environment/test_real_environments.py",
+    "python/env/test_real_environments.py",
     "scenarios/",
     "tooling/",
     "wheel/",

@@ -177,8 +177,8 @@ def cache_holds(names: Names) -> None:
 
 RUN: dict[str, tuple[Callable[[], Names], Callable[[Names], object]]] = {
     "README.md": (dict, readme_holds),
-    "cache.md": (lambda: {"feedline": feedline}, cache_holds),
-    "caching.md": (lambda: {"feedline": feedline}, lambda names: next(iter(names["train"].loader(8)))),
+    "storage-cache.md": (lambda: {"feedline": feedline}, cache_holds),
+    "decoded-cache.md": (lambda: {"feedline": feedline}, lambda names: next(iter(names["train"].loader(8)))),
     "detection-data.md": (dict, detection_holds),
     "drop-in.md": (drop_in_names, drop_in_holds),
     "drop-in-state.md": (drop_in_state_names, lambda names: len(list(names["loader"])) == 300),

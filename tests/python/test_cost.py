@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feedline import ConfigError, cost, record
+from feedline.profiler.summary.figures import Gpu, Loop, OnDevice, Ranks, Summary, Waits
 from feedline.report import page
-from feedline.watching.summary.figures import Gpu, Loop, OnDevice, Ranks, Summary, Waits
 
 GPU = Gpu((0,), "A100", power_w=200.0, idle_power_w=90.0)
 WAITING = Waits(production=0.5, startup=0.1, step=0.4)

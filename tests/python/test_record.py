@@ -23,10 +23,10 @@ from feedline import record
 from feedline.diagnose.steps import steps_of
 from feedline.machine import facts as machine
 from feedline.machine import storage
+from feedline.profiler.probe import events
+from feedline.profiler.probe.events import Event
+from feedline.profiler.recordings import ProcessRecord, Recording
 from feedline.record import checking, series
-from feedline.watching.probe import events
-from feedline.watching.probe.events import Event
-from feedline.watching.recordings import ProcessRecord, Recording
 
 
 def subschemas(schema: Any) -> list[dict[str, Any]]:

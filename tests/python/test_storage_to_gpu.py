@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feedline import record
+from feedline.profiler.summary.figures import Copies, Loop, Making, OnDevice, Summary
 from feedline.record import chain
 from feedline.record.figures import link
 from feedline.report import compare, page
-from feedline.watching.summary.figures import Copies, Loop, Making, OnDevice, Summary
 
 COPY = Copies(pinned=True, asked=True, per_step=1, bytes_per_step=38e6, host_ms=0.1, device_ms=1.9, timed=20)
 

@@ -70,8 +70,8 @@ def diagnose(
     from feedline.diagnose import precision_trial, report, trial, verdict
     from feedline.diagnose.causes import registered
     from feedline.diagnose.watch import watch
-    from feedline.watching.command import CommandError
-    from feedline.watching.summary import timeline
+    from feedline.profiler.command import CommandError
+    from feedline.profiler.summary import timeline
 
     known, price = registered(causes), cost.price_of(gpu_price, job_hours)
     progress = Progress()

@@ -47,11 +47,11 @@ def pages_of(causes: tuple[Path, ...] = ()) -> list[Entry]:
     from feedline.data import inspection, places, stored_images
     from feedline.diagnose import causes as of_diagnose
     from feedline.doctor import causes as of_doctor
-    from feedline.environment import checks as of_env
+    from feedline.env import checks as of_env
     from feedline.report import effects
     from feedline.top import alarms
     from feedline.trace import causes as of_trace
-    from feedline.verifying import pages as of_verify
+    from feedline.verify import pages as of_verify
 
     return [
         *of_diagnose.entries(causes),

@@ -135,8 +135,8 @@ def _check_call(context: click.Context, what: tuple[str, ...], is_command: bool)
 
 
 def _tune_script(command: tuple[str, ...], options: Options, tell: Any, say: Any) -> Tuned | int:
+    from feedline.profiler.command import CommandError
     from feedline.tune import script
-    from feedline.watching.command import CommandError
 
     try:
         return script.tune(command, options, tell, say)

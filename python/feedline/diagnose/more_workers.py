@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from feedline.diagnose import rungs_told
 from feedline.findings import Finding
-from feedline.watching.model import prediction
-from feedline.watching.summary.figures import Summary
+from feedline.profiler.model import prediction
+from feedline.profiler.summary.figures import Summary
 
 
 def more_workers(summary: Summary, named: list[Finding]) -> str | None:

@@ -14,13 +14,13 @@ from typing import Any
 from feedline.diagnose.experiments import forced_autocast
 from feedline.diagnose.experiments.forced_autocast import OFF, SUFFIX, VARIABLE
 from feedline.diagnose.trial import steps_per_s
-from feedline.watching import session
-from feedline.watching.experiments import Experiments
-from feedline.watching.harvest import json_files
-from feedline.watching.intervals import finite, told
-from feedline.watching.recordings import Recording
-from feedline.watching.session import Trying
-from feedline.watching.summary.figures import Summary
+from feedline.profiler import session
+from feedline.profiler.experiments import Experiments
+from feedline.profiler.harvest import json_files
+from feedline.profiler.intervals import finite, told
+from feedline.profiler.recordings import Recording
+from feedline.profiler.session import Trying
+from feedline.profiler.summary.figures import Summary
 
 WAYS = (OFF, "bfloat16", "float16")
 _GIB = 2**30

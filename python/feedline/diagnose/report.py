@@ -13,14 +13,14 @@ from feedline.diagnose.experiments import told
 from feedline.diagnose.precision_trial import PrecisionTrial
 from feedline.diagnose.trial import Trial
 from feedline.findings import shown
+from feedline.profiler.command import other_interpreter
+from feedline.profiler.model import prediction
+from feedline.profiler.model.what_if import what_if
+from feedline.profiler.probe import events
+from feedline.profiler.recordings import Recording
+from feedline.profiler.summary import timeline
+from feedline.profiler.summary.figures import Summary
 from feedline.record import chain
-from feedline.watching.command import other_interpreter
-from feedline.watching.model import prediction
-from feedline.watching.model.what_if import what_if
-from feedline.watching.probe import events
-from feedline.watching.recordings import Recording
-from feedline.watching.summary import timeline
-from feedline.watching.summary.figures import Summary
 
 SCHEMA = "feedline.diagnosis/1"
 _BAR = 40
@@ -75,7 +75,7 @@ def as_json(
         **diagnosis.as_dict(),
         "step_ms": measured.loop.step_ms,
         "wait_ms": measured.loop.wait_ms,
-        "overhead_share": measured.watching.overhead_share,
+        "overhead_share": measured.profiling.overhead_share,
         "summary": None if summary is None else summary.as_dict(),
         "experiments": None if experiments is None else experiments.as_dict(),
         "what_if": [
@@ -207,10 +207,10 @@ def _measured(summary: Summary, loaders: int) -> list[str]:
         f"   [{'#' * filled}{'.' * (_BAR - filled)}] {1 - waits.step:.0%} of the time spent waiting",
     ]
     lines += gpu_text.lines(summary)
-    if summary.watching.overhead_share is not None:
-        parts = ((name, summary.watching.overhead.get(f"{name}_share")) for name in ("hooks", "watching"))
+    if summary.profiling.overhead_share is not None:
+        parts = ((name, summary.profiling.overhead.get(f"{name}_share")) for name in ("hooks", "watching"))
         told = ", ".join(f"{name} {share:.2%}" for name, share in parts if share is not None)
-        lines.append(f"  profiling overhead {summary.watching.overhead_share:.2%}{f' ({told})' if told else ''}")
+        lines.append(f"  profiling overhead {summary.profiling.overhead_share:.2%}{f' ({told})' if told else ''}")
     return lines
 
 

@@ -7,9 +7,9 @@ intervals is reported as undecided, and a measurement without an interval suppor
 
 from __future__ import annotations
 
-from feedline.watching.intervals import GAIN, Shown, shown
-from feedline.watching.model import prediction, what_if
-from feedline.watching.summary.figures import DROP_IN, Summary
+from feedline.profiler.intervals import GAIN, Shown, shown
+from feedline.profiler.model import prediction, what_if
+from feedline.profiler.summary.figures import DROP_IN, Summary
 
 
 def of_workers(summary: Summary) -> str | None:

@@ -19,8 +19,8 @@ from feedline.diagnose.judging.shares import NAMED
 from feedline.diagnose.judging.signals import WORKERS
 from feedline.diagnose.more_workers import more_workers
 from feedline.findings import CERTAIN, Abstention, Finding
-from feedline.watching.model import prediction
-from feedline.watching.summary.figures import Garbage, Summary
+from feedline.profiler.model import prediction
+from feedline.profiler.summary.figures import Garbage, Summary
 
 __all__ = ["CAUSES", "CERTAIN", "judge"]
 

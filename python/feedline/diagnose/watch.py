@@ -7,9 +7,9 @@ import functools
 from collections.abc import Callable, Sequence
 
 from feedline.diagnose.experiments import after_run, ladder
-from feedline.watching import session
-from feedline.watching.recordings import Recording
-from feedline.watching.session import Change, Trying
+from feedline.profiler import session
+from feedline.profiler.recordings import Recording
+from feedline.profiler.session import Change, Trying
 
 
 def watch(

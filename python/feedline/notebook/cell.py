@@ -14,9 +14,9 @@ from feedline.diagnose import report, verdict
 from feedline.diagnose.experiments import after_run, ladder
 from feedline.diagnose.steps import steps_of
 from feedline.notebook.diagnosed import Diagnosed
-from feedline.watching import here
-from feedline.watching.session import Trying
-from feedline.watching.summary import timeline
+from feedline.profiler import here
+from feedline.profiler.session import Trying
+from feedline.profiler.summary import timeline
 
 
 def diagnose(

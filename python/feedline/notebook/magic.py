@@ -14,7 +14,7 @@ from IPython.display import display
 
 from feedline import cost
 from feedline.errors import ConfigError
-from feedline.watching.here import AlreadyWatched
+from feedline.profiler.here import AlreadyWatched
 
 from .cell import diagnose
 from .diagnosed import Diagnosed

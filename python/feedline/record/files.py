@@ -16,7 +16,7 @@ from typing import Any
 
 from feedline.errors import RecordError
 
-from ..environment.snapshot import own_fingerprint
+from ..env.snapshot import own_fingerprint
 from ..machine.facts import machine_facts
 from ..machine.packages import package_facts
 from ..machine.software import software_facts

@@ -2,7 +2,7 @@
 """Runs in the script's processes under ``feedline tune``: forks the copy that measures, and holds the loop during that.
 
 The copy is forked when the first loop begins. The loop then continues, so that its steps can be timed, until the
-watching side asks it to hold. It waits inside next(), and then continues or ends the script by SystemExit, as
+profiling process asks it to hold. It waits inside next(), and then continues or ends the script by SystemExit, as
 requested.
 """
 
@@ -18,9 +18,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from feedline.watching import copies
-from feedline.watching.probe.recorder import Recorder
-from feedline.watching.variables import EXTENSION, SESSION
+from feedline.profiler import copies
+from feedline.profiler.probe.recorder import Recorder
+from feedline.profiler.variables import EXTENSION, SESSION
 
 SOCKET, CLAIM, HOLD, HELD, RELEASE = "tune.socket", "tune.claim", "tune.hold", "held", "tune.release"
 GO, END = "go", "end"
@@ -68,7 +68,7 @@ def _around_next(original: Any, recorder: Recorder) -> Any:
 
 
 def _wait(session: Path) -> None:
-    """Waits until the watching side decides how to continue. If it has died, the script ends."""
+    """Waits until the profiling process decides how to continue. If it has died, the script ends."""
     global _released
     (session / f"{os.getpid()}.{HELD}").touch()
     answer = END
@@ -100,7 +100,7 @@ def _offer(loader: Any, recorder: Recorder) -> None:
 
 
 def _live(loader: Any, recorder: Recorder) -> None:
-    """The copy's main function: connects to the watching side and serves its requests until it disconnects."""
+    """The copy's main function: connects to the profiling process and serves its requests until it disconnects."""
     recorder.silent = True
     (recorder.session / copies.PID).write_text(str(os.getpid()))
     for name in (EXTENSION, SESSION):  # processes started by this one are not watched
@@ -119,7 +119,7 @@ def _live(loader: Any, recorder: Recorder) -> None:
 
 
 def connect(connection: socket.socket, session: Path) -> None:
-    """Connects to the watching side, whose path may exceed the maximum length of a socket address."""
+    """Connects to the profiling process, whose path may exceed the maximum length of a socket address."""
     folder = os.open(session, os.O_PATH | os.O_DIRECTORY)
     try:
         connection.connect(f"/proc/self/fd/{folder}/{SOCKET}")
@@ -128,7 +128,7 @@ def connect(connection: socket.socket, session: Path) -> None:
 
 
 def _end_with(session: Path) -> None:
-    """Ends the copy when the watching side has died, even in the middle of a measurement."""
+    """Ends the copy when the profiling process has died, even in the middle of a measurement."""
     watcher = Path("/proc", (session / copies.WATCHER).read_text())
     while watcher.exists():
         time.sleep(1)

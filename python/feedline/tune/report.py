@@ -8,6 +8,8 @@ from dataclasses import asdict
 from typing import Any
 
 from feedline.loader import tuned_settings as saved
+from feedline.profiler.model import prediction
+from feedline.profiler.summary.figures import Summary
 from feedline.record import envelope, series
 from feedline.record.figures import figure
 from feedline.record.files import finite
@@ -17,8 +19,6 @@ from feedline.tune.ladder import Climb, Rung
 from feedline.tune.script import Tuned
 from feedline.tune.setting import DROP_IN, SOURCE, Setting, words
 from feedline.tune.source import TunedSource
-from feedline.watching.model import prediction
-from feedline.watching.summary.figures import Summary
 
 SCHEMA = "feedline.tune/1"
 

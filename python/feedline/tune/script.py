@@ -21,13 +21,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from feedline.profiler import copies, session
+from feedline.profiler.command import environment_of, sampler_of, start
+from feedline.profiler.summary import timeline
+from feedline.profiler.summary.figures import Summary
 from feedline.tune import probe
 from feedline.tune.ladder import Climb, Lost, Refused, Rung, Visit, climb
 from feedline.tune.setting import Limits, Options, Setting
-from feedline.watching import copies, session
-from feedline.watching.command import environment_of, sampler_of, start
-from feedline.watching.summary import timeline
-from feedline.watching.summary.figures import Summary
 
 _WATCH_S, _WATCH_SHARE = 10.0, 0.15  # limits on the time for timing steps, and on its share of the budget
 _START_SHARE = 0.4  # of the budget, until the loop runs

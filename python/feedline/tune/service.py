@@ -16,10 +16,10 @@ from dataclasses import asdict
 from typing import Any, TextIO
 
 from feedline.machine import limits
+from feedline.profiler import apply, attempts, copies
 from feedline.tune.ladder import Refused
 from feedline.tune.live import Live, Stable, Step
 from feedline.tune.setting import DROP_IN, Setting
-from feedline.watching import apply, attempts, copies
 
 
 class Service:
@@ -57,7 +57,7 @@ class Service:
 
     def _facts(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Also limits the process to `cpus` of its CPUs."""
-        from feedline.watching.probe.loader_facts import torch_facts
+        from feedline.profiler.probe.loader_facts import torch_facts
 
         share, usable, allowed = limits.share_of_cpus(), limits.usable_cpus(), limits.allowed_cpus()
         if request.get("cpus"):

@@ -13,7 +13,7 @@ from test_verdict import summaries
 from feedline.diagnose.causes import registered
 from feedline.diagnose.judging import certainty
 from feedline.diagnose.verdict import CAUSES, CERTAIN, judge
-from feedline.watching.summary.figures import Waits
+from feedline.profiler.summary.figures import Waits
 
 SLOW = BY_CAUSE["cpu_decode"]  # half of the time, certain
 PACKED = {"pickle_ms": 4.0, "unpickle_ms": 4.0, "busy": 0.2}
@@ -30,7 +30,7 @@ CASES = {
         summary(HALF, {"stages": stages(collate=1.0)}, {"memory_pressure": 0.1, "memory_events": 4}),
         "collate",
     ),
-    "watching was expensive": (but(SLOW, overhead_share=0.08), "cpu_decode"),
+    "profiling was expensive": (but(SLOW, overhead_share=0.08), "cpu_decode"),
 }
 
 
@@ -186,7 +186,7 @@ def test_nothing_is_certain_without_what_could_speak_against_it(measured):
         needed = NEEDED.get(verdict.code, set()) | {"host", "consumer", "recording"}
         assert not needed & set(measured.missing), verdict
         assert measured.loop.steps >= 20 and verdict.share >= 0.15, verdict
-        assert (measured.watching.overhead_share or 0.0) <= 0.05
+        assert (measured.profiling.overhead_share or 0.0) <= 0.05
     if "workers" in measured.missing:
         assert not {"python_main_process", "worker_handover", "cpu_decode"} & {v.code for v in diagnosis.verdicts}
     assert not {v.code for v in diagnosis.verdicts} & {a.code for a in diagnosis.abstained}

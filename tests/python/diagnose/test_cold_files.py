@@ -14,8 +14,8 @@ from feedline import _engine
 from feedline.diagnose.experiments import cold_files, told
 from feedline.diagnose.experiments.after_run import read_from_disk
 from feedline.diagnose.experiments.cold_files import ColdFiles
-from feedline.watching.dataset_files import DatasetFiles
-from feedline.watching.experiments import Experiments, Rung
+from feedline.profiler.dataset_files import DatasetFiles
+from feedline.profiler.experiments import Experiments, Rung
 
 BYTES = 64 << 10
 
@@ -74,7 +74,7 @@ HEARD = """
 import sys, types
 from feedline import _engine
 from feedline.diagnose.experiments import cold_files
-from feedline.watching.probe.opened_files import OpenedFiles
+from feedline.profiler.probe.opened_files import OpenedFiles
 opened = OpenedFiles(types.SimpleNamespace(in_worker=False, local=None, silent=True))
 opened.listen()
 assert cold_files.listen(opened, False) is None and opened.collected is None

@@ -8,7 +8,7 @@ from summaries import BY_CAUSE, but
 
 from feedline.diagnose.causes import entries
 from feedline.diagnose.verdict import judge
-from feedline.watching.dataset_files import place_of
+from feedline.profiler.dataset_files import place_of
 
 LATE = BY_CAUSE["storage_latency"]
 

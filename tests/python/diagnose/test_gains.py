@@ -12,7 +12,7 @@ from summaries import BY_CAUSE, HALF, LOADER, but, stages, summary, waiting
 from feedline.diagnose.causes import named
 from feedline.diagnose.judging import gains
 from feedline.diagnose.verdict import judge
-from feedline.watching.model import prediction
+from feedline.profiler.model import prediction
 
 NEAR = 0.2
 

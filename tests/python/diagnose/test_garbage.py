@@ -9,9 +9,9 @@ from test_signals import MS, event, record_of, recording
 from watched import watched
 
 from feedline.diagnose.verdict import judge
-from feedline.watching.probe import events
-from feedline.watching.summary import timeline
-from feedline.watching.summary.figures import Garbage
+from feedline.profiler.probe import events
+from feedline.profiler.summary import timeline
+from feedline.profiler.summary.figures import Garbage
 
 
 def loop_with_collections(held, count):

@@ -8,7 +8,7 @@ from summaries import BESIDE_COMPUTING, BUSY, CUDA, FLOAT32, IDLE, but, copied, 
 
 from feedline.diagnose import gpu_text
 from feedline.diagnose.verdict import CERTAIN, judge
-from feedline.watching.summary.figures import Copies
+from feedline.profiler.summary.figures import Copies
 
 COPY_CAUSES = {"unpinned_copy", "blocking_copy", "host_to_device"}
 GPU_CAUSES = {*COPY_CAUSES, "precision_not_reduced"}

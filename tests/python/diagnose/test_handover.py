@@ -9,9 +9,9 @@ from test_several import loop, worker
 from test_signals import MS, event, record_of, recording
 
 from feedline.diagnose.verdict import CERTAIN, judge
-from feedline.watching.probe import events
-from feedline.watching.probe.events import Total
-from feedline.watching.summary import timeline
+from feedline.profiler.probe import events
+from feedline.profiler.probe.events import Total
+from feedline.profiler.summary import timeline
 
 TASKS = 40
 LOADER = {"pid": 1, "number": 0, "num_workers": 1}

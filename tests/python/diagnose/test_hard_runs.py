@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from watched import FEEDLINE, watched
 
-from feedline.watching.harvest import Harvest
-from feedline.watching.probe import events
-from feedline.watching.probe.recorder import CAPACITY, Recorder
+from feedline.profiler.harvest import Harvest
+from feedline.profiler.probe import events
+from feedline.profiler.probe.recorder import CAPACITY, Recorder
 
 pytest.importorskip("torch", reason="torch, whose loader is watched, is not installed")
 pytest.importorskip("click", reason="click, for the command line, is not installed")

@@ -11,10 +11,10 @@ from watched import watched
 
 from feedline import _engine
 from feedline.diagnose.verdict import judge
-from feedline.watching.probe import events, fetch_hooks
-from feedline.watching.probe.events import Event
-from feedline.watching.probe.recorder import Recorder
-from feedline.watching.summary import timeline
+from feedline.profiler.probe import events, fetch_hooks
+from feedline.profiler.probe.events import Event
+from feedline.profiler.probe.recorder import Recorder
+from feedline.profiler.summary import timeline
 
 
 class Loader:

@@ -10,8 +10,8 @@ from test_signals import recording
 from watched import rungs_of, watched, with_experiments
 
 from feedline.diagnose.verdict import judge
-from feedline.watching.model import prediction
-from feedline.watching.summary import engine_summary, host_summary
+from feedline.profiler.model import prediction
+from feedline.profiler.summary import engine_summary, host_summary
 
 pytest.importorskip("click", reason="click, for the command line, is not installed")
 

@@ -12,7 +12,7 @@ from watched import with_experiments
 
 from feedline.diagnose import verdict
 from feedline.diagnose.experiments import pinning
-from feedline.watching.summary.figures import Copies
+from feedline.profiler.summary.figures import Copies
 
 pytest.importorskip("torch", reason="torch, whose loader is watched, is not installed")
 SCRIPTS = Path(__file__).parents[2] / "scenarios" / "scripts"

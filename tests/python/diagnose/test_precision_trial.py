@@ -15,7 +15,7 @@ from feedline.cli.diagnose import diagnose
 from feedline.diagnose import precision_trial
 from feedline.diagnose.experiments.forced_autocast import Forced
 from feedline.diagnose.precision_trial import PrecisionTrial, Way
-from feedline.watching.recordings import Recording
+from feedline.profiler.recordings import Recording
 
 torch = pytest.importorskip("torch", reason="torch, whose autocast is forced, is not installed")
 

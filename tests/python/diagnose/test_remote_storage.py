@@ -14,9 +14,9 @@ from summaries import HALF, LOADER, OF_STORE, stages, summary
 from watched import recorded
 
 from feedline.diagnose import verdict
-from feedline.watching.probe import seen_waits, system_calls
-from feedline.watching.summary import timeline
-from feedline.watching.summary.figures import Store, WaitedFor
+from feedline.profiler.probe import seen_waits, system_calls
+from feedline.profiler.summary import timeline
+from feedline.profiler.summary.figures import Store, WaitedFor
 
 KNOWN = pytest.mark.skipif(not system_calls.are_known(), reason="this kernel does not tell in what call a thread is")
 LATENCY_S = 0.03

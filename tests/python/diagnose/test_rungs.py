@@ -12,7 +12,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch, whose loader is measured, is not installed")
 
 from feedline.diagnose.experiments import hand_over, ladder, rungs  # noqa: E402
-from feedline.watching import copies  # noqa: E402
+from feedline.profiler import copies  # noqa: E402
 
 
 class Clock:

@@ -13,11 +13,11 @@ from summaries import BY_CAUSE, HALF, LOADER, but, stages, summary, waiting
 
 from feedline.diagnose import report, trial
 from feedline.diagnose.verdict import judge
-from feedline.watching.experiments import Comparison, Experiments, Rung, keep
-from feedline.watching.intervals import UNKNOWN, Shown, shown
-from feedline.watching.model.what_if import what_if
-from feedline.watching.recordings import Recording
-from feedline.watching.summary.figures import DROP_IN
+from feedline.profiler.experiments import Comparison, Experiments, Rung, keep
+from feedline.profiler.intervals import UNKNOWN, Shown, shown
+from feedline.profiler.model.what_if import what_if
+from feedline.profiler.recordings import Recording
+from feedline.profiler.summary.figures import DROP_IN
 
 
 def compared(change, ratio, low, high):

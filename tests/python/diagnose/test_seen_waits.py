@@ -10,8 +10,8 @@ import pytest
 from watched import recorded
 
 from feedline.diagnose import verdict
-from feedline.watching.probe import seen_waits, system_calls
-from feedline.watching.summary import timeline
+from feedline.profiler.probe import seen_waits, system_calls
+from feedline.profiler.summary import timeline
 
 KNOWN = pytest.mark.skipif(not system_calls.are_known(), reason="this kernel does not tell in what call a thread is")
 

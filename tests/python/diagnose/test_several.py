@@ -9,10 +9,10 @@ from test_signals import MS, event, record_of, recording
 from watched import recorded, watched
 
 from feedline.diagnose.verdict import judge
-from feedline.watching.experiments import Experiments, Rung
-from feedline.watching.probe import events
-from feedline.watching.probe.events import Total
-from feedline.watching.summary import making, timeline
+from feedline.profiler.experiments import Experiments, Rung
+from feedline.profiler.probe import events
+from feedline.profiler.probe.events import Total
+from feedline.profiler.summary import making, timeline
 
 
 def loop(loader, waits, step_ms=5, begin=0.0):

@@ -18,9 +18,9 @@ from feedline.diagnose.diagnosis import Diagnosis
 from feedline.diagnose.trial import Trial
 from feedline.diagnose.verdict import judge
 from feedline.findings import Finding
-from feedline.watching.experiments import Comparison, Experiments
-from feedline.watching.model import prediction, what_if
-from feedline.watching.recordings import Recording
+from feedline.profiler.experiments import Comparison, Experiments
+from feedline.profiler.model import prediction, what_if
+from feedline.profiler.recordings import Recording
 
 FEEDLINE = [sys.executable, "-c", "import sys; from feedline.cli import main; sys.exit(main())"]
 SCRIPT = """

@@ -23,7 +23,7 @@ from summaries import (
 
 from feedline.diagnose.verdict import CAUSES, CERTAIN, judge
 from feedline.findings import severity_of
-from feedline.watching.summary.figures import Waits
+from feedline.profiler.summary.figures import Waits
 
 
 def names(diagnosis):

@@ -12,9 +12,9 @@ from summaries import BY_CAUSE, HALF, LOADER, but, stages, summary, waiting
 
 from feedline.diagnose import report
 from feedline.diagnose.more_workers import more_workers
-from feedline.watching.model import prediction
-from feedline.watching.model.loop_model import Batch, cycle_ms
-from feedline.watching.model.what_if import what_if, with_samples
+from feedline.profiler.model import prediction
+from feedline.profiler.model.loop_model import Batch, cycle_ms
+from feedline.profiler.model.what_if import what_if, with_samples
 
 
 def batch_of(load):

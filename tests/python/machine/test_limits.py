@@ -14,7 +14,7 @@ import pytest
 from feedline import _engine
 from feedline.machine import facts as machine
 from feedline.machine import limits, memory
-from feedline.watching.probe import loader_facts
+from feedline.profiler.probe import loader_facts
 
 ROOT = Path(__file__).resolve().parents[3]
 GIB = 1 << 30

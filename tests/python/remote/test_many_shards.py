@@ -20,7 +20,7 @@ from range_server import RangeServer, serving
 from running_processes import HANG_S
 
 import feedline
-from feedline.packing import foreign_indexes
+from feedline.pack import foreign_indexes
 
 _SHARDS = 1000
 _AT_ONCE = 8  # that must be under way together: 32 are allowed

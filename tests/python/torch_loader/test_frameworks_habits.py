@@ -20,9 +20,9 @@ from torch.utils.data import DistributedSampler, TensorDataset, get_worker_info
 from torch.utils.data import dataloader as torch_dataloader
 
 from feedline import ConfigError, DataLoader
+from feedline.profiler.probe.loop_hooks import _task_of
 from feedline.serving import publishing
 from feedline.torch_loader.options.settings import Settings
-from feedline.watching.probe.loop_hooks import _task_of
 
 # -- attributes
 

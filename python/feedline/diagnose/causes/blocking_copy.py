@@ -9,7 +9,7 @@ from feedline.diagnose.judging.copies import FEWEST_TIMED, LAUNCH, SLOWEST
 from feedline.diagnose.judging.fixes import Fix
 from feedline.diagnose.judging.shares import IDLE_LOADER, NAMED
 from feedline.findings import Entry, Threshold
-from feedline.watching.experiments import ASKED
+from feedline.profiler.experiments import ASKED
 
 __all__ = ["CAUSE", "FEWEST_TIMED", "IDLE_LOADER", "LAUNCH", "LEAST", "NAMED", "SLOWEST", "SURE"]
 

@@ -8,8 +8,8 @@ from feedline.diagnose.judging.cause import Cause, Found, Rule
 from feedline.diagnose.judging.fixes import Fix
 from feedline.diagnose.judging.shares import CROWDED, IDLE_LOADER, LARGE, NAMED
 from feedline.findings import Entry, Threshold
-from feedline.watching.model import prediction
-from feedline.watching.summary.figures import Summary
+from feedline.profiler.model import prediction
+from feedline.profiler.summary.figures import Summary
 
 LOW_UTILISATION = Threshold(0.5, "GPU-Util: below this, the text explains what the GPU waits for")
 SLOWER = Threshold(0.9, "of the loop's pace: a loader slower than this by itself cannot be waiting for the loop")

@@ -10,8 +10,8 @@ from feedline.diagnose.judging.contradictions import gain_of_more
 from feedline.diagnose.judging.fixes import Fix
 from feedline.diagnose.judging.shares import HELPS, NAMED
 from feedline.findings import Entry, Threshold
-from feedline.watching.model import prediction
-from feedline.watching.summary.figures import Summary
+from feedline.profiler.model import prediction
+from feedline.profiler.summary.figures import Summary
 
 SPENT = Threshold(0.8, "of the quota, used by the run: from here on, every wait for a CPU is a wait for the quota")
 UNSPENT = Threshold(0.5, "of the quota, used by the entire run: sustained work cannot reach it")

@@ -12,8 +12,8 @@ from feedline.diagnose.judging.copies import TRACE
 from feedline.diagnose.judging.fixes import Fix
 from feedline.diagnose.judging.shares import NAMED, UNCERTAIN
 from feedline.findings import Entry, Threshold
-from feedline.watching.model import prediction
-from feedline.watching.summary.figures import Summary
+from feedline.profiler.model import prediction
+from feedline.profiler.summary.figures import Summary
 
 AGAIN = Threshold(2, "calls per step: a single call waits for the step's work, which is needed anyway")
 

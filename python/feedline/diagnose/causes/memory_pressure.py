@@ -9,8 +9,8 @@ from feedline.diagnose.judging.cause import Cause, Found, Gain, Rule
 from feedline.diagnose.judging.fixes import Fix
 from feedline.diagnose.judging.shares import FEW_FAULTS, MUCH_KERNEL, NAMED
 from feedline.findings import Entry
-from feedline.watching.model import prediction
-from feedline.watching.summary.figures import Host, Summary
+from feedline.profiler.model import prediction
+from feedline.profiler.summary.figures import Host, Summary
 
 
 def _books(case: Case) -> Found | None:

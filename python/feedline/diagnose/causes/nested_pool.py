@@ -10,8 +10,8 @@ from feedline.diagnose.judging.case import Case
 from feedline.diagnose.judging.cause import Cause, Found, Gain, Rule
 from feedline.diagnose.judging.fixes import Fix
 from feedline.findings import Entry, Threshold
-from feedline.watching.model import prediction
-from feedline.watching.summary.figures import Summary
+from feedline.profiler.model import prediction
+from feedline.profiler.summary.figures import Summary
 
 POOL = Threshold(2.5, "times its creation: CPU time of a pool of three threads over its lifetime; of processes, 1.3")
 

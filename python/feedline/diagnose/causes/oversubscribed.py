@@ -9,8 +9,8 @@ from feedline.diagnose.judging.cause import Cause, Found, Rule
 from feedline.diagnose.judging.fixes import is_slower
 from feedline.diagnose.judging.shares import CROWDED, NAMED, SAME
 from feedline.findings import Entry, Threshold
-from feedline.watching.model import prediction
-from feedline.watching.summary.figures import Summary
+from feedline.profiler.model import prediction
+from feedline.profiler.summary.figures import Summary
 
 DELAYED = Threshold(0.3, "of the time that workers are runnable, without a CPU")
 LEAST = Threshold(0.1, "of the share: saving from fewer workers, as the work itself remains")

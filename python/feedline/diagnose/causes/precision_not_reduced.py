@@ -9,8 +9,8 @@ from feedline.diagnose.judging.copies import TRACE
 from feedline.diagnose.judging.fixes import Fix
 from feedline.diagnose.judging.shares import IDLE_LOADER
 from feedline.findings import Entry, Threshold
-from feedline.watching.model import prediction
-from feedline.watching.summary.figures import Summary
+from feedline.profiler.model import prediction
+from feedline.profiler.summary.figures import Summary
 
 FEWEST_WATCHED = Threshold(5, "steps without autocast, to conclude that none used it")
 BUSY = Threshold(0.8, "GPU-Util: below this, the step does not wait for the GPU's own speed")

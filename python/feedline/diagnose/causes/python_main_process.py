@@ -12,9 +12,9 @@ from feedline.diagnose.judging.cause import Cause, Found, Gain, Rule
 from feedline.diagnose.judging.fixes import with_workers
 from feedline.diagnose.judging.shares import LARGE, NAMED
 from feedline.findings import Entry, Threshold
-from feedline.watching.intervals import GAIN
-from feedline.watching.model import prediction
-from feedline.watching.summary.figures import DROP_IN, Summary
+from feedline.profiler.intervals import GAIN
+from feedline.profiler.model import prediction
+from feedline.profiler.summary.figures import DROP_IN, Summary
 
 ONE_CPU = Threshold(0.9, "of a cycle: one CPU that is this busy has no room for another process")
 CPUS_FOR_TWO = Threshold(2, "usable CPUs: the minimum to run a loop and a worker at the same time")

@@ -10,8 +10,8 @@ from feedline.diagnose.judging.fixes import Fix, more_within_reach, with_workers
 from feedline.diagnose.judging.shares import NAMED
 from feedline.diagnose.judging.waiting import ENOUGH_LOOKS, MOSTLY
 from feedline.findings import Entry, Threshold
-from feedline.watching.model import prediction, what_if
-from feedline.watching.summary.figures import Store, Summary
+from feedline.profiler.model import prediction, what_if
+from feedline.profiler.summary.figures import Store, Summary
 
 __all__ = ["CAUSE", "ENOUGH_LOOKS", "FROM_STORE", "MOSTLY", "NAMED"]
 

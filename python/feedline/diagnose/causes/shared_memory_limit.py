@@ -9,7 +9,7 @@ from feedline.diagnose.judging.cause import Cause, Found, Gain, Rule
 from feedline.diagnose.judging.fixes import Fix
 from feedline.diagnose.judging.shares import NAMED
 from feedline.findings import Entry, Threshold
-from feedline.watching.summary.figures import Summary
+from feedline.profiler.summary.figures import Summary
 
 FULL = Threshold(0.9, "of /dev/shm, at its peak: another batch may not fit")
 

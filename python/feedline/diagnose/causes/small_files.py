@@ -11,7 +11,7 @@ from feedline.diagnose.judging.fixes import Fix
 from feedline.diagnose.judging.reading import FEWEST_BYTES, FROM_DEVICE, NEAR_CEILING
 from feedline.diagnose.judging.shares import NAMED
 from feedline.findings import Entry, Threshold
-from feedline.watching.summary.figures import Summary
+from feedline.profiler.summary.figures import Summary
 
 __all__ = ["CAUSE", "FEWEST_BYTES", "FROM_DEVICE", "LARGEST", "NAMED", "NEAR_CEILING", "SMALLEST"]
 

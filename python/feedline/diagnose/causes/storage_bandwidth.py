@@ -12,7 +12,7 @@ from feedline.diagnose.judging.fixes import Fix
 from feedline.diagnose.judging.reading import FROM_DEVICE, NEAR_CEILING
 from feedline.diagnose.judging.shares import HELPS, NAMED
 from feedline.findings import Entry
-from feedline.watching.summary.figures import Summary
+from feedline.profiler.summary.figures import Summary
 
 __all__ = ["CAUSE", "FROM_DEVICE", "HELPS", "NAMED", "NEAR_CEILING"]
 

@@ -13,7 +13,7 @@ from feedline.diagnose.judging.fixes import Fix, is_lowered, more_within_reach, 
 from feedline.diagnose.judging.reading import FROM_DEVICE, NEAR_CEILING
 from feedline.diagnose.judging.shares import NAMED
 from feedline.findings import Entry
-from feedline.watching.summary.figures import Host, Summary
+from feedline.profiler.summary.figures import Host, Summary
 
 __all__ = ["CAUSE", "FROM_DEVICE", "NAMED", "NEAR_CEILING"]
 

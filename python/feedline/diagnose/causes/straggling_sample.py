@@ -11,7 +11,7 @@ from feedline.diagnose.judging.cause import Cause, Found, Rule
 from feedline.diagnose.judging.fixes import Fix
 from feedline.diagnose.judging.shares import LARGE, NAMED
 from feedline.findings import Entry, Threshold
-from feedline.watching.summary.figures import Summary
+from feedline.profiler.summary.figures import Summary
 
 STRAGGLES = Threshold(2.0, "times the mean sample: minimum time of a straggler")
 _IN_ORDER_SINCE = (2, 6)  # version of torch

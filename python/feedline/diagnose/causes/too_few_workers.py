@@ -10,8 +10,8 @@ from feedline.diagnose.judging.certainty import CPU_OF_PAGING
 from feedline.diagnose.judging.fixes import with_workers
 from feedline.diagnose.judging.shares import HELPS, NAMED, UNCERTAIN
 from feedline.findings import Entry, Threshold
-from feedline.watching.model import prediction
-from feedline.watching.summary.figures import Summary
+from feedline.profiler.model import prediction
+from feedline.profiler.summary.figures import Summary
 
 BUSY_WORKERS = Threshold(0.7, "of the workers' time, busy: below this, more workers would wait as well")
 FREE_CPUS = Threshold(0.75, "of the usable CPUs, needed: below this, there is room for another worker")

@@ -11,8 +11,8 @@ from feedline.diagnose.judging.copies import FASTEST, FEWEST_TIMED, LAUNCH, SLOW
 from feedline.diagnose.judging.fixes import Fix
 from feedline.diagnose.judging.shares import IDLE_LOADER, NAMED
 from feedline.findings import Entry, Threshold
-from feedline.watching.experiments import LOCKED
-from feedline.watching.summary.figures import Summary
+from feedline.profiler.experiments import LOCKED
+from feedline.profiler.summary.figures import Summary
 
 __all__ = ["CAUSE", "FASTEST", "FEWEST_TIMED", "IDLE_LOADER", "LAUNCH", "LEAST", "NAMED", "SLOWEST"]
 

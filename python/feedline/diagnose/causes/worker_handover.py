@@ -9,8 +9,8 @@ from feedline.diagnose.judging.cause import Cause, Claim, Found, Gain, Limit, Ru
 from feedline.diagnose.judging.fixes import Fix, with_workers
 from feedline.diagnose.judging.shares import DOUBTFUL, EXPLAINED, LARGE, NAMED
 from feedline.findings import Entry, Threshold
-from feedline.watching.model import prediction
-from feedline.watching.summary.figures import Summary
+from feedline.profiler.model import prediction
+from feedline.profiler.summary.figures import Summary
 
 PIPE_BYTES_PER_MS = Threshold(500_000.0, "minimum throughput of a pipe between two processes")
 MUCH_LONGER = Threshold(1.5, "times packing and unpacking: how far a fully loaded machine can stretch them")

@@ -10,7 +10,7 @@ from feedline.diagnose.judging.case import Case
 from feedline.diagnose.judging.cause import Cause, Found, Gain, Rule
 from feedline.diagnose.judging.shares import NAMED, NO_SHORTER, SAME
 from feedline.findings import Entry, Threshold
-from feedline.watching.summary.figures import Summary
+from feedline.profiler.summary.figures import Summary
 
 LATER = Threshold(0.5, "of a start: a longer delay of an epoch is not due to the start itself")
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from feedline.diagnose.experiments import disk_probe, ladder, pinning
-from feedline.watching import copies
-from feedline.watching.dataset_files import DatasetFiles
-from feedline.watching.experiments import Ceiling, Comparison, Experiments, Handing, Rung, keep
-from feedline.watching.intervals import rate_interval
-from feedline.watching.probe.events import STEP
-from feedline.watching.recordings import ProcessRecord, Recording
+from feedline.profiler import copies
+from feedline.profiler.dataset_files import DatasetFiles
+from feedline.profiler.experiments import Ceiling, Comparison, Experiments, Handing, Rung, keep
+from feedline.profiler.intervals import rate_interval
+from feedline.profiler.probe.events import STEP
+from feedline.profiler.recordings import ProcessRecord, Recording
 
 _GRACE_S = 5.0  # extra time beyond the budget
 _PROBE_S, _PROBE_SHARE = 1.2, 0.25  # maximum share of the budget

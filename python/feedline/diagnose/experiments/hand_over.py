@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from feedline.diagnose.experiments import other_workers
-from feedline.watching.attempts import NotTried
+from feedline.profiler.attempts import NotTried
 
 _FEWEST, _MOST = 12, 400  # batches
 _FIRST = 4  # batches skipped while the worker starts

@@ -20,12 +20,12 @@ from typing import Any
 
 from feedline.diagnose.experiments import cold_files, hand_over, other_workers, rungs
 from feedline.machine import limits
-from feedline.watching import attempts, copies
-from feedline.watching.attempts import NotTried
-from feedline.watching.probe.opened_files import OpenedFiles
-from feedline.watching.probe.recorder import Recorder
-from feedline.watching.summary.figures import DROP_IN
-from feedline.watching.variables import EXTENSION, SESSION
+from feedline.profiler import attempts, copies
+from feedline.profiler.attempts import NotTried
+from feedline.profiler.probe.opened_files import OpenedFiles
+from feedline.profiler.probe.recorder import Recorder
+from feedline.profiler.summary.figures import DROP_IN
+from feedline.profiler.variables import EXTENSION, SESSION
 
 CLAIM, GO, RESULT = "experiments.claim", "experiments.go", "experiments.json"  # files in a session's folder
 _LOOK_S = 0.2

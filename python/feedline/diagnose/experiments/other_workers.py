@@ -7,7 +7,7 @@ import copy
 from typing import Any
 
 from feedline.diagnose.experiments import rungs
-from feedline.watching.copies import remake_of
+from feedline.profiler.copies import remake_of
 
 
 def workers_of(loader: Any) -> int:

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from feedline.diagnose.experiments import copy_probe, rungs
-from feedline.watching.attempts import NotTried
-from feedline.watching.experiments import ASKED, LOCKED
+from feedline.profiler.attempts import NotTried
+from feedline.profiler.experiments import ASKED, LOCKED
 
 _PROGRAM = Path(copy_probe.__file__)
 _MEASURED_S = 1.0

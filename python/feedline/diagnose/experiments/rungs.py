@@ -11,10 +11,10 @@ from typing import Any
 
 from feedline import _engine
 from feedline.diagnose.experiments import cold_files
-from feedline.watching.attempts import NotTried
-from feedline.watching.intervals import interval, rate_interval
-from feedline.watching.probe.opened_files import OpenedFiles, open_for_reading
-from feedline.watching.summary.figures import DROP_IN
+from feedline.profiler.attempts import NotTried
+from feedline.profiler.intervals import interval, rate_interval
+from feedline.profiler.probe.opened_files import OpenedFiles, open_for_reading
+from feedline.profiler.summary.figures import DROP_IN
 
 _ROUNDS = 3
 _FEWEST_ROUNDS = 4  # number of workers: two blocks of two

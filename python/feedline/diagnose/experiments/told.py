@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from feedline.watching.experiments import Comparison, DiskProbe, Experiments
-from feedline.watching.intervals import is_known, told
+from feedline.profiler.experiments import Comparison, DiskProbe, Experiments
+from feedline.profiler.intervals import is_known, told
 
 
 def lines(tried: Experiments, predicted: Mapping[int, float | None]) -> list[str]:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from feedline.diagnose.judging.shares import EXPLAINED
 from feedline.findings import Finding
-from feedline.watching.model import prediction
-from feedline.watching.summary.figures import Summary
+from feedline.profiler.model import prediction
+from feedline.profiler.summary.figures import Summary
 
 _UNEVEN = 2.0  # ratio of batches between two workers
 _IDLE_WORKERS, _AT_WORK = 0.5, 0.85  # busy shares: below the first, workers wait for tasks; above the second, they do

@@ -11,8 +11,8 @@ from feedline.diagnose.judging import signals
 from feedline.diagnose.judging.case import Case
 from feedline.diagnose.judging.signals import Signal
 from feedline.findings import Abstention, Entry
-from feedline.watching.model import prediction
-from feedline.watching.summary.figures import Summary
+from feedline.profiler.model import prediction
+from feedline.profiler.summary.figures import Summary
 
 Gain = tuple[float, float]  # [low, high], relative gain in batches per second
 

@@ -11,7 +11,7 @@ FEWEST_STEPS = Threshold(20, "steps: fewer are not conclusive")
 SMALL = Threshold(
     0.15, "of the time: shares of the same script vary by about 0.05 between runs, as does the unexplained rest"
 )
-DEAR = Threshold(0.05, "of the time, for watching: the overhead may be what was measured")
+DEAR = Threshold(0.05, "of the time, for profiling: the overhead may be what was measured")
 CPU_OF_PAGING = "its CPU time includes that of rereading pages"
 READS_OF_PAGING = "reads may be of pages that were evicted for lack of memory"
 # Without these signals, any finding may have another reason.
@@ -61,8 +61,8 @@ def _paging(claim: Claim) -> str | None:
 
 
 def _dear(claim: Claim) -> str | None:
-    cost = claim.summary.watching.overhead_share
-    return f"watching itself took {cost:.0%} of the time" if cost is not None and cost > DEAR else None
+    cost = claim.summary.profiling.overhead_share
+    return f"profiling itself took {cost:.0%} of the time" if cost is not None and cost > DEAR else None
 
 
 # Limits of every cause; those of a single cause are in its file.
@@ -72,5 +72,5 @@ LIMITS = {
     "a busy machine": Limit(UNCERTAIN, _busy_machine),
     "a small share": Limit(UNCERTAIN, _small),
     "CPU time under memory pressure": Limit(UNCERTAIN, _paging),
-    "watching was expensive": Limit(UNCERTAIN, _dear),
+    "profiling was expensive": Limit(UNCERTAIN, _dear),
 }

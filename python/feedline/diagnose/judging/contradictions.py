@@ -11,7 +11,7 @@ from __future__ import annotations
 from feedline.diagnose.judging.cause import Cause
 from feedline.diagnose.judging.shares import HELPS, NO_SHORTER, SAME
 from feedline.findings import Threshold
-from feedline.watching.summary.figures import Summary
+from feedline.profiler.summary.figures import Summary
 
 MOST = Threshold(0.6, "maximum confidence of a contradicted cause")
 _AS_MUCH = 1.25  # ratio of batches, at the interval's high end; above it, the measurement is too imprecise

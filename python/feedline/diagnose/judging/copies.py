@@ -16,9 +16,9 @@ from feedline.diagnose.judging.case import Case
 from feedline.diagnose.judging.cause import Found
 from feedline.diagnose.judging.shares import DOUBTFUL, IDLE_LOADER, NAMED, UNCERTAIN
 from feedline.findings import Threshold
-from feedline.watching.experiments import LOCKED, OWN
-from feedline.watching.model import prediction
-from feedline.watching.summary.figures import Copies, Summary
+from feedline.profiler.experiments import LOCKED, OWN
+from feedline.profiler.model import prediction
+from feedline.profiler.summary.figures import Copies, Summary
 
 FEWEST_TIMED = Threshold(8, "copies, for their time to be conclusive")
 SLOWEST = Threshold(0.25, "GB/s, of PCIe 1.0 with one lane: a slower copy waits for something other than its bytes")

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from feedline.watching.intervals import GAIN
-from feedline.watching.model import prediction
-from feedline.watching.summary.figures import Summary
+from feedline.profiler.intervals import GAIN
+from feedline.profiler.model import prediction
+from feedline.profiler.summary.figures import Summary
 
 
 @dataclass(frozen=True)

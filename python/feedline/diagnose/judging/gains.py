@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from feedline.diagnose.judging.cause import Gain
-from feedline.watching.model import loop_model, prediction, what_if
-from feedline.watching.model.loop_model import Batch
-from feedline.watching.summary.figures import Summary
+from feedline.profiler.model import loop_model, prediction, what_if
+from feedline.profiler.model.loop_model import Batch
+from feedline.profiler.summary.figures import Summary
 
 _AGAIN = 1.1  # variation of the same script's cycles between runs
 _ONE_START = 0.25  # share of the time: with one epoch, a shorter start is not counted; the rest is workers that pause

@@ -14,7 +14,7 @@ from feedline.diagnose.judging.case import Case
 from feedline.diagnose.judging.cause import Found, Gain
 from feedline.diagnose.judging.shares import NAMED
 from feedline.findings import Threshold
-from feedline.watching.summary.figures import Host, Summary
+from feedline.profiler.summary.figures import Host, Summary
 
 FROM_DEVICE = Threshold(0.3, "of the bytes read, from block devices: minimum for a local disk to be the bottleneck")
 FEWEST_BYTES = Threshold(1 << 10, "bytes per sample: fewer may come from a worker's start")

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from feedline.findings import Threshold
-from feedline.watching.summary.figures import Summary, WaitedFor
+from feedline.profiler.summary.figures import Summary, WaitedFor
 
 ENOUGH_LOOKS = Threshold(24, "samples: the error of a share is at most 20 %, with 95 % confidence")
 MOSTLY = Threshold(0.8, "of the waiting: a smaller share of the samples is not enough for a certain verdict")
