@@ -7,8 +7,8 @@ import math
 import random
 from collections.abc import Callable
 
-from feedline.tune.ladder import Climb, Lost, Refused, Visit, climb
-from feedline.tune.setting import SOURCE, TORCH, Limits, Setting
+from feedline.tune.search import Climb, Lost, Refused, Visit, climb
+from feedline.tune.settings import SOURCE, TORCH, Limits, Setting
 
 OWN = Setting(TORCH, 2, 2, batch_size=16)
 LIMITS = Limits(cpus=4, memory=10**9, most_workers=32)

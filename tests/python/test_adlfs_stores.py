@@ -14,7 +14,7 @@ from conftest import training
 from made_azure import BlobServer, serving_blobs
 
 import feedline
-from feedline.data import obstore_stores, other_stores
+from feedline.data import fsspec_storage, obstore_storage
 
 adlfs = pytest.importorskip("adlfs", reason="adlfs is not installed")
 
@@ -22,7 +22,7 @@ adlfs = pytest.importorskip("adlfs", reason="adlfs is not installed")
 @pytest.fixture
 def server(folder: Path, tars: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[BlobServer]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(obstore_stores, "find", lambda scheme: None)
+    monkeypatch.setattr(obstore_storage, "find", lambda scheme: None)
     files = [path for path in folder.rglob("*") if path.is_file()]
     blobs = {f"box/train/{path.relative_to(folder)}": path.read_bytes() for path in files}
     blobs |= {f"box/shards/{tar.name}": tar.read_bytes() for tar in tars}
@@ -46,8 +46,8 @@ def test_shards_and_folders_are_those_of_files(server: BlobServer, folder: Path,
 
 
 def test_objects_have_versions_folders_and_errors(server: BlobServer) -> None:
-    store = other_stores.find("az")
-    assert isinstance(store, other_stores.Store)
+    store = fsspec_storage.find("az")
+    assert isinstance(store, fsspec_storage.Store)
     name = "odd/a b+c=d%20#f.bin"
     server.blobs[f"box/{name}"] = b"0123456789"
     first = store.stat(f"az://box/{name}")

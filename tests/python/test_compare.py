@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from feedline import record
 from feedline.record import series
-from feedline.report import gate, students
+from feedline.report import gate, t_distribution
 
 PAIRS = 100
 
@@ -116,7 +116,7 @@ def test_quantiles_are_the_tables() -> None:
     table = {(1, 0.975): 12.706, (2, 0.975): 4.303, (9, 0.975): 2.262, (30, 0.975): 2.042, (3, 0.999): 10.214}
     table |= {(8, 0.999): 4.501, (18, 0.9995): 3.922, (120, 0.995): 2.617}
     for (freedom, probability), value in table.items():
-        assert students.quantile(probability, freedom) == pytest.approx(value, abs=6e-4)
+        assert t_distribution.quantile(probability, freedom) == pytest.approx(value, abs=6e-4)
 
 
 @pytest.fixture

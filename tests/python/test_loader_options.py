@@ -12,7 +12,7 @@ import pytest
 
 import feedline
 from feedline.data.loader_options import LoaderOptions
-from feedline.profiler.copies import remake_of
+from feedline.profiler.process_copies import remake_of
 
 GIVEN: dict[str, Any] = {
     "batch_size": 4,

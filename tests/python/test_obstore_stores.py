@@ -14,7 +14,7 @@ from conftest import training
 from made_azure import BlobServer, serving_blobs
 
 import feedline
-from feedline.data import obstore_stores, other_stores
+from feedline.data import fsspec_storage, obstore_storage
 
 obstore = pytest.importorskip("obstore", reason="obstore is not installed")
 
@@ -56,7 +56,7 @@ def test_an_account_may_stand_in_the_url(server: BlobServer, tars: list[Path]) -
 
 
 def test_objects_have_versions_and_any_names(server: BlobServer) -> None:
-    store = obstore_stores.find("az")
+    store = obstore_storage.find("az")
     assert store is not None
     name = "odd/a b+c=d%20?e#f.bin"
     server.blobs[f"box/{name}"] = b"0123456789"
@@ -73,7 +73,7 @@ def test_errors_are_in_words_and_without_signatures(server: BlobServer, monkeypa
     with pytest.raises(feedline.StorageError, match="no such file") as caught:
         feedline.open("az://box/other.tar")
     monkeypatch.setenv("AZURE_STORAGE_SAS_TOKEN", "sv=2026-01-01&sig=wrong-hunter3")
-    store = obstore_stores.find("az")
+    store = obstore_storage.find("az")
     assert store is not None
     with pytest.raises(PermissionError) as refused:
         store.read("az://box/shards/000.tar", 0, 4)
@@ -83,7 +83,7 @@ def test_errors_are_in_words_and_without_signatures(server: BlobServer, monkeypa
 
 def test_in_a_child_after_fork_it_says_so(server: BlobServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its threads are not there: a call would wait for ever."""
-    store = obstore_stores.find("az")
+    store = obstore_storage.find("az")
     assert store is not None and store.stat("az://box/shards/000.tar")[1] > 0
     monkeypatch.setattr(os, "getpid", lambda: 1)
     with pytest.raises(OSError, match="before fork"):
@@ -91,7 +91,7 @@ def test_in_a_child_after_fork_it_says_so(server: BlobServer, monkeypatch: pytes
 
 
 def test_what_is_not_azures_is_not_its(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert obstore_stores.find("sftp") is None
+    assert obstore_storage.find("sftp") is None
     monkeypatch.setitem(__import__("sys").modules, "obstore", None)
-    assert obstore_stores.find("az") is None
-    assert not isinstance(other_stores.find("az"), obstore_stores.ObjectStore)
+    assert obstore_storage.find("az") is None
+    assert not isinstance(fsspec_storage.find("az"), obstore_storage.ObjectStore)

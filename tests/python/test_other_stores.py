@@ -15,7 +15,7 @@ import pytest
 from conftest import training
 
 import feedline
-from feedline.data import other_stores
+from feedline.data import fsspec_storage
 
 fsspec = pytest.importorskip("fsspec", reason="fsspec, which torch brings, is not installed")
 
@@ -151,12 +151,12 @@ def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(fsspec, "get_filesystem_class", missing)
     monkeypatch.setitem(sys.modules, "obstore", None)  # which would read Azure's schemes
-    assert "pip install adlfs`; or obstore" in str(other_stores.find("az"))
-    assert "pip install paramiko" in str(other_stores.find("sftp"))
-    assert other_stores.find("htpp") is None
+    assert "pip install adlfs`; or obstore" in str(fsspec_storage.find("az"))
+    assert "pip install paramiko" in str(fsspec_storage.find("sftp"))
+    assert fsspec_storage.find("htpp") is None
     monkeypatch.setitem(sys.modules, "fsspec", None)
-    assert "pip install fsspec adlfs" in str(other_stores.find("az"))
-    assert other_stores.find("htpp") is None
+    assert "pip install fsspec adlfs" in str(fsspec_storage.find("az"))
+    assert fsspec_storage.find("htpp") is None
 
 
 def test_azure_is_read_by_what_fsspec_has_for_it(environment: dict[str, str], tars: list[Path]) -> None:

@@ -26,7 +26,7 @@ from feedline.machine import storage
 from feedline.profiler.probe import events
 from feedline.profiler.probe.events import Event
 from feedline.profiler.recordings import ProcessRecord, Recording
-from feedline.record import checking, series
+from feedline.record import series, validation
 
 
 def subschemas(schema: Any) -> list[dict[str, Any]]:
@@ -45,10 +45,10 @@ ANNOTATIONS = {"$schema", "$id", "title", "description"}
 
 
 def test_there_is_a_sentence_for_whatever_the_schema_asks() -> None:
-    for schema in subschemas(checking.schema()):
-        assert schema.keys() <= checking.SENTENCES.keys() | STRUCTURE | ANNOTATIONS
+    for schema in subschemas(validation.schema()):
+        assert schema.keys() <= validation.SENTENCES.keys() | STRUCTURE | ANNOTATIONS
     library = pytest.importorskip("jsonschema", reason="jsonschema, which knows the whole standard, is not installed")
-    library.Draft202012Validator.check_schema(checking.schema())
+    library.Draft202012Validator.check_schema(validation.schema())
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_what_the_verbs_make_is_as_the_schema_has_it(made: dict[str, Any], tmp_p
     record.write(made, tmp_path / "run.json")
     assert record.read(tmp_path / "run.json") == made
     library = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
-    library.validate(made, checking.schema())
+    library.validate(made, validation.schema())
 
 
 RECORDS = [made_records.bench(), record.from_diagnosis(made_records.diagnosis(), made_records.STEPS[:5])]
@@ -84,9 +84,9 @@ def test_the_check_agrees_with_jsonschema(data: st.DataObject) -> None:
         del holder[path[-1]]
     else:
         holder[path[-1]] = data.draw(st.sampled_from(VALUES))
-    valid = library.Draft202012Validator(checking.schema()).is_valid(made)
+    valid = library.Draft202012Validator(validation.schema()).is_valid(made)
     before = copy.deepcopy(made)
-    assert (checking.problem(made) is None) == valid
+    assert (validation.problem(made) is None) == valid
     assert made == before, "checking changes nothing"
 
 

@@ -16,7 +16,7 @@ from feedline.cli import exit_codes, parameters
 from feedline.cli.console import ERR, OUT, bytes_text, print_json, wrapped
 
 if TYPE_CHECKING:
-    from feedline.doctor.examining import Examination
+    from feedline.doctor.examination import Examination
 
 _COMMAND = "feedline.doctor.command"
 _MB = 10**6
@@ -127,9 +127,9 @@ def doctor(
 
     Exit status 1: there are findings above a note. docs/doctor.md lists the rules; `feedline explain CODE` prints one.
     """
-    from feedline.doctor.examining import Asked, examine
+    from feedline.doctor.examination import Asked, examine
     from feedline.machine import gpu
-    from feedline.machine.root import Root
+    from feedline.machine.system_files import Root
 
     asked = Asked(num_workers, prefetch, _bytes(batch_mb), batch_size, _bytes(dataset_mb), ranks, pinned)
     gpus = gpu.of_engine()
@@ -150,7 +150,7 @@ def _bytes(megabytes: float | None) -> int | None:
 
 def _show(seen: Examination, as_json: bool) -> int:
     from feedline.doctor import screen
-    from feedline.doctor.judging import has_problems
+    from feedline.doctor.evaluation import has_problems
 
     if as_json:
         print_json(screen.as_dict(seen))

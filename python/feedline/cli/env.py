@@ -15,8 +15,8 @@ from feedline.cli.console import OUT, counted, print_json, table
 from feedline.cli.env_making import clean, create, export, list_
 
 if TYPE_CHECKING:
-    from feedline.env.checking import Verdict
     from feedline.env.differences import Difference
+    from feedline.env.rules import Verdict
 
 _STYLE = {"error": "bold red", "critical": "bold red", "warning": "yellow", "note": "cyan"}
 _FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -60,10 +60,10 @@ def check(prefix: Path | None, pid: int | None, lock: str | None, label: str, de
 
     Exit status 1: a finding of severity "error" or "warning".
     """
-    from feedline.env.checking import Case
-    from feedline.env.checking import check as judge
-    from feedline.env.given import listing_at
-    from feedline.env.seen import read_environment
+    from feedline.env.load import listing_at
+    from feedline.env.rules import Case
+    from feedline.env.rules import check as judge
+    from feedline.env.scan import read_environment
 
     seen = read_environment(prefix, pid=pid)
     listing = None if lock is None else listing_at(lock, seen.place.python)
@@ -84,7 +84,7 @@ def snapshot(prefix: Path | None, pid: int | None, snapshot_file: Path | None) -
 
     Two environments with the same fingerprint have the same interpreter and the same packages, file by file.
     """
-    from feedline.env.seen import read_environment
+    from feedline.env.scan import read_environment
     from feedline.env.snapshot import snapshot_of
     from feedline.record import replace
 
@@ -107,7 +107,7 @@ def diff(first: str, second: str, as_json: bool) -> int:
     Exit status 1: they differ.
     """
     from feedline.env.differences import compare, exact_python
-    from feedline.env.given import listing_at
+    from feedline.env.load import listing_at
 
     one, other = listing_at(first), listing_at(second)
     if python := exact_python(one, other):  # the Python version for which markers are evaluated

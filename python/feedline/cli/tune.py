@@ -17,7 +17,7 @@ from rich.markup import escape
 from feedline.cli import exit_codes, parameters
 from feedline.cli.console import ERR, OUT, print_json, progress, table
 from feedline.cli.outputs import distinct
-from feedline.tune.setting import Options
+from feedline.tune.settings import Options
 
 if TYPE_CHECKING:
     from feedline.tune.script import Tuned

@@ -13,7 +13,7 @@ from .. import _engine
 from .._engine import Inspection
 from ..errors import ConfigError
 from ..loader.unopened import columns_of, listed
-from . import arguments, node_cache, recorded_calls, verification, words
+from . import arguments, literals, node_cache, recorded_calls, verification
 from .dataset import Dataset, Origin
 from .format_names import FORMATS
 
@@ -30,19 +30,19 @@ def open(
     *,
     format: str | None = None,
     fields: _FieldSpecs = None,
-    missing: words.Missing = "error",
+    missing: literals.Missing = "error",
     dtype: None = None,
     window: None = None,
     index: str | os.PathLike[str] | None = None,
     cache: str | os.PathLike[str] | None = None,
     cache_limit: int | str | None = None,
-    verify: words.Verify | None = None,
+    verify: literals.Verify | None = None,
     hedge: bool = False,
     listing_age: float = 3600,
     allow_commands: bool = False,
     images: str | os.PathLike[str] | None = None,
     split: str | None = None,
-    crowd: words.Crowd | None = None,
+    crowd: literals.Crowd | None = None,
     **storage: Any,
 ) -> Dataset:
     """Opens a dataset.
@@ -188,12 +188,12 @@ def inspect(
     *,
     format: str | None = None,
     fields: _FieldSpecs = None,
-    missing: words.Missing = "error",
+    missing: literals.Missing = "error",
     index: str | os.PathLike[str] | None = None,
     allow_commands: bool = False,
     images: str | os.PathLike[str] | None = None,
     split: str | None = None,
-    crowd: words.Crowd | None = None,
+    crowd: literals.Crowd | None = None,
 ) -> Inspection:
     """Reports a source's contents and samples that a reader would drop, merge or reject; works if :func:`open` fails.
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from feedline.diagnose.judging.shares import IDLE_LOADER
+from feedline.diagnose.rules.shares import IDLE_LOADER
 from feedline.profiler.summary.figures import Gpu, Summary
 
 _LOW, _BUSY = 0.6, 0.9

@@ -15,8 +15,8 @@ from feedline.diagnose.experiments import forced_autocast
 from feedline.diagnose.experiments.forced_autocast import OFF, SUFFIX, VARIABLE
 from feedline.diagnose.trial import steps_per_s
 from feedline.profiler import session
+from feedline.profiler.collect import json_files
 from feedline.profiler.experiments import Experiments
-from feedline.profiler.harvest import json_files
 from feedline.profiler.intervals import finite, told
 from feedline.profiler.recordings import Recording
 from feedline.profiler.session import Trying

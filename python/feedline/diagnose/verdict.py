@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from feedline.diagnose import rungs_told
+from feedline.diagnose import alternatives
 from feedline.diagnose.causes import in_turn, registered
 from feedline.diagnose.diagnosis import Diagnosis
-from feedline.diagnose.judging.case import Case
-from feedline.diagnose.judging.cause import Cause
-from feedline.diagnose.judging.naming import finding_of
-from feedline.diagnose.judging.shares import NAMED
-from feedline.diagnose.judging.signals import WORKERS
 from feedline.diagnose.more_workers import more_workers
+from feedline.diagnose.rules.analysis import Case
+from feedline.diagnose.rules.cause import Cause
+from feedline.diagnose.rules.findings import finding_of
+from feedline.diagnose.rules.shares import NAMED
+from feedline.diagnose.rules.signals import WORKERS
 from feedline.findings import CERTAIN, Abstention, Finding
 from feedline.profiler.model import prediction
 from feedline.profiler.summary.figures import Garbage, Summary
@@ -49,7 +49,7 @@ def judge(summary: Summary | None, causes: tuple[Cause, ...] | None = None) -> D
     named = _with_garbage(summary.garbage, named, {cause.code for cause in causes if cause.collects_garbage})
     told = {finding.code for finding in named}
     abstained = [one for cause in causes if cause.code not in told for one in cause.abstentions(summary)]
-    return Diagnosis(named, abstained, more_workers(summary, named), rungs_told.of_drop_in(summary))
+    return Diagnosis(named, abstained, more_workers(summary, named), alternatives.of_drop_in(summary))
 
 
 def _with_garbage(garbage: Garbage | None, named: list[Finding], collects: set[str]) -> list[Finding]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..findings import Threshold
 from ..machine.planned_load import PlannedLoad
-from ..machine.surroundings import Surroundings
+from ..machine.preflight_facts import Surroundings
 from .source import Source
 
 TINY = Threshold(100e3, "bytes per sample: records, tokens, thumbnails")

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..machine.root import Root
+from ..machine.system_files import Root
 
 # file names created by torch, multiprocessing and NCCL, with the process ID if there is one
 _PATTERNS = {

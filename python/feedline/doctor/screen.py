@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 from ..findings import Finding
 from ..machine.planned_load import PlannedLoad, need_of
-from ..machine.surroundings import Surroundings
+from ..machine.preflight_facts import Surroundings
 from ..version import installed_version
-from .case import gb
-from .examining import Examination
-from .judging import has_problems
+from .evaluation import has_problems
+from .examination import Examination
+from .rules import gb
 from .source import Source
 
 SCHEMA = "feedline-doctor-1"

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from ..errors import StorageError
 from ..machine.mounts import Mount
-from ..machine.root import Root, Space
 from ..machine.storage import device_model, local_path, mount_of_source, storage_facts
+from ..machine.system_files import Root, Space
 
 _WALK_S = 1.0
 

@@ -17,7 +17,7 @@ from typing import Any
 from ..errors import ConfigError
 from ..machine.packages import normalised
 from .locks.listing import Pin
-from .needed import needed
+from .optional_deps import needed
 from .reading.listed import sha256_of
 from .torch_indexes import torch_index
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from .locks.listing import Listing, Pin
-from .needed import needed
-from .seen import Environment
+from .optional_deps import needed
+from .scan import Environment
 from .snapshot import seen_listing
 
 _INSTALLERS = ("pip", "setuptools", "wheel", "uv")

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 
 from ..machine.packages import normalised
-from .seen import Environment
+from .scan import Environment
 
 _PART = re.compile(
     r"([A-Za-z][A-Za-z0-9_.]*(?:-[A-Za-z0-9_]+)*?)(?:\s*(?:==|=|:)\s*|\s+|-)?v?(\d+(?:\.\d+)*)?(?=[\s,;+/]|-[A-Za-z]|$)"

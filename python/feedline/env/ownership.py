@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from ..machine.limits import usable_cpus
 from .reading.listed import Listed, sha256_of
 from .reading.wheels import Installed
-from .seen import Environment
+from .scan import Environment
 
 LARGE_BYTES = 64 << 20  # Manual edits are in small files; hashing 6 GB of CUDA libraries takes many seconds.
 _HALF = 0.5

@@ -17,7 +17,7 @@ from .reading.conda import packages_in
 from .reading.mapped import family_of
 from .reading.place import place_at, platform_name
 from .reading.wheels import Installed, installed_in
-from .seen import Environment
+from .scan import Environment
 
 VERSION = 1
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from .root import Root
+from .system_files import Root
 
 _NVIDIA = "0x10de"
 _DISPLAY = "0x03"  # the PCI class of VGA and 3D controllers

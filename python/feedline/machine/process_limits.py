@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from .root import Root
+from .system_files import Root
 
 _ROWS = {
     "open_files": "Max open files",

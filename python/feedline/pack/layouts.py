@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from .. import _engine
+from .destinations import Place
 from .manifest import Manifest, Shard
 from .mds_columns import Columns, Content
 from .mds_shard import INDEX, MdsSettings, MdsShardFile, index_text, shard_name
 from .names import CLASS_NAMES_MEMBER, FolderKeys, class_names_text, text
-from .places import Place
 from .plan import quick_member_bytes
 from .shard_file import ShardFile, member_bytes
 

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from ..data import arguments
 from ..errors import ConfigError, DataError
+from .destinations import Place, place_of
 from .layouts import index_of_all, name_of_shard, pattern_of
 from .manifest import NAME, UNFINISHED_NAME, Manifest, Part, part_in
-from .places import Place, place_of
 
 _MOST_NAMED = 8
 

@@ -14,9 +14,9 @@ from ..data.sources import annotations_of, with_settings
 from ..errors import ConfigError
 from ..machine import limits as host_limits
 from ..machine.storage import local_path
+from .destinations import Place, place_of
 from .layouts import pattern_of
 from .manifest import NAME, UNFINISHED_NAME, Manifest, Part, Skipped, part_in, part_name
-from .places import Place, place_of
 from .settings import wanted_shards
 from .source import opened
 from .transcoders import Transcoder

@@ -11,10 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..errors import DataError, StorageError
+from .destinations import Place
 from .layouts import Layout, ShardWriter
 from .manifest import NAME, UNFINISHED_NAME, Manifest, Shard, Skipped
 from .mds_columns import Content
-from .places import Place
 from .source import Packed, Source
 from .work import Work
 

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from feedline._engine import HostSampler
-from feedline.profiler import apply, copies
+from feedline.profiler import apply, process_copies
+from feedline.profiler.collect import Harvest, count_of_pythons, json_files, notes_in
 from feedline.profiler.command import environment_of, sampler_of, signals_of_child, start
 from feedline.profiler.experiments import Experiments
-from feedline.profiler.harvest import Harvest, count_of_pythons, json_files, notes_in
-from feedline.profiler.probe.seen_waits import SUFFIX
+from feedline.profiler.probe.wait_sampler import SUFFIX
 from feedline.profiler.recordings import Recording
 
 
@@ -61,7 +61,7 @@ def run(command: Sequence[str], change: Change | None = None, trying: Trying | N
     folder = Path(tempfile.mkdtemp(prefix="feedline-diagnose-"))
     harvest = Harvest(folder)
     try:
-        (folder / copies.WATCHER).write_text(str(os.getpid()))
+        (folder / process_copies.WATCHER).write_text(str(os.getpid()))
         begin = time.perf_counter_ns()
         with signals_of_child() as forward:
             child = _start(command, folder, change, trying)
@@ -81,8 +81,8 @@ def run(command: Sequence[str], change: Change | None = None, trying: Trying | N
             recording.experiments = trying.make(folder, recording, files)
         return recording
     finally:
-        with copies.undisturbed():
-            copies.end_the_copy(folder)
+        with process_copies.undisturbed():
+            process_copies.end_the_copy(folder)
             shutil.rmtree(folder, ignore_errors=True)
 
 

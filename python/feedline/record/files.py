@@ -22,7 +22,7 @@ from ..machine.packages import package_facts
 from ..machine.software import software_facts
 from ..machine.storage import storage_facts
 from . import diagnosis
-from .checking import problem
+from .validation import problem
 
 VERSION = 1
 _LARGEST_FILE = 256 << 20  # a record has about 100 kB: larger files are something else

@@ -14,7 +14,7 @@ from typing import Any
 from ..cost import NO_PRICE, Price, Spent, as_amounts
 from ..errors import ConfigError
 from ..findings import Finding
-from ..findings.shown import as_alarm
+from ..findings.formats import as_alarm
 from ..machine.gpu import Gpus, Reading
 from ..machine.host import Figures, HostWatch
 from ..machine.processes import Identity, identify

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ..findings.shown import as_step_cause
+from ..findings.formats import as_step_cause
 from . import operators, ranks, steps, synchronisation
 from .causes import judge
 from .device import Device, devices
 from .events import Trace
 from .intervals import covered_within, total, union
-from .judging import Case
+from .rules import Case
 
 VERSION = 1
 _MOST_OPERATORS = 30

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import math
 
-from feedline.tune.duel import FEW_PAIRS, LEAST_GAIN_LAST
-from feedline.tune.ladder import Climb, Rung
-from feedline.tune.setting import words
+from feedline.tune.ab_test import FEW_PAIRS, LEAST_GAIN_LAST
+from feedline.tune.search import Climb, Rung
+from feedline.tune.settings import words
 
 GAIN, NO_GAIN, UNDECIDED = "gain", "no gain", "undecided"
 _LONGER = 3  # times the budget: the number of pairs grows with it, and the interval shrinks with its square root

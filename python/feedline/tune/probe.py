@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from feedline.profiler import copies
+from feedline.profiler import process_copies
 from feedline.profiler.probe.recorder import Recorder
 from feedline.profiler.variables import EXTENSION, SESSION
 
@@ -73,7 +73,7 @@ def _wait(session: Path) -> None:
     (session / f"{os.getpid()}.{HELD}").touch()
     answer = END
     with contextlib.suppress(OSError):
-        watcher = Path("/proc", (session / copies.WATCHER).read_text())
+        watcher = Path("/proc", (session / process_copies.WATCHER).read_text())
         while watcher.exists():
             if (session / RELEASE).exists():
                 answer = (session / RELEASE).read_text()
@@ -89,12 +89,12 @@ def _offer(loader: Any, recorder: Recorder) -> None:
     try:
         if (recorder.session / CLAIM).exists():
             return
-        refused = copies.refusal(loader)
+        refused = process_copies.refusal(loader)
         if refused is not None:
             recorder.note(f"no copy: {refused}")
             return
-        if copies.claim(recorder.session / CLAIM):
-            copies.fork_away(lambda: _live(loader, recorder))
+        if process_copies.claim(recorder.session / CLAIM):
+            process_copies.fork_away(lambda: _live(loader, recorder))
     except Exception as error:
         recorder.note(f"no copy: the script's process could not be copied: {error!r}")
 
@@ -102,10 +102,10 @@ def _offer(loader: Any, recorder: Recorder) -> None:
 def _live(loader: Any, recorder: Recorder) -> None:
     """The copy's main function: connects to the profiling process and serves its requests until it disconnects."""
     recorder.silent = True
-    (recorder.session / copies.PID).write_text(str(os.getpid()))
+    (recorder.session / process_copies.PID).write_text(str(os.getpid()))
     for name in (EXTENSION, SESSION):  # processes started by this one are not watched
         os.environ.pop(name, None)
-    copies.let_go()
+    process_copies.let_go()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connect(connection, recorder.session)
         lines = connection.makefile("rw", encoding="utf-8")
@@ -129,7 +129,7 @@ def connect(connection: socket.socket, session: Path) -> None:
 
 def _end_with(session: Path) -> None:
     """Ends the copy when the profiling process has died, even in the middle of a measurement."""
-    watcher = Path("/proc", (session / copies.WATCHER).read_text())
+    watcher = Path("/proc", (session / process_copies.WATCHER).read_text())
     while watcher.exists():
         time.sleep(1)
     os.killpg(0, signal.SIGKILL)

@@ -14,10 +14,10 @@ from feedline.record import envelope, series
 from feedline.record.figures import figure
 from feedline.record.files import finite
 from feedline.tune import outcome
-from feedline.tune.duel import Comparison
-from feedline.tune.ladder import Climb, Rung
+from feedline.tune.ab_test import Comparison
 from feedline.tune.script import Tuned
-from feedline.tune.setting import DROP_IN, SOURCE, Setting, words
+from feedline.tune.search import Climb, Rung
+from feedline.tune.settings import DROP_IN, SOURCE, Setting, words
 from feedline.tune.source import TunedSource
 
 SCHEMA = "feedline.tune/1"

@@ -21,13 +21,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from feedline.profiler import copies, session
+from feedline.profiler import process_copies, session
 from feedline.profiler.command import environment_of, sampler_of, start
 from feedline.profiler.summary import timeline
 from feedline.profiler.summary.figures import Summary
 from feedline.tune import probe
-from feedline.tune.ladder import Climb, Lost, Refused, Rung, Visit, climb
-from feedline.tune.setting import Limits, Options, Setting
+from feedline.tune.search import Climb, Lost, Refused, Rung, Visit, climb
+from feedline.tune.settings import Limits, Options, Setting
 
 _WATCH_S, _WATCH_SHARE = 10.0, 0.15  # limits on the time for timing steps, and on its share of the budget
 _START_SHARE = 0.4  # of the budget, until the loop runs
@@ -92,7 +92,7 @@ class _Run:
         self._ended_by_us = True  # unless it ended by itself
 
     def to_its_end(self, tell: Callable[[Rung], None], say: Callable[[str], None]) -> Tuned:
-        (self._folder / copies.WATCHER).write_text(str(os.getpid()))
+        (self._folder / process_copies.WATCHER).write_text(str(os.getpid()))
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
             self._listen(listener)
             begin_ns = time.perf_counter_ns()
@@ -376,5 +376,5 @@ def _refusal(folder: Path) -> str | None:
 def _has_clone(folder: Path) -> bool:
     """Whether a forked copy still runs, by the process id in its file: the folder's name is not in its arguments."""
     with contextlib.suppress(OSError, ValueError):
-        return Path("/proc", (folder / copies.PID).read_text()).exists()
+        return Path("/proc", (folder / process_copies.PID).read_text()).exists()
     return False

@@ -14,9 +14,9 @@ from feedline.errors import ConfigError, Error
 from feedline.loader.loader import Loader
 from feedline.machine import limits as host_limits
 from feedline.profiler.summary.figures import Host, Making, Summary
-from feedline.tune.ladder import Climb, Refused, Rung, Visit, climb
 from feedline.tune.live import Live, Stable
-from feedline.tune.setting import SOURCE, Limits, Options, Setting
+from feedline.tune.search import Climb, Refused, Rung, Visit, climb
+from feedline.tune.settings import SOURCE, Limits, Options, Setting
 
 _WARM_SHARE = 0.15  # of the budget, for a first epoch, after which all settings find the same page cache
 _MEMORY_SHARE = 4

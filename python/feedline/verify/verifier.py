@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from .. import _engine
-from ..data import arguments, node_cache, words
+from ..data import arguments, literals, node_cache
 from ..data.dataset import Origin
 from ..data.sources import annotations_of, engine_source, shown_source
 from ..errors import ConfigError, DataError, StorageError
@@ -38,7 +38,7 @@ def verify(
     *,
     format: str | None = None,
     fields: str | Sequence[str] | None = None,
-    missing: words.Missing = "error",
+    missing: literals.Missing = "error",
     index: str | os.PathLike[str] | None = None,
     cache: str | os.PathLike[str] | None = None,
     cache_limit: int | str | None = None,

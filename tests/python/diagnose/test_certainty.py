@@ -11,7 +11,7 @@ from summaries import BY_CAUSE, HALF, but, stages, summary, waiting, without
 from test_verdict import summaries
 
 from feedline.diagnose.causes import registered
-from feedline.diagnose.judging import certainty
+from feedline.diagnose.rules import certainty
 from feedline.diagnose.verdict import CAUSES, CERTAIN, judge
 from feedline.profiler.summary.figures import Waits
 

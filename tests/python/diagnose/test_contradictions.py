@@ -7,7 +7,7 @@ import pytest
 from summaries import BY_CAUSE, HALF, IN_FILES, but, stages, summary, waiting
 
 from feedline.diagnose.causes import named, registered
-from feedline.diagnose.judging import contradictions
+from feedline.diagnose.rules import contradictions
 from feedline.diagnose.verdict import CERTAIN, judge
 
 READING = {"stages": stages(storage=1.0), "cpu_ms": 2.0}

@@ -10,7 +10,7 @@ from simulated_loader import Load, batches_per_s
 from summaries import BY_CAUSE, HALF, LOADER, but, stages, summary, waiting
 
 from feedline.diagnose.causes import named
-from feedline.diagnose.judging import gains
+from feedline.diagnose.rules import gains
 from feedline.diagnose.verdict import judge
 from feedline.profiler.model import prediction
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from watched import FEEDLINE, watched
 
-from feedline.profiler.harvest import Harvest
+from feedline.profiler.collect import Harvest
 from feedline.profiler.probe import events
 from feedline.profiler.probe.recorder import CAPACITY, Recorder
 

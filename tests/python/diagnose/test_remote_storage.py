@@ -14,7 +14,7 @@ from summaries import HALF, LOADER, OF_STORE, stages, summary
 from watched import recorded
 
 from feedline.diagnose import verdict
-from feedline.profiler.probe import seen_waits, system_calls
+from feedline.profiler.probe import system_calls, wait_sampler
 from feedline.profiler.summary import timeline
 from feedline.profiler.summary.figures import Store, WaitedFor
 
@@ -125,9 +125,9 @@ def test_a_program_that_fetches_is_told_from_one_that_does_not(tmp_path):
         with subprocess.Popen([program, "60"]) as child:
             try:
                 deadline = time.monotonic() + 60
-                while (name not in seen_waits._text(f"/proc/{child.pid}/comm")) and time.monotonic() < deadline:
+                while (name not in wait_sampler._text(f"/proc/{child.pid}/comm")) and time.monotonic() < deadline:
                     time.sleep(0.01)
-                assert seen_waits._has_fetcher() == fetches
+                assert wait_sampler._has_fetcher() == fetches
             finally:
                 child.kill()
 
@@ -138,5 +138,5 @@ def test_only_a_librarys_own_code_asks_stores(tmp_path):
     for place in (tmp_path / "requests" / "train.py", tmp_path / "site-packages" / "requests" / "sessions.py"):
         scope = {"frames": frames, "sys": sys}
         exec(compile("def ask(): frames.append(sys._getframe())\nask()", str(place), "exec"), scope)
-    assert [seen_waits.asks_store(frame) for frame in frames] == [False, True]
-    assert not seen_waits.asks_store(None)
+    assert [wait_sampler.asks_store(frame) for frame in frames] == [False, True]
+    assert not wait_sampler.asks_store(None)

@@ -11,8 +11,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch, whose loader is measured, is not installed")
 
-from feedline.diagnose.experiments import hand_over, ladder, rungs  # noqa: E402
-from feedline.profiler import copies  # noqa: E402
+from feedline.diagnose.experiments import handover, loader_rates, worker_sweep  # noqa: E402
+from feedline.profiler import process_copies  # noqa: E402
 
 
 class Clock:
@@ -47,7 +47,7 @@ class Timed:
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    monkeypatch.setattr(rungs, "time", clock)
+    monkeypatch.setattr(loader_rates, "time", clock)
     return clock
 
 
@@ -55,7 +55,7 @@ def test_an_epochs_begin_is_spread_over_its_batches(clock):
     """Ten batches of 10 ms and an order of 900 ms: half a second would hold one begin, or none."""
     epochs = Timed(clock, [0.91, *[0.01] * 9])
     for seconds in (0.1, 0.5, 1.3):
-        assert rungs.rate(epochs, 0, seconds)["batches_per_s"] == pytest.approx(10.0, rel=0.01)
+        assert loader_rates.rate(epochs, 0, seconds)["batches_per_s"] == pytest.approx(10.0, rel=0.01)
 
 
 def test_a_stream_shows_its_length_by_ending(clock):
@@ -63,14 +63,16 @@ def test_a_stream_shows_its_length_by_ending(clock):
         def __len__(self):
             raise TypeError("a stream has no length")
 
-    assert rungs.rate(Stream(clock, [0.91, *[0.01] * 9]), 0, 1.3)["batches_per_s"] == pytest.approx(10.0, rel=0.01)
+    assert loader_rates.rate(Stream(clock, [0.91, *[0.01] * 9]), 0, 1.3)["batches_per_s"] == pytest.approx(
+        10.0, rel=0.01
+    )
     endless = Stream(clock, [0.01] * 100_000)
-    assert rungs.rate(endless, 2, 1.0)["batches_per_s"] == pytest.approx(100.0, rel=0.01)
+    assert loader_rates.rate(endless, 2, 1.0)["batches_per_s"] == pytest.approx(100.0, rel=0.01)
 
 
 def test_an_epoch_that_lasts_too_long_is_not_waited_for(clock):
     long = Timed(clock, [0.01] * 100_000)
-    assert rungs.rate(long, 0, 1.0)["batches_per_s"] == pytest.approx(100.0, rel=0.01)
+    assert loader_rates.rate(long, 0, 1.0)["batches_per_s"] == pytest.approx(100.0, rel=0.01)
     assert long.given < 250
 
 
@@ -78,17 +80,19 @@ def test_batches_that_come_together_are_counted_as_rounds(clock):
     """Eight workers that share a CPU give eight batches at once."""
     rounds = Timed(clock, [0.4, *[0.0] * 7] * 1000)
     for seconds in (0.3, 0.7, 1.0):
-        assert rungs.rate(rounds, 8, seconds)["batches_per_s"] == pytest.approx(20.0, rel=0.01)
+        assert loader_rates.rate(rounds, 8, seconds)["batches_per_s"] == pytest.approx(20.0, rel=0.01)
 
 
 def test_a_long_batch_is_counted_with_those_that_it_held_up(clock):
     """The ring of two workers runs dry behind one batch in eight; what it held up comes at once."""
     held = Timed(clock, list(itertools.chain.from_iterable([[1.0, 0, 0, 0, 0.1, 0.1, 0.1, 0.1]] * 200)))
-    assert rungs.rate(held, 2, 2.0)["batches_per_s"] == pytest.approx(8 / 1.4, rel=0.35)
+    assert loader_rates.rate(held, 2, 2.0)["batches_per_s"] == pytest.approx(8 / 1.4, rel=0.35)
 
 
 def test_the_loops_own_step_is_waited_for(clock):
-    assert rungs.rate(Timed(clock, [0.01] * 500), 0, 2.0, step_s=0.03)["batches_per_s"] == pytest.approx(25, rel=0.01)
+    assert loader_rates.rate(Timed(clock, [0.01] * 500), 0, 2.0, step_s=0.03)["batches_per_s"] == pytest.approx(
+        25, rel=0.01
+    )
 
 
 class Numbers(torch.utils.data.Dataset):
@@ -111,8 +115,8 @@ def test_handing_over_costs_what_the_batch_is_and_not_its_making():
         time.sleep(0.02)
         return torch.tensor(index)
 
-    small = hand_over.measure(loader_of(slowly), 0.2)
-    values = hand_over.measure(loader_of(lambda index: [index] * 100_000, collate_fn=list), 0.2)
+    small = handover.measure(loader_of(slowly), 0.2)
+    values = handover.measure(loader_of(lambda index: [index] * 100_000, collate_fn=list), 0.2)
     assert 0 < small["packing_ms"] + small["unpacking_ms"] < 20  # of 80 ms that its making takes
     assert min(values["packing_ms"], values["unpacking_ms"]) > 3 * min(small["packing_ms"], small["unpacking_ms"])
     assert all(cost >= 0 for cost in (*small.values(), *values.values()))
@@ -120,12 +124,12 @@ def test_handing_over_costs_what_the_batch_is_and_not_its_making():
 
 def test_a_batch_that_is_the_same_memory_again_is_sent_as_it_is():
     large = torch.zeros(4_000_000)
-    again = hand_over.measure(torch.utils.data.DataLoader([large] * 8, batch_size=None, num_workers=1), 0.2)
-    anew = hand_over.measure(
+    again = handover.measure(torch.utils.data.DataLoader([large] * 8, batch_size=None, num_workers=1), 0.2)
+    anew = handover.measure(
         torch.utils.data.DataLoader([large] * 8, batch_size=1, num_workers=1, collate_fn=doubled), 0.2
     )
     assert again["packing_ms"] < anew["packing_ms"] / 2
-    assert hand_over._memory({"a": [large, torch.zeros(0)], "b": "text"}) == {large.data_ptr()}
+    assert handover._memory({"a": [large, torch.zeros(0)], "b": "text"}) == {large.data_ptr()}
 
 
 def doubled(samples):
@@ -142,21 +146,21 @@ def test_what_packs_a_batch_meanwhile_is_no_part_of_copying_the_next(monkeypatch
         done.set()
         return batch
 
-    monkeypatch.setattr(hand_over, "_copied", copied)
+    monkeypatch.setattr(handover, "_copied", copied)
     packing = threading.Thread(target=lambda: collections.deque(iter(done.is_set, True), maxlen=0))
     packing.start()
-    clocks, _ = hand_over._Copies(torch.zeros(1), anew=True, as_collated=False)[0]
+    clocks, _ = handover._Copies(torch.zeros(1), anew=True, as_collated=False)[0]
     packing.join()
     assert clocks.copying < 0.05
 
 
 def test_what_nobody_sends_is_not_measured():
-    with pytest.raises(rungs.NotTried, match="no batches"):
-        hand_over.measure(torch.utils.data.DataLoader([]), 0.1)
+    with pytest.raises(loader_rates.NotTried, match="no batches"):
+        handover.measure(torch.utils.data.DataLoader([]), 0.1)
 
 
 def clocks(cpu, copying=0.0, delay=0.0):
-    return hand_over._Clocks(cpu / 1000, delay / 1000, copying / 1000)
+    return handover._Clocks(cpu / 1000, delay / 1000, copying / 1000)
 
 
 @pytest.mark.parametrize(
@@ -169,19 +173,19 @@ def clocks(cpu, copying=0.0, delay=0.0):
 )
 def test_who_is_busy_all_the_time_waits_for_nobody(cycle, loop, worker, copying, waits):
     seen = [(n * cycle / 1000, clocks(n * loop), clocks(n * worker, copying)) for n in range(20)]
-    found = hand_over._of_a_batch(seen)
+    found = handover._of_a_batch(seen)
     assert found["waiting_ms"] == pytest.approx(waits) and found["unpacking_ms"] == pytest.approx(loop)
     assert found["packing_ms"] == pytest.approx(worker - copying)
 
 
 def test_waiting_for_a_cpu_is_no_part_of_a_hand_over():
     seen = [(n * 0.010, clocks(n * 2.0, delay=n * 4.0), clocks(n * 3.0, delay=n * 2.5)) for n in range(20)]
-    assert hand_over._of_a_batch(seen)["waiting_ms"] == 0.0
+    assert handover._of_a_batch(seen)["waiting_ms"] == 0.0
 
 
 def test_every_rung_draws_the_same_order():
     def order():
-        ladder._the_same_samples_again()
+        worker_sweep._the_same_samples_again()
         loader = torch.utils.data.DataLoader(range(50), batch_size=5, shuffle=True)
         return [batch.tolist() for batch in loader]
 
@@ -191,9 +195,9 @@ def test_every_rung_draws_the_same_order():
 def test_only_the_loader_that_was_copied_says_so(tmp_path, monkeypatch):
     """The second process of a run is told that another was first; its loader is not the one that was tried."""
     forked = []
-    monkeypatch.setattr(copies, "fork_away", forked.append)
+    monkeypatch.setattr(process_copies, "fork_away", forked.append)
     loader = torch.utils.data.DataLoader(range(4))
     processes = [SimpleNamespace(copied=False, session=tmp_path, note=print) for _ in range(2)]
-    assert [ladder.offer(loader, process) for process in processes] == [True, False]
-    assert [ladder.offer(loader, process) for process in processes] == [False, False]
+    assert [worker_sweep.offer(loader, process) for process in processes] == [True, False]
+    assert [worker_sweep.offer(loader, process) for process in processes] == [False, False]
     assert len(forked) == 1

@@ -10,7 +10,7 @@ import pytest
 from watched import recorded
 
 from feedline.diagnose import verdict
-from feedline.profiler.probe import seen_waits, system_calls
+from feedline.profiler.probe import system_calls, wait_sampler
 from feedline.profiler.summary import timeline
 
 KNOWN = pytest.mark.skipif(not system_calls.are_known(), reason="this kernel does not tell in what call a thread is")
@@ -152,8 +152,8 @@ def test_a_place_is_the_innermost_line_of_the_scripts_own_code():
     while not event._cond._waiters:  # it is in wait()
         pass
     frames = sys._current_frames()
-    place = seen_waits.place_of(frames[waiting.ident])
+    place = wait_sampler.place_of(frames[waiting.ident])
     event.set()
     waiting.join()
     assert "test_seen_waits.py" in place and place.endswith("in threading.py's wait()")
-    assert seen_waits.place_of(None) == ""
+    assert wait_sampler.place_of(None) == ""

@@ -12,7 +12,7 @@ from feedline.diagnose.verdict import judge
 from feedline.profiler.experiments import Experiments, Rung
 from feedline.profiler.probe import events
 from feedline.profiler.probe.events import Total
-from feedline.profiler.summary import making, timeline
+from feedline.profiler.summary import batch_production, timeline
 
 
 def loop(loader, waits, step_ms=5, begin=0.0):
@@ -114,8 +114,8 @@ def test_time_in_which_threads_of_a_worker_run_is_no_waiting_for_storage():
         return {events.FETCH: Total(10, 1000 * MS, 50 * MS), events.DETAILED_FETCH: Total(10, 1000 * MS, 50 * MS),
                 events.SAMPLE: Total(80, 990 * MS, 45 * MS)}.get(kind, Total())  # fmt: skip
 
-    assert making.stages_of(sum_of, 0.0, True)["storage"] > 0.9
-    beside = making.stages_of(sum_of, 0.0, True, beside=0.9)
+    assert batch_production.stages_of(sum_of, 0.0, True)["storage"] > 0.9
+    beside = batch_production.stages_of(sum_of, 0.0, True, beside=0.9)
     assert beside["python"] > 0.9 and beside["storage"] < 0.1
     assert sum(beside.values()) == pytest.approx(1)
 

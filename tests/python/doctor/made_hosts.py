@@ -10,9 +10,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from feedline.doctor.examining import Asked, Examination, examine
+from feedline.doctor.examination import Asked, Examination, examine
 from feedline.machine.gpu import Reading
-from feedline.machine.root import Root
+from feedline.machine.system_files import Root
 
 GB = 10**9
 KIB = {"MemTotal": 64 * GB, "MemAvailable": 58 * GB, "SwapTotal": 8 * GB, "SwapFree": 8 * GB}

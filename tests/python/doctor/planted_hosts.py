@@ -22,7 +22,7 @@ from made_hosts import (
     pressure,
 )
 
-from feedline.doctor.examining import Asked
+from feedline.doctor.examination import Asked
 
 TINY = (64 * 2**20, 64 * 2**20, 1000, 999)
 DOCKER = {".dockerenv": ""}

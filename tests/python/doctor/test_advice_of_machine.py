@@ -9,7 +9,7 @@ import pytest
 from made_hosts import GB, GROUP, IN_GROUP, Host, allowed, cpus, examined, meminfo
 
 from feedline.doctor.advice import enough_ahead
-from feedline.doctor.examining import Asked
+from feedline.doctor.examination import Asked
 
 SPINS = {"sys/dev/block/8:1/queue/rotational": "1\n"}
 FEW = {"a.tar": 10**6}
@@ -45,7 +45,7 @@ def test_begin_at(host: Host, workers: int, prefetch: int, tmp_path: Path) -> No
 def test_a_bucket_is_known_by_its_url(tmp_path: Path) -> None:
     from made_hosts import MadeGpus, build
 
-    from feedline.doctor.examining import examine
+    from feedline.doctor.examination import examine
 
     root, _ = build(Host(), tmp_path)
     seen = examine(root, MadeGpus(Host()), {}, "s3://bucket/{000..146}.tar")

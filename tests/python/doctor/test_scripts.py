@@ -10,8 +10,8 @@ import pytest
 from made_hosts import GPU_HOST, MadeGpus, build
 from planted_scripts import PLANTED, SOUND, Planted
 
-from feedline.doctor.examining import examine
-from feedline.doctor.judging import judge
+from feedline.doctor.evaluation import judge
+from feedline.doctor.examination import examine
 from feedline.doctor.script.command import parsed
 from feedline.findings import Finding
 

@@ -30,7 +30,7 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Arguments for the usual machine; file systems have its sizes, whatever this one has left."""
     root, _ = build(Host(), tmp_path)
     (root.path / "dev/shm").mkdir(parents=True)
-    monkeypatch.setattr("feedline.machine.root.Root", lambda path: type(root)(path, root._statvfs))
+    monkeypatch.setattr("feedline.machine.system_files.Root", lambda path: type(root)(path, root._statvfs))
     return ["doctor", "--root", str(root.path)]
 
 
@@ -187,7 +187,7 @@ def test_this_machine_is_seen_without_torch_and_without_starting_anything(
 
 
 def test_a_driver_that_does_not_answer_is_not_waited_for(tmp_path: Path) -> None:
-    from feedline.doctor.examining import Patient
+    from feedline.doctor.examination import Patient
 
     class Slow:
         unavailable = ""

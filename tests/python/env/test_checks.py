@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from made_environments import Environment, elf, write
 
-from feedline.env.checking import Case, Verdict, check
 from feedline.env.checks import registered
-from feedline.env.given import listing_at
+from feedline.env.load import listing_at
 from feedline.env.reading.graphics import Graphics, graphics_of
 from feedline.env.reading.place import platform_name
-from feedline.env.seen import read_environment
+from feedline.env.rules import Case, Verdict, check
+from feedline.env.scan import read_environment
 
 TODAY = date(2026, 6, 1)
 NO_GPU = Graphics()

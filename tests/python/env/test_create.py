@@ -18,11 +18,11 @@ from made_channels import Channel, wheel
 
 import feedline
 from feedline.cli.root import run
-from feedline.env.creating import homes, pip_part
-from feedline.env.creating.pip_part import uv_program
-from feedline.env.creating.plan import python_for
+from feedline.env.create import homes, pip_part
+from feedline.env.create.pip_part import uv_program
+from feedline.env.create.plan import python_for
 from feedline.env.differences import compare
-from feedline.env.given import listing_at
+from feedline.env.load import listing_at
 from feedline.env.locks.listing import Listing
 from feedline.env.reading.place import platform_name
 from feedline.errors import ConfigError
@@ -136,7 +136,7 @@ def test_pip_does_what_uv_does(wheels: Path, tmp_path: Path, monkeypatch: pytest
     if tuple(map(int, pip.__version__.split(".")[:2])) < (22, 3):
         pytest.skip("pip has no --python before 22.3")
     first = a_venv(wheels, tmp_path)
-    monkeypatch.setattr("feedline.env.creating.pip_part.uv_program", lambda: None)
+    monkeypatch.setattr("feedline.env.create.pip_part.uv_program", lambda: None)
     second = a_venv(wheels, tmp_path, "by_pip_cpu")
     made = [json.loads((one / "feedline-environment.json").read_text()) for one in (first, second)]
     assert made[0]["fingerprint"] == made[1]["fingerprint"]

@@ -18,7 +18,7 @@ from made_channels import Channel, wheel
 from made_environments import Environment
 
 from feedline.cli.root import run
-from feedline.env.given import listing_at
+from feedline.env.load import listing_at
 from feedline.env.reading.listed import sha256_of
 
 yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")

@@ -10,10 +10,10 @@ import pytest
 from made_environments import Environment
 
 from feedline.env.differences import compare
-from feedline.env.given import listing_at
+from feedline.env.load import listing_at
 from feedline.env.locks.listing import Listing
 from feedline.env.reading.place import platform_name
-from feedline.env.seen import read_environment
+from feedline.env.scan import read_environment
 from feedline.env.snapshot import own_fingerprint, snapshot_of
 from feedline.errors import ConfigError
 

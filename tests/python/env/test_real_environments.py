@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from feedline.cli.root import run
-from feedline.env.creating.pip_part import uv_program
+from feedline.env.create.pip_part import uv_program
 
 pytestmark = [
     pytest.mark.skipif(os.environ.get("FEEDLINE_PROOFS") != "long", reason="FEEDLINE_PROOFS=long asks for it"),

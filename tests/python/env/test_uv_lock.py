@@ -10,9 +10,9 @@ from made_environments import Environment
 
 from feedline.cli.root import run
 from feedline.env.differences import compare, compare_with_lock
-from feedline.env.given import listing_at
+from feedline.env.load import listing_at
 from feedline.env.locks.listing import Listing
-from feedline.env.seen import read_environment
+from feedline.env.scan import read_environment
 from feedline.errors import ConfigError
 
 REGISTRY = '{ registry = "https://pypi.org/simple" }'

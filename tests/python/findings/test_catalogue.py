@@ -13,9 +13,9 @@ pytest.importorskip("rich", reason="rich, for the command line, is not installed
 
 from feedline.cli.explain import pages_of
 from feedline.cli.root import run
-from feedline.data import places, stored_images
+from feedline.data import storage_types, stored_images
 from feedline.diagnose import causes
-from feedline.findings import shown
+from feedline.findings import formats
 from feedline.top import alarms
 from feedline.trace import causes as of_trace
 
@@ -42,7 +42,7 @@ def test_a_page_is_whole(page):
     assert page.verb in ("inspect", "verify", "diff") or page.example
     assert page.title[-1] != "." and all(text[-1] in ".!?" for text in (page.means, page.recognised, page.to_do))
     assert all(one.reason for one in page.thresholds)
-    assert not re.search(r"data\sset", json.dumps(shown.entry_as_dict(page)))  # one word
+    assert not re.search(r"data\sset", json.dumps(formats.entry_as_dict(page)))  # one word
 
 
 def number(text):
@@ -86,7 +86,7 @@ def test_every_code_of_the_engine_has_a_page():
         r'|\bProblem\(\{"([a-z_]+)"|\b(?:is_data|kData)\s+\? "([a-z_]+)"'
     )
     said = {name for text in texts for names in behind.findall(text) for name in names if name}
-    in_python = {page.code for page in (*places.entries(), *stored_images.entries())}  # whose rule is in Python
+    in_python = {page.code for page in (*storage_types.entries(), *stored_images.entries())}  # whose rule is in Python
     assert said == {page.code for page in PAGES if page.verb == "inspect"} - in_python
 
 

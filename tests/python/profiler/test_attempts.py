@@ -9,8 +9,8 @@ import time
 import pytest
 from running_processes import HANG_S
 
-from feedline.profiler import attempts, copies
-from feedline.profiler.attempts import NotTried
+from feedline.profiler import isolated, process_copies
+from feedline.profiler.isolated import NotTried
 
 
 def forked(child, *arguments):
@@ -28,9 +28,9 @@ def forked(child, *arguments):
 def why(attempt, folder, limit=HANG_S):
     """The reason for which nothing was found, and whether processes are left."""
     try:
-        attempts.make(attempt, limit, folder / "attempt")
+        isolated.make(attempt, limit, folder / "attempt")
     except NotTried as error:
-        (folder / "why").write_text(f"{error}\n{attempts._children()}")
+        (folder / "why").write_text(f"{error}\n{isolated._children()}")
 
 
 def sleeps():
@@ -81,7 +81,7 @@ def test_what_goes_wrong_is_named_and_leaves_no_process(attempt, tmp_path):
 def test_what_it_finds_comes_through_whatever_the_script_does_with_signals(tmp_path):
     def child():
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-        found = [attempts.make(lambda n=n: {"n": n, "handler": asks()}, HANG_S, tmp_path / "attempt") for n in (1, 2)]
+        found = [isolated.make(lambda n=n: {"n": n, "handler": asks()}, HANG_S, tmp_path / "attempt") for n in (1, 2)]
         return 0 if found == [{"n": n, "handler": int(signal.SIG_IGN)} for n in (1, 2)] else 1
 
     def asks():
@@ -97,7 +97,7 @@ def test_a_copy_lets_go_of_devices_and_not_of_what_only_gives_bytes(tmp_path):
         device, _ = os.openpty()
         zero = os.open("/dev/zero", os.O_RDONLY)
         data = os.open(tmp_path, os.O_RDONLY)
-        copies.let_go()
+        process_copies.let_go()
         null = os.stat("/dev/null").st_rdev
         gone = os.fstat(device).st_rdev == null
         kept = os.read(zero, 2) == b"\0\0" and stat.S_ISDIR(os.fstat(data).st_mode)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feedline.diagnose.causes.precision_not_reduced import FEWEST_WATCHED
-from feedline.diagnose.judging.copies import FEWEST_TIMED
+from feedline.diagnose.rules.copies import FEWEST_TIMED
 from feedline.profiler import session
 from feedline.profiler.probe import device_hooks, events
 from feedline.profiler.probe.device_hooks import DeviceHooks

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from feedline.profiler import here
+from feedline.profiler import in_process
 from feedline.profiler.probe import hooks
 from feedline.profiler.recordings import Recording
 from feedline.profiler.summary import timeline
@@ -38,7 +38,7 @@ class Slow(Dataset[Any]):
 
 
 def seen(work: Any) -> tuple[Recording, Summary]:
-    recording = here.run(work, "In [1]")
+    recording = in_process.run(work, "In [1]")
     summary = timeline.summarise(recording)
     assert summary is not None
     return recording, summary
@@ -81,7 +81,7 @@ def test_what_runs_between_two_watched_loops_is_seen_by_neither() -> None:
         held.append(iter(loader))
         next(held[0])
 
-    here.run(begin, "In [1]")
+    in_process.run(begin, "In [1]")
     next(held[0]), next(first)  # between
 
     def work() -> None:
@@ -103,7 +103,7 @@ def test_an_error_comes_through_and_what_was_watched_halfway_is_as_it_was() -> N
                 raise ZeroDivisionError("in the cell")
 
     with pytest.raises(ZeroDivisionError, match="in the cell"):
-        here.run(work, "In [1]")
+        in_process.run(work, "In [1]")
     assert surroundings() == before
 
     def told() -> str:
@@ -111,19 +111,19 @@ def test_an_error_comes_through_and_what_was_watched_halfway_is_as_it_was() -> N
             pass
         return "ZeroDivisionError"
 
-    assert here.run(told, "In [2]").notes[0].startswith("it was ended by ZeroDivisionError")
+    assert in_process.run(told, "In [2]").notes[0].startswith("it was ended by ZeroDivisionError")
     assert surroundings() == before
 
 
 def test_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     def nested() -> None:
-        with pytest.raises(here.AlreadyWatched):
-            here.run(lambda: None, "In [2]")
+        with pytest.raises(in_process.AlreadyWatched):
+            in_process.run(lambda: None, "In [2]")
 
-    here.run(nested, "In [1]")
+    in_process.run(nested, "In [1]")
     monkeypatch.setenv("FEEDLINE_DIAGNOSE_SESSION", "/somewhere")
-    with pytest.raises(here.AlreadyWatched):
-        here.run(lambda: None, "In [3]")
+    with pytest.raises(in_process.AlreadyWatched):
+        in_process.run(lambda: None, "In [3]")
 
 
 def test_modules_that_the_work_imports_first_are_watched_too(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_modules_that_the_work_imports_first_are_watched_too(tmp_path: Path) -> 
 
             assert "profiler" in fresh.TiffImageFile.load.__code__.co_filename
 
-        here.run(work, "In [1]")
+        in_process.run(work, "In [1]")
         assert "profiler" not in sys.modules[name].TiffImageFile.load.__code__.co_filename
     finally:
         sys.modules[name] = module

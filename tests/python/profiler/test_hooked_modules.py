@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from running_processes import HANG_S
 
+from feedline.profiler.collect import Harvest, notes_in
 from feedline.profiler.command import environment_of
-from feedline.profiler.harvest import Harvest, notes_in
 from feedline.profiler.probe import events, hooks
 from feedline.profiler.probe.inject import feedline_hooked_modules as hooked
 

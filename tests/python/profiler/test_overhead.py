@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from watched import recorded
 
-from feedline.profiler.harvest import Harvest
-from feedline.profiler.probe import allowance, counted_calls, events, loop_hooks, opened_files, recorder
+from feedline.profiler.collect import Harvest
+from feedline.profiler.probe import budget, counted_calls, events, loop_hooks, opened_files, recorder
 from feedline.profiler.probe.events import Event, Total
-from feedline.profiler.probe.pace import Pace
 from feedline.profiler.probe.recorder import Recorder
+from feedline.profiler.probe.sampling import Pace
 from feedline.profiler.recordings import ProcessRecord, Recording
 from feedline.profiler.summary.overhead import overhead_of
 from feedline.profiler.summary.tasks import done_of
@@ -29,7 +29,7 @@ class Clock:
 
     def __init__(self, monkeypatch):
         self.now = 7 * S
-        for module in (allowance, recorder):
+        for module in (budget, recorder):
             monkeypatch.setattr(module, "clock", lambda: self.now)
 
     def __call__(self):
@@ -69,7 +69,7 @@ def test_steps_are_seen_only_as_long_as_hooks_cost_their_share(made, cycles, hoo
                 continue
             made.paid(hook, 3)
             unseen = made.unseen_after(took, 3, pace)
-        allowed = allowance._FREE_NS + allowance.COST_SHARE * (clock.now - start)
+        allowed = budget._FREE_NS + budget.COST_SHARE * (clock.now - start)
         # beyond it lies what was seen before the cost was known, and one stretch at another pace than the one before
         assert made.spent_ns <= allowed + 2 * dearest + 128 * hook
 
@@ -96,7 +96,7 @@ def test_a_long_loop_of_short_steps_has_few_of_them_seen(made, monkeypatch):
         seen += 1
         made.paid(20 * US, 3)
         unseen = made.unseen_after(100 * US, 3, pace)
-    allowed = allowance._FREE_NS + allowance.COST_SHARE * 10 * S
+    allowed = budget._FREE_NS + budget.COST_SHARE * 10 * S
     assert 0.5 * allowed < seen * 20 * US < 1.1 * allowed
 
 
@@ -111,7 +111,7 @@ def test_details_are_recorded_only_as_long_as_they_cost_their_share(made, asked)
             clock.now += pause
             if made.may_detail(count):
                 cost += count * 9000
-        assert cost <= allowance._FREE_DETAIL_NS + allowance.DETAIL_SHARE * (clock.now - start)
+        assert cost <= budget._FREE_DETAIL_NS + budget.DETAIL_SHARE * (clock.now - start)
 
 
 def test_after_a_late_batch_that_was_not_looked_at_details_may_cost_more_until_one_was(made, monkeypatch):
@@ -120,7 +120,7 @@ def test_after_a_late_batch_that_was_not_looked_at_details_may_cost_more_until_o
     clock.now += 10 * S
     for _ in range(40):
         assert not made.was_late(10 * MS, False)
-    free = allowance._FREE_DETAIL_NS + allowance.DETAIL_SHARE * 10 * S
+    free = budget._FREE_DETAIL_NS + budget.DETAIL_SHARE * 10 * S
 
     def spent_at_most():
         made._detail_ns = 0
@@ -135,7 +135,7 @@ def test_after_a_late_batch_that_was_not_looked_at_details_may_cost_more_until_o
     assert made.was_late(200 * MS, True)
     assert spent_at_most() == usual
     assert made.was_late(400 * MS, False)
-    for _ in range(allowance._CURIOUS_FETCHES):
+    for _ in range(budget._CURIOUS_FETCHES):
         assert not made.was_late(10 * MS, False)
     assert spent_at_most() == usual  # late ones have become rare: there is nothing to be seen
 
@@ -162,7 +162,7 @@ def test_steps_and_batches_of_one_process_share_its_allowance(made, monkeypatch)
                 continue
             made.paid(20 * US, 3)
             unseen[kind] = made.unseen_after(200 * US, 3, pace)
-    allowed = allowance._FREE_NS + allowance.COST_SHARE * (clock.now - start)
+    allowed = budget._FREE_NS + budget.COST_SHARE * (clock.now - start)
     assert 0.8 * allowed < made.spent_ns < 1.5 * allowed  # each alone would take all of it
 
 
@@ -170,7 +170,7 @@ def test_hooks_inside_a_batch_are_paid_by_the_one_around_them(made, monkeypatch)
     begin(made, Clock(monkeypatch))
     made.call_ns = 100
     now = [0]
-    monkeypatch.setattr(allowance, "cpu_clock", lambda: now[0])
+    monkeypatch.setattr(budget, "cpu_clock", lambda: now[0])
     for _ in range(3):
         ended, now[0] = now[0], now[0] + 4 * US
         made.inside(ended)
@@ -179,10 +179,10 @@ def test_hooks_inside_a_batch_are_paid_by_the_one_around_them(made, monkeypatch)
     assert made.spent_ns == 0
     assert made.paid(10 * US, 3, made.taken()) == 10 * US + 100 + 3 * (4 * US + 100) == made.spent_ns
     assert made.taken() == 0
-    now[0] += allowance._TOLD_NS
-    made.inside(now[0] - allowance._TOLD_NS)
+    now[0] += budget._TOLD_NS
+    made.inside(now[0] - budget._TOLD_NS)
     made.settle()
-    assert made.spent_ns > allowance._TOLD_NS and made.taken() == 0
+    assert made.spent_ns > budget._TOLD_NS and made.taken() == 0
 
 
 def test_watched_steps_are_paid_for_from_the_first_on(made, monkeypatch):
@@ -300,7 +300,7 @@ def test_what_an_event_costs_follows_what_hooks_take(made, monkeypatch):
 
 def test_a_collection_of_the_scripts_garbage_is_no_cost_of_the_hook_it_falls_into(made, monkeypatch):
     begin(made, Clock(monkeypatch))
-    assert made.paid(100 * MS) == allowance._MOST_OF_HOOK_NS == made.spent_ns
+    assert made.paid(100 * MS) == budget._MOST_OF_HOOK_NS == made.spent_ns
     assert made.paid(40 * US) == 40 * US
 
 
@@ -310,8 +310,8 @@ def test_what_hooks_have_spent_is_told_in_few_events(tmp_path):
         made.paid(20 * US, 3)
     (ring,) = Harvest(tmp_path).processes()
     told = ring.totals[events.SPENT]
-    assert told.times <= made.spent_ns / allowance._TOLD_NS
-    assert made.spent_ns - allowance._TOLD_NS <= told.a <= made.spent_ns
+    assert told.times <= made.spent_ns / budget._TOLD_NS
+    assert made.spent_ns - budget._TOLD_NS <= told.a <= made.spent_ns
     assert 15 * US / 3 < told.cpu_ns / told.times < 25 * US  # an event's cost on the way there
 
 
@@ -320,9 +320,9 @@ def test_what_lets_work_pass_is_told_and_takes_nothing_of_what_may_be_seen(tmp_p
     for _ in range(100):
         made.passed(8 * US)
     assert made.spent_ns == 0
-    made.paid(allowance._TOLD_NS)
+    made.paid(budget._TOLD_NS)
     (ring,) = Harvest(tmp_path).processes()
-    assert ring.totals[events.SPENT].a == pytest.approx(800 * US + made.spent_ns, abs=allowance._TOLD_NS)
+    assert ring.totals[events.SPENT].a == pytest.approx(800 * US + made.spent_ns, abs=budget._TOLD_NS)
 
 
 def test_settings_written_again_and_again_stay_whole(tmp_path):

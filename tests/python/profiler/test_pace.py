@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from feedline.profiler.probe import allowance
-from feedline.profiler.probe.pace import MOST_UNSEEN, Pace
+from feedline.profiler.probe import budget
+from feedline.profiler.probe.sampling import MOST_UNSEEN, Pace
 
 
 def sees(pace, number):
@@ -57,11 +57,11 @@ def test_a_pause_in_between_is_no_cost_of_an_event():
 
     def work():
         calls.append(None)
-        until = allowance.cpu_clock() + 30_000_000
-        while len(calls) == 50 and allowance.cpu_clock() < until:
+        until = budget.cpu_clock() + 30_000_000
+        while len(calls) == 50 and budget.cpu_clock() < until:
             pass
 
-    assert allowance._cost_of(work) < 30_000_000 / len(calls) / 2
+    assert budget._cost_of(work) < 30_000_000 / len(calls) / 2
 
 
 @pytest.mark.parametrize("level", [1, 3, 6, 10])

@@ -4,7 +4,7 @@
 import pytest
 
 from feedline import _engine
-from feedline.profiler import harvest as harvesting
+from feedline.profiler import collect as harvesting
 from feedline.profiler.experiments import Experiments, Rung, keep
 from feedline.profiler.probe import events
 from feedline.profiler.probe.events import Event, Total

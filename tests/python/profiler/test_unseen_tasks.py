@@ -10,7 +10,7 @@ from test_signals import MS, event, record_of, recording
 
 from feedline.profiler.probe import events
 from feedline.profiler.probe.events import Total
-from feedline.profiler.probe.pace import Pace
+from feedline.profiler.probe.sampling import Pace
 from feedline.profiler.summary import timeline
 from feedline.profiler.summary.batch_times import times_of_tasks
 

@@ -8,8 +8,8 @@ from multiprocessing.reduction import ForkingPickler
 import pytest
 from watched import recorded
 
-from feedline.profiler.harvest import Harvest
-from feedline.profiler.probe import allowance, events, recorder, worker_hooks
+from feedline.profiler.collect import Harvest
+from feedline.profiler.probe import budget, events, recorder, worker_hooks
 from feedline.profiler.probe.events import Total
 from feedline.profiler.probe.recorder import Recorder
 from feedline.profiler.summary.tasks import done_of
@@ -40,7 +40,7 @@ class Worker:
         self.recorder._started_ns, self.recorder.call_ns = self.now, 25 * US
         self.recorder.event_ns = 10 * US
         self.recorder.in_worker, self.recorder.sending = True, {}
-        for module in (allowance, recorder, worker_hooks):
+        for module in (budget, recorder, worker_hooks):
             monkeypatch.setattr(module, "clock", lambda: self.now)
             monkeypatch.setattr(module, "cpu_clock", lambda: self.now)
         self.seen = []  # numbers of tasks whose fetch is
@@ -80,7 +80,7 @@ def test_short_tasks_are_counted_and_some_of_them_recorded_at_the_price_that_is_
     worker.work([MS] * 5000)
     record = worker.record()
     assert done_of(record.totals).times == 5000
-    allowed = allowance._FREE_NS + allowance.COST_SHARE * 5 * S
+    allowed = budget._FREE_NS + budget.COST_SHARE * 5 * S
     assert 0.5 * allowed < worker.recorder.spent_ns < 1.2 * allowed
     assert worker.seen == numbers(record, events.WORK)  # whatever belongs to a task is seen with it
 
@@ -93,7 +93,7 @@ def test_tasks_that_a_worker_waits_for_are_paced_by_the_time_between_them(worker
         tasks.begun(number)
         worker.now += MS
         tasks.ended(number, object())
-    allowed = allowance._FREE_NS + allowance.COST_SHARE * 10 * S
+    allowed = budget._FREE_NS + budget.COST_SHARE * 10 * S
     assert 0.5 * allowed < worker.recorder.spent_ns < 1.2 * allowed
     seen = numbers(worker.record(), events.WORK)
     assert max(later - number for number, later in pairwise(seen)) <= 16  # one in 33, were it by the work alone
@@ -107,7 +107,7 @@ def test_what_hooks_take_inside_a_task_is_no_part_of_its_time(worker):
     worker.recorder.paid(2 * MS, 0, MS // 2)
     tasks.ended(0, object())
     work = worker.record().totals[events.WORK]
-    assert work.cpu_ns == pytest.approx(3 * MS - allowance._MOST_OF_HOOK_NS - MS // 2, abs=60 * US)
+    assert work.cpu_ns == pytest.approx(3 * MS - budget._MOST_OF_HOOK_NS - MS // 2, abs=60 * US)
 
 
 def test_a_task_that_takes_long_is_recorded_whosever_turn_it_is_and_stands_for_itself(worker):

@@ -13,8 +13,8 @@ from feedline.cost import NO_PRICE, Price, Spent
 from feedline.machine import gpu, host, memory, processes
 from feedline.top import published, rates, screen, watch
 from feedline.top.alarms import LOOKS, Alarms
-from feedline.top.judging import Moment, Seen
-from feedline.top.signs import rising_bytes
+from feedline.top.host_indicators import rising_bytes
+from feedline.top.rules import Moment, Seen
 from feedline.top.spending import Spending
 
 GPU = gpu.Reading(0, "GPU", 0.1, 10**9, 10**10, None, None, None, None, None, ())

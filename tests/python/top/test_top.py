@@ -25,7 +25,7 @@ from rich.cells import cell_len
 
 import feedline
 from feedline.findings import Finding
-from feedline.findings.shown import as_alarm
+from feedline.findings.formats import as_alarm
 from feedline.machine import gpu, host, memory, processes
 from feedline.machine.disks import Disk, DiskWatch
 from feedline.top import amounts, published, rates, screen, watch

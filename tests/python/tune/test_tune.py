@@ -246,7 +246,7 @@ def test_settings_from_before_stay_where_nothing_is_shown_to_gain(folder, tmp_pa
 
     from feedline.cli.root import run
     from feedline.tune import source
-    from feedline.tune.setting import SOURCE, Limits, Setting
+    from feedline.tune.settings import SOURCE, Limits, Setting
 
     found = tune(Machine(lambda setting: 30.0), Setting(SOURCE, 2, batch_size=4, auto=True))
     made = source.TunedSource("photos", found, 21, None, Limits(2, 10**9, 4))

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_machine import OWN, Machine, tune, up_to
 
-from feedline.tune import duel as duels
-from feedline.tune.duel import Turns, duel
-from feedline.tune.setting import DROP_IN, SOURCE, TORCH, Limits, Setting
+from feedline.tune import ab_test as duels
+from feedline.tune.ab_test import Turns, duel
+from feedline.tune.settings import DROP_IN, SOURCE, TORCH, Limits, Setting
 
 
 @pytest.mark.parametrize("most", [1, 2, 4, 8, 16])

@@ -14,12 +14,12 @@ from made_machine import OWN, Machine, tune, up_to
 
 from feedline import record
 from feedline.report.page import page
-from feedline.tune import ladder, outcome, report
-from feedline.tune.duel import Comparison
-from feedline.tune.ladder import OPEN_GAIN, Climb, Rung
+from feedline.tune import outcome, report, search
+from feedline.tune.ab_test import Comparison
 from feedline.tune.moves import Candidate
 from feedline.tune.script import Tuned
-from feedline.tune.setting import DROP_IN, SOURCE, Limits, Setting
+from feedline.tune.search import OPEN_GAIN, Climb, Rung
+from feedline.tune.settings import DROP_IN, SOURCE, Limits, Setting
 from feedline.tune.source import TunedSource
 
 FACTS = {"loader": {"dataset": "Slow"}, "samples": 800, "batch_bytes": 4096}
@@ -87,14 +87,14 @@ def test_a_last_comparison_that_time_cut_short_does_not_contradict_the_step(
     pairs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With two pairs an interval is 25 deviations wide, so it does not refute the one step that gained with 99 %."""
-    duel = ladder._Climber._duel
+    duel = search._Climber._duel
 
     def cut_short(self, candidate, against, until, **options):
         if not options.get("afresh"):
             return duel(self, candidate, against, until, **options)
         return Comparison(3.21, 0.08, 120.96, pairs, "unclear")
 
-    monkeypatch.setattr(ladder._Climber, "_duel", cut_short)
+    monkeypatch.setattr(search._Climber, "_duel", cut_short)
     found = tune(Machine(lambda setting: 30.0 if setting.num_workers == OWN.num_workers else 95.0), OWN)
     kept = [rung for rung in found.rungs[1:] if rung.kept]
     assert len(kept) == 1 and found.proof == kept[0].comparison
@@ -162,7 +162,7 @@ def test_the_time_kept_for_a_last_comparison_goes_to_what_was_left_open(monkeypa
     rate = lambda s: 30.0 * (1.6 if s.num_workers >= 4 else 1)  # noqa: E731
     count = lambda: sum(outcome.is_shown(tune(Machine(rate, noise=0.25, seed=seed))) for seed in range(100))  # noqa: E731
     with_it = count()
-    monkeypatch.setattr(ladder._Climber, "_decide", lambda self: None)
+    monkeypatch.setattr(search._Climber, "_decide", lambda self: None)
     assert with_it >= count() + 5
 
 

@@ -11,7 +11,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from feedline.diagnose.judging.cause import Cause, Rule
+from feedline.diagnose.rules.cause import Cause, Rule
 from feedline.findings import Entry, rules_in
 
 __all__ = ["entries", "in_turn", "named", "registered"]

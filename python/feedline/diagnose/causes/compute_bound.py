@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from feedline.diagnose.judging.case import Case
-from feedline.diagnose.judging.cause import Cause, Found, Rule
-from feedline.diagnose.judging.fixes import Fix
-from feedline.diagnose.judging.shares import CROWDED, IDLE_LOADER, LARGE, NAMED
+from feedline.diagnose.rules.analysis import Case
+from feedline.diagnose.rules.cause import Cause, Found, Rule
+from feedline.diagnose.rules.fixes import Fix
+from feedline.diagnose.rules.shares import CROWDED, IDLE_LOADER, LARGE, NAMED
 from feedline.findings import Entry, Threshold
 from feedline.profiler.model import prediction
 from feedline.profiler.summary.figures import Summary

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from feedline.diagnose.judging import gains, signals
-from feedline.diagnose.judging.case import Case
-from feedline.diagnose.judging.cause import Cause, Found, Gain, Rule
-from feedline.diagnose.judging.contradictions import gain_of_more
-from feedline.diagnose.judging.fixes import Fix
-from feedline.diagnose.judging.shares import HELPS, NAMED
+from feedline.diagnose.rules import gains, signals
+from feedline.diagnose.rules.analysis import Case
+from feedline.diagnose.rules.cause import Cause, Found, Gain, Rule
+from feedline.diagnose.rules.contradictions import gain_of_more
+from feedline.diagnose.rules.fixes import Fix
+from feedline.diagnose.rules.shares import HELPS, NAMED
 from feedline.findings import Entry, Threshold
 from feedline.profiler.model import prediction
 from feedline.profiler.summary.figures import Summary

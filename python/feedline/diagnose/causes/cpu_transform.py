@@ -5,18 +5,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from feedline.diagnose.judging import contradictions, gains, making, signals
-from feedline.diagnose.judging.case import Case
-from feedline.diagnose.judging.cause import Cause, Found, Rule
-from feedline.diagnose.judging.certainty import CPU_OF_PAGING
-from feedline.diagnose.judging.fixes import Fix
+from feedline.diagnose.rules import contradictions, gains, production, signals
+from feedline.diagnose.rules.analysis import Case
+from feedline.diagnose.rules.cause import Cause, Found, Rule
+from feedline.diagnose.rules.certainty import CPU_OF_PAGING
+from feedline.diagnose.rules.fixes import Fix
 from feedline.findings import Entry
 
 _MOST_TRANSFORMS = 3  # the slowest, which are named
 
 
 def _books(case: Case) -> Found:
-    found, transforms = making.found(case, 0.9, "transform", "python"), case.summary.making.transforms
+    found, transforms = production.found(case, 0.9, "transform", "python"), case.summary.making.transforms
     if not transforms:
         return found
     slowest = ", ".join(f"{name} {ms:.2f} ms" for name, ms in list(transforms.items())[:_MOST_TRANSFORMS])

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from feedline.diagnose.judging import signals
-from feedline.diagnose.judging.case import Case
-from feedline.diagnose.judging.cause import Cause, Found, Rule
-from feedline.diagnose.judging.fixes import is_slower
-from feedline.diagnose.judging.shares import CROWDED, NAMED, SAME
+from feedline.diagnose.rules import signals
+from feedline.diagnose.rules.analysis import Case
+from feedline.diagnose.rules.cause import Cause, Found, Rule
+from feedline.diagnose.rules.fixes import is_slower
+from feedline.diagnose.rules.shares import CROWDED, NAMED, SAME
 from feedline.findings import Entry, Threshold
 from feedline.profiler.model import prediction
 from feedline.profiler.summary.figures import Summary

@@ -6,11 +6,11 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from feedline.diagnose.judging import contradictions, gains, signals, waiting
-from feedline.diagnose.judging.case import Case, gain_of_workers, stage_sentence
-from feedline.diagnose.judging.cause import Cause, Found, Gain, Rule
-from feedline.diagnose.judging.fixes import with_workers
-from feedline.diagnose.judging.shares import LARGE, NAMED
+from feedline.diagnose.rules import contradictions, gains, idle_waits, signals
+from feedline.diagnose.rules.analysis import Case, gain_of_workers, stage_sentence
+from feedline.diagnose.rules.cause import Cause, Found, Gain, Rule
+from feedline.diagnose.rules.fixes import with_workers
+from feedline.diagnose.rules.shares import LARGE, NAMED
 from feedline.findings import Entry, Threshold
 from feedline.profiler.intervals import GAIN
 from feedline.profiler.model import prediction
@@ -54,7 +54,7 @@ def _makes(case: Case) -> Found | None:
         stage_sentence(case.summary.making.stages),
     ]
     against = [] if waits < MOSTLY_WAITING else ["most of that is waiting, which threads would hide as well"]
-    evidence += waiting.sentences(summary.making.waited_for if waits >= NAMED else None)
+    evidence += idle_waits.sentences(summary.making.waited_for if waits >= NAMED else None)
     confidence = 0.95 if host.cpus >= CPUS_FOR_TWO else 0.8
     known = (
         "were not shown to help the loop" if prediction.some_are_better(summary) else "did not improve it in this run"

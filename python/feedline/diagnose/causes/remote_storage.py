@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from feedline.diagnose.judging import gains, making, reading, signals, waiting
-from feedline.diagnose.judging.case import Case, gain_of_workers
-from feedline.diagnose.judging.cause import Cause, Found, Gain, Rule
-from feedline.diagnose.judging.fixes import Fix, more_within_reach, with_workers
-from feedline.diagnose.judging.shares import NAMED
-from feedline.diagnose.judging.waiting import ENOUGH_LOOKS, MOSTLY
+from feedline.diagnose.rules import gains, idle_waits, production, reading, signals
+from feedline.diagnose.rules.analysis import Case, gain_of_workers
+from feedline.diagnose.rules.cause import Cause, Found, Gain, Rule
+from feedline.diagnose.rules.fixes import Fix, more_within_reach, with_workers
+from feedline.diagnose.rules.idle_waits import ENOUGH_LOOKS, MOSTLY
+from feedline.diagnose.rules.shares import NAMED
 from feedline.findings import Entry, Threshold
 from feedline.profiler.model import prediction, what_if
 from feedline.profiler.summary.figures import Store, Summary
@@ -41,7 +41,7 @@ def _books(case: Case) -> Found | None:
             return None
         return reading.found(case, read, 0.92, _asked(store), [])
     seen = summary.making.waited_for
-    if seen is None or read.outside < NAMED or waiting.outside_for(summary) != "store":
+    if seen is None or read.outside < NAMED or idle_waits.outside_for(summary) != "store":
         return None
     case.outside_is_taken = True
     against: list[str] = []
@@ -49,9 +49,9 @@ def _books(case: Case) -> Found | None:
     best = _workers(summary)
     if best is not None:
         gain, against = gain_of_workers(summary, best)
-    evidence = [*making.evidence(case), *_each(summary), *waiting.sentences(seen)]
-    confidence = waiting.limit_of(summary, seen.kinds["store"])
-    return Found(read.outside, confidence, evidence, against, gain, making.NEEDS)
+    evidence = [*production.evidence(case), *_each(summary), *idle_waits.sentences(seen)]
+    confidence = idle_waits.limit_of(summary, seen.kinds["store"])
+    return Found(read.outside, confidence, evidence, against, gain, production.NEEDS)
 
 
 def _brings_samples(store: Store, summary: Summary) -> bool:

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from feedline.diagnose.judging import gains, signals
-from feedline.diagnose.judging.case import Case
-from feedline.diagnose.judging.cause import Cause, Found, Gain, Rule
-from feedline.diagnose.judging.fixes import Fix
-from feedline.diagnose.judging.shares import NAMED
+from feedline.diagnose.rules import gains, signals
+from feedline.diagnose.rules.analysis import Case
+from feedline.diagnose.rules.cause import Cause, Found, Gain, Rule
+from feedline.diagnose.rules.fixes import Fix
+from feedline.diagnose.rules.shares import NAMED
 from feedline.findings import Entry, Threshold
 from feedline.profiler.summary.figures import Summary
 

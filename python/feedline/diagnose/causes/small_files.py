@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from feedline.diagnose.judging import contradictions, gains, reading, signals
-from feedline.diagnose.judging.case import Case
-from feedline.diagnose.judging.cause import Cause, Found, Rule
-from feedline.diagnose.judging.certainty import READS_OF_PAGING
-from feedline.diagnose.judging.fixes import Fix
-from feedline.diagnose.judging.reading import FEWEST_BYTES, FROM_DEVICE, NEAR_CEILING
-from feedline.diagnose.judging.shares import NAMED
+from feedline.diagnose.rules import contradictions, gains, reading, signals
+from feedline.diagnose.rules.analysis import Case
+from feedline.diagnose.rules.cause import Cause, Found, Rule
+from feedline.diagnose.rules.certainty import READS_OF_PAGING
+from feedline.diagnose.rules.fixes import Fix
+from feedline.diagnose.rules.reading import FEWEST_BYTES, FROM_DEVICE, NEAR_CEILING
+from feedline.diagnose.rules.shares import NAMED
 from feedline.findings import Entry, Threshold
 from feedline.profiler.summary.figures import Summary
 

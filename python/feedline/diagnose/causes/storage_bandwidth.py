@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from feedline.diagnose.judging import contradictions, gains, reading, signals
-from feedline.diagnose.judging.case import Case
-from feedline.diagnose.judging.cause import Cause, Found, Rule
-from feedline.diagnose.judging.certainty import READS_OF_PAGING
-from feedline.diagnose.judging.contradictions import gain_of_more
-from feedline.diagnose.judging.fixes import Fix
-from feedline.diagnose.judging.reading import FROM_DEVICE, NEAR_CEILING
-from feedline.diagnose.judging.shares import HELPS, NAMED
+from feedline.diagnose.rules import contradictions, gains, reading, signals
+from feedline.diagnose.rules.analysis import Case
+from feedline.diagnose.rules.cause import Cause, Found, Rule
+from feedline.diagnose.rules.certainty import READS_OF_PAGING
+from feedline.diagnose.rules.contradictions import gain_of_more
+from feedline.diagnose.rules.fixes import Fix
+from feedline.diagnose.rules.reading import FROM_DEVICE, NEAR_CEILING
+from feedline.diagnose.rules.shares import HELPS, NAMED
 from feedline.findings import Entry
 from feedline.profiler.summary.figures import Summary
 

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from feedline.diagnose.judging import gains, signals
-from feedline.diagnose.judging.case import Case
-from feedline.diagnose.judging.cause import Cause, Found, Rule
-from feedline.diagnose.judging.fixes import Fix
-from feedline.diagnose.judging.shares import IDLE_LOADER
+from feedline.diagnose.rules import gains, signals
+from feedline.diagnose.rules.analysis import Case
+from feedline.diagnose.rules.cause import Cause, Found, Rule
+from feedline.diagnose.rules.fixes import Fix
+from feedline.diagnose.rules.shares import IDLE_LOADER
 from feedline.findings import Entry
 
 

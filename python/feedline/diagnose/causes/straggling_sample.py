@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import re
 
-from feedline.diagnose.judging import gains, signals
-from feedline.diagnose.judging.case import Case
-from feedline.diagnose.judging.cause import Cause, Found, Rule
-from feedline.diagnose.judging.fixes import Fix
-from feedline.diagnose.judging.shares import LARGE, NAMED
+from feedline.diagnose.rules import gains, signals
+from feedline.diagnose.rules.analysis import Case
+from feedline.diagnose.rules.cause import Cause, Found, Rule
+from feedline.diagnose.rules.fixes import Fix
+from feedline.diagnose.rules.shares import LARGE, NAMED
 from feedline.findings import Entry, Threshold
 from feedline.profiler.summary.figures import Summary
 

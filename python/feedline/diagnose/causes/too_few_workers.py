@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from feedline.diagnose.judging import contradictions, signals
-from feedline.diagnose.judging.case import Case, gain_of_workers
-from feedline.diagnose.judging.cause import Cause, Found, Rule
-from feedline.diagnose.judging.certainty import CPU_OF_PAGING
-from feedline.diagnose.judging.fixes import with_workers
-from feedline.diagnose.judging.shares import HELPS, NAMED, UNCERTAIN
+from feedline.diagnose.rules import contradictions, signals
+from feedline.diagnose.rules.analysis import Case, gain_of_workers
+from feedline.diagnose.rules.cause import Cause, Found, Rule
+from feedline.diagnose.rules.certainty import CPU_OF_PAGING
+from feedline.diagnose.rules.fixes import with_workers
+from feedline.diagnose.rules.shares import HELPS, NAMED, UNCERTAIN
 from feedline.findings import Entry, Threshold
 from feedline.profiler.model import prediction
 from feedline.profiler.summary.figures import Summary

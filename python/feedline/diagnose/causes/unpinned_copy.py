@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from feedline.diagnose.judging import copies
-from feedline.diagnose.judging.cause import Cause, Rule
-from feedline.diagnose.judging.copies import FASTEST, FEWEST_TIMED, LAUNCH, SLOWEST
-from feedline.diagnose.judging.fixes import Fix
-from feedline.diagnose.judging.shares import IDLE_LOADER, NAMED
+from feedline.diagnose.rules import copies
+from feedline.diagnose.rules.cause import Cause, Rule
+from feedline.diagnose.rules.copies import FASTEST, FEWEST_TIMED, LAUNCH, SLOWEST
+from feedline.diagnose.rules.fixes import Fix
+from feedline.diagnose.rules.shares import IDLE_LOADER, NAMED
 from feedline.findings import Entry, Threshold
 from feedline.profiler.experiments import LOCKED
 from feedline.profiler.summary.figures import Summary

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from feedline.diagnose.judging import gains, signals
-from feedline.diagnose.judging.case import Case
-from feedline.diagnose.judging.cause import Cause, Claim, Found, Gain, Limit, Rule
-from feedline.diagnose.judging.fixes import Fix, with_workers
-from feedline.diagnose.judging.shares import DOUBTFUL, EXPLAINED, LARGE, NAMED
+from feedline.diagnose.rules import gains, signals
+from feedline.diagnose.rules.analysis import Case
+from feedline.diagnose.rules.cause import Cause, Claim, Found, Gain, Limit, Rule
+from feedline.diagnose.rules.fixes import Fix, with_workers
+from feedline.diagnose.rules.shares import DOUBTFUL, EXPLAINED, LARGE, NAMED
 from feedline.findings import Entry, Threshold
 from feedline.profiler.model import prediction
 from feedline.profiler.summary.figures import Summary

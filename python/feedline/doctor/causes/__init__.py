@@ -7,7 +7,7 @@ import functools
 import sys
 
 from ...findings import Entry, rules_in
-from ..case import Cause
+from ..rules import Cause
 
 __all__ = ["entries", "registered"]
 

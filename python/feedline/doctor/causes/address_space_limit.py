@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import MACHINE, Case, Cause, Found, gb, page
+from ..rules import MACHINE, Case, Cause, Found, gb, page
 
 TIMES = Threshold(4, "times the memory: CUDA alone reserves as much as the machine and all GPUs have")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..case import STORAGE, Case, Cause, Found, page
+from ..rules import STORAGE, Case, Cause, Found, page
 
 _VOLUMES = {
     "amazon elastic block store": "an EBS volume",

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import MACHINE, Case, Cause, Found, gb, page
+from ..rules import MACHINE, Case, Cause, Found, gb, page
 
 SMALL = Threshold(8 * 2**30, "bytes: a script with torch and CUDA commits about 5 GB, and so does each of its workers")
 

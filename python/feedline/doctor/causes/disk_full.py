@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import MACHINE, Case, Cause, Found, gb, page
+from ..rules import MACHINE, Case, Cause, Found, gb, page
 
 LEFT = Threshold(0.05, "of the disk, free")
 SMALL = Threshold(2 * 2**30, "bytes: a checkpoint; a large disk that is 95 % full still has room for several")

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import MACHINE, Case, Cause, Found, page
+from ..rules import MACHINE, Case, Cause, Found, page
 
 LEAST = Threshold(2, "CPUs per GPU: one of them launches its work")
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import MACHINE, Case, Cause, Found, page
+from ..rules import MACHINE, Case, Cause, Found, page
 
 LEFT = Threshold(0.02, "of the inodes, free")
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import MACHINE, Case, Cause, Found, gb, page
+from ..rules import MACHINE, Case, Cause, Found, gb, page
 
 MUCH = Threshold(64 * 2**20, "bytes: less is not worth reporting")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..case import SCRIPT, Case, Cause, Found, page
-from ..starting import method_of
+from ..rules import SCRIPT, Case, Cause, Found, page
+from ..start_method import method_of
 
 
 def _judge(case: Case) -> Iterator[Found]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import BROKEN, Case, Cause, Found, gb, page
+from ..rules import BROKEN, Case, Cause, Found, gb, page
 
 LEFT = Threshold(0.05, "of the usable memory, still free: on 16 GB, about what an interpreter with torch needs")
 

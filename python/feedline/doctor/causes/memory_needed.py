@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ...findings import Threshold
 from ...machine.planned_load import Need, PlannedLoad, need_of
-from ..case import LOAD, Case, Cause, Found, gb, page
+from ..rules import LOAD, Case, Cause, Found, gb, page
 
 MOST = Threshold(0.8, "of the memory left: the script itself and the page cache need some")
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import STORAGE, Case, Cause, Found, page
+from ..rules import STORAGE, Case, Cause, Found, page
 
 SMALL = Threshold(65536, "bytes per read: NFS uses 1 MB today")
 

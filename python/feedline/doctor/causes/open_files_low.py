@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import MACHINE, Case, Cause, Found, page
+from ..rules import MACHINE, Case, Cause, Found, page
 
 FEW = Threshold(1024, "files: the default of Linux, sufficient for most loaders")
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...machine.planned_load import open_files_of
-from ..case import LOAD, Case, Cause, Found, page
+from ..rules import LOAD, Case, Cause, Found, page
 
 
 def _judge(case: Case) -> Iterator[Found]:

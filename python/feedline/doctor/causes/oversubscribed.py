@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import LOAD, Case, Cause, Found, page
+from ..rules import LOAD, Case, Cause, Found, page
 
 MANY = Threshold(2.0, "workers per usable CPU: each gets less than half of one")
 WAITING = Threshold(4.0, "workers per usable CPU, if they wait for a network")

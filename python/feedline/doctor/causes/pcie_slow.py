@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import MACHINE, Case, Cause, Found, page
+from ..rules import MACHINE, Case, Cause, Found, page
 
 BUSY = Threshold(0.5, "of the time with a kernel, on every GPU: GPUs are not matched to bus addresses")
 

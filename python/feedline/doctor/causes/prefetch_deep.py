@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ...findings import Threshold
 from ..advice import enough_ahead
-from ..case import LOAD, Case, Cause, Found, gb, page
+from ..rules import LOAD, Case, Cause, Found, gb, page
 
 DEEP = Threshold(4.0, "batches per worker: a loop that still waits needs more workers, not a longer queue")
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import ADVICE, Case, Cause, Found, gb, page
+from ..rules import ADVICE, Case, Cause, Found, gb, page
 
 PART = Threshold(0.25, "of the memory left: queued batches and the script need the rest")
 MOST = Threshold(10e9, "bytes: reading more takes minutes, which the first epoch overlaps with training")

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import MACHINE, Case, Cause, Found, page
+from ..rules import MACHINE, Case, Cause, Found, page
 
 FEW = Threshold(
     512, "processes and threads of a user: 8 workers with 16 threads each are 128, plus a desktop or a shell"

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import BROKEN, Case, Cause, Found, gb, page
+from ..rules import BROKEN, Case, Cause, Found, gb, page
 
 FULL = Threshold(0.9, "of /dev/shm, used: the next batch may not fit")
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import MACHINE, Case, Cause, Found, gb, page
+from ..rules import MACHINE, Case, Cause, Found, gb, page
 
 SMALL = Threshold(512 * 2**20, "bytes: 4 workers with 2 prefetched batches of 64 images need 310 MB")
 

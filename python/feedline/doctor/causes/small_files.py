@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import STORAGE, Case, Cause, Found, gb, page
+from ..rules import STORAGE, Case, Cause, Found, gb, page
 
 MANY = Threshold(10_000, "files: a smaller number is cached by the first epoch")
 SOME = Threshold(1_000, "files found before the time limit: if listing is slow, so is opening them")

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import STORAGE, Case, Cause, Found, gb, page
+from ..rules import STORAGE, Case, Cause, Found, gb, page
 
 PART = Threshold(0.5, "of the remaining memory: workers and the page cache need it")
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import MACHINE, Case, Cause, Found, page
+from ..rules import MACHINE, Case, Cause, Found, page
 
 MOST_DIGITS = Threshold(7, "digits of a number of threads: longer values are not valid")
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import LOAD, Case, Cause, Found, page
+from ..rules import LOAD, Case, Cause, Found, page
 
 SEVERAL = Threshold(4.0, "CPUs per rank: with fewer, workers compete with the loop")
 

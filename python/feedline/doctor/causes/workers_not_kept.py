@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import SCRIPT, Case, Cause, Found, page
+from ..rules import SCRIPT, Case, Cause, Found, page
 
 MANY = Threshold(10, "epochs: with fewer, the pauses hardly matter")
 

@@ -8,9 +8,9 @@ import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from .beside import read_beside
 from .facts import UNKNOWN, LoaderCall, Place, Script
 from .loaders import Functions, Named, call_of, functions_of, is_loader, loaders_behind, loops_of, names_of_loaders
+from .local_imports import read_beside
 from .values import Names, calls_in, keyword
 from .workers import (
     cuda_in,

@@ -7,7 +7,7 @@ import functools
 import sys
 
 from ...findings import Entry, rules_in
-from ..checking import Check
+from ..rules import Check
 
 __all__ = ["entries", "registered"]
 

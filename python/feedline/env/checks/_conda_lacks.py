@@ -3,8 +3,8 @@
 
 from collections.abc import Callable
 
-from ..checking import Case, Check, Told, page, told
-from ..seen import Environment
+from ..rules import Case, Check, Told, page, told
+from ..scan import Environment
 
 _EXAMPLE = "/home/ann/envs/vision"
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files of a package differ from the installed ones."""
 
-from ..checking import FILES, Case, Check, Told, names, page, told
+from ..rules import FILES, Case, Check, Told, names, page, told
 
 
 def _judges(case: Case) -> Told:

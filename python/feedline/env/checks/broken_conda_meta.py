@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A file in conda-meta cannot be read, so conda no longer knows the package."""
 
-from ..checking import ENVIRONMENT, Case, Check, Told, page, told
+from ..rules import ENVIRONMENT, Case, Check, Told, page, told
 
 
 def _judges(case: Case) -> Told:

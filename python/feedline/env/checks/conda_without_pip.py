@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A conda environment has Python but no pip."""
 
-from ..checking import ADVICE
-from ..seen import Environment
+from ..rules import ADVICE
+from ..scan import Environment
 from ._conda_lacks import conda_lacks
 
 

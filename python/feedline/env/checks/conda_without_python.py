@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A conda environment has no Python."""
 
-from ..checking import ENVIRONMENT
+from ..rules import ENVIRONMENT
 from ._conda_lacks import conda_lacks
 
 CHECK = conda_lacks(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch's CUDA is newer than the driver's, within one major version."""
 
-from ..checking import DEVICE, Case, Check, Told, page, told
 from ..drivers import AS_OF, LEAST_OF_MAJOR, OF_TOOLKIT
+from ..rules import DEVICE, Case, Check, Told, page, told
 
 
 def _judges(case: Case) -> Told:

@@ -5,8 +5,8 @@ import glob
 import re
 
 from ...findings import Abstention
-from ..checking import DEVICE, Case, Check, Told, page, told
 from ..drivers import AS_OF, LEAST_OF_MAJOR
+from ..rules import DEVICE, Case, Check, Told, page, told
 
 
 def _judges(case: Case) -> Told:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packages are from a discontinued channel."""
 
-from ..checking import ADVICE, Case, Check, Told, names, page, told
+from ..rules import ADVICE, Case, Check, Told, names, page, told
 
 
 def _judges(case: Case) -> Told:

@@ -2,9 +2,9 @@
 """torch has no kernels for the GPU."""
 
 from ...findings import Abstention
-from ..checking import DEVICE, Case, Check, Told, page, told
 from ..reading.elf import kernels_of
 from ..reading.graphics import capability_of
+from ..rules import DEVICE, Case, Check, Told, page, told
 
 _LIBRARY = "lib/libtorch_cuda.so"
 

@@ -2,8 +2,8 @@
 """A package is incomplete because its installation was interrupted."""
 
 from ...findings import Threshold
-from ..checking import ENVIRONMENT, Case, Check, Told, page, told
 from ..reading.wheels import leftovers_in
+from ..rules import ENVIRONMENT, Case, Check, Told, page, told
 
 HALF = Threshold(0.5, "of a package's files are missing: more than someone would remove by hand")
 _SAYS = "Complete it: {}"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The interpreter of a virtual environment was removed."""
 
-from ..checking import ENVIRONMENT, Case, Check, Told, page, told
+from ..rules import ENVIRONMENT, Case, Check, Told, page, told
 
 
 def _judges(case: Case) -> Told:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """An image's content differs from its label."""
 
-from ..checking import AGAINST, Case, Check, Told, page, told
 from ..labels import content_of, parts_of
+from ..rules import AGAINST, Case, Check, Told, page, told
 
 
 def _judges(case: Case) -> Told:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A label names a combination that never existed."""
 
-from ..checking import AGAINST, Case, Check, Told, page, told
 from ..drivers import AS_OF, CUDA_OF_TORCH, FIRST_WITH_CUDNN_9
 from ..labels import parts_of
+from ..rules import AGAINST, Case, Check, Told, page, told
 
 
 def _judges(case: Case) -> Told:

@@ -3,7 +3,7 @@
 
 from collections import Counter
 
-from ..checking import ADVICE, Case, Check, Told, page, told
+from ..rules import ADVICE, Case, Check, Told, page, told
 
 _DEFAULTS = ("defaults", "pkgs/main", "pkgs/free", "pkgs/r", "anaconda", "main")
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packages cannot be reinstalled from a lock."""
 
-from ..checking import ADVICE, Case, Check, Told, page, told
+from ..rules import ADVICE, Case, Check, Told, page, told
 
 
 def _judges(case: Case) -> Told:

@@ -2,7 +2,7 @@
 """A process has mapped more than one copy of OpenMP."""
 
 from ...findings import Abstention
-from ..checking import LOADED, Case, Check, Told, page, told
+from ..rules import LOADED, Case, Check, Told, page, told
 
 
 def _judges(case: Case) -> Told:

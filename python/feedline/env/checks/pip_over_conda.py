@@ -3,7 +3,7 @@
 
 import os
 
-from ..checking import OWNERS, Case, Check, Told, names, page, told
+from ..rules import OWNERS, Case, Check, Told, names, page, told
 
 
 def _judges(case: Case) -> Told:

@@ -3,8 +3,8 @@
 
 import re
 
-from ..checking import ADVICE, Case, Check, Told, page, told
 from ..drivers import END_OF_PYTHON
+from ..rules import ADVICE, Case, Check, Told, page, told
 
 
 def _judges(case: Case) -> Told:

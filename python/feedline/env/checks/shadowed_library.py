@@ -5,8 +5,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..checking import LOADED, Case, Check, Told, page, told
 from ..reading.elf import linking_of
+from ..rules import LOADED, Case, Check, Told, page, told
 
 _STEMS = ("libcudnn", "libcublas", "libcublasLt", "libcudart", "libnccl", "libnvrtc", "libcusolver", "libcusparse")
 

@@ -4,8 +4,8 @@
 import os
 from pathlib import Path
 
-from ..checking import LOADED, Case, Check, Told, names, page, told
 from ..reading.wheels import installed_in
+from ..rules import LOADED, Case, Check, Told, names, page, told
 
 
 def _judges(case: Case) -> Told:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The environment differs from its lock."""
 
-from ..checking import AGAINST, Case, Check, Told, names, page, told
 from ..differences import compare_with_lock
+from ..rules import AGAINST, Case, Check, Told, names, page, told
 
 
 def _judges(case: Case) -> Told:

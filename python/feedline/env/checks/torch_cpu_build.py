@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch was built without CUDA, but the machine has a GPU."""
 
-from ..checking import DEVICE, Case, Check, Told, page, told
+from ..rules import DEVICE, Case, Check, Told, page, told
 
 
 def _judges(case: Case) -> Told:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch, torchvision and torchaudio are incompatible."""
 
-from ..checking import NEEDS, Case, Check, Told, page, told
 from ..reading.elf import linking_of
 from ..reading.torch_build import built_version
 from ..reading.wheels import Installed
+from ..rules import NEEDS, Case, Check, Told, page, told
 from ..torch_indexes import label_of, torch_index
 
 _SET = ("torchvision", "torchaudio")

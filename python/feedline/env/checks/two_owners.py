@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two projects installed different files under one path."""
 
-from ..checking import OWNERS, Case, Check, Told, names, page, told
+from ..rules import OWNERS, Case, Check, Told, names, page, told
 
 
 def _judges(case: Case) -> Told:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One folder holds two versions of a project."""
 
-from ..checking import OWNERS, Case, Check, Told, page, told
+from ..rules import OWNERS, Case, Check, Told, page, told
 
 
 def _judges(case: Case) -> Told:

@@ -2,8 +2,8 @@
 """A package's requirement is not installed, or has an unsupported version."""
 
 from ...findings import Abstention, Finding
-from ..checking import NEEDS, Case, Check, Told, page, told
-from ..requiring import Need, conda_unmet
+from ..requirements import Need, conda_unmet
+from ..rules import NEEDS, Case, Check, Told, page, told
 
 
 def _judges(case: Case) -> Told:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """This user may not read some files, so they were not checked."""
 
-from ..checking import FILES, Case, Check, Told, names, page, told
+from ..rules import FILES, Case, Check, Told, names, page, told
 
 
 def _judges(case: Case) -> Told:

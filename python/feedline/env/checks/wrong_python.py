@@ -3,7 +3,7 @@
 
 import re
 
-from ..checking import NEEDS, Case, Check, Told, page, told
+from ..rules import NEEDS, Case, Check, Told, page, told
 
 
 def _judges(case: Case) -> Told:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from ...errors import ConfigError
 from ..archives import Archive, Archives, without_login
-from ..checking import names
 from ..locks.listing import PYPI, Listing, Pin
+from ..rules import names
 from ..torch_indexes import torch_index
 from . import conda_forms, dockerfile, pip_forms, pixi_form
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...errors import ConfigError
 from ...machine.packages import normalised
-from ..needed import needed
+from ..optional_deps import needed
 from ..reading.conda import channel_name
 from .listing import Listing, Pin
 from .requirements import index_options_of, pins_of_lines

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...errors import ConfigError
 from ...machine.packages import normalised
-from ..needed import needed
+from ..optional_deps import needed
 from ..reading.conda import channel_name
 from .conda_files import conda_pin, of_url
 from .listing import Listing, Pin

@@ -12,8 +12,8 @@ from typing import Any
 
 from ...errors import ConfigError
 from ...machine.packages import normalised
-from ..needed import needed
-from ..requiring import markers_for
+from ..optional_deps import needed
+from ..requirements import markers_for
 from .listing import PYPI, Listing, Pin
 
 Package = Mapping[str, Any]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from ...errors import ConfigError
 from ...machine.packages import normalised
-from ..needed import needed
-from ..requiring import markers_for
+from ..optional_deps import needed
+from ..requirements import markers_for
 from .listing import Listing, Pin
 
 _MOST_DEPTH = 8  # limit for files that include themselves

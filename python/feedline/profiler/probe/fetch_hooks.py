@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from feedline.profiler.probe import events, worker_hooks
-from feedline.profiler.probe.pace import Pace
 from feedline.profiler.probe.recorder import Recorder, clock, cpu_clock
+from feedline.profiler.probe.sampling import Pace
 
 # Factor over other samples at which a sample has its own retained event.
 _SLOW_TIMES = 5

@@ -12,8 +12,8 @@ from typing import Any
 from feedline.profiler.probe import engine_hooks, events, worker_hooks
 from feedline.profiler.probe.counted_calls import CountedCalls
 from feedline.profiler.probe.loader_facts import own_facts, torch_facts
-from feedline.profiler.probe.pace import Pace
 from feedline.profiler.probe.recorder import Recorder, clock, cpu_clock
+from feedline.profiler.probe.sampling import Pace
 
 _EVENTS_PER_CYCLE = 3
 

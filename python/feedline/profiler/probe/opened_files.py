@@ -17,7 +17,7 @@ from time import thread_time_ns as cpu_clock
 from typing import Any, Protocol
 
 from feedline import _engine
-from feedline.profiler.probe.allowance import Local
+from feedline.profiler.probe.budget import Local
 from feedline.profiler.probe.events import HEARD
 
 SUFFIX = ".files"

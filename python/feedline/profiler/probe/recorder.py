@@ -17,9 +17,9 @@ from typing import Any
 
 from feedline import _engine
 from feedline.profiler.probe import events
-from feedline.profiler.probe.allowance import Allowance, clock, cpu_clock
+from feedline.profiler.probe.budget import Allowance, clock, cpu_clock
 from feedline.profiler.probe.opened_files import OpenedFiles
-from feedline.profiler.probe.seen_waits import SeenWaits
+from feedline.profiler.probe.wait_sampler import SeenWaits
 
 CAPACITY = 16384  # events of 56 bytes
 _MOST_NOTES = 16  # maximum per process: more adds no information, even in runs of days

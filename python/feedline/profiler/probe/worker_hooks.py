@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from feedline.profiler.probe import events
-from feedline.profiler.probe.pace import Pace
 from feedline.profiler.probe.recorder import Recorder, clock, cpu_clock
+from feedline.profiler.probe.sampling import Pace
 
 LATE_TIMES = 3  # multiple of the usual time of a task at which it is always recorded
 _WEIGHT = 1 / 8  # weight of a task in the usual time

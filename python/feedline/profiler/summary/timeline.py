@@ -13,6 +13,7 @@ from feedline.profiler.probe import events
 from feedline.profiler.probe.events import Event, Total
 from feedline.profiler.recordings import ProcessRecord, Recording
 from feedline.profiler.summary import batch_times
+from feedline.profiler.summary.batch_production import making_of_workers
 from feedline.profiler.summary.engine_summary import making_of, samples_per_batch
 from feedline.profiler.summary.figures import Host, Ladder, Loop, Making, OnDevice, Profiling, Ranks, Summary
 from feedline.profiler.summary.garbage import garbage_of
@@ -28,9 +29,8 @@ from feedline.profiler.summary.loops import (
     slowest_beside,
     workers_of,
 )
-from feedline.profiler.summary.making import making_of_workers
 from feedline.profiler.summary.overhead import overhead_of
-from feedline.profiler.summary.waited_for import waited_for
+from feedline.profiler.summary.sampled_waits import waited_for
 from feedline.profiler.summary.waits import Account, Stretch, begun_in
 
 __all__ = ["experiments_of", "is_of", "loops_of", "summarise"]

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from ...findings import Entry, Finding, rules_in
-from ..judging import LOOKS, Alarm, Moment, Seen
+from ..rules import LOOKS, Alarm, Moment, Seen
 
 __all__ = ["LOOKS", "Alarms", "Moment", "entries", "registered"]
 

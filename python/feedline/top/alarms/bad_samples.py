@@ -2,7 +2,7 @@
 """Samples were skipped or replaced."""
 
 from ...findings import Entry
-from ..judging import LOADERS, Alarm, Seen, Told
+from ..rules import LOADERS, Alarm, Seen, Told
 
 
 def _judges(seen: Seen) -> Told:

@@ -2,7 +2,7 @@
 """The run's threads are ready to run but have no CPU."""
 
 from ...findings import Entry, Threshold
-from ..judging import HOST, Alarm, Seen, Told
+from ..rules import HOST, Alarm, Seen, Told
 
 DELAYED = Threshold(0.50, "of the runnable time: ready without a CPU as long as running on one")
 OTHERS = Threshold(0.5, "of the busy CPUs, used by the run: below this, other programs use more of them")

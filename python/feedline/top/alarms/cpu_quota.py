@@ -2,7 +2,7 @@
 """The container's CPU quota stops the run."""
 
 from ...findings import Entry, Threshold
-from ..judging import HOST, Alarm, Seen, Told
+from ..rules import HOST, Alarm, Seen, Told
 
 THROTTLED = Threshold(0.10, "of the time, stopped by the quota")
 

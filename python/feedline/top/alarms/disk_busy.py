@@ -2,7 +2,7 @@
 """A disk is always busy."""
 
 from ...findings import Entry, Threshold
-from ..judging import HOST, Alarm, Seen, Told
+from ..rules import HOST, Alarm, Seen, Told
 
 DISK_BUSY = Threshold(0.95, "of the time; a disk below this has idle gaps")
 IO_PRESSURE = Threshold(0.10, "of the time, during which something waits for a disk")

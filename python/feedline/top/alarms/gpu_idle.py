@@ -2,8 +2,8 @@
 """A GPU with memory to spare waits for data."""
 
 from ...findings import Entry, Threshold
-from ..judging import GPUS, WAIT_NOTE, Alarm, Seen, Told, free_share
-from ..signs import ALL_CPUS, DISK_WAITS, FEW_CPUS, supply_is_short, told
+from ..host_indicators import ALL_CPUS, DISK_WAITS, FEW_CPUS, supply_is_short, told
+from ..rules import GPUS, WAIT_NOTE, Alarm, Seen, Told, free_share
 from .gpu_sawtooth import SAW_TURNS, turns
 
 GPU_IDLE = Threshold(0.30, "utilisation below which a GPU with memory to spare is starved")

@@ -2,7 +2,7 @@
 """A GPU's memory is nearly full."""
 
 from ...findings import Entry, Threshold
-from ..judging import GPUS, Alarm, Seen, Told, free_share
+from ..rules import GPUS, Alarm, Seen, Told, free_share
 
 GPU_MEMORY_LEFT = Threshold(0.05, "of a GPU's memory, free: a larger batch may need it")
 

@@ -4,8 +4,8 @@
 from collections.abc import Iterable
 
 from ...findings import Entry, Threshold
-from ..judging import GPUS, Alarm, Seen, Told
-from ..signs import supply_is_short, told
+from ..host_indicators import supply_is_short, told
+from ..rules import GPUS, Alarm, Seen, Told
 
 SAW_LOW = Threshold(0.20, "utilisation; idle below this")
 SAW_HIGH = Threshold(0.70, "utilisation; busy from here on")

@@ -2,7 +2,7 @@
 """A GPU is throttled."""
 
 from ...findings import Entry
-from ..judging import GPUS, Alarm, Seen, Told
+from ..rules import GPUS, Alarm, Seen, Told
 
 
 def _judges(seen: Seen) -> Told:

@@ -2,7 +2,7 @@
 """The loop waits for its loader."""
 
 from ...findings import Entry, Threshold
-from ..judging import LOADERS, WAIT_NOTE, Alarm, Seen, Told
+from ..rules import LOADERS, WAIT_NOTE, Alarm, Seen, Told
 
 WAIT_ALARM = Threshold(0.20, "of the loop's time; the same as for critical findings of diagnose and trace")
 

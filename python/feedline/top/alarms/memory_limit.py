@@ -2,7 +2,7 @@
 """The cgroup's memory limit is near or was hit."""
 
 from ...findings import Entry, Threshold
-from ..judging import LESS_MEMORY, MEMORY, Alarm, Seen, Told, gb
+from ..rules import LESS_MEMORY, MEMORY, Alarm, Seen, Told, gb
 
 MEMORY_LEFT = Threshold(0.10, "of the limit, free: a larger batch or one more worker may need it")
 

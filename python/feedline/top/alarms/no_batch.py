@@ -2,7 +2,7 @@
 """There has been no batch for a long time, and none is ready."""
 
 from ...findings import Entry, Threshold
-from ..judging import LOADERS, Alarm, Seen, Told
+from ..rules import LOADERS, Alarm, Seen, Told
 
 STALL_S = Threshold(30.0, "seconds without a batch; longer than a slow batch takes")
 

@@ -2,7 +2,7 @@
 """/dev/shm is nearly full."""
 
 from ...findings import Entry, Threshold
-from ..judging import MEMORY, Alarm, Seen, Told, gb
+from ..rules import MEMORY, Alarm, Seen, Told, gb
 
 MEMORY_LEFT = Threshold(0.10, "of /dev/shm, free: the next batch may not fit")
 

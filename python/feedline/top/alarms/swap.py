@@ -2,7 +2,7 @@
 """Memory of the run is swapped out, or the machine swaps."""
 
 from ...findings import Entry
-from ..judging import LESS_MEMORY, MEMORY, Alarm, Seen, Told, gb
+from ..rules import LESS_MEMORY, MEMORY, Alarm, Seen, Told, gb
 
 _LOOKS = 2  # an occasional page is harmless
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from ...findings import Entry, rules_in
-from ..judging import Case, Cause
+from ..rules import Case, Cause
 from ..verdicts import Findings
 
 __all__ = ["entries", "judge", "registered"]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from ...findings import Entry, Threshold
 from ...findings.finding import NOTE
 from ..intervals import EMPTY, total
-from ..judging import Case, Cause
+from ..rules import Case, Cause
 
 BUSY = Threshold(0.9, "of the time: a GPU this busy does not need a faster loader")
 

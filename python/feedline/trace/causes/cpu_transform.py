@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from ...findings import Entry
-from ..judging import Cause
+from ..rules import Cause
 
 CAUSE = Cause(
     Entry(

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from ...findings import Entry
-from ..judging import Case, Cause, copies_from, copy_line, waits_for_pinned
+from ..rules import Case, Cause, copies_from, copy_line, waits_for_pinned
 
 
 def _judges(case: Case) -> None:

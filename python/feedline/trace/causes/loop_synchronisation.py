@@ -8,7 +8,7 @@ import numpy as np
 from ...findings import Entry
 from .. import synchronisation
 from ..intervals import covered_within
-from ..judging import Case, Cause
+from ..rules import Case, Cause
 
 _MOST_PLACES = 3
 

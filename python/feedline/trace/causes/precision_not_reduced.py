@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ...findings import Entry, Threshold
 from ..intervals import EMPTY
-from ..judging import Case, Cause
+from ..rules import Case, Cause
 
 VOLTA = Threshold(7, "compute capability's major number: the first with Tensor Cores")
 MOST_PLAIN = Threshold(0.5, "of the matrix time on Tensor Cores: above this, precision is already reduced")

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from ...findings import Entry, Threshold
-from ..judging import Case, Cause
+from ..rules import Case, Cause
 
 LEAST = Threshold(0.5, "of the wait, which workers save at least with a GPU")
 LEAST_ON_CPU = Threshold(0.2, "the same without a GPU, where workers compete with operators for cores")

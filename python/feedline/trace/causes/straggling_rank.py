@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ...findings import Entry, Finding, Threshold, severity_of
 from ...findings.finding import NOTE
 from ..intervals import Intervals, covered_within
-from ..judging import Cause
+from ..rules import Cause
 from ..steps import Steps
 from ..verdicts import gain_of
 

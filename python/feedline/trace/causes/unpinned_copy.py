@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from ...findings import Entry
-from ..judging import Case, Cause, copies_from, copy_line
+from ..rules import Case, Cause, copies_from, copy_line
 
 
 def _judges(case: Case) -> None:

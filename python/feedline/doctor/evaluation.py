@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Turns a case into findings, most severe first."""
+
+from __future__ import annotations
+
+from ..findings import SEVERITIES, Finding
+from .causes import registered
+from .rules import Case
+
+
+def judge(case: Case) -> tuple[Finding, ...]:
+    """Returns findings by severity, then by the causes' turns and by line number."""
+    told = [
+        (-SEVERITIES.index(finding.severity), cause.turn, finding.about.get("line", 0), i, finding)
+        for cause in registered()
+        for i, finding in enumerate(cause.findings(case))
+    ]
+    return tuple(one[-1] for one in sorted(told, key=lambda one: one[:-1]))
+
+
+def has_problems(findings: tuple[Finding, ...]) -> bool:
+    """Whether any finding is more than advice."""
+    return any(finding.severity != "note" for finding in findings)
