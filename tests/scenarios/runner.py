@@ -108,7 +108,7 @@ def run(scenario: Scenario, ladder_s: float = 0.0, rounds: int = 0) -> Outcome:
     begin = time.monotonic()
     recording = _watch(scenario, max(scenario.budget, ladder_s))
     summary = timeline.summarise(recording)
-    diagnosis = verdict.judge(summary)
+    diagnosis = verdict.evaluate(summary)
     seconds = time.monotonic() - begin
     tried = []
     if rounds and summary is not None and recording.returncode == 0:

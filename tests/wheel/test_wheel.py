@@ -193,7 +193,7 @@ for budget in (2.0, 120.0):  # a machine that others keep busy needs more
     if recording.experiments is not None and recording.experiments.rungs:
         break
 summary = timeline.summarise(recording)
-print(json.dumps(report.as_json(recording, summary, verdict.judge(summary))))
+print(json.dumps(report.as_json(recording, summary, verdict.evaluate(summary))))
 """
 TRAIN = """
 import sys, time

@@ -83,7 +83,7 @@ def diagnose(
     finally:
         progress.clear()
     summary = timeline.summarise(recording)
-    diagnosis = verdict.judge(summary, known)
+    diagnosis = verdict.evaluate(summary, known)
     tried = trial.run(command, summary, diagnosis, recording) if try_it and summary is not None else None
     precision = precision_trial.run(command, summary, recording) if amp else None
     document = report.as_json(recording, summary, diagnosis, tried, price, precision)

@@ -183,13 +183,13 @@ def _watch(look: Callable[[], Examination], interval: float, as_json: bool) -> i
 def _clean(seen: Examination) -> int:
     from feedline.doctor import leftovers
 
-    found = seen.case.leftovers
+    found = seen.analysis.leftovers
     if not found:
         OUT.print("no leftover files in /dev/shm and /tmp")
         return exit_codes.FINE
     for one in found:
         OUT.print(f"{bytes_text(one.size):>9}  {one.age_s / 3600:6.1f} h  user {one.owner}  {one.path}", markup=False)
-    if seen.case.machine.container:
+    if seen.analysis.machine.container:
         ERR.print(
             "processes outside this container are not visible: if they share its /dev/shm, these files may be theirs"
         )

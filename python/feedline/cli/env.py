@@ -61,13 +61,13 @@ def check(prefix: Path | None, pid: int | None, lock: str | None, label: str, de
     Exit status 1: a finding of severity "error" or "warning".
     """
     from feedline.env.load import listing_at
-    from feedline.env.rules import Case
-    from feedline.env.rules import check as judge
+    from feedline.env.rules import Analysis
+    from feedline.env.rules import check as evaluate
     from feedline.env.scan import read_environment
 
     seen = read_environment(prefix, pid=pid)
     listing = None if lock is None else listing_at(lock, seen.place.python)
-    verdict = judge(Case(seen, listing, label, deep))
+    verdict = evaluate(Analysis(seen, listing, label, deep))
     if as_json:
         print_json(_verdict_as_dict(verdict))
     else:

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns a case into findings, most severe first."""
+"""Turns an analysis into findings, most severe first."""
 
 from __future__ import annotations
 
 from ..findings import SEVERITIES, Finding
 from .causes import registered
-from .rules import Case
+from .rules import Analysis
 
 
-def judge(case: Case) -> tuple[Finding, ...]:
-    """Returns findings by severity, then by the causes' turns and by line number."""
+def evaluate(analysis: Analysis) -> tuple[Finding, ...]:
+    """Returns findings by severity, then by the causes' priorities and by line number."""
     told = [
-        (-SEVERITIES.index(finding.severity), cause.turn, finding.about.get("line", 0), i, finding)
+        (-SEVERITIES.index(finding.severity), cause.priority, finding.about.get("line", 0), i, finding)
         for cause in registered()
-        for i, finding in enumerate(cause.findings(case))
+        for i, finding in enumerate(cause.findings(analysis))
     ]
     return tuple(one[-1] for one in sorted(told, key=lambda one: one[:-1]))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds a case: the machine, the planned loader, the script of a command, and the source."""
+"""Collects the facts for an analysis: the machine, the planned loader, the script of a command, and the source."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ..machine.planned_load import PlannedLoad
 from ..machine.preflight_facts import Surroundings, look
 from ..machine.system_files import Root
 from .advice import Advice, advise
-from .evaluation import judge
+from .evaluation import evaluate
 from .leftovers import leftovers
-from .rules import Case
+from .rules import Analysis
 from .script import command
 from .script.facts import Script
 from .script.reading import read
@@ -46,7 +46,7 @@ class Asked:
 class Examination:
     """Everything examined and found. `unseen`: one sentence each."""
 
-    case: Case
+    analysis: Analysis
     advice: Advice
     findings: tuple[Finding, ...]
     unseen: tuple[str, ...]
@@ -88,8 +88,8 @@ def examine(
     if load is not None and load.workers and load.batch_bytes is None:
         unseen.append("the loader's memory use: the size of a batch is unknown (--batch-mb)")
     own = tuple(one for one in leftovers(root) if os.geteuid() in (0, one.owner))
-    case = Case(machine, load, script, found, own)
-    return Examination(case, advise(machine, load, found), judge(case), tuple(unseen))
+    analysis = Analysis(machine, load, script, found, own)
+    return Examination(analysis, advise(machine, load, found), evaluate(analysis), tuple(unseen))
 
 
 def planned(asked: Asked, script: Script | None, ranks: int | None, machine: Surroundings) -> PlannedLoad | None:

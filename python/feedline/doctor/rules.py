@@ -14,12 +14,12 @@ from .leftovers import Leftover
 from .script.facts import Script
 from .source import Source
 
-# first turns of the causes in each group; within a severity, findings are reported in this order
+# first priorities of the causes in each group; within a severity, findings are reported in this order
 BROKEN, LOAD, SCRIPT, MACHINE, STORAGE, ADVICE = 100, 200, 300, 400, 500, 600
 
 
 @dataclass(frozen=True)
-class Case:
+class Analysis:
     """The facts that were examined. None: absent, or not requested."""
 
     machine: Surroundings
@@ -51,16 +51,16 @@ class Cause:
 
     Attributes:
         page: printed by ``feedline explain``, except for the thresholds, which come from the file's constants.
-        turn: its position among causes of one severity: see :data:`BROKEN` and the others.
-        judge: returns the occurrences of the problem; none if a fact that it needs is missing.
+        priority: its position among causes of one severity: see :data:`BROKEN` and the others.
+        evaluate: returns the occurrences of the problem; none if a fact that it needs is missing.
     """
 
     page: Entry
-    turn: int
-    judge: Callable[[Case], Iterator[Found]]
+    priority: int
+    evaluate: Callable[[Analysis], Iterator[Found]]
 
-    def findings(self, case: Case) -> Iterator[Finding]:
-        for found in self.judge(case):
+    def findings(self, analysis: Analysis) -> Iterator[Finding]:
+        for found in self.evaluate(analysis):
             yield Finding(
                 self.page.code,
                 found.severity,

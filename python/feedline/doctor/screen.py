@@ -30,11 +30,11 @@ _STYLES = {"note": "cyan", "warning": "yellow", "critical": "bold red", "error":
 
 def lines(seen: Examination) -> list[Line]:
     """Formats one screen: the machine, the plan, findings by severity, and what could not be examined."""
-    told = [Line(f"{name:<{_NAME}}{text}") for name, text in _machine(seen.case.machine)]
-    if seen.case.source is not None:
-        told.append(Line(f"{'source':<{_NAME}}{_source(seen.case.source)}"))
-    if seen.case.load is not None:
-        told.append(Line(f"{'planned':<{_NAME}}{_load(seen.case.load)}"))
+    told = [Line(f"{name:<{_NAME}}{text}") for name, text in _machine(seen.analysis.machine)]
+    if seen.analysis.source is not None:
+        told.append(Line(f"{'source':<{_NAME}}{_source(seen.analysis.source)}"))
+    if seen.analysis.load is not None:
+        told.append(Line(f"{'planned':<{_NAME}}{_load(seen.analysis.load)}"))
     advice = f"num_workers={seen.advice.workers}, prefetch_factor={seen.advice.prefetch}"
     told.append(Line(f"{'start at':<{_NAME}}{advice} ({'; '.join(seen.advice.why)}); then measure: feedline tune"))
     told.append(Line(""))
@@ -48,14 +48,14 @@ def lines(seen: Examination) -> list[Line]:
 
 
 def as_dict(seen: Examination) -> dict[str, Any]:
-    machine, load = seen.case.machine, seen.case.load
+    machine, load = seen.analysis.machine, seen.analysis.load
     return {
         "schema": SCHEMA,
         "feedline": installed_version(),
         "machine": asdict(machine) | {"gpu_links": [asdict(link) for link in machine.gpu_links]},
-        "source": _source_dict(seen.case.source),
+        "source": _source_dict(seen.analysis.source),
         "planned": None if load is None else {**asdict(load), "needs": _need(load)},
-        "script": None if seen.case.script is None else {"path": seen.case.script.path},
+        "script": None if seen.analysis.script is None else {"path": seen.analysis.script.path},
         "advice": asdict(seen.advice),
         "findings": [as_finding(finding) for finding in seen.findings],
         "unseen": list(seen.unseen),

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from .rules import Case
+from .rules import Analysis
 
 _FORKSERVER_FROM = (3, 14)  # version from which this is Python's default on Linux
 
 
-def method_of(case: Case) -> str:
+def method_of(analysis: Analysis) -> str:
     """Returns fork, spawn or forkserver. Assumes that the script runs under the current Python."""
-    asked = case.script.start_method if case.script is not None else None
-    return asked or ("forkserver" if case.machine.python >= _FORKSERVER_FROM else "fork")
+    asked = analysis.script.start_method if analysis.script is not None else None
+    return asked or ("forkserver" if analysis.machine.python >= _FORKSERVER_FROM else "fork")

@@ -16,13 +16,13 @@ from .ownership import Files, look_at
 from .requirements import Need, unmet
 from .scan import Environment
 
-# Start of the `turn` range for checks of each area. More specific checks, which explain others, come first.
+# Start of the `priority` range for checks of each area. More specific checks, which explain others, come first.
 ENVIRONMENT, OWNERS, FILES, NEEDS, DEVICE, LOADED, AGAINST, ADVICE = 100, 200, 300, 400, 500, 600, 700, 800
 MOST_NAMED = 5  # maximum in one sentence
 
 
 @dataclass(frozen=True)
-class Case:
+class Analysis:
     """The input of checks.
 
     Attributes:
@@ -67,13 +67,13 @@ class Check:
 
     Attributes:
         page: the page that ``feedline explain`` prints.
-        turn: the order among findings of the same severity; see :data:`ENVIRONMENT` and the others.
-        judges: returns the problems found, or the reason why the check was skipped.
+        priority: the order among findings of the same severity; see :data:`ENVIRONMENT` and the others.
+        evaluate: returns the problems found, or the reason why the check was skipped.
     """
 
     page: Entry
-    turn: int
-    judges: Callable[[Case], Told]
+    priority: int
+    evaluate: Callable[[Analysis], Told]
 
 
 @dataclass(frozen=True)
@@ -107,25 +107,27 @@ def names(found: list[str]) -> str:
     return ", ".join(found[:MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")
 
 
-def check(case: Case) -> Verdict:
-    """Runs all checks. Findings are sorted by severity, then by `turn`."""
+def check(analysis: Analysis) -> Verdict:
+    """Runs all checks. Findings are sorted by severity, then by `priority`."""
     from .checks import registered
 
     found: list[tuple[int, int, Finding]] = []
     abstained: list[Abstention] = []
     for one in registered():
-        for said in one.judges(case):
+        for said in one.evaluate(analysis):
             if isinstance(said, Abstention):
                 abstained.append(said)
             else:
-                found.append((-SEVERITIES.index(said.severity), one.turn, said))
+                found.append((-SEVERITIES.index(said.severity), one.priority, said))
     found.sort(key=lambda row: row[:2])
-    return Verdict(str(case.seen.place.prefix), tuple(row[2] for row in found), tuple(abstained), facts_of(case))
+    return Verdict(
+        str(analysis.seen.place.prefix), tuple(row[2] for row in found), tuple(abstained), facts_of(analysis)
+    )
 
 
-def facts_of(case: Case) -> dict[str, Any]:
+def facts_of(analysis: Analysis) -> dict[str, Any]:
     """Returns a one-line summary of the environment for report headers."""
-    seen = case.seen
+    seen = analysis.seen
     torch = seen.torch
     return {
         "kind": seen.place.kind,
@@ -136,8 +138,8 @@ def facts_of(case: Case) -> dict[str, Any]:
         "torch_cuda": torch.cuda if torch else None,
         "gpus": list(seen.graphics.names),
         "driver": seen.graphics.driver,
-        "files": case.files.compared,
-        "compared_by_size": case.files.by_size,
+        "files": analysis.files.compared,
+        "compared_by_size": analysis.files.by_size,
         "process": seen.process or None,
         "libraries": [f"{one.family} {os.fspath(one.path)}" for one in seen.mapped or ()],
     }

@@ -43,7 +43,7 @@ def diagnose(
     recording = in_process.run(work, name, trying)
     recording.waits = [_renamed(one, files()) for one in recording.waits]
     summary = timeline.summarise(recording)
-    found = verdict.judge(summary)
+    found = verdict.evaluate(summary)
     record = records.from_diagnosis(report.as_json(recording, summary, found, None, price), steps_of(recording))
     text = report.as_text(recording, summary, found, None, price)
     return Diagnosed(record, found.verdicts, text)

@@ -64,7 +64,7 @@ class _Side:
         return (self.error or 0.0) ** 4 / max(self.freedom, 1)
 
 
-def judge(base: Records, latest: Records, limit: float, names: Sequence[str] = ()) -> list[Judged]:
+def evaluate(base: Records, latest: Records, limit: float, names: Sequence[str] = ()) -> list[Judged]:
     """Compares the named figures of both sides, in that order; by default the first that all records share.
 
     Args:

@@ -65,16 +65,16 @@ class Alarm:
 
     Attributes:
         page: the text of ``feedline explain``, without the thresholds, which come from the file's constants.
-        turn: its priority among the alarms of one loader, GPU or machine: see :data:`LOADERS` and the others.
-        judges: evaluates the condition now.
+        priority: its priority among the alarms of one loader, GPU or machine: see :data:`LOADERS` and the others.
+        evaluate: evaluates the condition now.
     """
 
     page: Entry
-    turn: int
-    judges: Callable[[Seen], Told]
+    priority: int
+    evaluate: Callable[[Seen], Told]
 
     def findings(self, seen: Seen) -> Iterator[tuple[int, Finding]]:
-        for place, is_alarm, sentence in self.judges(seen):
+        for place, is_alarm, sentence in self.evaluate(seen):
             yield place, Finding(self.page.code, "critical" if is_alarm else "note", evidence=(sentence,))
 
 

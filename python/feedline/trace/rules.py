@@ -40,7 +40,7 @@ STAGES_FIX = "more threads if cores are free; smaller images, or `.cache(...)` a
 
 
 @dataclass
-class Case:
+class Analysis:
     """A trace with its steps, the loop's waits for the GPU, the busiest GPU if any, and the findings so far."""
 
     trace: Trace
@@ -131,14 +131,14 @@ class Cause:
 
     Attributes:
         page: the page that ``feedline explain`` prints, without thresholds, which are constants in the file.
-        turn: the order in which causes are evaluated.
-        judges: adds findings to the case, or reports missing data. None for a cause that compares ranks.
+        priority: the order in which causes are evaluated.
+        evaluate: adds findings to the analysis, or reports missing data. None for a cause that compares ranks.
         of_device: whether it needs GPU events; if so, it is skipped without them.
     """
 
     page: Entry
-    turn: int
-    judges: Callable[[Case], None] | None
+    priority: int
+    evaluate: Callable[[Analysis], None] | None
     of_device: bool = False
 
     @property

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 from summaries import BESIDE_COMPUTING, BY_CAUSE
 
-from feedline.diagnose.verdict import judge
+from feedline.diagnose.verdict import evaluate
 
 RUNS = {**BY_CAUSE, **BESIDE_COMPUTING}
 FILE = Path(__file__).parent / "calibration.json"
 
 
 def told(measured):
-    diagnosis = judge(measured)
+    diagnosis = evaluate(measured)
     return {
         "abstained": sorted(one.code for one in diagnosis.abstained),
         "verdicts": [[v.code, v.share, v.confidence, *v.gain] for v in diagnosis.verdicts],

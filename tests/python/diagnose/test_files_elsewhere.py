@@ -7,7 +7,7 @@ import pytest
 from summaries import BY_CAUSE, but
 
 from feedline.diagnose.causes import entries
-from feedline.diagnose.verdict import judge
+from feedline.diagnose.verdict import evaluate
 from feedline.profiler.dataset_files import place_of
 
 LATE = BY_CAUSE["storage_latency"]
@@ -18,7 +18,7 @@ def on(place, measured=LATE):
 
 
 def verdict(measured):
-    (found,) = (one for one in judge(measured).verdicts if one.code == "storage_latency")
+    (found,) = (one for one in evaluate(measured).verdicts if one.code == "storage_latency")
     return found
 
 

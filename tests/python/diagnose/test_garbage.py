@@ -8,7 +8,7 @@ from summaries import BY_CAUSE
 from test_signals import MS, event, record_of, recording
 from watched import watched
 
-from feedline.diagnose.verdict import judge
+from feedline.diagnose.verdict import evaluate
 from feedline.profiler.probe import events
 from feedline.profiler.summary import timeline
 from feedline.profiler.summary.figures import Garbage
@@ -55,9 +55,9 @@ def test_a_process_that_told_nothing_of_it_has_no_figure():
 @pytest.mark.parametrize(("share", "told"), [(0.4, True), (0.02, False), (None, False)])
 def test_they_are_told_with_what_makes_the_objects(share, told):
     summary = replace(BY_CAUSE["worker_handover"], garbage=Garbage(8, 80.0 if share else None, share))
-    (found,) = (v for v in judge(summary).verdicts if v.code == "worker_handover")
+    (found,) = (v for v in evaluate(summary).verdicts if v.code == "worker_handover")
     assert any("8 full garbage collections in Python, 80 ms each" in line for line in found.evidence) is told
-    assert sum("gc.freeze()" in line for v in judge(summary).verdicts for line in v.evidence) == told
+    assert sum("gc.freeze()" in line for v in evaluate(summary).verdicts for line in v.evidence) == told
 
 
 SCRIPT = """

@@ -7,7 +7,7 @@ import pytest
 from summaries import BESIDE_COMPUTING, BUSY, CUDA, FLOAT32, IDLE, but, copied, on_gpu, summary, waiting
 
 from feedline.diagnose import gpu_text
-from feedline.diagnose.verdict import CERTAIN, judge
+from feedline.diagnose.verdict import CERTAIN, evaluate
 from feedline.profiler.summary.figures import Copies
 
 COPY_CAUSES = {"unpinned_copy", "blocking_copy", "host_to_device"}
@@ -15,11 +15,11 @@ GPU_CAUSES = {*COPY_CAUSES, "precision_not_reduced"}
 
 
 def verdicts(measured):
-    return {verdict.code: verdict for verdict in judge(measured).verdicts}
+    return {verdict.code: verdict for verdict in evaluate(measured).verdicts}
 
 
 def abstained(measured):
-    return {a.code: a.missing for a in judge(measured).abstained}
+    return {a.code: a.missing for a in evaluate(measured).abstained}
 
 
 def test_a_script_without_a_gpu_is_asked_nothing():
@@ -71,7 +71,7 @@ def test_two_kinds_of_copies_are_both_named():
 
 
 def test_copies_longer_than_the_step_take_the_step_and_no_more():
-    diagnosis = judge(on_gpu(copied(40.0), copied(40.0, pinned=True), waits=waiting(production=0.4)))
+    diagnosis = evaluate(on_gpu(copied(40.0), copied(40.0, pinned=True), waits=waiting(production=0.4)))
     assert sum(v.share for v in diagnosis.verdicts) <= 1.0001
     assert {v.code: v.share for v in diagnosis.verdicts}["unpinned_copy"] == pytest.approx(0.6)
 
@@ -167,7 +167,7 @@ def test_steps_that_were_not_watched_are_abstained_from():
 
 def test_float32_on_a_busy_gpu_with_tensor_cores():
     found = verdicts(BESIDE_COMPUTING["precision_not_reduced"])
-    first, second = judge(BESIDE_COMPUTING["precision_not_reduced"]).verdicts
+    first, second = evaluate(BESIDE_COMPUTING["precision_not_reduced"]).verdicts
     assert (first.code, second.code) == ("compute_bound", "precision_not_reduced")
     assert found["precision_not_reduced"].confidence < CERTAIN
     assert found["precision_not_reduced"].gain[0] == 0
@@ -260,7 +260,7 @@ def test_what_gpu_util_is_worth(gpu, waits, words):
 
 def test_a_gpu_that_waits_for_the_step_is_said_beside_compute_bound():
     idle = replace(IDLE, memory_used_bytes=8 << 30)
-    (evidence,) = (v.evidence for v in judge(on_gpu(gpu=idle)).verdicts if v.code == "compute_bound")
+    (evidence,) = (v.evidence for v in evaluate(on_gpu(gpu=idle)).verdicts if v.code == "compute_bound")
     assert any("GPU-Util is 30%: mostly, it waits" in sentence for sentence in evidence)
     low = replace(idle, utilisation=0.2)
     assert any("larger batch" in hint for hint in gpu_text.hints(on_gpu(gpu=low)))

@@ -90,9 +90,9 @@ def test_nothing_is_tried_where_no_copy_could_gain(facts):
 def test_what_was_measured_is_what_is_predicted(pinned, workers, cause, low, high):
     copies = Copies(pinned, False, False, 1.0, 1e7, 10.0, 10.0, 50)
     run = but(summary(), workers=workers, steps=100, loop_s=2.0, step_ms=20.0, wait_ms=0.0, copies=(copies,))
-    (before,) = (one for one in verdict.judge(run).verdicts if one.code == cause)
+    (before,) = (one for one in verdict.evaluate(run).verdicts if one.code == cause)
     measured = {"pin_memory=True": (0.4, 0.5), "non_blocking=True": (0.0, 0.1), "page-locking": (0.05, 0.1)}
-    (after,) = (one for one in verdict.judge(but(run, copies_with=measured)).verdicts if one.code == cause)
+    (after,) = (one for one in verdict.evaluate(but(run, copies_with=measured)).verdicts if one.code == cause)
     assert after.share == before.share == pytest.approx(0.5)
     assert after.gain == pytest.approx((low, high), abs=0.002)
     assert any("measured after the run" in sentence for sentence in after.evidence)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from summaries import BY_CAUSE, HALF, LOADER, but, stages, summary, waiting
 
 from feedline.diagnose import report, trial
-from feedline.diagnose.verdict import judge
+from feedline.diagnose.verdict import evaluate
 from feedline.profiler.experiments import Comparison, Experiments, Rung, keep
 from feedline.profiler.intervals import UNKNOWN, Shown, shown
 from feedline.profiler.model.what_if import what_if
@@ -36,7 +36,7 @@ def seen(measured, rungs, *comparisons):
         tried={one.change: (one.ratio, one.ratio_low, one.ratio_high) for one in comparisons},
     )
     recording = Recording(["x"], 0, 0, 1, [], [], {}, [], 1, experiments=tried)
-    diagnosis = judge(told)
+    diagnosis = evaluate(told)
     return report.as_text(recording, told, diagnosis), diagnosis, told, {rung.workers: rung for rung in made}
 
 
@@ -189,10 +189,10 @@ def test_a_loop_without_workers_is_offered_feedlines_loader_where_it_was_measure
 
 
 def test_a_loop_without_workers_hears_of_feedlines_loader_without_experiments_too():
-    (first,) = (v for v in judge(WITHOUT).verdicts if v.code == "python_main_process")
+    (first,) = (v for v in evaluate(WITHOUT).verdicts if v.code == "python_main_process")
     assert "from feedline import DataLoader" in first.fix
     useless = but(WITHOUT, tried={DROP_IN: (0.95, 0.9, 1.0)})
-    (first,) = (v for v in judge(useless).verdicts if v.code == "python_main_process")
+    (first,) = (v for v in evaluate(useless).verdicts if v.code == "python_main_process")
     assert "feedline" not in first.fix
 
 
@@ -244,7 +244,7 @@ def test_the_loop_with_feedlines_loader_is_told_next_to_the_loader_alone_and_bef
 @pytest.mark.parametrize("native", [False, True])
 def test_without_experiments_feedlines_loader_is_named_as_untried(native):
     told = replace(DECODES, loader={**DECODES.loader, "native": native})
-    text = report.as_text(Recording(["x"], 0, 0, 1, [], [], {}, [], 1), told, judge(told))
+    text = report.as_text(Recording(["x"], 0, 0, 1, [], [], {}, [], 1), told, evaluate(told))
     assert ("not tried: `from feedline import DataLoader`" in text) is not native
     assert "without --quick" in text
 

@@ -117,7 +117,7 @@ def test_who_waits_for_a_thread_that_reads_waits_for_the_file(tmp_path):
     scripts = os.path.join(os.path.dirname(__file__), "..", "..", "scenarios", "scripts")
     summary = timeline.summarise(recorded(tmp_path, script.format(scripts=os.path.abspath(scripts))))
     assert summary.making.waited_for is not None and summary.making.waited_for.in_files > 0.7
-    assert "storage_latency" in [v.code for v in verdict.judge(summary).verdicts]
+    assert "storage_latency" in [v.code for v in verdict.evaluate(summary).verdicts]
 
 
 @KNOWN

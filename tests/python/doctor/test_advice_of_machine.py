@@ -49,7 +49,7 @@ def test_a_bucket_is_known_by_its_url(tmp_path: Path) -> None:
 
     root, _ = build(Host(), tmp_path)
     seen = examine(root, MadeGpus(Host()), {}, "s3://bucket/{000..146}.tar")
-    assert seen.advice.workers == 30 and seen.case.source is not None and seen.case.source.scheme == "s3"
+    assert seen.advice.workers == 30 and seen.analysis.source is not None and seen.analysis.source.scheme == "s3"
     assert any("the size of" in sentence for sentence in seen.unseen)
 
 

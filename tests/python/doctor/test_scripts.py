@@ -10,7 +10,7 @@ import pytest
 from made_hosts import GPU_HOST, MadeGpus, build
 from planted_scripts import PLANTED, SOUND, Planted
 
-from feedline.doctor.evaluation import judge
+from feedline.doctor.evaluation import evaluate
 from feedline.doctor.examination import examine
 from feedline.doctor.script.command import parsed
 from feedline.findings import Finding
@@ -21,7 +21,7 @@ def found(planted: Planted, folder: Path) -> tuple[Finding, ...]:
     path.write_text(planted.text)
     root, _ = build(GPU_HOST, folder)
     seen = examine(root, MadeGpus(GPU_HOST), {}, None, ["python", str(path), *planted.words])
-    return judge(replace(seen.case, machine=replace(seen.case.machine, python=planted.python)))
+    return evaluate(replace(seen.analysis, machine=replace(seen.analysis.machine, python=planted.python)))
 
 
 @pytest.mark.parametrize(("code", "planted"), PLANTED.values(), ids=PLANTED)

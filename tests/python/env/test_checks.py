@@ -18,7 +18,7 @@ from feedline.env.checks import registered
 from feedline.env.load import listing_at
 from feedline.env.reading.graphics import Graphics, graphics_of
 from feedline.env.reading.place import platform_name
-from feedline.env.rules import Case, Verdict, check
+from feedline.env.rules import Analysis, Verdict, check
 from feedline.env.scan import read_environment
 
 TODAY = date(2026, 6, 1)
@@ -44,7 +44,7 @@ def verdict(
     pid = None if maps is None else 4711
     seen = read_environment(prefix, pid=pid, root=root, variables=variables or {}, graphics=graphics)
     listing = None if lock is None else listing_at(lock, seen.place.python)
-    return check(Case(seen, listing, today=TODAY, **case))
+    return check(Analysis(seen, listing, today=TODAY, **case))
 
 
 def a_venv(folder: Path) -> Environment:
@@ -705,12 +705,16 @@ def test_what_conda_recorded_and_may_not_be_read_is_no_damage(tmp_path: Path, mo
     monkeypatch.setattr("feedline.env.reading.conda.os.listdir", lambda path: refused(path))
     found = read_environment(made.prefix)
     monkeypatch.undo()
-    said = [one for one in check(Case(found, today=TODAY)).findings if one.code in ("unreadable", "broken_conda_meta")]
+    said = [
+        one for one in check(Analysis(found, today=TODAY)).findings if one.code in ("unreadable", "broken_conda_meta")
+    ]
     assert [(one.code, str(folder) in one.text) for one in said] == [("unreadable", True)]
     monkeypatch.setattr("pathlib.Path.read_bytes", refused)
     found = read_environment(made.prefix)
     monkeypatch.undo()
-    said = [one for one in check(Case(found, today=TODAY)).findings if one.code in ("unreadable", "broken_conda_meta")]
+    said = [
+        one for one in check(Analysis(found, today=TODAY)).findings if one.code in ("unreadable", "broken_conda_meta")
+    ]
     assert [(one.code, "numpy-2.1.0" in one.text) for one in said] == [("unreadable", True)]
 
 

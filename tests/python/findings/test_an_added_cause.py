@@ -14,7 +14,7 @@ from summaries import but, summary, waiting
 
 from feedline.cli.root import run
 from feedline.diagnose.causes import registered
-from feedline.diagnose.verdict import judge
+from feedline.diagnose.verdict import evaluate
 from feedline.errors import ConfigError
 
 DOCUMENT = Path(__file__).parents[3] / "docs/findings.md"
@@ -33,14 +33,14 @@ def folder(tmp_path):
 
 
 def names(measured, causes=None):
-    return [finding.code for finding in judge(measured, causes).verdicts]
+    return [finding.code for finding in evaluate(measured, causes).verdicts]
 
 
 def test_diagnose_names_it_in_its_turn(folder):
     causes = registered((folder,))
     assert names(LARGE) == ["worker_handover"] and names(LARGE, causes) == [CODE]
     assert names(SMALL, causes) == ["worker_handover"]
-    (found,) = judge(LARGE, causes).verdicts
+    (found,) = evaluate(LARGE, causes).verdicts
     assert found.evidence == ("each batch is a message of 12.0 MB",) and found.share == 0.5
     assert found.fix.startswith("Return tensors") and 0 < found.gain[0] < found.gain[1]
 
@@ -50,8 +50,8 @@ def test_it_abstains_and_is_limited_as_all_are(folder):
 
     causes = registered((folder,))
     blind = replace(LARGE, missing={"workers": "nobody looked"})
-    assert CODE in {one.code for one in judge(blind, causes).abstained} and CODE not in names(blind, causes)
-    (found,) = judge(but(LARGE, steps=5), causes).verdicts
+    assert CODE in {one.code for one in evaluate(blind, causes).abstained} and CODE not in names(blind, causes)
+    (found,) = evaluate(but(LARGE, steps=5), causes).verdicts
     assert found.confidence <= 0.6 and any("only 5 steps" in sentence for sentence in found.against)
 
 
@@ -66,6 +66,13 @@ def test_explain_prints_it(folder, capsys):
     assert page["thresholds"][0] == {"name": "much", "value": 4 << 20, "reason": page["thresholds"][0]["reason"]}
 
 
+def test_the_former_module_names_can_still_be_imported(folder):
+    file = folder / f"{CODE}.py"
+    text = file.read_text().replace("feedline.diagnose.rules", "feedline.diagnose.judging")
+    file.write_text(text.replace("judging.analysis import Analysis", "judging.case import Case as Analysis"))
+    assert "judging.case" in file.read_text() and CODE in {cause.code for cause in registered((folder,))}
+
+
 def test_what_is_registered_stays_as_it_was(folder):
     before = registered()
     registered((folder,))
@@ -76,7 +83,7 @@ def test_what_is_registered_stays_as_it_was(folder):
     ("content", "words"),
     [("", "defines no CAUSE"), ("CAUSE = 7", "defines no CAUSE"), (None, "give both the same name")],
 )
-def test_a_file_that_makes_no_cause_of_its_name_is_told(folder, content, words):
+def test_a_file_without_a_cause_of_its_name_is_an_error(folder, content, words):
     example = (folder / f"{CODE}.py").read_text()
     (folder / f"{CODE}.py").unlink()
     (folder / "other_name.py").write_text(example if content is None else content)

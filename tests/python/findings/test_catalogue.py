@@ -53,7 +53,7 @@ def number(text):
 
 
 @pytest.mark.parametrize(
-    "folder", ["diagnose.causes", "trace.causes", "top.alarms", "environment.checks", "doctor.causes"]
+    "folder", ["diagnose.causes", "trace.causes", "top.alarms", "env.checks", "doctor.causes"]
 )
 def test_a_file_compares_with_numbers_that_have_a_name_and_a_reason(folder):
     """A bare number in a comparison of a rule would be a threshold that no page lists."""
@@ -65,10 +65,10 @@ def test_a_file_compares_with_numbers_that_have_a_name_and_a_reason(folder):
 
 
 def test_every_cause_has_a_turn_of_its_own():
-    turns = [rule.turn for cause in causes.registered() for rule in cause.rules]
-    assert len(set(turns)) == len(turns)
-    of_others = [cause.turn for cause in of_trace.registered()], [alarm.turn for alarm in alarms.registered()]
-    assert all(len(set(turns)) == len(turns) for turns in of_others)
+    priorities = [rule.priority for cause in causes.registered() for rule in cause.rules]
+    assert len(set(priorities)) == len(priorities)
+    of_others = [cause.priority for cause in of_trace.registered()], [alarm.priority for alarm in alarms.registered()]
+    assert all(len(set(priorities)) == len(priorities) for priorities in of_others)
 
 
 def test_every_code_of_the_engine_has_a_page():

@@ -95,7 +95,7 @@ def test_a_line_on_the_screen() -> None:
 def sentence(looks: list[Moment]) -> str:
     alarms, found = Alarms(len(looks)), ()
     for look in looks:
-        found = alarms.judge(look)
+        found = alarms.evaluate(look)
     return next((one.text for one in found if one.code in ("gpu_idle", "gpu_sawtooth")), "")
 
 

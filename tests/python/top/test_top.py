@@ -200,7 +200,7 @@ def test_rates_of_any_counters_make_sense(before: published.Loader, after: publi
 
 def names_after(*moments: Moment, looks: int = LOOKS) -> dict[str, str]:
     alarms = Alarms(looks)
-    found = [alarms.judge(moment) for moment in moments]
+    found = [alarms.evaluate(moment) for moment in moments]
     return {alarm["name"]: alarm["severity"] for alarm in map(as_alarm, found[-1])}
 
 
@@ -260,7 +260,7 @@ def test_a_disk_that_is_always_busy_is_no_alarm_while_nobody_waits() -> None:
 def test_who_has_the_cpus_is_said() -> None:
     alarms = Alarms(1)
     for used, words in ((0.5, "other programs use the CPUs"), (3.5, "more busy threads than CPUs")):
-        (found,) = alarms.judge(moment(delay_share=0.8, cpus_used=used, cpus_busy=4.0))
+        (found,) = alarms.evaluate(moment(delay_share=0.8, cpus_used=used, cpus_busy=4.0))
         assert (found.code, found.severity) == ("cpu_contention", "note") and words in found.text
 
 

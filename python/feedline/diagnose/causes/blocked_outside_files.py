@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from feedline.diagnose.rules import gains, idle_waits, production, reading, signals
-from feedline.diagnose.rules.analysis import Case, gain_of_workers
+from feedline.diagnose.rules.analysis import Analysis, gain_of_workers
 from feedline.diagnose.rules.cause import Cause, Found, Gain, Rule
 from feedline.diagnose.rules.fixes import more_within_reach, with_workers
 from feedline.diagnose.rules.idle_waits import ENOUGH_LOOKS, MOSTLY
@@ -30,10 +30,10 @@ _WORDS = {
 _ELSE = "Find out what the worker waits for there: no disk, shard or cache changes it."
 
 
-def _books(case: Case) -> Found | None:
-    summary, seen = case.summary, case.summary.making.waited_for
-    share = reading.of(case).outside
-    if share < NAMED or case.outside_is_taken:
+def _evaluate(analysis: Analysis) -> Found | None:
+    summary, seen = analysis.summary, analysis.summary.making.waited_for
+    share = reading.of(analysis).outside
+    if share < NAMED or analysis.outside_is_taken:
         return None
     against, gain = [], None
     if seen is None:
@@ -45,7 +45,7 @@ def _books(case: Case) -> Found | None:
     if best is not None:
         gain, doubts = gain_of_workers(summary, best)
         against += doubts
-    evidence = [*production.evidence(case), *idle_waits.sentences(seen)]
+    evidence = [*production.evidence(analysis), *idle_waits.sentences(seen)]
     return Found(share, confidence, evidence, against, gain, production.NEEDS)
 
 
@@ -73,7 +73,7 @@ CAUSE = Cause(
         abstains="The stages of a batch were not observed.",
         example="waiting in 66 samples: a socket 100 %; 100 % of them at train.py:24 in __getitem__().",
     ),
-    rules=(Rule(210, _books),),
+    rules=(Rule(210, _evaluate),),
     fix=lambda summary: with_workers(_workers(summary), _WORDS.get(idle_waits.outside_for(summary), _ELSE)),
     gain=_gain,
     workers=_workers,

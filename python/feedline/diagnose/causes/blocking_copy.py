@@ -38,7 +38,7 @@ CAUSE = Cause(
         example="2 copies (20 MB in total) per step, from page-locked memory without non_blocking=True, occupy the "
         "device's stream for 6.00 ms of a 10 ms step: blocking_copy, 60 %.",
     ),
-    rules=(Rule(20, _KIND.books),),
+    rules=(Rule(20, _KIND.evaluate),),
     fix=Fix(".to(device, non_blocking=True) under torch.cuda.stream(...), on a separate stream one batch ahead."),
     unseen=_KIND.unseen,
 )

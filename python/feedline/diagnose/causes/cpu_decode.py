@@ -21,7 +21,7 @@ CAUSE = Cause(
         abstains="The stages of a batch were not observed.",
         example="a batch takes 80.0 ms to produce, 79.0 ms of it CPU; by stage: decode 100 %.",
     ),
-    rules=(Rule(250, lambda case: production.found(case, 0.92, "decode")),),
+    rules=(Rule(250, lambda analysis: production.found(analysis, 0.92, "decode")),),
     fix=Fix(
         "Decode less: `from feedline import DataLoader` decodes only the needed region natively; or store smaller "
         "images.",

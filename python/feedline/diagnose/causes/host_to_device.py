@@ -37,7 +37,7 @@ CAUSE = Cause(
         example="2 copies (20 MB in total) per step, from page-locked memory, on the compute stream, occupy the "
         "device's stream for 6.00 ms of a 10 ms step: host_to_device, 60 %.",
     ),
-    rules=(Rule(30, _KIND.books),),
+    rules=(Rule(30, _KIND.evaluate),),
     fix=Fix(
         "Copy the next batch on a separate stream, torch.cuda.Stream(), while this one computes; or send uint8 and "
         "convert on the GPU."

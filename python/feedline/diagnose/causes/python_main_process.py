@@ -7,7 +7,7 @@ import math
 from dataclasses import replace
 
 from feedline.diagnose.rules import contradictions, gains, idle_waits, signals
-from feedline.diagnose.rules.analysis import Case, gain_of_workers, stage_sentence
+from feedline.diagnose.rules.analysis import Analysis, gain_of_workers, stage_sentence
 from feedline.diagnose.rules.cause import Cause, Found, Gain, Rule
 from feedline.diagnose.rules.fixes import with_workers
 from feedline.diagnose.rules.shares import LARGE, NAMED
@@ -23,35 +23,35 @@ USEFUL = Threshold(0.95, "of the present cycle: a change that leaves more is not
 _MOST_TRIED = 17  # exclusive maximum of the numbers of workers considered
 
 
-def _draws(case: Case) -> Found | None:
+def _draws(analysis: Analysis) -> Found | None:
     """The CPU time of next() in the loop's process, where samplers run with any number of workers."""
-    summary = case.summary
+    summary = analysis.summary
     cycle = max(prediction.current_ms(summary), 1e-9)
-    share = min(summary.making.next_cpu_ms / cycle, case.handover + case.production)
+    share = min(summary.making.next_cpu_ms / cycle, analysis.handover + analysis.production)
     if summary.workers == 0 or summary.native or share < NAMED:
         return None
     evidence = [
         f"next() itself takes {summary.making.next_cpu_ms:.1f} ms of CPU per batch in the loop's process, excluding "
         "unpickling: samplers and batch samplers run there"
     ]
-    case.handover, late = max(case.handover - share, 0.0), max(share - case.handover, 0.0)
-    case.production -= late
+    analysis.handover, late = max(analysis.handover - share, 0.0), max(share - analysis.handover, 0.0)
+    analysis.production -= late
     return Found(share, 0.9 if share >= LARGE / 2 else 0.75, evidence)
 
 
-def _makes(case: Case) -> Found | None:
+def _makes(analysis: Analysis) -> Found | None:
     """num_workers=0: the production of all batches."""
-    summary, host = case.summary, case.summary.host
-    if summary.workers > 0 or summary.loader.get("native") or case.production < NAMED:
+    summary, host = analysis.summary, analysis.summary.host
+    if summary.workers > 0 or summary.loader.get("native") or analysis.production < NAMED:
         return None
     best = prediction.advised_workers(summary, range(1, _MOST_TRIED))
     cycle = prediction.cycle_ms(summary, best or 1)
-    waits = case.stages.get("storage", 0.0)
+    waits = analysis.stages.get("storage", 0.0)
     if cycle > ONE_CPU * (summary.loop.step_ms + summary.making.wall_ms) and host.cpus < CPUS_FOR_TWO:
         return None  # the only CPU is fully used, so another process could not run
     evidence = [
         f"num_workers=0: next() produces each batch itself in {summary.loop.wait_ms:.1f} ms while the loop waits",
-        stage_sentence(case.summary.making.stages),
+        stage_sentence(analysis.summary.making.stages),
     ]
     against = [] if waits < MOSTLY_WAITING else ["most of that is waiting, which threads would hide as well"]
     evidence += idle_waits.sentences(summary.making.waited_for if waits >= NAMED else None)
@@ -64,7 +64,7 @@ def _makes(case: Case) -> Found | None:
         gain, doubts = gain_of_workers(summary, best)
     if best is None or (best in summary.ladder.rungs and cycle > USEFUL * prediction.cycle_ms(summary, 0)):
         confidence = 0.6
-    share, case.production = case.production, 0.0
+    share, analysis.production = analysis.production, 0.0
     return Found(share, confidence, evidence, [*against, *doubts], gain, needs=("stages",))
 
 

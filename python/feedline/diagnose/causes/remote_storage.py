@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from feedline.diagnose.rules import gains, idle_waits, production, reading, signals
-from feedline.diagnose.rules.analysis import Case, gain_of_workers
+from feedline.diagnose.rules.analysis import Analysis, gain_of_workers
 from feedline.diagnose.rules.cause import Cause, Found, Gain, Rule
 from feedline.diagnose.rules.fixes import Fix, more_within_reach, with_workers
 from feedline.diagnose.rules.idle_waits import ENOUGH_LOOKS, MOSTLY
@@ -33,23 +33,23 @@ _WORDS = Fix(
 )
 
 
-def _books(case: Case) -> Found | None:
-    summary, read = case.summary, reading.of(case)
+def _evaluate(analysis: Analysis) -> Found | None:
+    summary, read = analysis.summary, reading.of(analysis)
     if summary.native:
         store = summary.making.store
-        if store is None or not read.is_named or case.reading_is_taken or not _brings_samples(store, summary):
+        if store is None or not read.is_named or analysis.reading_is_taken or not _brings_samples(store, summary):
             return None
-        return reading.found(case, read, 0.92, _asked(store), [])
+        return reading.found(analysis, read, 0.92, _asked(store), [])
     seen = summary.making.waited_for
     if seen is None or read.outside < NAMED or idle_waits.outside_for(summary) != "store":
         return None
-    case.outside_is_taken = True
+    analysis.outside_is_taken = True
     against: list[str] = []
     gain = None
     best = _workers(summary)
     if best is not None:
         gain, against = gain_of_workers(summary, best)
-    evidence = [*production.evidence(case), *_each(summary), *idle_waits.sentences(seen)]
+    evidence = [*production.evidence(analysis), *_each(summary), *idle_waits.sentences(seen)]
     confidence = idle_waits.limit_of(summary, seen.kinds["store"])
     return Found(read.outside, confidence, evidence, against, gain, production.NEEDS)
 
@@ -108,7 +108,7 @@ CAUSE = Cause(
         example="store.example:443 received 1280 requests, for 110 KB each; time to first byte was 50.3 ms, "
         "and the transfer rate was 80.0 MB/s.",
     ),
-    rules=(Rule(205, _books),),
+    rules=(Rule(205, _evaluate),),
     fix=lambda summary: with_workers(_workers(summary), _WORDS(summary)),
     gain=_gain,
     workers=_workers,

@@ -41,7 +41,7 @@ CAUSE = Cause(
         example="2 copies (20 MB in total) per step, from pageable memory, occupy the device's stream for 6.00 ms of a "
         "10 ms step: unpinned_copy, 60 %.",
     ),
-    rules=(Rule(10, _KIND.books),),
+    rules=(Rule(10, _KIND.evaluate),),
     # batches of Feedline's threads are in pageable memory
     fix=Fix(
         _STOCK,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the experiments after the script has ended: on a copy of its process (worker_sweep.py), its disk and its device."""
+"""Runs the experiments after the script has ended: on a copy of its process, its disk and its device."""
 
 from __future__ import annotations
 

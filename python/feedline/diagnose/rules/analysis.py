@@ -15,7 +15,7 @@ _IDLE_WORKERS, _AT_WORK = 0.5, 0.85  # busy shares: below the first, workers wai
 # not
 
 
-class Case:
+class Analysis:
     """A summary, the shares that no rule has explained yet, and the findings so far."""
 
     def __init__(self, summary: Summary) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from feedline.diagnose.rules import signals
-from feedline.diagnose.rules.analysis import Case
+from feedline.diagnose.rules.analysis import Analysis
 from feedline.diagnose.rules.signals import Signal
 from feedline.findings import Abstention, Entry
 from feedline.profiler.model import prediction
@@ -39,10 +39,10 @@ class Found:
 
 
 class Rule(NamedTuple):
-    """Rules are evaluated in order of `turn`; the first that explains some time claims it."""
+    """Rules are evaluated in order of `priority`; the first that explains some time claims it."""
 
-    turn: int
-    books: Callable[[Case], Found | None]  # removes the time it explains from the case; None if it does not apply
+    priority: int
+    evaluate: Callable[[Analysis], Found | None]  # subtracts the time that it explains; None if it does not apply
 
 
 class Claim(NamedTuple):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from feedline.diagnose.rules.analysis import Case
+from feedline.diagnose.rules.analysis import Analysis
 from feedline.diagnose.rules.cause import Found
 from feedline.diagnose.rules.shares import DOUBTFUL, IDLE_LOADER, NAMED, UNCERTAIN
 from feedline.findings import Threshold
@@ -46,15 +46,15 @@ class Kind:
             if copies.pinned == self.pinned and self.asked in (None, copies.asked) and not copies.other_stream
         ]
 
-    def books(self, case: Case) -> Found | None:
+    def evaluate(self, analysis: Analysis) -> Found | None:
         """Assigns the copies' time on the device's stream, which is subtracted from the step's."""
-        summary = case.summary
+        summary = analysis.summary
         made = [copies for copies in self.of(summary) if copies.device_ms is not None]
         on_device = sum(min(copies.device_ms or 0.0, _longest_ms(copies)) for copies in made)
-        share = min(on_device / max(prediction.current_ms(summary), 1e-9), case.step)
+        share = min(on_device / max(prediction.current_ms(summary), 1e-9), analysis.step)
         if share < NAMED:
             return None
-        case.step -= share
+        analysis.step -= share
         return self._found(summary, made, share, on_device)
 
     def unseen(self, summary: Summary) -> str | None:

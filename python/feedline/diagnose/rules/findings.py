@@ -4,16 +4,16 @@
 from __future__ import annotations
 
 from feedline.diagnose.rules import contradictions
-from feedline.diagnose.rules.analysis import Case
+from feedline.diagnose.rules.analysis import Analysis
 from feedline.diagnose.rules.cause import Cause, Claim, Found
 from feedline.diagnose.rules.certainty import limited, others_cpus
 from feedline.findings import Finding, severity_of
 
 
-def finding_of(case: Case, cause: Cause, found: Found) -> Finding:
-    """Returns the finding of `cause` in a run; `case` has the findings before it."""
-    summary = case.summary
-    claim = Claim(summary, cause, found.share, found.needs, tuple(one.code for one in case.findings))
+def finding_of(analysis: Analysis, cause: Cause, found: Found) -> Finding:
+    """Returns the finding of `cause` in a run; `analysis` has the findings before it."""
+    summary = analysis.summary
+    claim = Claim(summary, cause, found.share, found.needs, tuple(one.code for one in analysis.findings))
     confidence, reasons = limited(claim, found.confidence)
     contradicted = contradictions.against(cause, summary, found.share)
     against = [*found.against, *reasons, *contradicted]

@@ -3,19 +3,19 @@
 
 from __future__ import annotations
 
-from feedline.diagnose.rules.analysis import Case, stage_sentence
+from feedline.diagnose.rules.analysis import Analysis, stage_sentence
 from feedline.diagnose.rules.cause import Found
 
 NEEDS = ("stages", "processes")
 
 
-def evidence(case: Case) -> list[str]:
+def evidence(analysis: Analysis) -> list[str]:
     """Describes how long a batch takes to produce, and how that time divides into stages."""
-    making = case.summary.making
+    making = analysis.summary.making
     per_batch = f"a batch takes {making.wall_ms:.1f} ms to produce, {making.cpu_ms:.1f} ms of it CPU"
     return [per_batch, stage_sentence(making.stages)]
 
 
-def found(case: Case, confidence: float, *stages: str) -> Found:
+def found(analysis: Analysis, confidence: float, *stages: str) -> Found:
     """Returns the share of these stages in the remaining production."""
-    return Found(case.stage_share(*stages), confidence, evidence(case), needs=NEEDS)
+    return Found(analysis.stage_share(*stages), confidence, evidence(analysis), needs=NEEDS)

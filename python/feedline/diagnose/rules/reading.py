@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from feedline.diagnose.rules import idle_waits, production
-from feedline.diagnose.rules.analysis import Case
+from feedline.diagnose.rules.analysis import Analysis
 from feedline.diagnose.rules.cause import Found, Gain
 from feedline.diagnose.rules.shares import NAMED
 from feedline.findings import Threshold
@@ -53,9 +53,9 @@ class Reading:
         return self.share >= NAMED
 
 
-def of(case: Case) -> Reading:
+def of(analysis: Analysis) -> Reading:
     """Returns the reading that no cause has claimed yet."""
-    summary, host, waits = case.summary, case.summary.host, case.stage_share("storage")
+    summary, host, waits = analysis.summary, analysis.summary.host, analysis.stage_share("storage")
     from_device, part = _from_device(summary), idle_waits.in_files(summary)
     counted = part is None and from_device  # the system calls were not observed, but the kernel counted the bytes read
     share = waits if counted else waits * (part or 0.0)
@@ -70,15 +70,20 @@ def of(case: Case) -> Reading:
 
 
 def found(
-    case: Case, reading: Reading, confidence: float, evidence: list[str], against: list[str], gain: Gain | None = None
+    analysis: Analysis,
+    reading: Reading,
+    confidence: float,
+    evidence: list[str],
+    against: list[str],
+    gain: Gain | None = None,
 ) -> Found:
     """Returns the finding of the cause that claims it: the cause's own evidence, and the observed waits."""
-    summary = case.summary
-    case.reading_is_taken = True
+    summary = analysis.summary
+    analysis.reading_is_taken = True
     if reading.counted:
         unseen = "the blocking system calls were not observed: besides the counted reads, it may also have slept"
         against = [*against, unseen]
-    told = [*production.evidence(case), *evidence, *idle_waits.sentences(summary.making.waited_for)]
+    told = [*production.evidence(analysis), *evidence, *idle_waits.sentences(summary.making.waited_for)]
     confidence = min(confidence, idle_waits.limit_of(summary, reading.part))
     return Found(reading.share, confidence, told, against, gain, _NEEDS)
 

@@ -14,8 +14,10 @@ __all__ = ["entries", "registered"]
 
 @functools.cache
 def registered() -> tuple[Check, ...]:
-    """Returns all checks in the order of their turns."""
-    return tuple(sorted(rules_in(sys.modules[__name__], (), "CHECK", Check), key=lambda one: (one.turn, one.page.code)))
+    """Returns all checks by priority."""
+    return tuple(
+        sorted(rules_in(sys.modules[__name__], (), "CHECK", Check), key=lambda one: (one.priority, one.page.code))
+    )
 
 
 def entries() -> list[Entry]:

@@ -3,22 +3,24 @@
 
 from collections.abc import Callable
 
-from ..rules import Case, Check, Told, page, told
+from ..rules import Analysis, Check, Told, page, told
 from ..scan import Environment
 
 _EXAMPLE = "/home/ann/envs/vision"
 
 
 def conda_lacks(
-    code: str, turn: int, severity: str, text: str, fix: str, lacks: Callable[[Environment], bool], **of_page: str
+    code: str, priority: int, severity: str, text: str, fix: str, lacks: Callable[[Environment], bool], **of_page: str
 ) -> Check:
     """Returns the check `code`. `text` and `fix` may contain ``{prefix}``; `of_page`: the other parts of its page."""
 
-    def judges(case: Case) -> Told:
-        seen = case.seen
+    def evaluate(analysis: Analysis) -> Told:
+        seen = analysis.seen
         if seen.place.kind == "conda" and not seen.broken and lacks(seen):
             prefix = seen.place.prefix
             yield told(code, severity, text.format(prefix=prefix), fix=fix.format(prefix=prefix))
 
     abstains = "A file of conda-meta cannot be read (broken_conda_meta)."
-    return Check(page(code=code, abstains=abstains, example=text.format(prefix=_EXAMPLE), **of_page), turn, judges)
+    return Check(
+        page(code=code, abstains=abstains, example=text.format(prefix=_EXAMPLE), **of_page), priority, evaluate
+    )

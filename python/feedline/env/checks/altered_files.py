@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files of a package differ from the installed ones."""
 
-from ..rules import FILES, Case, Check, Told, names, page, told
+from ..rules import FILES, Analysis, Check, Told, names, page, told
 
 
-def _judges(case: Case) -> Told:
-    for owner, paths in case.files.altered.items():
+def _evaluate(analysis: Analysis) -> Told:
+    for owner, paths in analysis.files.altered.items():
         yield told(
             "altered_files", "warning", f"{owner}: {names(paths)} differs from what was installed",
-            fix=f"Save the changes elsewhere, then {case.reinstalls(owner)}",
+            fix=f"Save the changes elsewhere, then {analysis.reinstalls(owner)}",
             package=owner, files=len(paths),
         )  # fmt: skip
 
@@ -28,5 +28,5 @@ CHECK = Check(
         example="torch: .../torch/utils/data/dataloader.py differs from what was installed",
     ),
     FILES + 10,
-    _judges,
+    _evaluate,
 )

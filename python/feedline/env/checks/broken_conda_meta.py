@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A file in conda-meta cannot be read, so conda no longer knows the package."""
 
-from ..rules import ENVIRONMENT, Case, Check, Told, page, told
+from ..rules import ENVIRONMENT, Analysis, Check, Told, page, told
 
 
-def _judges(case: Case) -> Told:
-    seen = case.seen
+def _evaluate(analysis: Analysis) -> Told:
+    seen = analysis.seen
     for one in (one for one in seen.broken if not one.denied):  # reported by unreadable
         name = one.file.name.removesuffix(".json")
         yield told(
@@ -37,5 +37,5 @@ CHECK = Check(
         example="conda-meta/numpy-2.1.0-py311_0.json cannot be read: JSONDecodeError: Expecting value",
     ),
     ENVIRONMENT + 20,
-    _judges,
+    _evaluate,
 )

@@ -2,17 +2,18 @@
 """A process has mapped more than one copy of cuDNN."""
 
 from ...findings import Abstention
-from ..rules import LOADED, Case, Check, Told, page, told
+from ..rules import LOADED, Analysis, Check, Told, page, told
 
 
-def _judges(case: Case) -> Told:
-    if case.seen.mapped is None:
+def _evaluate(analysis: Analysis) -> Told:
+    if analysis.seen.mapped is None:
         yield Abstention("cudnn_copies", "a running process: pass --pid")
         return
-    paths = [one.path for one in case.seen.mapped if one.family == "cuDNN"]
+    paths = [one.path for one in analysis.seen.mapped if one.family == "cuDNN"]
     if len(paths) > 1:
         yield told(
-            "cudnn_copies", "error", f"{case.seen.process} has mapped {len(paths)} copies of cuDNN: {', '.join(paths)}",
+            "cudnn_copies", "error",
+            f"{analysis.seen.process} has mapped {len(paths)} copies of cuDNN: {', '.join(paths)}",
             fix="Start it without LD_LIBRARY_PATH, and see feedline explain shadowed_library", copies=len(paths),
         )  # fmt: skip
 
@@ -28,5 +29,5 @@ CHECK = Check(
         example="process 4711 has mapped 2 copies of cuDNN: /usr/lib/libcudnn.so.8, .../nvidia/cudnn/lib/libcudnn.so.9",
     ),
     LOADED,
-    _judges,
+    _evaluate,
 )

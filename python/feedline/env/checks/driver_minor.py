@@ -2,11 +2,11 @@
 """torch's CUDA is newer than the driver's, within one major version."""
 
 from ..drivers import AS_OF, LEAST_OF_MAJOR, OF_TOOLKIT
-from ..rules import DEVICE, Case, Check, Told, page, told
+from ..rules import DEVICE, Analysis, Check, Told, page, told
 
 
-def _judges(case: Case) -> Told:
-    torch, graphics = case.seen.torch, case.seen.graphics
+def _evaluate(analysis: Analysis) -> Told:
+    torch, graphics = analysis.seen.torch, analysis.seen.graphics
     driver = graphics.driver_major
     if torch is None or torch.cuda is None or driver is None:
         return
@@ -37,5 +37,5 @@ CHECK = Check(
         example="driver 535.183.01 is older than the one of CUDA 12.8 (570): it works, except for PTX",
     ),
     DEVICE + 30,
-    _judges,
+    _evaluate,
 )

@@ -6,11 +6,11 @@ import re
 
 from ...findings import Abstention
 from ..drivers import AS_OF, LEAST_OF_MAJOR
-from ..rules import DEVICE, Case, Check, Told, page, told
+from ..rules import DEVICE, Analysis, Check, Told, page, told
 
 
-def _judges(case: Case) -> Told:
-    torch, graphics = case.seen.torch, case.seen.graphics
+def _evaluate(analysis: Analysis) -> Told:
+    torch, graphics = analysis.seen.torch, analysis.seen.graphics
     if torch is None or torch.cuda is None or not (graphics.names or graphics.driver):
         return
     major = re.match(r"\d+", torch.cuda)
@@ -21,7 +21,7 @@ def _judges(case: Case) -> Told:
     if graphics.driver_major is None:
         yield Abstention("driver_outdated", f"the driver's version: {graphics.note or 'the driver does not report it'}")
         return
-    if graphics.driver_major < least and not _has_compat(case):
+    if graphics.driver_major < least and not _has_compat(analysis):
         yield told(
             "driver_outdated", "error",
             f"torch {torch.version} was built with CUDA {torch.cuda}, which needs driver {least} or later; "
@@ -31,9 +31,9 @@ def _judges(case: Case) -> Told:
         )  # fmt: skip
 
 
-def _has_compat(case: Case) -> bool:
+def _has_compat(analysis: Analysis) -> bool:
     """Whether a cuda-compat package on the library path lets older data-centre drivers run newer CUDA."""
-    folders = case.seen.variables.get("LD_LIBRARY_PATH", "").split(":")
+    folders = analysis.seen.variables.get("LD_LIBRARY_PATH", "").split(":")
     return any(glob.glob(f"{glob.escape(folder)}/libcuda.so*") for folder in folders if "compat" in folder)
 
 
@@ -52,5 +52,5 @@ CHECK = Check(
         example="torch 2.13.0+cu130 was built with CUDA 13.0, which needs driver 580 or later; this machine has 535",
     ),
     DEVICE + 10,
-    _judges,
+    _evaluate,
 )

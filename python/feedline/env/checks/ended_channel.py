@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packages are from a discontinued channel."""
 
-from ..rules import ADVICE, Case, Check, Told, names, page, told
+from ..rules import ADVICE, Analysis, Check, Told, names, page, told
 
 
-def _judges(case: Case) -> Told:
-    found = [f"{one.name} {one.version}" for one in case.seen.packages if one.channel == "pytorch"]
+def _evaluate(analysis: Analysis) -> Told:
+    found = [f"{one.name} {one.version}" for one in analysis.seen.packages if one.channel == "pytorch"]
     if found:
         yield told(
             "ended_channel", "warning", f"from the channel pytorch, which ended with torch 2.5: {names(found)}",
@@ -25,5 +25,5 @@ CHECK = Check(
         example="from the channel pytorch, which ended with torch 2.5: pytorch 2.5.1, torchvision 0.20.1",
     ),
     ADVICE + 10,
-    _judges,
+    _evaluate,
 )

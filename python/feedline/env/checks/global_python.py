@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packages were installed into the system's Python."""
 
-from ..rules import ADVICE, Case, Check, Told, names, page, told
+from ..rules import ADVICE, Analysis, Check, Told, names, page, told
 
 
-def _judges(case: Case) -> Told:
-    seen = case.seen
+def _evaluate(analysis: Analysis) -> Told:
+    seen = analysis.seen
     if seen.place.kind != "system":
         return
     found = [f"{one.name} {one.version}" for one in seen.distributions if one.installer in ("pip", "uv")]
@@ -27,5 +27,5 @@ CHECK = Check(
         example="/usr is not a project environment, but has torch 2.13.0",
     ),
     ADVICE + 30,
-    _judges,
+    _evaluate,
 )

@@ -4,13 +4,13 @@
 from ...findings import Abstention
 from ..reading.elf import kernels_of
 from ..reading.graphics import capability_of
-from ..rules import DEVICE, Case, Check, Told, page, told
+from ..rules import DEVICE, Analysis, Check, Told, page, told
 
 _LIBRARY = "lib/libtorch_cuda.so"
 
 
-def _judges(case: Case) -> Told:
-    torch, graphics = case.seen.torch, case.seen.graphics
+def _evaluate(analysis: Analysis) -> Told:
+    torch, graphics = analysis.seen.torch, analysis.seen.graphics
     if torch is None or torch.cuda is None or not graphics.names:
         return
     kernels = kernels_of(torch.folder / _LIBRARY)
@@ -49,5 +49,5 @@ CHECK = Check(
         "7.0, 8.0, 9.0",
     ),
     DEVICE + 20,
-    _judges,
+    _evaluate,
 )

@@ -3,26 +3,26 @@
 
 from ...findings import Threshold
 from ..reading.wheels import leftovers_in
-from ..rules import ENVIRONMENT, Case, Check, Told, page, told
+from ..rules import ENVIRONMENT, Analysis, Check, Told, page, told
 
 HALF = Threshold(0.5, "of a package's files are missing: more than someone would remove by hand")
 _SAYS = "Complete it: {}"
 
 
-def _judges(case: Case) -> Told:
-    seen = case.seen
+def _evaluate(analysis: Analysis) -> Told:
+    seen = analysis.seen
     for one in (one for one in seen.distributions if not one.is_systems and not seen.is_condas(one)):
         managed = one.installer in ("", "pip", "uv") and not one.is_egg
         lacking = "METADATA" if not one.has_metadata and not one.is_egg else "RECORD"
         if (lacking == "METADATA" or (managed and not one.has_record)) and one.folder.is_dir():
             yield told(
                 "half_installed", "error", f"{one.name} {one.version}: {one.folder} has no {lacking}",
-                fix=_SAYS.format(case.reinstalls(one.name)), package=one.name,
+                fix=_SAYS.format(analysis.reinstalls(one.name)), package=one.name,
             )  # fmt: skip
-    for owner, (gone, count) in case.files.half.items():
+    for owner, (gone, count) in analysis.files.half.items():
         yield told(
             "half_installed", "error", f"{owner}: {gone} of its {count} files are missing",
-            fix=_SAYS.format(case.reinstalls(owner)), package=owner,
+            fix=_SAYS.format(analysis.reinstalls(owner)), package=owner,
         )  # fmt: skip
     for path in leftovers_in(seen.place.site):
         yield told(
@@ -45,5 +45,5 @@ CHECK = Check(
         example="numpy 2.1.0: .../numpy-2.1.0.dist-info has no RECORD",
     ),
     ENVIRONMENT + 10,
-    _judges,
+    _evaluate,
 )

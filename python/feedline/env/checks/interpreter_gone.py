@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The interpreter of a virtual environment was removed."""
 
-from ..rules import ENVIRONMENT, Case, Check, Told, page, told
+from ..rules import ENVIRONMENT, Analysis, Check, Told, page, told
 
 
-def _judges(case: Case) -> Told:
-    place = case.seen.place
+def _evaluate(analysis: Analysis) -> Told:
+    place = analysis.seen.place
     if place.base_is_gone:
         yield told(
             "interpreter_gone", "error", f"{place.prefix}/bin/python is a dangling link: its Python was {place.base}",
@@ -23,5 +23,5 @@ CHECK = Check(
         example=".venv/bin/python is a dangling link: its Python was /opt/python3.11",
     ),
     ENVIRONMENT,
-    _judges,
+    _evaluate,
 )

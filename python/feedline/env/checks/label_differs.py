@@ -2,14 +2,14 @@
 """An image's content differs from its label."""
 
 from ..labels import content_of, parts_of
-from ..rules import AGAINST, Case, Check, Told, page, told
+from ..rules import AGAINST, Analysis, Check, Told, page, told
 
 
-def _judges(case: Case) -> Told:
-    if not case.label:
+def _evaluate(analysis: Analysis) -> Told:
+    if not analysis.label:
         return
-    content = content_of(case.seen)
-    for name, wanted in parts_of(case.label).items():
+    content = content_of(analysis.seen)
+    for name, wanted in parts_of(analysis.label).items():
         has = content.get(name)
         if has is None:
             yield told(
@@ -35,5 +35,5 @@ CHECK = Check(
         example="the label says cuda 12.1, but 12.8 is installed",
     ),
     AGAINST + 20,
-    _judges,
+    _evaluate,
 )

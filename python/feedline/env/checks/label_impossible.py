@@ -3,11 +3,11 @@
 
 from ..drivers import AS_OF, CUDA_OF_TORCH, FIRST_WITH_CUDNN_9
 from ..labels import parts_of
-from ..rules import AGAINST, Case, Check, Told, page, told
+from ..rules import AGAINST, Analysis, Check, Told, page, told
 
 
-def _judges(case: Case) -> Told:
-    parts = parts_of(case.label)
+def _evaluate(analysis: Analysis) -> Told:
+    parts = parts_of(analysis.label)
     torch, cuda, cudnn = parts.get("torch", ""), parts.get("cuda", ""), parts.get("cudnn", "")
     numbers = torch.split(".")
     minor = int(numbers[1]) if len(numbers) > 1 and numbers[0] == "2" and numbers[1].isdigit() else -1
@@ -23,7 +23,7 @@ def _judges(case: Case) -> Told:
     if why:
         yield told(
             "label_impossible", "error", *why,
-            fix="Check the image's content: run feedline env snapshot inside, and compare", label=case.label,
+            fix="Check the image's content: run feedline env snapshot inside, and compare", label=analysis.label,
         )  # fmt: skip
 
 
@@ -39,5 +39,5 @@ CHECK = Check(
         example="torch 2.9 was published for CUDA 12.6, 12.8, 13.0, not 11.8",
     ),
     AGAINST + 10,
-    _judges,
+    _evaluate,
 )

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files of a package are missing."""
 
-from ..rules import FILES, Case, Check, Told, names, page, told
+from ..rules import FILES, Analysis, Check, Told, names, page, told
 
 
-def _judges(case: Case) -> Told:
-    for owner, paths in case.files.missing.items():
+def _evaluate(analysis: Analysis) -> Told:
+    for owner, paths in analysis.files.missing.items():
         yield told(
             "missing_files", "error", f"{owner} installed {names(paths)}, which is missing",
-            fix=f"Reinstall it with the manager that installed it: {case.reinstalls(owner)}",
+            fix=f"Reinstall it with the manager that installed it: {analysis.reinstalls(owner)}",
             package=owner, files=len(paths),
         )  # fmt: skip
 
@@ -24,5 +24,5 @@ CHECK = Check(
         example="numpy installed .../numpy/linalg/lapack_lite.so, which is missing",
     ),
     FILES,
-    _judges,
+    _evaluate,
 )

@@ -3,13 +3,13 @@
 
 from collections import Counter
 
-from ..rules import ADVICE, Case, Check, Told, page, told
+from ..rules import ADVICE, Analysis, Check, Told, page, told
 
 _DEFAULTS = ("defaults", "pkgs/main", "pkgs/free", "pkgs/r", "anaconda", "main")
 
 
-def _judges(case: Case) -> Told:
-    channels = Counter(one.channel for one in case.seen.packages)
+def _evaluate(analysis: Analysis) -> Told:
+    channels = Counter(one.channel for one in analysis.seen.packages)
     defaults = sum(channels[name] for name in _DEFAULTS)
     if defaults and channels["conda-forge"]:
         yield told(
@@ -32,5 +32,5 @@ CHECK = Check(
         example="120 packages are from conda-forge and 14 from Anaconda's defaults",
     ),
     ADVICE,
-    _judges,
+    _evaluate,
 )

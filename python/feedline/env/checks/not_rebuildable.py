@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packages cannot be reinstalled from a lock."""
 
-from ..rules import ADVICE, Case, Check, Told, page, told
+from ..rules import ADVICE, Analysis, Check, Told, page, told
 
 
-def _judges(case: Case) -> Told:
-    for one in case.seen.distributions:
+def _evaluate(analysis: Analysis) -> Told:
+    for one in analysis.seen.distributions:
         url = str(one.origin.get("url") or "")
         if url.startswith("file:") and (one.editable or not url.endswith(".whl")):
             how = "is editable, from" if one.editable else "was built from"
@@ -26,5 +26,5 @@ CHECK = Check(
         example="mylib 0.1 is editable, from /home/ann/mylib",
     ),
     ADVICE + 40,
-    _judges,
+    _evaluate,
 )

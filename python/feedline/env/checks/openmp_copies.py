@@ -2,17 +2,17 @@
 """A process has mapped more than one copy of OpenMP."""
 
 from ...findings import Abstention
-from ..rules import LOADED, Case, Check, Told, page, told
+from ..rules import LOADED, Analysis, Check, Told, page, told
 
 
-def _judges(case: Case) -> Told:
-    if case.seen.mapped is None:
+def _evaluate(analysis: Analysis) -> Told:
+    if analysis.seen.mapped is None:
         yield Abstention("openmp_copies", "a running process: pass --pid")
         return
-    paths = [one.path for one in case.seen.mapped if one.family == "OpenMP"]
+    paths = [one.path for one in analysis.seen.mapped if one.family == "OpenMP"]
     if len(paths) > 1:
         yield told(
-            "openmp_copies", "warning", f"{case.seen.process} has mapped {len(paths)} copies of OpenMP: "
+            "openmp_copies", "warning", f"{analysis.seen.process} has mapped {len(paths)} copies of OpenMP: "
             f"{', '.join(paths)}",
             fix="Install their packages from one source: all from conda-forge, or all as wheels", copies=len(paths),
         )  # fmt: skip
@@ -30,5 +30,5 @@ CHECK = Check(
         example="process 4711 has mapped 2 copies of OpenMP: /env/lib/libiomp5.so, .../torch/lib/libgomp.so.1",
     ),
     LOADED + 10,
-    _judges,
+    _evaluate,
 )

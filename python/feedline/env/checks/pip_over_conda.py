@@ -3,13 +3,13 @@
 
 import os
 
-from ..rules import OWNERS, Case, Check, Told, names, page, told
+from ..rules import OWNERS, Analysis, Check, Told, names, page, told
 
 
-def _judges(case: Case) -> Told:
-    for clash in case.files.clashes:
+def _evaluate(analysis: Analysis) -> Told:
+    for clash in analysis.files.clashes:
         one = clash.project
-        paths = [os.path.relpath(path, case.seen.place.prefix) for path in clash.paths]
+        paths = [os.path.relpath(path, analysis.seen.place.prefix) for path in clash.paths]
         yield told(
             "pip_over_conda", "error",
             f"{one.name} {one.version}, which {one.installer or 'pip'} installed, and conda's {clash.package} both own "
@@ -32,5 +32,5 @@ CHECK = Check(
         example="numpy 2.1.0, which pip installed, and conda's numpy both own lib/python3.11/site-packages/numpy/...",
     ),
     OWNERS,
-    _judges,
+    _evaluate,
 )

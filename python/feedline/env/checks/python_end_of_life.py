@@ -4,15 +4,15 @@
 import re
 
 from ..drivers import END_OF_PYTHON
-from ..rules import ADVICE, Case, Check, Told, page, told
+from ..rules import ADVICE, Analysis, Check, Told, page, told
 
 
-def _judges(case: Case) -> Told:
-    found = re.match(r"(\d+)\.(\d+)", case.seen.place.python or "")
+def _evaluate(analysis: Analysis) -> Told:
+    found = re.match(r"(\d+)\.(\d+)", analysis.seen.place.python or "")
     end = END_OF_PYTHON.get((int(found[1]), int(found[2]))) if found else None
-    if end is not None and case.today.strftime("%Y-%m") > end:
+    if end is not None and analysis.today.strftime("%Y-%m") > end:
         yield told(
-            "python_end_of_life", "note", f"Python {case.seen.place.python} got its last fix in {end}",
+            "python_end_of_life", "note", f"Python {analysis.seen.place.python} got its last fix in {end}",
             fix="Use a later Python in the next environment: new packages are not built for this one",
         )  # fmt: skip
 
@@ -27,5 +27,5 @@ CHECK = Check(
         example="Python 3.9.18 got its last fix in 2025-10",
     ),
     ADVICE + 20,
-    _judges,
+    _evaluate,
 )

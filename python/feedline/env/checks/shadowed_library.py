@@ -6,21 +6,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..reading.elf import linking_of
-from ..rules import LOADED, Case, Check, Told, page, told
+from ..rules import LOADED, Analysis, Check, Told, page, told
 
 _STEMS = ("libcudnn", "libcublas", "libcublasLt", "libcudart", "libnccl", "libnvrtc", "libcusolver", "libcusparse")
 
 
-def _judges(case: Case) -> Told:
-    own = dict(_own(case))
-    searched = case.seen.variables.get("LD_LIBRARY_PATH", "").split(":")
+def _evaluate(analysis: Analysis) -> Told:
+    own = dict(_own(analysis))
+    searched = analysis.seen.variables.get("LD_LIBRARY_PATH", "").split(":")
     shadowed: dict[str, list[str]] = {}
     for folder in filter(None, searched):
         for name in sorted(own):
             other = os.path.join(folder, name)
             if os.path.exists(other) and not os.path.samefile(other, own[name]):
                 shadowed.setdefault(folder, []).append(name)
-    user = linking_of(case.seen.torch.folder / "lib/libtorch_cuda.so") if case.seen.torch else None
+    user = linking_of(analysis.seen.torch.folder / "lib/libtorch_cuda.so") if analysis.seen.torch else None
     if user is not None and user.rpath and not user.runpath:
         return  # DT_RPATH precedes LD_LIBRARY_PATH
     for folder, found in shadowed.items():
@@ -32,12 +32,12 @@ def _judges(case: Case) -> Told:
         )  # fmt: skip
 
 
-def _own(case: Case) -> Iterator[tuple[str, Path]]:
+def _own(analysis: Analysis) -> Iterator[tuple[str, Path]]:
     """Returns the environment's copies, by the name that the loader looks for."""
-    folders = [path for site in case.seen.place.site for path in site.glob("nvidia/*/lib")]
-    folders += [site / "torch/lib" for site in case.seen.place.site]
-    if case.seen.packages:
-        folders.append(case.seen.place.prefix / "lib")
+    folders = [path for site in analysis.seen.place.site for path in site.glob("nvidia/*/lib")]
+    folders += [site / "torch/lib" for site in analysis.seen.place.site]
+    if analysis.seen.packages:
+        folders.append(analysis.seen.place.prefix / "lib")
     for folder in folders:
         for path in folder.glob("lib*.so.*") if folder.is_dir() else ():
             if path.name.partition(".so")[0].partition("_")[0] in _STEMS:
@@ -59,5 +59,5 @@ CHECK = Check(
         "in .../lib",
     ),
     LOADED + 20,
-    _judges,
+    _evaluate,
 )

@@ -5,11 +5,11 @@ import os
 from pathlib import Path
 
 from ..reading.wheels import installed_in
-from ..rules import LOADED, Case, Check, Told, names, page, told
+from ..rules import LOADED, Analysis, Check, Told, names, page, told
 
 
-def _judges(case: Case) -> Told:
-    seen = case.seen
+def _evaluate(analysis: Analysis) -> Told:
+    seen = analysis.seen
     folders = [Path(path) for path in seen.variables.get("PYTHONPATH", "").split(":") if path]
     why = dict.fromkeys(folders, "PYTHONPATH has")
     if seen.place.kind != "venv" and "PYTHONNOUSERSITE" not in seen.variables and seen.place.python:
@@ -39,5 +39,5 @@ CHECK = Check(
         example="PYTHONPATH has /shared/site-packages, whose numpy 1.26.4 hides the environment's own",
     ),
     LOADED + 30,
-    _judges,
+    _evaluate,
 )

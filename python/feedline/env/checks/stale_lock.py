@@ -2,17 +2,18 @@
 """The environment differs from its lock."""
 
 from ..differences import compare_with_lock
-from ..rules import AGAINST, Case, Check, Told, names, page, told
+from ..rules import AGAINST, Analysis, Check, Told, names, page, told
 
 
-def _judges(case: Case) -> Told:
-    if case.lock is None:
+def _evaluate(analysis: Analysis) -> Told:
+    if analysis.lock is None:
         return
-    found = compare_with_lock(case.lock, case.seen)
+    found = compare_with_lock(analysis.lock, analysis.seen)
     if found:
         yield told(
             "stale_lock", "error",
-            f"the environment differs from {case.lock.source} in {len(found)}: {names([one.text for one in found])}",
+            f"the environment differs from {analysis.lock.source} in {len(found)}: "
+            f"{names([one.text for one in found])}",
             fix="Install from the lock again, or write a new one: feedline env export", differences=len(found),
         )  # fmt: skip
 
@@ -29,5 +30,5 @@ CHECK = Check(
         example="the environment differs from uv.lock in 2: numpy 2.1.0 is installed as 2.2.0, pandas 2.2.3 is missing",
     ),
     AGAINST,
-    _judges,
+    _evaluate,
 )

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch was built without CUDA, but the machine has a GPU."""
 
-from ..rules import DEVICE, Case, Check, Told, page, told
+from ..rules import DEVICE, Analysis, Check, Told, page, told
 
 
-def _judges(case: Case) -> Told:
-    torch, graphics = case.seen.torch, case.seen.graphics
+def _evaluate(analysis: Analysis) -> Told:
+    torch, graphics = analysis.seen.torch, analysis.seen.graphics
     if torch is None or not torch.is_cpu or not graphics.names:
         return
     yield told(
@@ -34,5 +34,5 @@ CHECK = Check(
         example="torch 2.13.0+cpu was built without CUDA, but this machine has 8 x NVIDIA H100 80GB HBM3",
     ),
     DEVICE,
-    _judges,
+    _evaluate,
 )

@@ -4,21 +4,21 @@
 from ..reading.elf import linking_of
 from ..reading.torch_build import built_version
 from ..reading.wheels import Installed
-from ..rules import NEEDS, Case, Check, Told, page, told
+from ..rules import NEEDS, Analysis, Check, Told, page, told
 from ..torch_indexes import label_of, torch_index
 
 _SET = ("torchvision", "torchaudio")
 _GPU_LIBRARIES = {"libtorch_cuda.so": "CUDA", "libc10_cuda.so": "CUDA", "libtorch_hip.so": "ROCm"}
 
 
-def _judges(case: Case) -> Told:
-    first = case.seen.first
+def _evaluate(analysis: Analysis) -> Told:
+    first = analysis.seen.first
     torch = first.get("torch")
     if torch is None:
         return
-    build = case.seen.torch
+    build = analysis.seen.torch
     device = build.device if build else label_of(torch.version)
-    needs = {need.owner.partition(" ")[0]: need for need in case.needs if need.of_torch_set}
+    needs = {need.owner.partition(" ")[0]: need for need in analysis.needs if need.of_torch_set}
     here = [name for name in _SET if name in first]
     for name in here:
         other = first[name]
@@ -63,5 +63,5 @@ CHECK = Check(
         example="torchvision 0.28.0 was built for cu130, but torch 2.13.0+cpu for cpu",
     ),
     NEEDS,
-    _judges,
+    _evaluate,
 )

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two projects installed different files under one path."""
 
-from ..rules import OWNERS, Case, Check, Told, names, page, told
+from ..rules import OWNERS, Analysis, Check, Told, names, page, told
 
 
-def _judges(case: Case) -> Told:
-    for (first, second), paths in case.files.twice.items():
+def _evaluate(analysis: Analysis) -> Told:
+    for (first, second), paths in analysis.files.twice.items():
         yield told(
             "two_owners", "warning", f"{first} and {second} both own {names(paths)}, with different content",
             fix=f"Keep one of them: pip uninstall {first} {second}, then install the one that is needed",
@@ -24,5 +24,5 @@ CHECK = Check(
         example="opencv-python and opencv-python-headless both own cv2/__init__.py, with different content",
     ),
     OWNERS + 20,
-    _judges,
+    _evaluate,
 )

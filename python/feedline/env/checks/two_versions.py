@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """One folder holds two versions of a project."""
 
-from ..rules import OWNERS, Case, Check, Told, page, told
+from ..rules import OWNERS, Analysis, Check, Told, page, told
 
 
-def _judges(case: Case) -> Told:
+def _evaluate(analysis: Analysis) -> Told:
     places: dict[tuple[str, str], list[str]] = {}
-    for one in (one for one in case.seen.distributions if not one.is_systems):
+    for one in (one for one in analysis.seen.distributions if not one.is_systems):
         places.setdefault((one.name, str(one.site)), []).append(one.version)
-    over_conda = {clash.project.name for clash in case.files.clashes}  # reported by pip_over_conda
+    over_conda = {clash.project.name for clash in analysis.files.clashes}  # reported by pip_over_conda
     for (name, site), versions in places.items():
         if len(versions) > 1 and name not in over_conda:
             yield told(
@@ -27,5 +27,5 @@ CHECK = Check(
         example="site-packages has numpy as 1.26.4 and as 2.1.0",
     ),
     OWNERS + 10,
-    _judges,
+    _evaluate,
 )

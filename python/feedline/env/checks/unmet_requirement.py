@@ -3,14 +3,14 @@
 
 from ...findings import Abstention, Finding
 from ..requirements import Need, conda_unmet
-from ..rules import NEEDS, Case, Check, Told, page, told
+from ..rules import NEEDS, Analysis, Check, Told, page, told
 
 
-def _judges(case: Case) -> Told:
-    of_conda, judged = conda_unmet(case.seen)
+def _evaluate(analysis: Analysis) -> Told:
+    of_conda, judged = conda_unmet(analysis.seen)
     said = {(need.owner, need.name) for need in of_conda}  # the metadata of conda's Python packages repeat their
     # requirements
-    for need in case.needs:
+    for need in analysis.needs:
         if not need.of_torch_set and (need.owner, need.name) not in said:  # the others are reported by torch_set
             yield _told(need, need.owner, f'pip install "{need.wants}"')
     for need in of_conda:
@@ -37,5 +37,5 @@ CHECK = Check(
         example="torchvision 0.28.0 needs pillow!=8.3.*,>=5.3.0, but pillow is not installed",
     ),
     NEEDS + 10,
-    _judges,
+    _evaluate,
 )

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """This user may not read some files, so they were not checked."""
 
-from ..rules import FILES, Case, Check, Told, names, page, told
+from ..rules import FILES, Analysis, Check, Told, names, page, told
 
 
-def _judges(case: Case) -> Told:
-    denied = [str(one.file) for one in case.seen.broken if one.denied]
-    found = [*denied, *case.files.unreadable, *case.seen.notes]
+def _evaluate(analysis: Analysis) -> Told:
+    denied = [str(one.file) for one in analysis.seen.broken if one.denied]
+    found = [*denied, *analysis.files.unreadable, *analysis.seen.notes]
     if found:
         yield told(
             "unreadable", "warning", f"not checked, permission denied: {names(found)}",
@@ -24,5 +24,5 @@ CHECK = Check(
         example="not checked, permission denied: .../numpy/core/_multiarray.so",
     ),
     FILES + 20,
-    _judges,
+    _evaluate,
 )

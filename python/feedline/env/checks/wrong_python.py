@@ -3,15 +3,15 @@
 
 import re
 
-from ..rules import NEEDS, Case, Check, Told, page, told
+from ..rules import NEEDS, Analysis, Check, Told, page, told
 
 
-def _judges(case: Case) -> Told:
-    own = re.match(r"(\d+)\.(\d+)", case.seen.place.python or "")
+def _evaluate(analysis: Analysis) -> Told:
+    own = re.match(r"(\d+)\.(\d+)", analysis.seen.place.python or "")
     if own is None:
         return
     version = (int(own[1]), int(own[2]))
-    for one in case.seen.first.values():
+    for one in analysis.seen.first.values():
         tags = [tag.split("-") for tag in one.tags if tag.count("-") >= 2]
         if tags and not any(_fits(python, abi, version) for python, abi, *_ in tags):
             yield told(
@@ -48,5 +48,5 @@ CHECK = Check(
         example="numpy 2.1.0 was built for cp310-cp310-linux_x86_64, but this is Python 3.11",
     ),
     NEEDS + 20,
-    _judges,
+    _evaluate,
 )

@@ -13,7 +13,7 @@ from typing import Any
 from ...errors import ConfigError
 from ..checks import conda_without_python
 from ..differences import Difference, compare_with_lock
-from ..rules import Case, Verdict, check
+from ..rules import Analysis, Verdict, check
 from ..scan import read_environment
 from ..snapshot import snapshot_of
 from .conda_part import install_conda
@@ -97,7 +97,7 @@ def _proved(plan: Plan, prefix: Path) -> Created:
         notes.append(
             f"{prefix.name} does not have the form <project>_<framework>_<device>, such as vision_torch2.9_cu128"
         )
-    verdict = check(Case(seen))
+    verdict = check(Analysis(seen))
     if seen.place.python is None:  # the lock lists no Python, and no package needs one
         findings = tuple(one for one in verdict.findings if one.code != conda_without_python.CHECK.page.code)
         verdict = replace(verdict, findings=findings)

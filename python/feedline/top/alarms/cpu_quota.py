@@ -7,7 +7,7 @@ from ..rules import HOST, Alarm, Seen, Told
 THROTTLED = Threshold(0.10, "of the time, stopped by the quota")
 
 
-def _judges(seen: Seen) -> Told:
+def _evaluate(seen: Seen) -> Told:
     throttled = seen.held(m.host.throttled_share for m in seen.recent)
     if throttled is not None and throttled >= THROTTLED:
         yield 0, True, f"stopped {throttled:.0%} of the time by the CPU quota: fewer workers"
@@ -24,6 +24,6 @@ ALARM = Alarm(
         abstains="The condition must last for ten samples.",
         example="stopped 30% of the time by the CPU quota: fewer workers",
     ),
-    turn=HOST,
-    judges=_judges,
+    priority=HOST,
+    evaluate=_evaluate,
 )

@@ -11,7 +11,7 @@ GPU_AMPLE = Threshold(0.30, "of its memory, free in that case")
 __all__ = ["ALARM", "ALL_CPUS", "DISK_WAITS", "FEW_CPUS", "GPU_AMPLE", "GPU_IDLE", "WAIT_NOTE"]
 
 
-def _judges(seen: Seen) -> Told:
+def _evaluate(seen: Seen) -> Told:
     for at, gpu in seen.own_gpus():
         history, free = seen.utilisations(gpu), free_share(gpu)
         busy = seen.held(history)
@@ -39,6 +39,6 @@ ALARM = Alarm(
         example="GPU 0 is used 12%, has memory to spare, and waits for data (9 processes use 0.4 of 16 CPUs, and "
         "storage is waited for): run `feedline diagnose`",
     ),
-    turn=GPUS + 30,
-    judges=_judges,
+    priority=GPUS + 30,
+    evaluate=_evaluate,
 )

@@ -24,7 +24,7 @@ def turns(utilisation: Iterable[float | None]) -> int:
     return count
 
 
-def _judges(seen: Seen) -> Told:
+def _evaluate(seen: Seen) -> Told:
     for at, gpu in seen.own_gpus():
         history = seen.utilisations(gpu)
         if seen.held(history) is not None and turns(history) >= SAW_TURNS:
@@ -46,6 +46,6 @@ ALARM = Alarm(
         abstains="GPUs used only by other processes raise none, if the driver lists processes.",
         example="GPU 0 goes from busy to idle and back: data supply?",
     ),
-    turn=GPUS + 20,
-    judges=_judges,
+    priority=GPUS + 20,
+    evaluate=_evaluate,
 )
