@@ -23,7 +23,7 @@ Names = dict[str, Any]
 NOT_RUN = {
     ("device.md", "loader = train."): "a GPU; tests/python/test_gpu.py",
     ("device.md", "train = feedline.open("): "a GPU; tests/python/test_device_cache.py",
-    ("findings.md", "# SPDX"): "a separate file; tests/python/findings/test_an_added_cause.py",
+    ("findings.md", "# SPDX"): "a separate file; tests/python/findings/test_added_cause.py",
     ("frameworks.md", "from feedline.integrations.meter"): "a tracker; tests/python/integrations/test_meter.py",
     ("frameworks.md", "import feedline.integrations"): "frameworks; tests/python/integrations",
     ("lowering.md", "data = wds."): "webdataset; tests/python/torch_loader/test_lowering_webdataset_fields.py",

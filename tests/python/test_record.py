@@ -111,7 +111,7 @@ def test_what_is_no_record_is_refused_by_name(text: str, message: str, tmp_path:
         record.read(path)
 
 
-def test_a_damaged_record_says_where(tmp_path: Path) -> None:
+def test_a_damaged_record_reports_where(tmp_path: Path) -> None:
     made = made_records.bench()
     made["stages"][1]["ms_per_batch"] = "long"
     with pytest.raises(record.RecordError, match=r"record.stages\[1\].ms_per_batch must be number or null, not 'long'"):
@@ -230,7 +230,7 @@ def test_storage_is_that_of_the_nearest_mount(tmp_path: Path) -> None:
     assert storage.storage_facts(None)[0] is None
 
 
-def test_intervals_hold_the_true_rate_about_as_often_as_they_say() -> None:
+def test_intervals_hold_the_true_rate_about_as_often_as_they_claim() -> None:
     draw = random.Random(0)
     held = 0
     for _ in range(300):

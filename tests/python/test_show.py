@@ -46,7 +46,7 @@ def scene(tmp_path: Path) -> feedline.Dataset:
     return feedline.open(tmp_path / "scene.tar", fields=fields).boxes("boxes.npy", "XYWH")
 
 
-def test_normalisation_is_undone_and_epochs_stand_beside_each_other(folder: Path, tmp_path: Path) -> None:
+def test_normalisation_is_undone_and_epochs_are_side_by_side(folder: Path, tmp_path: Path) -> None:
     plain = feedline.open(folder).resize((CELL, CELL))
     normalized = plain.normalize(feedline.IMAGENET_MEAN, feedline.IMAGENET_STD).normalize([0.5] * 3, [0.2] * 3)
     sheet = normalized.show(1, 2, path=tmp_path / "sheet.png")
@@ -103,7 +103,7 @@ def test_a_damaged_sample_is_red_and_named(tmp_path: Path) -> None:
     assert sheet.image.getpixel((80, 80)) == contact_sheet._DAMAGED
 
 
-def test_without_a_path_it_is_written_beside(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_path_it_is_written_next_to_it(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     sheet = feedline.open(folder).show(2, 1)
     assert sheet.path == Path("feedline-show.png") and (tmp_path / "feedline-show.png").is_file()
@@ -116,7 +116,7 @@ def test_without_a_path_it_is_written_beside(folder: Path, tmp_path: Path, monke
     assert not (tmp_path / "sheet.words").exists()
 
 
-def test_a_text_stands_below_its_image(tmp_path: Path) -> None:
+def test_a_text_is_below_its_image(tmp_path: Path) -> None:
     image = png(np.zeros((CELL, CELL, 3), np.uint8))
     for name, text in (("none", None), ("one", "a caption"), ("two", "a caption\nand more")):
         members = [("a.png", image)] + ([("a.txt", text.encode())] if text else [])

@@ -69,7 +69,7 @@ def test_a_manifest_is_copied_and_compared(packed: Path, tmp_path: Path) -> None
     assert not list((tmp_path / "again").glob("*" + UNFINISHED))
 
 
-def test_it_goes_on_where_it_was_killed(tars: list[Path], tmp_path: Path, environment: dict[str, str]) -> None:
+def test_it_continues_where_it_was_killed(tars: list[Path], tmp_path: Path, environment: dict[str, str]) -> None:
     place, source = tmp_path / "staged", str(tars[0].parent / "{000..002}.tar")
     size = [tar.stat().st_size for tar in tars]
     script = (
@@ -86,7 +86,7 @@ def test_it_goes_on_where_it_was_killed(tars: list[Path], tmp_path: Path, enviro
     assert (again.files_found, again.copied_bytes) == (3, 0)
 
 
-def test_what_has_changed_is_copied_anew(tars: list[Path], tmp_path: Path) -> None:
+def test_what_has_changed_is_copied_again(tars: list[Path], tmp_path: Path) -> None:
     made = [Path(shutil.copy(tar, tmp_path / tar.name)) for tar in tars]
     staging.stage(made, tmp_path / "staged")
     shutil.copy(tars[0], made[2])

@@ -210,7 +210,7 @@ def test_equal_samples_of_different_shards_are_found(shards: list[Path]) -> None
     assert verified.duplicate_samples == 7 and about(verified, "labels_differ") == [(str(shards[0]), key)]
 
 
-def test_it_goes_on_where_it_was_killed(shards: list[Path], tmp_path: Path, environment: dict[str, str]) -> None:
+def test_it_continues_where_it_was_killed(shards: list[Path], tmp_path: Path, environment: dict[str, str]) -> None:
     state = tmp_path / "state"
     script = (
         "import os, signal, sys\nfrom feedline import verifying\n"

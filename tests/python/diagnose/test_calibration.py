@@ -27,7 +27,7 @@ def told(measured):
 
 
 @pytest.mark.parametrize("cause", RUNS)
-def test_the_same_is_said_as_before(cause):
+def test_the_same_is_reported_as_before(cause):
     assert told(RUNS[cause]) == json.loads(FILE.read_text())[cause]
 
 

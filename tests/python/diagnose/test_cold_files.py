@@ -48,7 +48,7 @@ def test_a_file_is_dropped_each_time_that_it_is_opened(paths):
     assert cold.warm_because is None
 
 
-def test_beyond_a_gibibyte_files_are_left_and_it_is_said(paths, monkeypatch):
+def test_beyond_a_gibibyte_files_are_left_and_it_is_reported(paths, monkeypatch):
     monkeypatch.setattr(cold_files, "MOST_BYTES", 2 * BYTES)
     cold = ColdFiles()
     for path in paths:
@@ -104,7 +104,7 @@ def test_a_run_was_cold_if_its_files_were_and_its_bytes_came_from_disks():
     assert not read_from_disk({}, files)
 
 
-def test_the_text_says_where_rungs_read_from():
+def test_the_text_reports_where_rungs_read_from():
     rungs = [Rung(1, 10.0, 9.0, 11.0, 20, kept=True)]
     assert any("evicted from the page cache" in line for line in text.lines(Experiments(rungs, cold=True), {1: 11.0}))
     warm = text.lines(Experiments(rungs, warm_because="more than 1 GiB of files was read"), {})
@@ -112,7 +112,7 @@ def test_the_text_says_where_rungs_read_from():
     assert not any("page cache" in line for line in text.lines(Experiments(rungs), {1: 11.0}))
 
 
-def test_predictions_of_rungs_stand_in_one_column():
+def test_predictions_of_rungs_are_in_one_column():
     rungs = [Rung(0, 5.1, 4.9, 5.2, 20), Rung(4, 20.6, 19.5, 21.8, 20), Rung(8, 30.0, math.nan, math.nan, 2)]
     ladder = text.lines(Experiments(rungs), {0: 5.7, 4: 22.6, 8: 45.2})[1:4]
     assert (

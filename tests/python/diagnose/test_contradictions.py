@@ -93,7 +93,7 @@ def test_every_rule_has_a_case_and_every_cause_of_a_rule_is_one():
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_contradicted_cause_is_not_certain_promises_nothing_and_says_why(name, monkeypatch):
+def test_a_contradicted_cause_is_not_certain_promises_nothing_and_reports_why(name, monkeypatch):
     run, contradict, cause = CASES[name]
     assert found(run, cause).confidence >= CERTAIN, "without the contradiction"
     doubted = found(contradict(run), cause)
@@ -113,7 +113,7 @@ def test_waits_that_were_no_files_are_never_storages(cause):
         assert "train.py:8" in " ".join(named["blocked_outside_files"].evidence)
 
 
-def test_waits_that_nobody_looked_at_are_certain_of_nothing():
+def test_waits_that_were_not_sampled_prove_nothing():
     for disk in (DISK, FULL, {}):
         for verdict in evaluate(summary(HALF, {**READING, "waited_for": None}, disk)).verdicts:
             assert verdict.confidence < CERTAIN and "not observed" in " ".join(verdict.against)

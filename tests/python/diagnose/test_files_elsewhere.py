@@ -31,7 +31,7 @@ def verdict(measured):
         ("share", "feedline stage", "shared_folder_mount"),
     ],
 )
-def test_what_helps_there_is_said_with_its_page(place, words, page):
+def test_what_helps_there_is_reported_with_its_page(place, words, page):
     fix = verdict(on(place)).fix
     assert words in fix and f"feedline explain {page}" in fix and not fix.startswith("num_workers")
 

@@ -102,7 +102,7 @@ def test_workers_that_persist_start_once(epochs, start_s, work_s):
     assert named("worker_startup").gain(once, 0.5)[0] == 0.0
 
 
-def test_a_start_behind_an_order_that_takes_longer_comes_back_for_its_forks_only():
+def test_a_start_after_an_order_that_takes_longer_comes_back_for_its_forks_only():
     """The order is drawn while workers start: 600 ms of it hide 230 ms of a start but for the 30 ms of forking."""
     epochs, steps_ms, start_ms, rest_ms = 10, 100.0, 230.0, 400.0
     whole = epochs * (steps_ms + start_ms) + (epochs - 1) * rest_ms

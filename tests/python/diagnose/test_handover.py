@@ -96,7 +96,7 @@ def test_what_waits_for_a_cpu_is_no_handover_and_keeps_no_loop_from_being_comput
     assert [v.code for v in evaluate(packed).verdicts] == ["worker_handover"]
 
 
-def test_packing_that_a_full_machine_stretches_is_named_beside_a_computing_loop():
+def test_packing_that_a_full_machine_stretches_is_named_next_to_a_computing_loop():
     found = evaluate(summary(waiting(handover=0.3, packed=0.2, packed_cpu=0.04), {"busy": 0.2})).verdicts
     assert [v.code for v in found] == ["compute_bound", "worker_handover"]
     assert found[1].share == pytest.approx(0.2) and not [v for v in found if v.confidence >= CERTAIN]

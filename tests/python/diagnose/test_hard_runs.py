@@ -121,7 +121,7 @@ def test_a_closed_standard_error_does_not_change_the_status(tmp_path):
         assert subprocess.run([shell, "-c", f"{quoted} {closed}"], capture_output=True).returncode == 5, closed
 
 
-def test_nothing_is_left_behind(tmp_path):
+def test_nothing_is_left_over(tmp_path):
     """In the folder for temporary files, where the session is, and of /dev/shm in what a process's number names."""
     source = LOOP + "    print(os.environ['FEEDLINE_DIAGNOSE_SESSION'], os.getpid())"
     status, out, *_ = watched(tmp_path, source, "--quick", environment={"TMPDIR": str(tmp_path)})

@@ -57,7 +57,7 @@ NOT_TRIED = {
 
 
 @pytest.mark.parametrize("name", NOT_TRIED)
-def test_what_cannot_be_timed_is_said(name):
+def test_what_cannot_be_timed_is_reported(name):
     changed, limit, why = NOT_TRIED[name]
     found, (one,) = pinning.measure([{**BATCH, **changed}], limit)
     assert found == [] and one["change"] == "pin_memory=True, non_blocking=True" and why in one["why"]
@@ -110,7 +110,7 @@ for batch in torch.utils.data.DataLoader(range(240), batch_size=1):
 """
 
 
-def test_a_run_that_copies_from_pageable_memory_is_told_its_gain(tmp_path, device):
+def test_the_gain_of_a_run_that_copies_from_pageable_memory_is_reported(tmp_path, device):
     pytest.importorskip("click", reason="click, for the command line, is not installed")
     environment = {"PYTHONPATH": device, "PYTHONWARNINGS": "ignore"}
 

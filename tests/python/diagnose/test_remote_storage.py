@@ -117,7 +117,7 @@ def test_a_loader_of_feedlines_that_reads_urls(server, tmp_path):
 
 
 @KNOWN
-def test_a_program_that_fetches_is_told_from_one_that_does_not(tmp_path):
+def test_a_program_that_fetches_is_distinguished_from_one_that_does_not(tmp_path):
     """As of webdataset's `pipe:curl`: what is waited for is a child's output."""
     for name, fetches in (("curl", True), ("sleeper", False)):
         program = tmp_path / name

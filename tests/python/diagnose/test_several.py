@@ -58,7 +58,7 @@ def test_of_loaders_that_are_waited_for_alike_the_one_whose_batches_take_longest
     assert own.waits.step < 0.3
 
 
-def test_a_short_loop_beside_a_long_one_is_not_judged():
+def test_a_short_loop_next_to_a_long_one_is_not_judged():
     main = record_of(1, 0, [*loop(0, [1.0] * 50), *loop(1, [8.0] * 3)])
     assert timeline.summarise(recording([main])).loop.steps == 50
 
@@ -157,7 +157,7 @@ if __name__ == "__main__":
 """
 
 
-def test_workers_are_told_apart_by_the_loader_that_started_them(tmp_path):
+def test_workers_are_distinguished_by_the_loader_that_started_them(tmp_path):
     pytest.importorskip("torch", reason="torch, whose loader is watched, is not installed")
     status, _, _, found = watched(tmp_path, TWO, "--quick")
     assert status == 0

@@ -59,7 +59,7 @@ BESIDE = {
 
 
 @pytest.mark.parametrize("cause", BY_CAUSE)
-def test_beside_a_planted_cause_only_what_is_there_is_certain(cause):
+def test_next_to_a_planted_cause_only_what_is_there_is_certain(cause):
     certain = {v.code: v.share for v in evaluate(BY_CAUSE[cause]).verdicts[1:] if v.confidence >= CERTAIN}
     assert certain == pytest.approx(BESIDE.get(cause, {}), abs=0.005)
 
@@ -76,7 +76,7 @@ def test_two_causes_are_both_named_with_their_shares():
     assert shares["cpu_decode"] == pytest.approx(0.2)
 
 
-def test_waits_of_different_kinds_are_told_apart():
+def test_waits_of_different_kinds_are_distinguished():
     diagnosis = evaluate(summary(waiting(production=0.3, startup=0.2, border=0.1), {"startup_ms": 500.0}))
     assert names(diagnosis) == ["cpu_decode", "worker_startup", "epoch_border"]
 
@@ -172,7 +172,7 @@ SMALL = {"device_share": 1.0, "read_bytes_per_sample": 12e3, "read_bytes_per_s":
         ({**FROM_DISK, "read_bytes_per_sample": 150, "read_bytes_per_s": 50e3}, "storage_latency", False),
     ],
 )
-def test_a_disk_that_is_late_full_or_asked_too_often_is_told_apart(host, cause, certain):
+def test_a_disk_that_is_late_full_or_asked_too_often_is_distinguished(host, cause, certain):
     first = evaluate(summary(HALF, READING, host)).verdicts[0]
     assert first.code == cause and (first.confidence >= CERTAIN) == certain, first
 

@@ -70,7 +70,7 @@ def test_a_terminal_gets_lines_that_fit_and_all_their_words(width: int, host: li
     assert wrapped("", 80) == [""]
 
 
-def test_json_says_the_same(host: list[str], capsys: Any) -> None:
+def test_json_agrees(host: list[str], capsys: Any) -> None:
     status, told = as_json(capsys, *host, *PLAN, "--pin")
     assert status == 1 and told["schema"] == "feedline-doctor-1" and told["has_problems"]
     needs = told["planned"]["needs"]
@@ -93,7 +93,7 @@ def test_notes_are_advice_and_leave_the_status_alone(host: list[str], capsys: An
     assert [finding["severity"] for finding in seen["findings"]] == ["note"] and status == 0
 
 
-def test_a_source_and_a_script_behind_dashes(host: list[str], tmp_path: Path, capsys: Any) -> None:
+def test_a_source_and_a_script_after_dashes(host: list[str], tmp_path: Path, capsys: Any) -> None:
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "a.jpg").write_bytes(bytes(1000))
     script = tmp_path / "train.py"
@@ -106,7 +106,7 @@ def test_a_source_and_a_script_behind_dashes(host: list[str], tmp_path: Path, ca
     assert seen["source"]["files"] == 1 and seen["planned"]["workers"] == 4
 
 
-def test_watch_goes_on_until_ctrl_c(host: list[str], capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_watch_continues_until_ctrl_c(host: list[str], capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     looks = []
 
     def sleep(seconds: float) -> None:

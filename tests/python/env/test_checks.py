@@ -626,14 +626,14 @@ def test_twenty_sound_ones_or_more() -> None:
 
 
 @pytest.mark.parametrize("plant", SOUND, ids=lambda one: one.__name__)
-def test_nothing_is_said_of_a_sound_environment(plant: Callable[[Path], Any], tmp_path: Path) -> None:
+def test_nothing_is_reported_for_a_sound_environment(plant: Callable[[Path], Any], tmp_path: Path) -> None:
     made = plant(tmp_path)
     made, case = made if isinstance(made, tuple) else (made, {})
     found = verdict(made.prefix, **case)
     assert found.findings == () and found.sound
 
 
-def test_what_no_table_knows_is_said_to_be_unknown(tmp_path: Path) -> None:
+def test_what_no_table_knows_is_reported_to_be_unknown(tmp_path: Path) -> None:
     made, case = sound_unknown_to_the_tables(tmp_path)
     abstained = {one.code: one.missing for one in verdict(made.prefix, **case).abstained}
     assert "not in the table" in abstained["driver_outdated"] and "does not list" in abstained["gpu_not_in_build"]
@@ -671,14 +671,14 @@ def test_conda_is_asked_to_repair_what_is_condas(tmp_path: Path) -> None:
     assert [one.fix for one in half] == ["Complete it: conda install --force-reinstall click=8.1.7"]
 
 
-def test_a_broken_file_of_conda_meta_is_told_once(tmp_path: Path) -> None:
+def test_a_broken_file_of_conda_meta_is_reported_once(tmp_path: Path) -> None:
     made, _ = broken_conda_meta_of_a_project(tmp_path)
     assert [one.about for one in verdict(made.prefix).findings] == [
         {"file": str(made.prefix / "conda-meta/rich-13.9.4-py311_0.json")}
     ]
 
 
-def test_what_a_package_of_conda_lacks_is_told_once(tmp_path: Path) -> None:
+def test_what_a_package_of_conda_lacks_is_reported_once(tmp_path: Path) -> None:
     made = a_conda(tmp_path)
     made.conda_project("rich", "13.9.4", depends=("mdurl >=0.1,<1",), requires="Requires-Dist: mdurl~=0.1\n")
     assert [one.fix for one in verdict(made.prefix).findings] == ['conda install "mdurl >=0.1,<1"']

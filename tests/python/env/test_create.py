@@ -227,7 +227,7 @@ def test_conda_packages_and_projects_of_pip_are_made_together(
         ("[tool=1.0, gone>=2, libz]", "no gone >=2 is there: {second} has 1.0"),
     ],
 )
-def test_what_channels_lack_is_told_channel_by_channel(
+def test_what_channels_lack_is_reported_channel_by_channel(
     wanted: str, told: str, channel: Channel, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     other = Channel(tmp_path / "other")
@@ -242,7 +242,7 @@ def test_what_channels_lack_is_told_channel_by_channel(
     assert not (tmp_path / "home" / NAME).exists()
 
 
-def test_packages_that_exclude_each_other_are_told_in_the_solvers_words(
+def test_packages_that_exclude_each_other_are_reported_in_the_solvers_words(
     channel: Channel, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     channel.add("late", "1.0", depends=("libz >=2",))
@@ -340,7 +340,7 @@ def test_a_dockerfile_holds_its_locks(
 
 
 @needs_uv
-def test_what_a_form_cannot_hold_is_told(
+def test_what_a_form_cannot_hold_is_reported(
     wheels: Path, tmp_path: Path, channel: Channel, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = a_venv(wheels, tmp_path)

@@ -174,7 +174,7 @@ def of(listing: Listing) -> dict[str, tuple[str, ...]]:
     return {pin.name: (pin.manager, pin.version or pin.spec or pin.url, pin.build) for pin in listing.pins}
 
 
-def test_what_locks_say(tmp_path: Path) -> None:
+def test_what_locks_contain(tmp_path: Path) -> None:
     conda = {"python": ("conda", "3.11.7", "h0_cpython"), "numpy": ("conda", "2.1.0", "py311_0")}
     einops = {"einops": ("pip", "0.8.0", "")}
     specs = {"scipy": ("conda", ">=1.10,<2", "")}

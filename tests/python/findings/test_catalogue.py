@@ -52,9 +52,7 @@ def number(text):
         return None
 
 
-@pytest.mark.parametrize(
-    "folder", ["diagnose.causes", "trace.causes", "top.alarms", "env.checks", "doctor.causes"]
-)
+@pytest.mark.parametrize("folder", ["diagnose.causes", "trace.causes", "top.alarms", "env.checks", "doctor.causes"])
 def test_a_file_compares_with_numbers_that_have_a_name_and_a_reason(folder):
     """A bare number in a comparison of a rule would be a threshold that no page lists."""
     package = importlib.import_module(f"feedline.{folder}")

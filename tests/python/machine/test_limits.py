@@ -232,7 +232,7 @@ _OF_SCRIPTS = {"python/feedline/machine/launchers.py"} | {
 _ASKS_THE_READER = 'base::cgroup_limit("cpu.max")'
 
 
-def test_nobody_but_the_reader_reads_limits() -> None:
+def test_only_the_reader_reads_limits() -> None:
     told = []
     for folder in ("src", "include", "python"):
         for path in sorted((ROOT / folder).rglob("*")):

@@ -64,7 +64,7 @@ def test_what_a_later_mount_hides_is_not_seen(tmp_path: Path) -> None:
     assert (found := mount_of(inner, machine(tmp_path, ROOT, under, over, top, own))) and found.device == "server:/seen"
 
 
-def test_where_the_root_is_not_listed_and_lines_make_no_sense_what_can_be_told_is(tmp_path: Path) -> None:
+def test_where_the_root_is_not_listed_and_lines_make_no_sense_what_can_be_read_is_reported(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
     only = f"7 3 0:5 / {tmp_path / 'd'} rw shared:1 master:2 - nfs4 s:/d rw,rsize=1048576,nconnect=4"
     root = machine(tmp_path, "", "nonsense", "1 2 3 - x", "a b 0:1 / / rw - ext4 x rw", only)
@@ -130,7 +130,7 @@ def test_disks_urls_and_datasets_without_files_have_none(tmp_path: Path, monkeyp
     assert len(storage_types.findings_of_source(f"{tmp_path}::{tmp_path}", root)) == 1
 
 
-def test_a_bind_mount_says_of_what(tmp_path: Path) -> None:
+def test_a_bind_mount_reports_its_source(tmp_path: Path) -> None:
     root = machine(tmp_path, ROOT, f"2 1 259:1 /srv/data {tmp_path} rw - ext4 /dev/nvme0n1p1 rw")
     (finding,) = storage_types.findings_of_source(str(tmp_path), root)
     assert finding.code == "bind_mount" and "/srv/data of /dev/nvme0n1p1" in finding.text
@@ -142,7 +142,7 @@ def test_a_bind_mount_says_of_what(tmp_path: Path) -> None:
     assert subvolume.bound is None
 
 
-def test_an_nfs_mount_with_several_connections_is_not_told_to_have_them(tmp_path: Path) -> None:
+def test_an_nfs_mount_with_several_connections_is_not_reported_to_have_them(tmp_path: Path) -> None:
     root = machine(tmp_path, ROOT, f"2 1 0:5 / {tmp_path} rw - nfs4 server:/data rw,nconnect=8,rsize=1048576")
     (finding,) = storage_types.findings_of_source(str(tmp_path), root)
     assert "nconnect=8, rsize=1048576" in finding.text and "nconnect" not in finding.fix

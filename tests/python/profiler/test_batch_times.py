@@ -21,7 +21,7 @@ def test_times_are_in_the_order_of_their_begin_and_in_parts_of_their_mean():
     assert times[0] == pytest.approx(10 / 11)
 
 
-def test_batches_that_run_are_told_by_the_cpus_clock():
+def test_running_batches_are_recognised_by_the_cpus_clock():
     """A busy machine makes one of them wait; it costs as much as the others."""
     tasks = [event(events.WORK, n, 10 if n != 5 else 25, 10) for n in range(20)]
     assert batch_times.times_of(tasks) == (1.0,) * 20

@@ -81,7 +81,7 @@ def test_a_line_that_is_being_written_waits_for_the_next_look(photos, tmp_path):
     assert not [path for path in paths if path.endswith(".py")]
 
 
-def test_nothing_seen_is_nothing_said(tmp_path):
+def test_nothing_seen_is_nothing_reported(tmp_path):
     watch = FilesWatch(tmp_path)
     assert watch.summary(watch.finish([str(tmp_path / "gone")])) is None
     assert cached_share([]) is None

@@ -359,7 +359,7 @@ def sampled(**changes):
     return {**host, **changes}
 
 
-def test_the_gpu_is_found_by_what_the_script_says_or_by_its_processes():
+def test_the_gpu_is_found_by_what_the_script_states_or_by_its_processes():
     by_uuid, _ = gpu_summary.gpu_of(sampled(), (0, 9), {"uuid": "GPU-1"}, True)
     assert by_uuid.indices == (1,) and by_uuid.utilisation == pytest.approx(0.5) and not by_uuid.shared
     assert (by_uuid.lowest, by_uuid.highest) == (0.0, 1.0) and by_uuid.memory_used_bytes == 7
@@ -372,12 +372,12 @@ def test_the_gpu_is_found_by_what_the_script_says_or_by_its_processes():
     assert gpu_summary.gpu_of(only, (0, 9), {}, True)[0].indices == (0,)
 
 
-def test_numbers_of_another_process_space_make_nobody_share():
+def test_numbers_of_another_process_space_make_no_one_share():
     host = sampled(gpu_processes=[{"index": 0, "pid": 1234567}])
     assert not gpu_summary.gpu_of(host, (0, 9), {"uuid": "GPU-0"}, True)[0].shared
 
 
-def test_what_keeps_a_gpu_from_being_seen_is_said():
+def test_what_keeps_a_gpu_from_being_seen_is_reported():
     assert gpu_summary.gpu_of(sampled(), (0, 9), {}, False) == (None, None)
     why = gpu_summary.gpu_of(sampled(gpu_unavailable="there is no libnvidia-ml.so.1"), (0, 9), {}, True)[1]
     assert why == "there is no libnvidia-ml.so.1"

@@ -38,7 +38,7 @@ def test_what_arrives_together_is_counted_by_rounds():
 
 
 @given(st.lists(st.tuples(st.floats(0.001, 10), numbers), min_size=2, max_size=80), st.integers(1, 8))
-def test_rates_lie_within_their_intervals(gaps, together):
+def test_rates_are_within_their_intervals(gaps, together):
     done, now = [], 0.0
     for gap, amount in gaps:
         now += gap

@@ -304,7 +304,7 @@ def test_a_collection_of_the_scripts_garbage_is_no_cost_of_the_hook_it_falls_int
     assert made.paid(40 * US) == 40 * US
 
 
-def test_what_hooks_have_spent_is_told_in_few_events(tmp_path):
+def test_what_hooks_have_spent_is_reported_in_few_events(tmp_path):
     made = Recorder(str(tmp_path))
     for _ in range(1000):
         made.paid(20 * US, 3)
@@ -315,7 +315,7 @@ def test_what_hooks_have_spent_is_told_in_few_events(tmp_path):
     assert 15 * US / 3 < told.cpu_ns / told.times < 25 * US  # an event's cost on the way there
 
 
-def test_what_lets_work_pass_is_told_and_takes_nothing_of_what_may_be_seen(tmp_path):
+def test_what_lets_work_pass_is_reported_and_takes_nothing_of_what_may_be_seen(tmp_path):
     made = Recorder(str(tmp_path))
     for _ in range(100):
         made.passed(8 * US)
@@ -433,7 +433,7 @@ if __name__ == "__main__":
 """
 
 
-def test_only_batches_are_packed_for_the_loop_and_the_first_loop_is_told_of(tmp_path):
+def test_only_batches_are_packed_for_the_loop_and_the_first_loop_is_notified(tmp_path):
     pytest.importorskip("torch", reason="torch, whose loader is watched, is not installed")
     processes = recorded(tmp_path, PACKS).processes
     (worker,) = (process for process in processes if events.WORK in process.totals)
@@ -484,13 +484,13 @@ def test_nothing_that_costs_is_left_out():
     assert more(WAIT=Total(10_000)) == pytest.approx(0, abs=1)  # is in what was spent
 
 
-def test_a_process_that_told_nothing_is_charged_by_its_first_measurement():
+def test_a_process_without_records_is_charged_by_its_first_measurement():
     found = overhead_of(recording(process(2, WAIT=Total(500), FETCH=Total(100))), 10 * S)
     assert found is not None
     assert found.hooks == pytest.approx(600 * 1000 / (10 * S))
 
 
-def test_what_is_paid_once_stands_apart():
+def test_what_is_paid_once_is_separate():
     started = process(2)
     started.events.insert(0, Event(events.STARTED, 2, 0, 0, 0, 80 * MS, 90 * MS))
     started.events.insert(0, Event(events.STARTED, 2, 0, 0, 0, 2 * MS, 0))  # its first loop's begin

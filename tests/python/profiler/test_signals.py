@@ -49,7 +49,7 @@ def test_counters_are_differences_over_the_loop():
     assert window.missing == {}
 
 
-def test_what_is_missing_is_said():
+def test_what_is_missing_is_reported():
     assert "host" in window_of({}, 0, 4 * S, 1, []).missing
     assert "host" in window_of(sampled(), 0, S, 1, []).missing  # too few samples
     blind = sampled(unseen=["process 2: this user may not read its input counters"])
@@ -182,7 +182,7 @@ def test_without_workers_batches_cost_what_was_waited_for_where_few_of_them_were
     assert timeline.summarise(recording([record_of(1, 0, recorded, timed)])).making.wall_ms == pytest.approx(30)
 
 
-def test_steps_that_stand_for_others_count_as_many():
+def test_steps_that_represent_others_count_as_many():
     loop = [event(events.ITER, 0, 1), event(events.WAIT, 1, 2)]
     loop += [event(events.STEP, 3, 1, b=1), event(events.WAIT, 4, 2, b=0), event(events.STEP, 30, 1, b=9),
              event(events.WAIT, 31, 2, b=0)]  # fmt: skip
@@ -286,7 +286,7 @@ def test_a_collection_that_no_seen_wait_held_is_unpacking_all_the_same():
     assert found.waits.handover * found.loop.loop_s * 1000 == pytest.approx(53 * 2 + 160, rel=0.05)
 
 
-def test_what_next_does_itself_is_beside_each_batch_that_it_unpacks():
+def test_what_next_does_itself_is_next_to_each_batch_that_it_unpacks():
     """A call that gets a batch out of its turn unpacks two, and the one after it none."""
     loop, at = [event(events.ITER, 0, 1)], 1.0
     for number in range(7):
@@ -312,7 +312,7 @@ def test_waits_that_passed_unseen_before_an_epochs_last_step_count_though_no_wai
     assert loop.time_ns == pytest.approx((1 + 7 + 6 * 1 + 5 * 2 + 3) * MS)
 
 
-def test_workers_that_start_in_each_epoch_are_told_from_the_border():
+def test_workers_that_start_in_each_epoch_are_distinguished_from_the_border():
     loop, at = [], 0.0
     for epoch in range(3):
         loop.append(event(events.ITER, at, 5, b=epoch))

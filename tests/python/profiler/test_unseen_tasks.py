@@ -5,7 +5,7 @@ import random
 from dataclasses import dataclass, field
 
 import pytest
-from test_pace import sees
+from test_sampling import sees
 from test_signals import MS, event, record_of, recording
 
 from feedline.profiler.probe import events
@@ -153,7 +153,7 @@ def test_waits_for_unseen_tasks_are_booked_like_those_that_were_seen(loop_level,
 
 
 @pytest.mark.parametrize(("loop_level", "worker_level"), LEVELS)
-def test_late_tasks_stand_for_themselves(loop_level, worker_level):
+def test_late_tasks_represent_themselves(loop_level, worker_level):
     """One batch in a hundred takes 40 ms, for one sample of it; the others, 200 us."""
 
     def making(number):
@@ -226,7 +226,7 @@ def test_a_batch_that_was_not_seen_and_waits_for_a_late_one_to_be_made_is_held_u
     assert waited.straggler == pytest.approx(8.0 / 18.0, abs=0.03)
 
 
-def test_what_a_late_batch_was_waited_for_says_nothing_of_unseen_ones():
+def test_what_a_late_batch_was_waited_for_reports_nothing_of_unseen_ones():
     """Its samples were not looked at: it counts as production. All others were made in time."""
     waits = [40.0 if number % 50 == 25 else 1.0 for number in range(200)]
     loop, begins = loop_that_waits(waits, 2.0)

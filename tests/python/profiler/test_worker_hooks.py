@@ -110,7 +110,7 @@ def test_what_hooks_take_inside_a_task_is_no_part_of_its_time(worker):
     assert work.cpu_ns == pytest.approx(3 * MS - budget._MOST_OF_HOOK_NS - MS // 2, abs=60 * US)
 
 
-def test_a_task_that_takes_long_is_recorded_whosever_turn_it_is_and_stands_for_itself(worker):
+def test_a_task_that_takes_long_is_recorded_whosever_turn_it_is_and_represents_itself(worker):
     times = [MS] * 3000
     late = range(500, 3000, 97)
     for number in late:
@@ -122,7 +122,7 @@ def test_a_task_that_takes_long_is_recorded_whosever_turn_it_is_and_stands_for_i
     assert done_of(record.totals).times == 3000
 
 
-def test_what_passed_last_is_told_when_an_epoch_ends(worker):
+def test_what_passed_last_is_reported_when_an_epoch_ends(worker):
     worker.work([MS] * 400)
     record = worker.record()
     last = record.events[-1]

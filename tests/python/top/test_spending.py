@@ -107,7 +107,7 @@ def sentence(looks: list[Moment]) -> str:
         ({"cpus_used": 3.9, "pids": (7, 8, 9)}, "3 processes use 3.9 of 4 CPUs, so making batches"),
     ],
 )
-def test_few_busy_cpus_beside_reading_are_storage_and_all_busy_ones_are_not(host: dict[str, Any], words: str) -> None:
+def test_few_busy_cpus_next_to_reading_are_storage_and_all_busy_ones_are_not(host: dict[str, Any], words: str) -> None:
     assert words in sentence([moment((GPU,), **host)] * LOOKS)
 
 
@@ -119,7 +119,7 @@ def test_few_busy_cpus_beside_reading_are_storage_and_all_busy_ones_are_not(host
         {"cpus_used": 2.5, "io_pressure": 0.5},
     ],
 )
-def test_an_idle_gpu_beside_nothing_is_no_alarm(host: dict[str, Any]) -> None:
+def test_an_idle_gpu_next_to_nothing_is_no_alarm(host: dict[str, Any]) -> None:
     assert sentence([moment((GPU,), **host)] * LOOKS) == ""
 
 

@@ -66,7 +66,7 @@ def test_an_interval_that_holds_a_large_gain_is_no_proof_that_nothing_gains(high
     assert "[0.25, " in outcome.sentence(found) and "--budget" in outcome.sentence(found)
 
 
-def test_what_no_interval_allows_is_no_gain_and_its_bound_is_said() -> None:
+def test_what_no_interval_allows_is_no_gain_and_its_bound_is_reported() -> None:
     found = searched(Comparison(1.0, 0.92, 1.09, 4, "unclear"))
     assert outcome.of(found) == outcome.NO_GAIN
     assert outcome.sentence(found).startswith("no tried change gains more than 9%: the present settings are good")
@@ -110,7 +110,7 @@ def test_steps_that_gained_are_not_called_no_gain_after_a_few_pairs() -> None:
     assert "2 pairs were too few" in outcome.sentence(found) and "no gain was shown" not in outcome.sentence(found)
 
 
-def test_what_is_as_fast_and_takes_less_is_said_and_not_saved() -> None:
+def test_what_is_as_fast_and_takes_less_is_reported_and_not_saved() -> None:
     found = searched(
         Comparison(0.99, 0.97, 1.01, 8, "as fast"), True, Comparison(0.99, 0.97, 1.01, 5, "as fast"), False
     )
@@ -211,7 +211,7 @@ def test_the_page_has_the_winning_row(tmp_path: Path) -> None:
     assert shown.count("<tr") >= len(found.rungs)
 
 
-def test_the_page_says_undecided_and_marks_no_row(tmp_path: Path) -> None:
+def test_the_page_reports_undecided_and_marks_no_row(tmp_path: Path) -> None:
     shown = drawn(of_script(searched(Comparison(3.4, 0.0, float("inf"), 1, "unclear"))), tmp_path)
     assert "undecided: of 1 change none was shown to gain" in shown and 'class="best"' not in shown
     assert "No row is worth changing to yet." in shown

@@ -130,7 +130,7 @@ def test_more_workers_are_no_advice_where_fewer_do_as_well(four, advised):
     assert trial.propose(told, diagnosis, recording).settings == {"num_workers": int(advised.split()[0])}
 
 
-def test_a_wide_rung_that_lies_above_the_present_one_is_no_rung_that_gains_nothing():
+def test_a_wide_rung_that_is_above_the_present_one_is_no_rung_that_gains_nothing():
     ladder = [
         (2, 4754.0, 4279.0, 5230.0),
         (4, 962.0, 952.0, 972.0),
@@ -160,7 +160,7 @@ TINY = summary(
 )
 
 
-def test_tiny_samples_are_said_to_need_no_workers():
+def test_tiny_samples_are_reported_to_need_no_workers():
     """The ladder had 1,366 batches/s without a worker and 431 with two, and nothing was said to gain."""
     rungs = [(0, 1366.0, 1300.0, 1430.0), (1, 520.0, 500.0, 540.0), (2, 431.0, 410.0, 450.0), (4, 420.0, 400.0, 440.0)]
     text, diagnosis, told, made = seen(TINY, rungs)
@@ -173,7 +173,7 @@ def test_tiny_samples_are_said_to_need_no_workers():
     assert proposal.predicted[0] > 1
 
 
-def test_a_wide_present_rung_that_lies_below_another_all_the_same_is_compared():
+def test_a_wide_present_rung_that_is_below_another_all_the_same_is_compared():
     text, diagnosis, _, _ = seen(TINY, [(0, 2090.0, 1740.0, 2440.0), (2, 121.0, 0.0, 311.0)])
     assert diagnosis.more_workers.startswith("0 workers instead of 2 would help") and "at most 311.0" in text
 
@@ -196,7 +196,7 @@ def test_a_loop_without_workers_hears_of_feedlines_loader_without_experiments_to
     assert "feedline" not in first.fix
 
 
-def test_four_workers_would_help_does_not_stand_above_four_gain_nothing():
+def test_four_workers_would_help_is_not_above_four_gain_nothing():
     rungs = [(1, 50.0, 49.0, 51.0), (2, 50.0, 48.0, 52.0), (4, 50.5, 49.0, 52.0)]
     text, diagnosis, _, _ = seen(BY_CAUSE["too_few_workers"], rungs)
     assert "would help" not in text and diagnosis.more_workers.startswith("more workers will not help")
@@ -233,7 +233,7 @@ def test_a_trial_that_may_be_a_loss_as_well_is_undecided(predicted, low, high, u
 DECODES = BY_CAUSE["cpu_decode"]
 
 
-def test_the_loop_with_feedlines_loader_is_told_next_to_the_loader_alone_and_before_causes():
+def test_the_loop_with_feedlines_loader_is_reported_next_to_the_loader_alone_and_before_causes():
     text, diagnosis, told, _ = seen(DECODES, [(4, 12.0, 11.9, 12.1)], compared(DROP_IN, 2.4, 2.1, 2.7))
     (change,) = (one for one in what_if(told) if one.change.startswith(DROP_IN))
     low, high = (f"{gain:+.0%}" for gain in change.gain)
@@ -249,7 +249,7 @@ def test_without_experiments_feedlines_loader_is_named_as_untried(native):
     assert "without --quick" in text
 
 
-def test_a_text_about_one_of_two_loaders_says_which():
+def test_a_text_about_one_of_two_loaders_reports_which():
     assert report._of_loader(DECODES, 1) == []
     (line,) = report._of_loader(DECODES, 2)
     assert "of 2 loaders" in line and "batch size 32" in line

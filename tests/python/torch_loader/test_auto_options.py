@@ -280,7 +280,7 @@ def test_each_choice_is_logged_with_its_reason(machine: Machine, caplog: pytest.
     assert len(lines) == 3
 
 
-def test_a_loader_that_is_made_anew_chooses_again(machine: Machine) -> None:
+def test_a_loader_that_is_rebuilt_chooses_again(machine: Machine) -> None:
     loader = auto(Rows(9))
     arguments = {name: value for name, value in vars(loader).items() if not name.startswith("_")}
     for name in ("batch_size", "sampler", "drop_last"):

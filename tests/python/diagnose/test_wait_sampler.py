@@ -46,7 +46,7 @@ WAITS = {
 @KNOWN
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("kind", WAITS)
-def test_what_is_waited_for_outside_of_files_is_told_with_its_line(tmp_path, kind, workers):
+def test_what_is_waited_for_outside_of_files_is_reported_with_its_line(tmp_path, kind, workers):
     imports, setup, wait = WAITS[kind]
     summary = timeline.summarise(
         recorded(tmp_path, SCRIPT.format(imports=imports, setup=setup, wait=wait, workers=workers))
@@ -62,7 +62,7 @@ def test_what_is_waited_for_outside_of_files_is_told_with_its_line(tmp_path, kin
     assert "threading" not in seen.places[0].line or "'s " in seen.places[0].line
 
 
-def test_the_calls_of_files_are_told_from_others_by_their_descriptors(tmp_path):
+def test_the_calls_of_files_are_distinguished_from_others_by_their_descriptors(tmp_path):
     (tmp_path / "sample").write_bytes(b"1")
     near, far = socket.socketpair()
     reading, writing = os.pipe()
@@ -155,5 +155,5 @@ def test_a_place_is_the_innermost_line_of_the_scripts_own_code():
     place = wait_sampler.place_of(frames[waiting.ident])
     event.set()
     waiting.join()
-    assert "test_seen_waits.py" in place and place.endswith("in threading.py's wait()")
+    assert "test_wait_sampler.py" in place and place.endswith("in threading.py's wait()")
     assert wait_sampler.place_of(None) == ""

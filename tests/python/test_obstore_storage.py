@@ -50,7 +50,7 @@ def test_shards_and_folders_are_those_of_files(server: BlobServer, folder: Path,
     assert any(request.startswith("GET box/train/") for request in server.requests)
 
 
-def test_an_account_may_stand_in_the_url(server: BlobServer, tars: list[Path]) -> None:
+def test_an_account_may_be_in_the_url(server: BlobServer, tars: list[Path]) -> None:
     data = feedline.open(f"abfss://box@someone.dfs.core.windows.net/shards/{tars[0].name}")
     assert data.fingerprint == feedline.open(tars[0]).fingerprint
 
@@ -81,7 +81,7 @@ def test_errors_are_in_words_and_without_signatures(server: BlobServer, monkeypa
         assert "hunter" not in str(error) and "sig=" not in str(error) and "Debug source" not in str(error)
 
 
-def test_in_a_child_after_fork_it_says_so(server: BlobServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_a_child_after_fork_it_reports_it(server: BlobServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its threads are not there: a call would wait for ever."""
     store = obstore_storage.find("az")
     assert store is not None and store.stat("az://box/shards/000.tar")[1] > 0

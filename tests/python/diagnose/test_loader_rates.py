@@ -154,7 +154,7 @@ def test_what_packs_a_batch_meanwhile_is_no_part_of_copying_the_next(monkeypatch
     assert clocks.copying < 0.05
 
 
-def test_what_nobody_sends_is_not_measured():
+def test_what_no_one_sends_is_not_measured():
     with pytest.raises(loader_rates.NotTried, match="no batches"):
         handover.measure(torch.utils.data.DataLoader([]), 0.1)
 
@@ -171,7 +171,7 @@ def clocks(cpu, copying=0.0, delay=0.0):
         (10.0, 2.0, 9.8, 7.0, 0.0),  # the worker is, with what it copies
     ],
 )
-def test_who_is_busy_all_the_time_waits_for_nobody(cycle, loop, worker, copying, waits):
+def test_who_is_busy_all_the_time_waits_for_no_one(cycle, loop, worker, copying, waits):
     seen = [(n * cycle / 1000, clocks(n * loop), clocks(n * worker, copying)) for n in range(20)]
     found = handover._of_a_batch(seen)
     assert found["waiting_ms"] == pytest.approx(waits) and found["unpacking_ms"] == pytest.approx(loop)
@@ -192,7 +192,7 @@ def test_every_rung_draws_the_same_order():
     assert order() == order()
 
 
-def test_only_the_loader_that_was_copied_says_so(tmp_path, monkeypatch):
+def test_only_the_loader_that_was_copied_reports_it(tmp_path, monkeypatch):
     """The second process of a run is told that another was first; its loader is not the one that was tried."""
     forked = []
     monkeypatch.setattr(process_copies, "fork_away", forked.append)

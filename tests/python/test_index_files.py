@@ -40,7 +40,7 @@ def make_foreign(file: Path) -> None:
     file.write_bytes(bytes_of)
 
 
-def test_an_index_of_another_version_is_made_anew_and_said_once(shard: Path) -> None:
+def test_an_index_of_another_version_is_rebuilt_and_reported_once(shard: Path) -> None:
     samples = len(feedline.open(shard))
     index = shard.parent / ".feedline" / (shard.name + ".feedline-index")
     ours = index.read_bytes()
@@ -53,7 +53,7 @@ def test_an_index_of_another_version_is_made_anew_and_said_once(shard: Path) -> 
     assert "another version" not in feedline.open(shard).explain()
 
 
-def test_a_plain_copy_of_another_version_is_made_anew_and_said_once(shard: Path, cache_folder: Path) -> None:
+def test_a_plain_copy_of_another_version_is_rebuilt_and_reported_once(shard: Path, cache_folder: Path) -> None:
     path = zipped(shard)
     feedline.open(path)
     (origin,) = cache_folder.glob("plain/*.origin")
@@ -86,7 +86,7 @@ except feedline.StorageError as error:
 """
 
 
-def test_without_room_what_can_goes_on_and_what_cannot_says_what_to_do(shard: Path, cache_folder: Path) -> None:
+def test_without_room_what_can_continues_and_the_rest_reports_what_to_do(shard: Path, cache_folder: Path) -> None:
     def without_room(path: Path) -> str:
         done = subprocess.run([sys.executable, "-c", LIMITED, path], capture_output=True, text=True, check=True)
         return done.stdout

@@ -29,7 +29,7 @@ def test_the_number_of_workers_is_found_from_wherever_it_begins(own: int, most: 
     assert found.finished and machine.now <= 60
 
 
-def test_what_gains_nothing_is_not_kept_and_is_said() -> None:
+def test_what_gains_nothing_is_not_kept_and_is_reported() -> None:
     found = tune(Machine(lambda setting: 30.0, noise=0.03), OWN.but(num_workers=4))
     assert found.best.prefetch_factor in (None, 2) and found.best.loader == TORCH
     for rung in found.rungs[1:]:
@@ -143,13 +143,13 @@ def test_a_source_has_threads_and_bytes_ahead() -> None:
     assert all(s.prefetch_factor is None and not s.persistent_workers for s in machine.seen)
 
 
-def test_what_cannot_be_measured_is_said_and_the_rest_goes_on() -> None:
+def test_what_cannot_be_measured_is_reported_and_the_rest_continues() -> None:
     found = tune(Machine(lambda s: 0.0 if s.num_workers == 0 or s.loader == DROP_IN else up_to(16)(s)))
     assert any(rung.why == "it does not run" for rung in found.rungs)
     assert found.best.num_workers >= 8
 
 
-def test_when_the_plant_is_lost_what_was_found_stands() -> None:
+def test_when_the_plant_is_lost_results_remain() -> None:
     found = tune(Machine(up_to(16), most_visits=12))
     assert not found.finished and found.notes == ["the copy has died"]
     assert len(found.rungs) > 1
@@ -157,7 +157,7 @@ def test_when_the_plant_is_lost_what_was_found_stands() -> None:
     assert lost.best == lost.base and lost.rungs == []
 
 
-def test_a_base_that_does_not_run_is_said() -> None:
+def test_a_base_that_does_not_run_is_reported() -> None:
     found = tune(Machine(lambda setting: 0.0))
     assert not found.finished and "could not be measured: it does not run" in found.notes[0]
 

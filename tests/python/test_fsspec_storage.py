@@ -162,10 +162,10 @@ def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None
 def test_azure_is_read_by_what_fsspec_has_for_it(environment: dict[str, str], tars: list[Path]) -> None:
     """In a process of its own, as a scheme that was found stays."""
     code = f"""
-import pathlib, sys, fsspec, feedline, test_other_stores
+import pathlib, sys, fsspec, feedline, test_fsspec_storage
 sys.modules["obstore"] = None
-fsspec.register_implementation("az", test_other_stores.Blobs, clobber=True)
-test_other_stores.Blobs.blobs = {{"box/0.tar": pathlib.Path({str(tars[0])!r}).read_bytes()}}
+fsspec.register_implementation("az", test_fsspec_storage.Blobs, clobber=True)
+test_fsspec_storage.Blobs.blobs = {{"box/0.tar": pathlib.Path({str(tars[0])!r}).read_bytes()}}
 data, local = feedline.open("az://box/0.tar"), feedline.open({str(tars[0])!r})
 assert "az:// is read in Python" in data.explain(), data.explain()
 assert data.fingerprint == local.fingerprint
@@ -174,7 +174,7 @@ assert data.decode().center_crop(8)[0].label == local.decode().center_crop(8)[0]
     subprocess.run([sys.executable, "-c", code], env=environment, check=True, timeout=120)
 
 
-def test_open_says_what_to_install(environment: dict[str, str]) -> None:
+def test_open_reports_what_to_install(environment: dict[str, str]) -> None:
     code = """
 import sys, fsspec, feedline
 sys.modules["obstore"] = None
