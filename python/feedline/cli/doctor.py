@@ -129,13 +129,13 @@ def doctor(
     """
     from feedline.doctor.examination import Asked, examine
     from feedline.machine import gpu
-    from feedline.machine.system_files import Root
+    from feedline.machine.system_files import SystemFiles
 
     asked = Asked(num_workers, prefetch, _bytes(batch_mb), batch_size, _bytes(dataset_mb), ranks, pinned)
     gpus = gpu.of_engine()
 
     def look() -> Examination:
-        return examine(Root(root), gpus, os.environ, source, context.meta[_COMMAND], asked)
+        return examine(SystemFiles(root), gpus, os.environ, source, context.meta[_COMMAND], asked)
 
     if clean:
         return _clean(look())

@@ -210,9 +210,9 @@ def _save(document: dict[str, Any], path: Path, as_json: bool) -> None:
 
 
 def _print(tuned: Tuned | TunedSource, report: Any) -> None:
-    assert tuned.climb is not None
+    assert tuned.result is not None
     summary = tuned.summary
-    table(report.columns(tuned), [tuple(map(escape, report.row(tuned, rung))) for rung in tuned.climb.rungs])
+    table(report.columns(tuned), [tuple(map(escape, report.row(tuned, rung))) for rung in tuned.result.rungs])
     if summary is not None and summary.loop.steps:
         OUT.print(f"the loop's own work: {summary.loop.step_ms:.1f} ms per batch; rates are batches per second")
     for note in tuned.notes:

@@ -25,7 +25,7 @@ from .operations import Fields
 from .recorded_calls import Recorded
 from .rows import HeldTensor
 from .specs import DecodeLimit, Drawn, FieldSpec
-from .split import Parts
+from .split import Splits
 from .targets import Targets
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 Origin = tuple[str, str, list[str], str, str, bool]
 
 
-class Dataset(Recorded, Targets, Augmentations, Parts):
+class Dataset(Recorded, Targets, Augmentations, Splits):
     """Samples and the operations on their images. Immutable: every operation cheaply returns a new dataset.
 
     Operations have torchvision's names, arguments, defaults and sampling rules, and Pillow's pixels. A wrong

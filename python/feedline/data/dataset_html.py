@@ -14,7 +14,7 @@ from .specs import FieldSpec
 _CLASSES = 8  # maximum number of class names shown
 
 
-class DescribedDataset(Protocol):
+class HtmlDataset(Protocol):
     def __len__(self) -> int: ...
 
     @property
@@ -36,7 +36,7 @@ class DescribedDataset(Protocol):
     def schema(self) -> Mapping[str, FieldSpec]: ...
 
 
-def html(dataset: DescribedDataset) -> str:
+def html(dataset: HtmlDataset) -> str:
     """Shows source, classes, operations and fields. Reads no sample."""
     rows = [("source", dataset.source), ("format", dataset.format), ("samples", f"{len(dataset):,}")]
     if dataset.classes:
@@ -50,7 +50,7 @@ def html(dataset: DescribedDataset) -> str:
     return html_table.section("feedline.Dataset", html_table.facts(rows), _fields(dataset))
 
 
-def _fields(dataset: DescribedDataset) -> str:
+def _fields(dataset: HtmlDataset) -> str:
     try:
         schema = dataset.schema
     except Error as error:  # images of varying sizes are shown too

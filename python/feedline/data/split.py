@@ -23,7 +23,7 @@ _ROUNDING = 1e-9  # tolerance for the sum of fractions
 KeyFunction = Callable[[list[str]], Iterable[str]]
 
 
-class Parts:
+class Splits:
     """The methods of :class:`Dataset` that select samples."""
 
     _engine: EngineDataset

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from ..findings import Finding
 from ..machine.gpu import Gpus, Reading
 from ..machine.planned_load import PlannedLoad
-from ..machine.preflight_facts import Surroundings, look
-from ..machine.system_files import Root
+from ..machine.preflight_facts import PreflightFacts, look
+from ..machine.system_files import SystemFiles
 from .advice import Advice, advise
 from .evaluation import evaluate
 from .leftovers import leftovers
@@ -53,7 +53,7 @@ class Examination:
 
 
 def examine(
-    root: Root,
+    root: SystemFiles,
     gpus: Gpus,
     environment: Mapping[str, str],
     source: str | None = None,
@@ -92,7 +92,7 @@ def examine(
     return Examination(analysis, advise(machine, load, found), evaluate(analysis), tuple(unseen))
 
 
-def planned(asked: Asked, script: Script | None, ranks: int | None, machine: Surroundings) -> PlannedLoad | None:
+def planned(asked: Asked, script: Script | None, ranks: int | None, machine: PreflightFacts) -> PlannedLoad | None:
     """Returns the load the user specified, completed from the script's loader with the most queued batches."""
     known = [call for call in script.loaders if call.workers is not None] if script is not None else []
     call = max(known, key=lambda one: (one.workers or 0) * (one.prefetch or 2), default=None)

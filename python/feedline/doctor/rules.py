@@ -9,7 +9,7 @@ from typing import Any
 
 from ..findings import Entry, Finding
 from ..machine.planned_load import PlannedLoad
-from ..machine.preflight_facts import Surroundings
+from ..machine.preflight_facts import PreflightFacts
 from .leftovers import Leftover
 from .script.facts import Script
 from .source import Source
@@ -22,7 +22,7 @@ BROKEN, LOAD, SCRIPT, MACHINE, STORAGE, ADVICE = 100, 200, 300, 400, 500, 600
 class Analysis:
     """The facts that were examined. None: absent, or not requested."""
 
-    machine: Surroundings
+    machine: PreflightFacts
     load: PlannedLoad | None = None
     script: Script | None = None
     source: Source | None = None

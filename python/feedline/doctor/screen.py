@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ..findings import Finding
 from ..machine.planned_load import PlannedLoad, need_of
-from ..machine.preflight_facts import Surroundings
+from ..machine.preflight_facts import PreflightFacts
 from ..version import installed_version
 from .evaluation import has_problems
 from .examination import Examination
@@ -80,7 +80,7 @@ def _finding(finding: Finding) -> list[Line]:
     return [*told, Line(f"{'':<{_NAME}}-> {finding.fix}")]
 
 
-def _machine(machine: Surroundings) -> list[tuple[str, str]]:
+def _machine(machine: PreflightFacts) -> list[tuple[str, str]]:
     where = [f"Linux {machine.kernel}", f"Python {platform.python_version()}"]
     where += [f"in {machine.container}" if machine.container else "", f"at {machine.cloud}" if machine.cloud else ""]
     told = [("machine", ", ".join(filter(None, where))), ("cpu", _cpu(machine)), ("memory", _memory(machine))]
@@ -102,7 +102,7 @@ def _machine(machine: Surroundings) -> list[tuple[str, str]]:
     return told
 
 
-def _cpu(machine: Surroundings) -> str:
+def _cpu(machine: PreflightFacts) -> str:
     cpus = machine.cpus
     by = []
     if len(cpus.allowed) < cpus.online:
@@ -116,7 +116,7 @@ def _cpu(machine: Surroundings) -> str:
     return f"{cpus.threads} usable of {cpus.online}{limit}{cores}{nodes}{load}; {cpus.model or 'unknown model'}"
 
 
-def _memory(machine: Surroundings) -> str:
+def _memory(machine: PreflightFacts) -> str:
     memory = machine.memory
     if not memory.told:
         return "not told"

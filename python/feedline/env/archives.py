@@ -17,7 +17,7 @@ from typing import Any
 from ..errors import ConfigError
 from ..machine.packages import normalised
 from .locks.listing import Pin
-from .optional_deps import needed
+from .optional_deps import optional_dependency
 from .reading.listed import sha256_of
 from .torch_indexes import torch_index
 
@@ -152,7 +152,7 @@ def _version(name: str) -> str:
 
 
 def _canonical(version: str) -> str:
-    versions = needed("packaging.version")
+    versions = optional_dependency("packaging.version")
     try:
         return str(versions.Version(version))
     except ValueError:

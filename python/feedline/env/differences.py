@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .locks.listing import Listing, Pin
-from .optional_deps import needed
+from .optional_deps import optional_dependency
 from .scan import Environment
 from .snapshot import seen_listing
 
@@ -125,12 +125,12 @@ def allows(pin: Pin, version: str) -> bool:
     if not pin.spec:
         return True
     if pin.manager == "pip":
-        specifiers = needed("packaging.specifiers")
+        specifiers = optional_dependency("packaging.specifiers")
         try:
             return bool(specifiers.SpecifierSet(pin.spec).contains(version, prereleases=True))
         except ValueError:
             return True
-    rattler = needed("rattler")
+    rattler = optional_dependency("rattler")
     try:
         return bool(rattler.VersionSpec(pin.spec).matches(rattler.Version(version)))
     except Exception:  # py-rattler's exceptions have no common base class
@@ -141,7 +141,7 @@ def _same(one: str, other: str) -> bool:
     """Compares versions: ``1.2`` equals ``1.2.0``, and ``2.13.0`` is met by its local version ``2.13.0+cpu``."""
     if one == other or one == other.partition("+")[0]:
         return True
-    versions = needed("packaging.version")
+    versions = optional_dependency("packaging.version")
     try:
         return bool(versions.Version(one) == versions.Version(other))
     except ValueError:

@@ -11,7 +11,7 @@ from ..errors import ConfigError
 _PROJECTS = {"packaging": "packaging", "yaml": "pyyaml", "rattler": "py-rattler"}
 
 
-def needed(module: str) -> Any:
+def optional_dependency(module: str) -> Any:
     """Imports and returns `module`.
 
     Raises:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import ConfigError
 from ..machine.packages import normalised
-from .optional_deps import needed
+from .optional_deps import optional_dependency
 from .reading.conda import CondaPackage
 from .scan import Environment
 
@@ -38,7 +38,7 @@ class Need:
 
 def markers_for(python: str | None) -> dict[str, str]:
     """Returns marker values for an environment with this Python version on this machine, without extras."""
-    values = dict(needed("packaging.markers").default_environment())
+    values = dict(optional_dependency("packaging.markers").default_environment())
     if python:
         values["python_version"] = ".".join(python.split(".")[:2])
         values["python_full_version"] = python if python.count(".") > 1 else f"{python}.0"
@@ -47,7 +47,7 @@ def markers_for(python: str | None) -> dict[str, str]:
 
 def unmet(seen: Environment) -> list[Need]:
     """Returns requirements that no installed version meets. Extras and invalid lines are skipped."""
-    requirements = needed("packaging.requirements")
+    requirements = optional_dependency("packaging.requirements")
     markers = markers_for(seen.place.python)
     found = []
     for one in seen.first.values():
@@ -80,7 +80,7 @@ def conda_unmet(seen: Environment) -> tuple[list[Need], bool]:
     if not seen.packages:
         return [], True
     try:
-        rattler = needed("rattler")
+        rattler = optional_dependency("rattler")
     except ConfigError:
         rattler = None
     packages = {one.name: one for one in seen.packages}

@@ -58,7 +58,7 @@ class Analysis:
         return unmet(self.seen)
 
 
-Told = Iterator[Finding | Abstention]
+Problems = Iterator[Finding | Abstention]
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Check:
 
     page: Entry
     priority: int
-    evaluate: Callable[[Analysis], Told]
+    evaluate: Callable[[Analysis], Problems]
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def page(code: str, **parts: str) -> Entry:
     return Entry(code=code, verb="env", **parts)  # type: ignore[arg-type]
 
 
-def told(code: str, severity: str, *evidence: str, fix: str = "", **about: Any) -> Finding:
+def problem(code: str, severity: str, *evidence: str, fix: str = "", **about: Any) -> Finding:
     """Returns a finding of ``feedline env``, which is certain and has no time cost."""
     return Finding(code, severity, evidence=evidence, fix=fix, about=about)
 

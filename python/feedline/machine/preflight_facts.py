@@ -13,7 +13,7 @@ from .facts import cpu_model
 from .gpu import Gpus, Reading
 from .gpu_links import GpuLink, gpu_links
 from .process_limits import ProcessLimits, process_limits
-from .system_files import Root, Space
+from .system_files import Space, SystemFiles
 
 _VARIABLES = (
     *("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "CUDA_LAUNCH_BLOCKING", "CUDA_VISIBLE_DEVICES"),
@@ -60,7 +60,7 @@ class HostMemory:
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class PreflightFacts:
     """The facts found. `unseen`: a sentence for each fact that could not be read."""
 
     kernel: str
@@ -85,7 +85,7 @@ class Surroundings:
     unseen: tuple[str, ...] = ()
 
 
-def look(root: Root, gpus: Gpus, environment: Mapping[str, str]) -> Surroundings:
+def look(root: SystemFiles, gpus: Gpus, environment: Mapping[str, str]) -> PreflightFacts:
     """Reads everything once. Never raises, whatever the machine's files contain.
 
     Args:
@@ -94,7 +94,7 @@ def look(root: Root, gpus: Gpus, environment: Mapping[str, str]) -> Surroundings
     """
     nodes = [name for name in root.names("dev") if re.fullmatch(r"nvidia\d+", name)]
     readings = gpus.read()
-    seen = Surroundings(
+    seen = PreflightFacts(
         kernel=(root.text("proc/sys/kernel/osrelease") or "").strip(),
         container=_container(root, environment),
         cloud=_cloud(root),
@@ -117,7 +117,7 @@ def look(root: Root, gpus: Gpus, environment: Mapping[str, str]) -> Surroundings
     return _with_unseen(seen, root)
 
 
-def _with_unseen(seen: Surroundings, root: Root) -> Surroundings:
+def _with_unseen(seen: PreflightFacts, root: SystemFiles) -> PreflightFacts:
     missing = {
         "the memory of the machine (/proc/meminfo)": not seen.memory.told,
         "limits of a control group, such as a container's": not _engine.cgroup_version(root.for_engine),
@@ -133,7 +133,7 @@ def _with_unseen(seen: Surroundings, root: Root) -> Surroundings:
     return replace(seen, unseen=(*(words for words, is_so in missing.items() if is_so), *refused))
 
 
-def _cpus(root: Root) -> Cpus:
+def _cpus(root: SystemFiles) -> Cpus:
     limits = _engine.cpu_limits(root.for_engine)
     online = len(number_list(root.text("sys/devices/system/cpu/online") or "")) or _engine.online_cpus()
     scaling = "sys/devices/system/cpu/cpu0/cpufreq"
@@ -152,7 +152,7 @@ def _cpus(root: Root) -> Cpus:
     )
 
 
-def _cores(root: Root, cpus: list[int]) -> int | None:
+def _cores(root: SystemFiles, cpus: list[int]) -> int | None:
     siblings = set()
     for cpu in cpus:
         text = root.text(f"sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
@@ -162,7 +162,7 @@ def _cores(root: Root, cpus: list[int]) -> int | None:
     return len(siblings)
 
 
-def _nodes(root: Root) -> dict[int, tuple[int, ...]]:
+def _nodes(root: SystemFiles) -> dict[int, tuple[int, ...]]:
     found = {}
     for name in root.names("sys/devices/system/node"):
         match = re.fullmatch(r"node(\d+)", name)
@@ -183,7 +183,7 @@ def number_list(text: str) -> list[int]:
     return found
 
 
-def _memory(root: Root) -> HostMemory:
+def _memory(root: SystemFiles) -> HostMemory:
     limits = _engine.memory_limits(root.for_engine)
     text = root.text("proc/meminfo") or ""
     kib = {name: int(count) << 10 for name, count in re.findall(r"^(\w+):\s+(\d{1,15}) kB$", text, re.MULTILINE)}
@@ -204,12 +204,12 @@ def _memory(root: Root) -> HostMemory:
     )
 
 
-def _pressure(root: Root, what: str, who: str) -> float | None:
+def _pressure(root: SystemFiles, what: str, who: str) -> float | None:
     match = re.search(rf"^{who} .*?avg60=(\d+(?:\.\d+)?)", root.text(f"proc/pressure/{what}") or "", re.MULTILINE)
     return min(float(match[1]) / 100, 1.0) if match else None
 
 
-def _container(root: Root, environment: Mapping[str, str]) -> str | None:
+def _container(root: SystemFiles, environment: Mapping[str, str]) -> str | None:
     if "KUBERNETES_SERVICE_HOST" in environment:
         return "Kubernetes"
     if root.has(".dockerenv"):
@@ -221,6 +221,6 @@ def _container(root: Root, environment: Mapping[str, str]) -> str | None:
     return environment.get("container") or None  # set by systemd-nspawn, LXC and Podman
 
 
-def _cloud(root: Root) -> str | None:
+def _cloud(root: SystemFiles) -> str | None:
     vendor = (root.text("sys/class/dmi/id/sys_vendor") or "").strip().lower()
     return _CLOUDS.get(vendor)

@@ -25,7 +25,7 @@ class Space:
         return 1 - self.free_bytes / self.total_bytes if self.total_bytes else 0.0
 
 
-class Root:
+class SystemFiles:
     """Reads files and never raises. Missing files are None; files without permission are also added to `refused`.
 
     `statvfs` replaces the system's function in tests.

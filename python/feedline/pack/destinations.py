@@ -38,7 +38,7 @@ class Stored(Protocol):
     def sha256(self) -> str: ...
 
 
-class Place(Protocol):
+class Destination(Protocol):
     """The packer's output."""
 
     shown: str  # for messages, and the prefix of a shard's name when opening it
@@ -68,7 +68,7 @@ class Place(Protocol):
         """Removes unfinished files of these shards from a killed process."""
 
 
-def place_of(output: str, spool_folder: str | os.PathLike[str] | None = None) -> Place:
+def destination_of(output: str, spool_folder: str | os.PathLike[str] | None = None) -> Destination:
     """Makes no request. Raises ConfigError for a URL that cannot be written."""
     return Bucket(output, spool_folder) if is_remote(output) else Folder(Path(output))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from .. import _engine
-from .destinations import Place
+from .destinations import Destination
 from .manifest import Manifest, Shard
 from .mds_columns import Columns, Content
 from .mds_shard import INDEX, MdsSettings, MdsShardFile, index_text, shard_name
@@ -63,7 +63,7 @@ class Layout(Protocol):
     def finished(self, shard: Path, content: Content) -> None:
         """Writes the files next to a finished shard; `content`: of its last sample."""
 
-    def complete(self, place: Place, manifest: Manifest) -> None:
+    def complete(self, place: Destination, manifest: Manifest) -> None:
         """Writes the files next to all shards, once they are finished."""
 
 
@@ -117,7 +117,7 @@ class TarLayout:
         extension = content[0][0].rpartition("/")[2].partition(".")[2]
         _engine.open(str(shard), "tar", [f"{extension}:bytes"], "")  # writes an index next to the shard
 
-    def complete(self, place: Place, manifest: Manifest) -> None:
+    def complete(self, place: Destination, manifest: Manifest) -> None:
         pass
 
 
@@ -154,17 +154,17 @@ class MdsLayout:
     def finished(self, shard: Path, content: Content) -> None:
         pass
 
-    def complete(self, place: Place, manifest: Manifest) -> None:
+    def complete(self, place: Destination, manifest: Manifest) -> None:
         index_of_all(place, manifest)
 
 
-def index_of_all(place: Place, manifest: Manifest) -> None:
+def index_of_all(place: Destination, manifest: Manifest) -> None:
     """Returns the name of a complete dataset's index next to its shards, if the layout has one."""
     if manifest.arguments.get("to") == "mds":
         place.write(INDEX, index_text(manifest.shards, manifest.classes))
 
 
-def pattern_of(place: Place, arguments: dict[str, Any], shards: Sequence[Shard]) -> str:
+def pattern_of(place: Destination, arguments: dict[str, Any], shards: Sequence[Shard]) -> str:
     """Returns the source that opens these shards."""
     front = place.shown + "/" if place.is_remote else os.path.join(place.shown, "")
     if arguments.get("to") == "mds":

@@ -31,7 +31,7 @@ def part_in(name: str) -> tuple[int, int] | None:
     return (int(match[1]), int(match[2])) if match else None
 
 
-class ManifestPlace(Protocol):
+class ManifestStorage(Protocol):
     """A store of manifests by name."""
 
     shown: str  # for messages
@@ -90,7 +90,7 @@ class Manifest:
     part: Part | None = None  # the range, if it is not the manifest of the whole dataset
     marks: dict[str, str] = field(default_factory=dict)  # ETags of shards in a bucket, until the manifest is complete
 
-    def save(self, place: ManifestPlace, name: str) -> None:
+    def save(self, place: ManifestStorage, name: str) -> None:
         content = {"version": _VERSION} | dataclasses.asdict(self)
         for absent in ("part", "marks"):
             if not content[absent]:
@@ -101,7 +101,7 @@ class Manifest:
         place.write(name, (json.dumps(content, indent=1) + "\n").encode())
 
     @staticmethod
-    def load(place: ManifestPlace, name: str) -> Manifest | None:
+    def load(place: ManifestStorage, name: str) -> Manifest | None:
         """Returns the manifest, or ``None`` if there is none. Raises DataError if it is not a manifest of this
         version.
         """

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..data import arguments
 from ..errors import ConfigError, DataError
-from .destinations import Place, place_of
+from .destinations import Destination, destination_of
 from .layouts import index_of_all, name_of_shard, pattern_of
 from .manifest import NAME, UNFINISHED_NAME, Manifest, Part, part_in
 
@@ -37,7 +37,7 @@ def merge_index(place: str | os.PathLike[str]) -> Merged:
         DataError: a range or a shard is missing, unfinished, duplicate or changed; the message names it.
         StorageError: it cannot be read or written.
     """
-    stored = place_of(arguments.output_path("merge-index", "place", place, urls=True))
+    stored = destination_of(arguments.output_path("merge-index", "place", place, urls=True))
     names = stored.names()
     found = sorted((span, name) for name in names if (span := part_in(name)))
     whole = Manifest.load(stored, NAME) if NAME in names else None
@@ -65,14 +65,14 @@ def merge_index(place: str | os.PathLike[str]) -> Merged:
     return _told(stored, merged, len(parts))
 
 
-def _loaded(place: Place, name: str) -> Manifest:
+def _loaded(place: Destination, name: str) -> Manifest:
     part = Manifest.load(place, name)
     if part is None or part.part is None:
         raise DataError(f"merge-index: {place.shown}/{name} is not a range's manifest; pack that range again")
     return part
 
 
-def _check_alike(place: Place, parts: list[tuple[str, Manifest]]) -> None:
+def _check_alike(place: Destination, parts: list[tuple[str, Manifest]]) -> None:
     """Checks that every range was packed from the same source with the same arguments."""
     first_name, first = parts[0]
     for name, part in parts[1:]:
@@ -92,7 +92,7 @@ def _check_alike(place: Place, parts: list[tuple[str, Manifest]]) -> None:
             )
 
 
-def _check_complete(place: Place, parts: list[tuple[str, Manifest]]) -> None:
+def _check_complete(place: Destination, parts: list[tuple[str, Manifest]]) -> None:
     """Checks that all shards exist once, and that every sample is in one or skipped."""
     expected, position = 0, 0
     total = _part(parts[0][1]).of
@@ -122,7 +122,7 @@ def _check_complete(place: Place, parts: list[tuple[str, Manifest]]) -> None:
         raise DataError(f"merge-index: the shards end with sample {position:,}, before the source's last")
 
 
-def _missing(place: Place, first: int, end: int, parts: list[tuple[str, Manifest]], total: int) -> DataError:
+def _missing(place: Destination, first: int, end: int, parts: list[tuple[str, Manifest]], total: int) -> DataError:
     gaps, expected = [], 0
     for part in [_part(manifest) for _, manifest in parts] + [Part(total, total, total)]:
         if part.first > expected:
@@ -140,7 +140,7 @@ def _part(manifest: Manifest) -> Part:
     return manifest.part
 
 
-def _told(place: Place, whole: Manifest, ranges: int) -> Merged:
+def _told(place: Destination, whole: Manifest, ranges: int) -> Merged:
     pattern = pattern_of(place, whole.arguments, whole.shards)
     samples = sum(shard.samples for shard in whole.shards)
     return Merged(place.shown, len(whole.shards), samples, len(whole.skipped), ranges, pattern)

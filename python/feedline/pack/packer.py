@@ -14,7 +14,7 @@ from ..data.sources import annotations_of, with_settings
 from ..errors import ConfigError
 from ..machine import limits as host_limits
 from ..machine.storage import local_path
-from .destinations import Place, place_of
+from .destinations import Destination, destination_of
 from .layouts import pattern_of
 from .manifest import NAME, UNFINISHED_NAME, Manifest, Part, Skipped, part_in, part_name
 from .settings import wanted_shards
@@ -116,7 +116,7 @@ def pack(
         num_workers = arguments.integer("pack", "jobs", jobs, low=1, high=arguments.MOST_WORKERS)
     elif num_workers != "auto":
         arguments.worker_count("pack", num_workers, low=1)
-    place = place_of(arguments.output_path("pack", "output", output, urls=True), spool)
+    place = destination_of(arguments.output_path("pack", "output", output, urls=True), spool)
     if place.is_remote:
         _check_is_ours(place)  # before opening the source, which may be slow
     threads = host_limits.usable_cpus() if num_workers == "auto" else num_workers
@@ -186,7 +186,7 @@ def shard_count(
     return len(planned_ends(packed_source, wanted, threads))
 
 
-def _check_is_ours(place: Place) -> Manifest | None:
+def _check_is_ours(place: Destination) -> Manifest | None:
     """Returns the whole dataset's manifest, if there is one. Raises ConfigError if the folder has other contents."""
     names = place.names()
     if NAME in names:
@@ -197,7 +197,7 @@ def _check_is_ours(place: Place) -> Manifest | None:
     return None
 
 
-def _check_parts(place: Place, own: str, part: Part | None) -> None:
+def _check_parts(place: Destination, own: str, part: Part | None) -> None:
     """Checks that ranges do not overlap and are not mixed with a whole dataset."""
     names = place.names()
     others = {name: found for name in names if name != own and (found := part_in(name))}
@@ -217,7 +217,7 @@ def _check_parts(place: Place, own: str, part: Part | None) -> None:
             )
 
 
-def _of_whole(whole: Manifest, place: Place, work: Work) -> Report:
+def _of_whole(whole: Manifest, place: Destination, work: Work) -> Report:
     """Returns the result of a complete dataset, which needs no more work."""
     if not whole.complete:
         raise ConfigError(f"pack: {place.shown} was begun as a whole; resume without --shard-range")
@@ -227,7 +227,7 @@ def _of_whole(whole: Manifest, place: Place, work: Work) -> Report:
     return _report(whole, place, len(whole.shards))
 
 
-def _report(manifest: Manifest, place: Place, found: int) -> Report:
+def _report(manifest: Manifest, place: Destination, found: int) -> Report:
     def total(name: str) -> int:
         return sum(getattr(shard, name) for shard in manifest.shards)
 

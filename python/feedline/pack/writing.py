@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..errors import DataError, StorageError
-from .destinations import Place
+from .destinations import Destination
 from .layouts import Layout, ShardWriter
 from .manifest import NAME, UNFINISHED_NAME, Manifest, Shard, Skipped
 from .mds_columns import Content
@@ -23,7 +23,7 @@ _AHEAD_PER_THREAD = 4  # samples that are prefetched for the shard's writer
 
 def write_shards(
     source: Source,
-    place: Place,
+    place: Destination,
     folder: Path,
     own: str,
     manifest: Manifest,
@@ -77,7 +77,9 @@ class _Writer:
     location.
     """
 
-    def __init__(self, layout: Layout, place: Place, folder: Path, own: str, manifest: Manifest, work: Work) -> None:
+    def __init__(
+        self, layout: Layout, place: Destination, folder: Path, own: str, manifest: Manifest, work: Work
+    ) -> None:
         self._layout, self._place, self._folder, self._own = layout, place, folder, own
         self._manifest = manifest
         self._work = work

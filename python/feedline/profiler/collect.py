@@ -22,7 +22,7 @@ _FIRST_LOOK_S, _PERIOD_S = 0.25, 2.0
 _MOST_NOTES = 50
 
 
-class Harvest:
+class FileCollector:
     """Collects events of processes that have ended, so that their files do not accumulate over days."""
 
     def __init__(self, folder: Path) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from feedline.profiler import process_copies
-from feedline.profiler.collect import Harvest
+from feedline.profiler.collect import FileCollector
 from feedline.profiler.command import environment_of, sampler_of
 from feedline.profiler.probe import hooks
 from feedline.profiler.probe.inject import feedline_hooked_modules
@@ -41,16 +41,16 @@ def run(work: Callable[[], str | None], name: str, trying: Trying | None = None)
     folder = Path(tempfile.mkdtemp(prefix="feedline-diagnose-"))
     try:
         (folder / process_copies.WATCHER).write_text(str(os.getpid()))
-        harvest, sampler = Harvest(folder), sampler_of(os.getpid(), folder)
-        harvest.start()
+        collector, sampler = FileCollector(folder), sampler_of(os.getpid(), folder)
+        collector.start()
         begin = time.perf_counter_ns()
         with _probe(folder, "" if trying is None else trying.extension):
             try:
                 ended_by = work()
             finally:
                 end = time.perf_counter_ns()
-        harvest.stop()
-        recording, files = gathered(folder, harvest, sampler, [name], (begin, end))
+        collector.stop()
+        recording, files = gathered(folder, collector, sampler, [name], (begin, end))
         recording.pythons = max(recording.pythons, 1)
         if ended_by is not None:
             recording.notes.insert(0, f"it was ended by {ended_by}: the results up to then are used")

@@ -19,7 +19,7 @@ from typing import Any
 
 from feedline._engine import HostSampler
 from feedline.profiler import apply, process_copies
-from feedline.profiler.collect import Harvest, count_of_pythons, json_files, notes_in
+from feedline.profiler.collect import FileCollector, count_of_pythons, json_files, notes_in
 from feedline.profiler.command import environment_of, sampler_of, signals_of_child, start
 from feedline.profiler.experiments import Experiments
 from feedline.profiler.probe.wait_sampler import SUFFIX
@@ -59,7 +59,7 @@ def run(command: Sequence[str], change: Change | None = None, trying: Trying | N
     it a repeated run, its output goes to standard error. Raises CommandError if it cannot be started.
     """
     folder = Path(tempfile.mkdtemp(prefix="feedline-diagnose-"))
-    harvest = Harvest(folder)
+    collector = FileCollector(folder)
     try:
         (folder / process_copies.WATCHER).write_text(str(os.getpid()))
         begin = time.perf_counter_ns()
@@ -68,11 +68,11 @@ def run(command: Sequence[str], change: Change | None = None, trying: Trying | N
             forward.children.append(child)
             own_ns = time.process_time_ns()
             sampler = sampler_of(child.pid, folder)
-            harvest.start()
+            collector.start()
             returncode = child.wait()
             end, own_ns = time.perf_counter_ns(), time.process_time_ns() - own_ns
-        harvest.stop()
-        recording, files = gathered(folder, harvest, sampler, command, (begin, end))
+        collector.stop()
+        recording, files = gathered(folder, collector, sampler, command, (begin, end))
         recording.returncode, recording.watcher_cpu_ns = returncode, own_ns
         recording.applied = apply.outcome(folder) if change is not None else []
         if trying is not None and forward.interrupted:
@@ -87,30 +87,34 @@ def run(command: Sequence[str], change: Change | None = None, trying: Trying | N
 
 
 def gathered(
-    folder: Path, harvest: Harvest, sampler: HostSampler | None, command: Sequence[str], span_ns: tuple[int, int]
+    folder: Path,
+    collector: FileCollector,
+    sampler: HostSampler | None,
+    command: Sequence[str],
+    span_ns: tuple[int, int],
 ) -> tuple[Recording, list[dict[str, Any]]]:
     """Returns the recording in `folder` between the two times, and the facts of files.
 
-    Stops `harvest` and the sampler.
+    Stops `collector` and the sampler.
     """
     host: dict[str, Any] = {}
     if sampler is not None:
         sampler.stop()
         host = sampler.record()
-    files = harvest.files.finish(host.get("files", []))
+    files = collector.files.finish(host.get("files", []))
     recording = Recording(
         list(command),
         0,
         *span_ns,
-        harvest.processes(),
+        collector.processes(),
         json_files(folder, "*.loader"),
         host,
         notes_in(folder) + list(host.get("unseen", [])) + list(host.get("gpu_notes", [])),
         count_of_pythons(folder),
-        harvest.dropped,
+        collector.dropped,
         None,
         json_files(folder, "*.device"),
-        harvest.files.summary(files),
+        collector.files.summary(files),
         waits=json_files(folder, f"*{SUFFIX}"),
     )
     return recording, files
@@ -121,7 +125,7 @@ def so_far(folder: Path, command: Sequence[str], begin_ns: int, host: dict[str, 
 
     `host`: a sampler's record.
     """
-    end_ns, processes = time.perf_counter_ns(), Harvest(folder).processes()
+    end_ns, processes = time.perf_counter_ns(), FileCollector(folder).processes()
     loaders, notes, pythons = json_files(folder, "*.loader"), notes_in(folder), count_of_pythons(folder)
     return Recording(list(command), 0, begin_ns, end_ns, processes, loaders, host, notes, pythons)
 

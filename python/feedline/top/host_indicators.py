@@ -40,7 +40,7 @@ def storage_waits(moment: Moment) -> bool:
     return bool(host.read_bytes_per_s)
 
 
-def told(seen: Seen) -> str:
+def indicators_text(seen: Seen) -> str:
     """The indicators in words: "17 processes use 3.9 of 4 CPUs, so making batches; memory rises by 1.2 GB"."""
     host = seen.now.host
     words = []

@@ -56,7 +56,7 @@ class Seen:
 
 # For each subject: its index among subjects of its kind (0 if it is the only one), whether it is an alarm rather than a
 # note, and the message.
-Told = Iterator[tuple[int, bool, str]]
+Occurrences = Iterator[tuple[int, bool, str]]
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Alarm:
 
     page: Entry
     priority: int
-    evaluate: Callable[[Seen], Told]
+    evaluate: Callable[[Seen], Occurrences]
 
     def findings(self, seen: Seen) -> Iterator[tuple[int, Finding]]:
         for place, is_alarm, sentence in self.evaluate(seen):

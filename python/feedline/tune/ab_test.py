@@ -36,7 +36,7 @@ class Comparison:
     verdict: str  # "faster", "as fast", "slower", or "unclear"
 
 
-class Turns:
+class Rounds:
     """An A/B comparison with the pairs measured so far."""
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ class Turns:
         return Comparison(self.ratio(), low, high, len(self.logs), verdict)
 
 
-def duel(
+def run_ab_test(
     champion: Callable[[], float],
     challenger: Callable[[], float],
     time_left: Callable[[int], bool],
@@ -89,7 +89,7 @@ def duel(
         to_the_end: continue for as many pairs as time allows, to estimate the ratio precisely.
         must_gain: the challenger costs more, so only "faster" is a success; False: it is cheaper, so "as fast" is, too.
     """
-    turns, most = Turns(), MOST_PAIRS if must_gain else MOST_PAIRS_CHEAPER
+    turns, most = Rounds(), MOST_PAIRS if must_gain else MOST_PAIRS_CHEAPER
     while True:
         if len(turns.logs) % 2 == 0:
             first, second = champion(), challenger()
@@ -102,7 +102,7 @@ def duel(
             return turns.comparison(turns.verdict(last=True))
 
 
-def _settled(turns: Turns, must_gain: bool) -> bool:
+def _settled(turns: Rounds, must_gain: bool) -> bool:
     high = turns.interval(_T_99)[1]
     if must_gain:
         return turns.verdict(last=False) == "faster" or high < LEAST_GAIN

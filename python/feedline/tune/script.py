@@ -26,7 +26,7 @@ from feedline.profiler.command import environment_of, sampler_of, start
 from feedline.profiler.summary import timeline
 from feedline.profiler.summary.figures import Summary
 from feedline.tune import probe
-from feedline.tune.search import Climb, Lost, Refused, Rung, Visit, climb
+from feedline.tune.search import Lost, Refused, Rung, SearchResult, Visit, search_settings
 from feedline.tune.settings import Limits, Options, Setting
 
 _WATCH_S, _WATCH_SHARE = 10.0, 0.15  # limits on the time for timing steps, and on its share of the budget
@@ -52,7 +52,7 @@ class Tuned:
 
     command: list[str]
     returncode: int | None  # the script's own; None: we stopped it
-    climb: Climb | None = None
+    result: SearchResult | None = None
     facts: dict[str, Any] = field(default_factory=dict)
     summary: Summary | None = None
     limits: Limits | None = None
@@ -119,7 +119,7 @@ class _Run:
         left = max(self._options.budget_s - (time.monotonic() - began), 1.0)
         plant.begin(left, summary)
         limits = limits_of(self._options, plant.facts)
-        found = climb(plant, plant.setting, limits, left, time.monotonic, tell)
+        found = search_settings(plant, plant.setting, limits, left, time.monotonic, tell)
         plant.close()
         returncode = self._end(script)
         if not found.rungs:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from feedline.tune.ab_test import FEW_PAIRS, LEAST_GAIN_LAST, Comparison, duel
+from feedline.tune.ab_test import FEW_PAIRS, LEAST_GAIN_LAST, Comparison, run_ab_test
 from feedline.tune.moves import ALL, Candidate, Moves, size_words
 from feedline.tune.settings import Limits, Setting
 
@@ -91,7 +91,7 @@ class Rung:
 
 
 @dataclass
-class Climb:
+class SearchResult:
     base: Setting
     best: Setting
     rungs: list[Rung] = field(default_factory=list)
@@ -102,19 +102,19 @@ class Climb:
     budget_s: float = 0.0
 
 
-def climb(
+def search_settings(
     plant: Plant,
     base: Setting,
     limits: Limits,
     budget_s: float,
     clock: Callable[[], float],
     tell: Callable[[Rung], None] = lambda rung: None,
-) -> Climb:
+) -> SearchResult:
     """Searches for about `budget_s` at most; calls `tell` with each step once decided."""
-    return _Climber(plant, base, limits, budget_s, clock, tell).run()
+    return _Search(plant, base, limits, budget_s, clock, tell).run()
 
 
-class _Climber:
+class _Search:
     def __init__(
         self,
         plant: Plant,
@@ -127,11 +127,11 @@ class _Climber:
         self._plant, self._limits, self._clock, self._tell = plant, limits, clock, tell
         self._until = clock() + budget_s
         self._reserve = _PROOF_SHARE * budget_s
-        self._climb = Climb(base, base, budget_s=budget_s)
+        self._result = SearchResult(base, base, budget_s=budget_s)
         self._failed: dict[Setting, str] = {}
 
-    def run(self) -> Climb:
-        base = self._climb.base
+    def run(self) -> SearchResult:
+        base = self._result.base
         try:
             self._look_at(base)
             for moves in ALL:
@@ -139,9 +139,9 @@ class _Climber:
             self._decide()
             self._prove()
         except Lost as error:
-            self._climb.finished = False
-            self._climb.notes.append(str(error))
-        return self._climb
+            self._result.finished = False
+            self._result.notes.append(str(error))
+        return self._result
 
     def _look_at(self, base: Setting) -> None:
         self._reserve, reserve = 0.0, self._reserve
@@ -153,7 +153,7 @@ class _Climber:
         self._add(Rung(Candidate(base, "as it is"), True, "where it begins"))
 
     def _make(self, moves: Callable[[Setting, Limits], Moves]) -> None:
-        generator = moves(self._climb.best, self._limits)
+        generator = moves(self._result.best, self._limits)
         kept: bool | None = None
         while True:
             try:
@@ -162,28 +162,28 @@ class _Climber:
                 return
             rung = self._try(candidate)
             if rung.kept:
-                self._climb.best = candidate.setting
+                self._result.best = candidate.setting
             self._add(rung)
             kept = rung.kept
 
     def _try(self, candidate: Candidate) -> Rung:
-        champion = self._climb.best
+        champion = self._result.best
         refusal = self._over_limit(candidate.setting) or self._failed.get(candidate.setting)
         if refusal is None and self._left() < _LEAST_LEFT_S:
-            self._climb.finished = False
+            self._result.finished = False
             refusal = _TIME_IS_UP
         if refusal is not None:
             return Rung(candidate, False, refusal, None, champion)
         until = self._clock() + max(_DUEL_SHARE * self._left(), 4 * _SHORTEST_S)
         try:
-            comparison = self._duel(candidate, champion, until)
+            comparison = self._ab_test(candidate, champion, until)
         except Refused as error:
             self._failed[candidate.setting] = str(error)
             return Rung(candidate, False, str(error), None, champion)
         kept = comparison.verdict in (("faster",) if candidate.must_gain else ("faster", "as fast"))
         return Rung(candidate, kept, _reason(comparison, kept, candidate.must_gain), comparison, champion)
 
-    def _duel(self, candidate: Candidate, champion: Setting, until: float, afresh: bool = False) -> Comparison:
+    def _ab_test(self, candidate: Candidate, champion: Setting, until: float, afresh: bool = False) -> Comparison:
         began, pairs = self._clock(), _PAIRS if candidate.must_gain else _PAIRS_CHEAPER
         seconds = min(max((until - began) / (2 * pairs), _SHORTEST_S), _LONGEST_S)
 
@@ -192,7 +192,7 @@ class _Climber:
                 return lambda: self._speed_with_border(setting, seconds if afresh else 0.0)
             return lambda: self._visit(setting, seconds).speed(candidate.alone)
 
-        return duel(
+        return run_ab_test(
             speed_of(champion),
             speed_of(candidate.setting),
             lambda pairs: (
@@ -212,15 +212,15 @@ class _Climber:
             visits = [self._visit(setting, seconds)]
         else:  # equal for both sides of a comparison, so that only the times between epochs differ
             visits = [
-                visit for known, seen in self._climb.visits.items() for visit in seen if _same_inside(known, setting)
+                visit for known, seen in self._result.visits.items() for visit in seen if _same_inside(known, setting)
             ]
-        samples = batches * self._climb.visits[self._climb.base][0].rows
+        samples = batches * self._result.visits[self._result.base][0].rows
         inside = samples * sum(1 / visit.speed() for visit in visits) / max(len(visits), 1)
         return samples / max(inside + self._plant.border_s(setting), 1e-9)
 
     def _visit(self, setting: Setting, seconds: float) -> Visit:
         visit = self._plant.visit(setting, seconds)
-        self._climb.visits.setdefault(setting, []).append(visit)
+        self._result.visits.setdefault(setting, []).append(visit)
         return visit
 
     def _over_limit(self, setting: Setting) -> str | None:
@@ -232,56 +232,56 @@ class _Climber:
 
     def _decide(self) -> None:
         """If nothing was accepted, spends the final comparison's time on the most promising undecided change."""
-        climbed = self._climb
-        seen = {rung: rung.comparison.ratio for rung in climbed.rungs if rung.undecided and rung.comparison}
+        result = self._result
+        seen = {rung: rung.comparison.ratio for rung in result.rungs if rung.undecided and rung.comparison}
         promising = max(seen, key=lambda rung: seen[rung], default=None)
-        if climbed.best != climbed.base or promising is None or seen[promising] < LEAST_GAIN_LAST:
+        if result.best != result.base or promising is None or seen[promising] < LEAST_GAIN_LAST:
             return
         self._reserve = 0.0
         if self._left() < _LEAST_LEFT_S:
             return
         candidate = replace(promising.candidate, must_gain=True)
         try:
-            comparison = self._duel(candidate, climbed.base, self._clock() + self._left(), afresh=True)
+            comparison = self._ab_test(candidate, result.base, self._clock() + self._left(), afresh=True)
         except Refused:
             return
         kept = comparison.verdict == "faster"
-        rung = Rung(candidate, kept, _reason(comparison, kept, True), comparison, climbed.base)
-        climbed.rungs[climbed.rungs.index(promising)] = rung
+        rung = Rung(candidate, kept, _reason(comparison, kept, True), comparison, result.base)
+        result.rungs[result.rungs.index(promising)] = rung
         self._tell(rung)
         if kept:
-            climbed.best, climbed.proof = candidate.setting, comparison
+            result.best, result.proof = candidate.setting, comparison
 
     def _prove(self) -> None:
-        climbed = self._climb
-        if climbed.proof is not None:
+        result = self._result
+        if result.proof is not None:
             return
-        gains = [rung for rung in climbed.rungs[1:] if rung.kept]
+        gains = [rung for rung in result.rungs[1:] if rung.kept]
         if not gains:
             return
         self._reserve = 0.0
         if self._left() < _LEAST_LEFT_S:
-            climbed.notes.append("no time was left to compare the best settings with the original ones again")
-            climbed.proof = gains[0].comparison if len(gains) == 1 else None
+            result.notes.append("no time was left to compare the best settings with the original ones again")
+            result.proof = gains[0].comparison if len(gains) == 1 else None
             return
         last = gains[-1].candidate
-        border = climbed.best.persistent_workers != climbed.base.persistent_workers and not last.alone
-        candidate = Candidate(climbed.best, "all together", alone=last.alone, border=border)
+        border = result.best.persistent_workers != result.base.persistent_workers and not last.alone
+        candidate = Candidate(result.best, "all together", alone=last.alone, border=border)
         try:
-            climbed.proof = self._duel(candidate, climbed.base, self._clock() + self._left(), afresh=True)
+            result.proof = self._ab_test(candidate, result.base, self._clock() + self._left(), afresh=True)
         except Refused as error:
-            climbed.notes.append(f"the final comparison failed: {error}")
+            result.notes.append(f"the final comparison failed: {error}")
             return
         self._keep_the_better_known(gains)
 
     def _keep_the_better_known(self, gains: list[Rung]) -> None:
         """Uses the only step's own comparison if the final one agrees with it but had too little time."""
-        proof, step = self._climb.proof, gains[0].comparison
+        proof, step = self._result.proof, gains[0].comparison
         if len(gains) > 1 or proof is None or step is None or step.verdict != "faster":
             return
         if proof.verdict == "unclear" and proof.pairs < FEW_PAIRS and proof.ratio > 1 and proof.low < step.ratio:
-            self._climb.proof = step
-            self._climb.notes.append(
+            self._result.proof = step
+            self._result.notes.append(
                 f"there was time for only {proof.pairs} more comparison{'' if proof.pairs == 1 else 's'} of the best "
                 f"settings with the present ones: {proof.ratio - 1:+.0%}"
             )
@@ -290,7 +290,7 @@ class _Climber:
         return self._until - self._reserve - self._clock()
 
     def _add(self, rung: Rung) -> None:
-        self._climb.rungs.append(rung)
+        self._result.rungs.append(rung)
         self._tell(rung)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from watched import FEEDLINE, watched
 
-from feedline.profiler.collect import Harvest
+from feedline.profiler.collect import FileCollector
 from feedline.profiler.probe import events
 from feedline.profiler.probe.recorder import CAPACITY, Recorder
 
@@ -106,7 +106,7 @@ def test_days_of_loops_take_a_bounded_folder(tmp_path):
     sizes = [path.stat().st_size for path in tmp_path.iterdir()]
     assert len(sizes) < 100 and sum(sizes) < 2 * 56 * CAPACITY
     assert len((tmp_path / f"{os.getpid()}.note").read_text().splitlines()) < 50
-    (ring,) = Harvest(tmp_path).processes()
+    (ring,) = FileCollector(tmp_path).processes()
     assert ring.totals[events.WAIT].times == 50_000 and len(ring.events) <= CAPACITY
     assert ring.events[-1].b == 49_999  # the latest are kept
 

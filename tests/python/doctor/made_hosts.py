@@ -12,7 +12,7 @@ from typing import Any
 
 from feedline.doctor.examination import Asked, Examination, examine
 from feedline.machine.gpu import Reading
-from feedline.machine.system_files import Root
+from feedline.machine.system_files import SystemFiles
 
 GB = 10**9
 KIB = {"MemTotal": 64 * GB, "MemAvailable": 58 * GB, "SwapTotal": 8 * GB, "SwapFree": 8 * GB}
@@ -126,7 +126,7 @@ class MadeGpus:
         return self._host.gpus
 
 
-def build(host: Host, folder: Path) -> tuple[Root, str | None]:
+def build(host: Host, folder: Path) -> tuple[SystemFiles, str | None]:
     """Writes it down. Gives its root, and the source where it has one."""
     root, source = folder / "root", None
     files: dict[str, str | None] = {**usual(), **host.files}
@@ -159,7 +159,7 @@ def build(host: Host, folder: Path) -> tuple[Root, str | None]:
             f_frsize=1, f_bsize=1, f_blocks=total, f_bavail=free, f_files=inodes, f_favail=free_inodes
         )
 
-    return Root(root, statvfs), source
+    return SystemFiles(root, statvfs), source
 
 
 def examined(host: Host, folder: Path, words: tuple[str, ...] = ()) -> Examination:

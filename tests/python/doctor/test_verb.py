@@ -30,7 +30,7 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Arguments for the usual machine; file systems have its sizes, whatever this one has left."""
     root, _ = build(Host(), tmp_path)
     (root.path / "dev/shm").mkdir(parents=True)
-    monkeypatch.setattr("feedline.machine.system_files.Root", lambda path: type(root)(path, root._statvfs))
+    monkeypatch.setattr("feedline.machine.system_files.SystemFiles", lambda path: type(root)(path, root._statvfs))
     return ["doctor", "--root", str(root.path)]
 
 

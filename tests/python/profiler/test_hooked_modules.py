@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from running_processes import HANG_S
 
-from feedline.profiler.collect import Harvest, notes_in
+from feedline.profiler.collect import FileCollector, notes_in
 from feedline.profiler.command import environment_of
 from feedline.profiler.probe import events, hooks
 from feedline.profiler.probe.inject import feedline_hooked_modules as hooked
@@ -39,5 +39,5 @@ def test_a_script_is_watched_whose_python_has_no_feedline(tmp_path):
             (others / path.name).symlink_to(path)
     subprocess.run([sys.executable, "-c", SCRIPT, str(others)], env=environment_of(session), check=True, timeout=HANG_S)
     assert [note for note in notes_in(session) if "probe" in note] == []
-    (process,) = Harvest(session).processes()
+    (process,) = FileCollector(session).processes()
     assert 0 < process.totals[events.WAIT].times <= 3  # one event may stand for several

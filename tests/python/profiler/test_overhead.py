@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from watched import recorded
 
-from feedline.profiler.collect import Harvest
+from feedline.profiler.collect import FileCollector
 from feedline.profiler.probe import budget, counted_calls, events, loop_hooks, opened_files, recorder
 from feedline.profiler.probe.events import Event, Total
 from feedline.profiler.probe.recorder import Recorder
-from feedline.profiler.probe.sampling import Pace
+from feedline.profiler.probe.sampling import WorkSampler
 from feedline.profiler.recordings import ProcessRecord, Recording
 from feedline.profiler.summary.overhead import overhead_of
 from feedline.profiler.summary.tasks import done_of
@@ -60,7 +60,7 @@ def test_steps_are_seen_only_as_long_as_hooks_cost_their_share(made, cycles, hoo
     with pytest.MonkeyPatch.context() as monkeypatch:
         clock = Clock(monkeypatch)
         begin(made, clock)
-        start, unseen, dearest, pace = clock.now, 0, max(hook, 3 * 1500), Pace()
+        start, unseen, dearest, pace = clock.now, 0, max(hook, 3 * 1500), WorkSampler()
         for cycle in range(count):
             took = cycles[cycle * len(cycles) // count]  # loops change their pace
             clock.now += took
@@ -77,7 +77,7 @@ def test_steps_are_seen_only_as_long_as_hooks_cost_their_share(made, cycles, hoo
 def test_a_loop_of_long_steps_has_every_step_seen(made, monkeypatch):
     clock = Clock(monkeypatch)
     begin(made, clock)
-    pace = Pace()
+    pace = WorkSampler()
     for _ in range(1000):
         clock.now += 30 * MS
         made.paid(40 * US, 3)
@@ -87,7 +87,7 @@ def test_a_loop_of_long_steps_has_every_step_seen(made, monkeypatch):
 def test_a_long_loop_of_short_steps_has_few_of_them_seen(made, monkeypatch):
     clock = Clock(monkeypatch)
     begin(made, clock)
-    seen, unseen, pace = 0, 0, Pace()
+    seen, unseen, pace = 0, 0, WorkSampler()
     for _ in range(100_000):
         clock.now += 100 * US
         if unseen:
@@ -153,7 +153,7 @@ def test_what_details_have_come_to_decides_on_more_of_them(made, monkeypatch):
 def test_steps_and_batches_of_one_process_share_its_allowance(made, monkeypatch):
     clock = Clock(monkeypatch)
     begin(made, clock)
-    start, unseen, paces = clock.now, [0, 0], (Pace(), Pace())
+    start, unseen, paces = clock.now, [0, 0], (WorkSampler(), WorkSampler())
     for _ in range(50_000):
         clock.now += 200 * US
         for kind, pace in enumerate(paces):
@@ -308,7 +308,7 @@ def test_what_hooks_have_spent_is_reported_in_few_events(tmp_path):
     made = Recorder(str(tmp_path))
     for _ in range(1000):
         made.paid(20 * US, 3)
-    (ring,) = Harvest(tmp_path).processes()
+    (ring,) = FileCollector(tmp_path).processes()
     told = ring.totals[events.SPENT]
     assert told.times <= made.spent_ns / budget._TOLD_NS
     assert made.spent_ns - budget._TOLD_NS <= told.a <= made.spent_ns
@@ -321,7 +321,7 @@ def test_what_lets_work_pass_is_reported_and_takes_nothing_of_what_may_be_seen(t
         made.passed(8 * US)
     assert made.spent_ns == 0
     made.paid(budget._TOLD_NS)
-    (ring,) = Harvest(tmp_path).processes()
+    (ring,) = FileCollector(tmp_path).processes()
     assert ring.totals[events.SPENT].a == pytest.approx(800 * US + made.spent_ns, abs=budget._TOLD_NS)
 
 
@@ -341,7 +341,7 @@ def test_opens_are_counted_whether_or_not_they_are_heard(tmp_path):
     for number in range(1000):
         opened._gate.hook("open", (f"/data/{number}", "r", os.O_RDONLY))
         opened.tell()
-    (ring,) = Harvest(tmp_path).processes()
+    (ring,) = FileCollector(tmp_path).processes()
     told = ring.totals[events.HEARD]
     assert 1000 - opened_files._TOLD < told.a <= 1000
     assert told.times <= 1000 / opened_files._TOLD

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feedline.profiler.probe import budget
-from feedline.profiler.probe.sampling import MOST_UNSEEN, Pace
+from feedline.profiler.probe.sampling import MOST_UNSEEN, WorkSampler
 
 
 def sees(pace, number):
@@ -17,7 +17,7 @@ def sees(pace, number):
 
 def seen(units, affordable_ns):
     """(mean that the seen units give, share of the units that was seen)."""
-    pace, gap, stride, weight, weighed, count, whole = Pace(), 0, 1, 0, 0.0, 0, 0
+    pace, gap, stride, weight, weighed, count, whole = WorkSampler(), 0, 1, 0, 0.0, 0, 0
     for took in units:
         whole += 1
         if gap:
@@ -44,7 +44,7 @@ def test_a_rhythm_of_long_and_short_units_is_not_met_at_one_beat(rhythm):
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.integers(1, 10**9), min_size=1, max_size=200), st.floats(0, 1e10))
 def test_gaps_are_bounded_and_none_where_every_unit_is_affordable(units, affordable_ns):
-    pace = Pace()
+    pace = WorkSampler()
     gaps = [pace.gap(took, affordable_ns) for took in units]
     assert all(0 <= gap <= MOST_UNSEEN for gap in gaps)
     if affordable_ns <= min(units):
@@ -67,7 +67,7 @@ def test_a_pause_in_between_is_no_cost_of_an_event():
 @pytest.mark.parametrize("level", [1, 3, 6, 10])
 def test_of_numbers_side_by_side_one_is_seen_and_those_of_a_level_below_too(level):
     """So that a loop and its workers see the same batches."""
-    pace, below, size = Pace(), Pace(), 2**level
+    pace, below, size = WorkSampler(), WorkSampler(), 2**level
     pace.level, below.level = level, level - 1
     chosen = [[n for n in range(begin, begin + size) if sees(pace, n)] for begin in range(0, 8192, size)]
     assert all(len(of_block) == 1 for of_block in chosen)
@@ -77,7 +77,7 @@ def test_of_numbers_side_by_side_one_is_seen_and_those_of_a_level_below_too(leve
 
 
 def test_a_gap_ends_at_the_next_number_that_is_seen():
-    pace, number = Pace(), 17
+    pace, number = WorkSampler(), 17
     for _ in range(300):
         gap = pace.gap(1000, 37_000, number)
         assert not any(sees(pace, between) for between in range(number + 1, number + 1 + gap))

@@ -4,7 +4,7 @@
 import pytest
 
 from feedline import _engine
-from feedline.profiler import collect as harvesting
+from feedline.profiler import collect
 from feedline.profiler.experiments import Experiments, Rung, keep
 from feedline.profiler.probe import events
 from feedline.profiler.probe.events import Event, Total
@@ -358,16 +358,16 @@ def test_rungs_whose_interval_is_wide_are_shown_and_not_reckoned_with():
 
 
 def test_rings_of_ended_processes_do_not_pile_up(tmp_path):
-    harvest = harvesting.Harvest(tmp_path)
-    for number in range(harvesting.KEPT_PROCESSES + 44):
+    collector = collect.FileCollector(tmp_path)
+    for number in range(collect.KEPT_PROCESSES + 44):
         _engine.EventRing(str(tmp_path / f"1.{number}.ring"), 4).record(events.WORK, 0, 0, number, 0, True)
-    kept = harvest.processes()
-    assert len(kept) == harvesting.KEPT_PROCESSES and harvest.dropped == 44
-    assert kept[-1].events[0].a == harvesting.KEPT_PROCESSES + 43  # the latest
+    kept = collector.processes()
+    assert len(kept) == collect.KEPT_PROCESSES and collector.dropped == 44
+    assert kept[-1].events[0].a == collect.KEPT_PROCESSES + 43  # the latest
     assert list(tmp_path.glob("*.ring")) == []
 
 
 def test_a_ring_that_was_cut_off_is_left_out(tmp_path):
     (tmp_path / "1.1.ring").write_bytes(b"short")
     _engine.EventRing(str(tmp_path / "1.2.ring"), 4)
-    assert len(harvesting.Harvest(tmp_path).processes()) == 1
+    assert len(collect.FileCollector(tmp_path).processes()) == 1

@@ -10,7 +10,7 @@ from test_signals import MS, event, record_of, recording
 
 from feedline.profiler.probe import events
 from feedline.profiler.probe.events import Total
-from feedline.profiler.probe.sampling import Pace
+from feedline.profiler.probe.sampling import WorkSampler
 from feedline.profiler.summary import timeline
 from feedline.profiler.summary.batch_times import times_of_tasks
 
@@ -57,7 +57,7 @@ def simulated(making, packing, step_ns, workers=2, held=4):
 
 def loop_record(waits, level):
     """The loop's process, at a level of its pace."""
-    pace, found, stride, ended = Pace(), [event(events.ITER, 0, 0.5)], 1, 0
+    pace, found, stride, ended = WorkSampler(), [event(events.ITER, 0, 0.5)], 1, 0
     pace.level = level
     for number, (begin, end) in enumerate(waits):
         if number > 1 and not sees(pace, number):
@@ -73,7 +73,7 @@ def loop_record(waits, level):
 
 def worker_record(batches, worker, level):
     """A worker, at a level of its pace, as its hooks record it; tasks of 10 ms and more are late ones there."""
-    pace, found, packs, unseen = Pace(), [event(events.READY, 0, 0.1, a=1, b=events.WORKERS)], [], 0
+    pace, found, packs, unseen = WorkSampler(), [event(events.READY, 0, 0.1, a=1, b=events.WORKERS)], [], 0
     pace.level = level
     own = [(number, batch) for number, batch in enumerate(batches) if batch.worker == worker]
     told = []  # of those that are: when they were made, and until when the packing of others is seen

@@ -8,7 +8,7 @@ from multiprocessing.reduction import ForkingPickler
 import pytest
 from watched import recorded
 
-from feedline.profiler.collect import Harvest
+from feedline.profiler.collect import FileCollector
 from feedline.profiler.probe import budget, events, recorder, worker_hooks
 from feedline.profiler.probe.events import Total
 from feedline.profiler.probe.recorder import Recorder
@@ -56,7 +56,7 @@ class Worker:
             results.put((task[0], "batch"))
 
     def record(self):
-        (found,) = Harvest(self.folder).processes()
+        (found,) = FileCollector(self.folder).processes()
         return found
 
 

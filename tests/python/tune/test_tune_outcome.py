@@ -18,7 +18,7 @@ from feedline.tune import outcome, report, search
 from feedline.tune.ab_test import Comparison
 from feedline.tune.moves import Candidate
 from feedline.tune.script import Tuned
-from feedline.tune.search import OPEN_GAIN, Climb, Rung
+from feedline.tune.search import OPEN_GAIN, Rung, SearchResult
 from feedline.tune.settings import DROP_IN, SOURCE, Limits, Setting
 from feedline.tune.source import TunedSource
 
@@ -28,21 +28,21 @@ AUTO = Setting(SOURCE, 2, batch_size=16, auto=True)
 LIMITS = Limits(cpus=4, memory=10**9, most_workers=32)
 
 
-def of_script(found: Climb) -> Tuned:
+def of_script(found: SearchResult) -> Tuned:
     return Tuned(["python", "train.py"], 0, found, FACTS)
 
 
-def of_source(found: Climb) -> TunedSource:
+def of_source(found: SearchResult) -> TunedSource:
     return TunedSource("photos", found, 800, None, LIMITS)
 
 
 def searched(
     comparison: Comparison, kept: bool = False, proof: Comparison | None = None, must_gain: bool = True
-) -> Climb:
+) -> SearchResult:
     """One change, four workers, that was measured so."""
     begin = Rung(Candidate(OWN, "as it is"), True, "where it begins")
     rung = Rung(Candidate(FOUR, "4 workers", must_gain), kept, "", comparison, OWN)
-    return Climb(OWN, FOUR if kept else OWN, [begin, rung], proof=proof, budget_s=50)
+    return SearchResult(OWN, FOUR if kept else OWN, [begin, rung], proof=proof, budget_s=50)
 
 
 def test_a_change_that_looked_best_when_the_time_was_up_is_undecided() -> None:
@@ -87,14 +87,14 @@ def test_a_last_comparison_that_time_cut_short_does_not_contradict_the_step(
     pairs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With two pairs an interval is 25 deviations wide, so it does not refute the one step that gained with 99 %."""
-    duel = search._Climber._duel
+    run_ab_test = search._Search._ab_test
 
     def cut_short(self, candidate, against, until, **options):
         if not options.get("afresh"):
-            return duel(self, candidate, against, until, **options)
+            return run_ab_test(self, candidate, against, until, **options)
         return Comparison(3.21, 0.08, 120.96, pairs, "unclear")
 
-    monkeypatch.setattr(search._Climber, "_duel", cut_short)
+    monkeypatch.setattr(search._Search, "_ab_test", cut_short)
     found = tune(Machine(lambda setting: 30.0 if setting.num_workers == OWN.num_workers else 95.0), OWN)
     kept = [rung for rung in found.rungs[1:] if rung.kept]
     assert len(kept) == 1 and found.proof == kept[0].comparison
@@ -162,7 +162,7 @@ def test_the_time_kept_for_a_last_comparison_goes_to_what_was_left_open(monkeypa
     rate = lambda s: 30.0 * (1.6 if s.num_workers >= 4 else 1)  # noqa: E731
     count = lambda: sum(outcome.is_shown(tune(Machine(rate, noise=0.25, seed=seed))) for seed in range(100))  # noqa: E731
     with_it = count()
-    monkeypatch.setattr(search._Climber, "_decide", lambda self: None)
+    monkeypatch.setattr(search._Search, "_decide", lambda self: None)
     assert with_it >= count() + 5
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from made_machine import OWN, Machine, tune, up_to
 
 from feedline.tune import ab_test as duels
-from feedline.tune.ab_test import Turns, duel
+from feedline.tune.ab_test import Rounds, run_ab_test
 from feedline.tune.settings import DROP_IN, SOURCE, TORCH, Limits, Setting
 
 
@@ -44,7 +44,7 @@ def test_no_gain_is_claimed_where_there_is_none() -> None:
     for seed in range(300):
         noise = random.Random(seed)
         measure = lambda noise=noise: math.exp(noise.gauss(0, 0.08))  # noqa: E731
-        won += duel(measure, measure, lambda pairs: True).verdict == "faster"
+        won += run_ab_test(measure, measure, lambda pairs: True).verdict == "faster"
     assert won <= 15
 
 
@@ -54,7 +54,7 @@ def test_a_gain_that_is_there_is_found_in_spite_of_noise() -> None:
         noise = random.Random(seed)
         slow = lambda noise=noise: math.exp(noise.gauss(0, 0.05))  # noqa: E731
         fast = lambda noise=noise: 1.3 * math.exp(noise.gauss(0, 0.05))  # noqa: E731
-        found = duel(slow, fast, lambda pairs: True)
+        found = run_ab_test(slow, fast, lambda pairs: True)
         won += found.verdict == "faster"
         assert found.pairs <= duels.MOST_PAIRS
     assert won >= 95
@@ -64,12 +64,12 @@ def test_a_drift_divides_out() -> None:
     """Every measurement finds the machine 4 % faster than the one before; the two settings are equal."""
     measured = itertools.count()
     measure = lambda: 1.04 ** next(measured)  # noqa: E731
-    found = duel(measure, measure, lambda pairs: True)
+    found = run_ab_test(measure, measure, lambda pairs: True)
     assert found.verdict != "faster" and found.low < 1 < found.high
 
 
 def test_the_interval_is_students() -> None:
-    turns = Turns()
+    turns = Rounds()
     for log in (0.1, 0.2, 0.4):
         turns.add(1.0, math.exp(log))
     logs = [0.1, 0.2, 0.4]

@@ -81,12 +81,12 @@ def _live(loader: Any, recorder: Recorder) -> None:
                 return
             time.sleep(_LOOK_S)
         budget, step_s, cold = (float(word) for word in (session / GO).read_text().split())
-        climb(loader, budget, session / RESULT, step_s, recorder.opened, cold > 0)
+        sweep(loader, budget, session / RESULT, step_s, recorder.opened, cold > 0)
     except BaseException:
         _write(recorder.session / RESULT, {"rungs": [], "refused": traceback.format_exc(limit=-1).splitlines()[-1]})
 
 
-def climb(loader: Any, budget: float, result: Path, step_s: float, opened: OpenedFiles, cold: bool = False) -> None:
+def sweep(loader: Any, budget: float, result: Path, step_s: float, opened: OpenedFiles, cold: bool = False) -> None:
     """Runs as many experiments as fit in `budget` seconds; writes `result` after each.
 
     `cold`: evict the dataset's files from the page cache while worker counts are measured.

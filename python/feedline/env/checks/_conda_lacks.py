@@ -3,7 +3,7 @@
 
 from collections.abc import Callable
 
-from ..rules import Analysis, Check, Told, page, told
+from ..rules import Analysis, Check, Problems, page, problem
 from ..scan import Environment
 
 _EXAMPLE = "/home/ann/envs/vision"
@@ -14,11 +14,11 @@ def conda_lacks(
 ) -> Check:
     """Returns the check `code`. `text` and `fix` may contain ``{prefix}``; `of_page`: the other parts of its page."""
 
-    def evaluate(analysis: Analysis) -> Told:
+    def evaluate(analysis: Analysis) -> Problems:
         seen = analysis.seen
         if seen.place.kind == "conda" and not seen.broken and lacks(seen):
             prefix = seen.place.prefix
-            yield told(code, severity, text.format(prefix=prefix), fix=fix.format(prefix=prefix))
+            yield problem(code, severity, text.format(prefix=prefix), fix=fix.format(prefix=prefix))
 
     abstains = "A file of conda-meta cannot be read (broken_conda_meta)."
     return Check(

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files of a package differ from the installed ones."""
 
-from ..rules import FILES, Analysis, Check, Told, names, page, told
+from ..rules import FILES, Analysis, Check, Problems, names, page, problem
 
 
-def _evaluate(analysis: Analysis) -> Told:
+def _evaluate(analysis: Analysis) -> Problems:
     for owner, paths in analysis.files.altered.items():
-        yield told(
+        yield problem(
             "altered_files", "warning", f"{owner}: {names(paths)} differs from what was installed",
             fix=f"Save the changes elsewhere, then {analysis.reinstalls(owner)}",
             package=owner, files=len(paths),

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A file in conda-meta cannot be read, so conda no longer knows the package."""
 
-from ..rules import ENVIRONMENT, Analysis, Check, Told, page, told
+from ..rules import ENVIRONMENT, Analysis, Check, Problems, page, problem
 
 
-def _evaluate(analysis: Analysis) -> Told:
+def _evaluate(analysis: Analysis) -> Problems:
     seen = analysis.seen
     for one in (one for one in seen.broken if not one.denied):  # reported by unreadable
         name = one.file.name.removesuffix(".json")
-        yield told(
+        yield problem(
             "broken_conda_meta", "error", f"{one.file} cannot be read: {one.why}",
             fix=f"Remove it, then conda install --force-reinstall the package {name}; or recreate the environment from "
             "its lock.", file=str(one.file),
@@ -16,7 +16,7 @@ def _evaluate(analysis: Analysis) -> Told:
     for lost in seen.distributions if seen.packages else ():
         is_named = any(one.file.name.startswith(f"{lost.name}-") for one in seen.broken)
         if lost.installer == "conda" and not seen.is_condas(lost) and not is_named:
-            yield told(
+            yield problem(
                 "broken_conda_meta", "error",
                 f"conda installed {lost.name} {lost.version}, but no file in {seen.place.conda_meta} lists it",
                 fix=f"conda install --force-reinstall {lost.name}={lost.version}; or recreate the environment from "

@@ -2,16 +2,16 @@
 """A process has mapped more than one copy of cuDNN."""
 
 from ...findings import Abstention
-from ..rules import LOADED, Analysis, Check, Told, page, told
+from ..rules import LOADED, Analysis, Check, Problems, page, problem
 
 
-def _evaluate(analysis: Analysis) -> Told:
+def _evaluate(analysis: Analysis) -> Problems:
     if analysis.seen.mapped is None:
         yield Abstention("cudnn_copies", "a running process: pass --pid")
         return
     paths = [one.path for one in analysis.seen.mapped if one.family == "cuDNN"]
     if len(paths) > 1:
-        yield told(
+        yield problem(
             "cudnn_copies", "error",
             f"{analysis.seen.process} has mapped {len(paths)} copies of cuDNN: {', '.join(paths)}",
             fix="Start it without LD_LIBRARY_PATH, and see feedline explain shadowed_library", copies=len(paths),

@@ -2,10 +2,10 @@
 """torch's CUDA is newer than the driver's, within one major version."""
 
 from ..drivers import AS_OF, LEAST_OF_MAJOR, OF_TOOLKIT
-from ..rules import DEVICE, Analysis, Check, Told, page, told
+from ..rules import DEVICE, Analysis, Check, Problems, page, problem
 
 
-def _evaluate(analysis: Analysis) -> Told:
+def _evaluate(analysis: Analysis) -> Problems:
     torch, graphics = analysis.seen.torch, analysis.seen.graphics
     driver = graphics.driver_major
     if torch is None or torch.cuda is None or driver is None:
@@ -13,7 +13,7 @@ def _evaluate(analysis: Analysis) -> Told:
     own = OF_TOOLKIT.get(torch.cuda)
     least = LEAST_OF_MAJOR.get(int(torch.cuda.partition(".")[0]))
     if own is not None and least is not None and least <= driver < own:
-        yield told(
+        yield problem(
             "driver_minor", "note",
             f"driver {graphics.driver} is older than the one of CUDA {torch.cuda} ({own}): it works, except for PTX "
             f"compiled "

@@ -6,10 +6,10 @@ import re
 
 from ...findings import Abstention
 from ..drivers import AS_OF, LEAST_OF_MAJOR
-from ..rules import DEVICE, Analysis, Check, Told, page, told
+from ..rules import DEVICE, Analysis, Check, Problems, page, problem
 
 
-def _evaluate(analysis: Analysis) -> Told:
+def _evaluate(analysis: Analysis) -> Problems:
     torch, graphics = analysis.seen.torch, analysis.seen.graphics
     if torch is None or torch.cuda is None or not (graphics.names or graphics.driver):
         return
@@ -22,7 +22,7 @@ def _evaluate(analysis: Analysis) -> Told:
         yield Abstention("driver_outdated", f"the driver's version: {graphics.note or 'the driver does not report it'}")
         return
     if graphics.driver_major < least and not _has_compat(analysis):
-        yield told(
+        yield problem(
             "driver_outdated", "error",
             f"torch {torch.version} was built with CUDA {torch.cuda}, which needs driver {least} or later; "
             f"this machine has {graphics.driver}",

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packages are from a discontinued channel."""
 
-from ..rules import ADVICE, Analysis, Check, Told, names, page, told
+from ..rules import ADVICE, Analysis, Check, Problems, names, page, problem
 
 
-def _evaluate(analysis: Analysis) -> Told:
+def _evaluate(analysis: Analysis) -> Problems:
     found = [f"{one.name} {one.version}" for one in analysis.seen.packages if one.channel == "pytorch"]
     if found:
-        yield told(
+        yield problem(
             "ended_channel", "warning", f"from the channel pytorch, which ended with torch 2.5: {names(found)}",
             fix="Install pytorch from conda-forge, or torch with pip", channel="pytorch",
         )  # fmt: skip

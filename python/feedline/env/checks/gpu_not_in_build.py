@@ -4,12 +4,12 @@
 from ...findings import Abstention
 from ..reading.elf import kernels_of
 from ..reading.graphics import capability_of
-from ..rules import DEVICE, Analysis, Check, Told, page, told
+from ..rules import DEVICE, Analysis, Check, Problems, page, problem
 
 _LIBRARY = "lib/libtorch_cuda.so"
 
 
-def _evaluate(analysis: Analysis) -> Told:
+def _evaluate(analysis: Analysis) -> Problems:
     torch, graphics = analysis.seen.torch, analysis.seen.graphics
     if torch is None or torch.cuda is None or not graphics.names:
         return
@@ -23,7 +23,7 @@ def _evaluate(analysis: Analysis) -> Told:
             yield Abstention("gpu_not_in_build", f"the compute capability of {name}: not in the table")
         elif not kernels.run_on(capability):
             built = ", ".join(f"{one / 10:.1f}" for one in sorted(kernels.sass))
-            yield told(
+            yield problem(
                 "gpu_not_in_build", "error",
                 f"{name} has compute capability {capability / 10:.1f}, but torch {torch.version} has kernels "
                 f"for {built}",

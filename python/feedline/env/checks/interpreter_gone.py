@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The interpreter of a virtual environment was removed."""
 
-from ..rules import ENVIRONMENT, Analysis, Check, Told, page, told
+from ..rules import ENVIRONMENT, Analysis, Check, Problems, page, problem
 
 
-def _evaluate(analysis: Analysis) -> Told:
+def _evaluate(analysis: Analysis) -> Problems:
     place = analysis.seen.place
     if place.base_is_gone:
-        yield told(
+        yield problem(
             "interpreter_gone", "error", f"{place.prefix}/bin/python is a dangling link: its Python was {place.base}",
             fix="Install that Python again, or recreate the environment from its lock.", base=str(place.base),
         )  # fmt: skip

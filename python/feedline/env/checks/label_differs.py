@@ -2,22 +2,22 @@
 """An image's content differs from its label."""
 
 from ..labels import content_of, parts_of
-from ..rules import AGAINST, Analysis, Check, Told, page, told
+from ..rules import AGAINST, Analysis, Check, Problems, page, problem
 
 
-def _evaluate(analysis: Analysis) -> Told:
+def _evaluate(analysis: Analysis) -> Problems:
     if not analysis.label:
         return
     content = content_of(analysis.seen)
     for name, wanted in parts_of(analysis.label).items():
         has = content.get(name)
         if has is None:
-            yield told(
+            yield problem(
                 "label_differs", "error", f"the label names {name} {wanted}".rstrip() + ", which is not installed",
                 fix="Install it, or correct the label", about=name,
             )  # fmt: skip
         elif wanted and has != wanted and not has.startswith((f"{wanted}.", f"{wanted}+")):
-            yield told(
+            yield problem(
                 "label_differs", "error", f"the label says {name} {wanted}, but {has} is installed",
                 fix="Correct the label, or rebuild the image", about=name,
             )  # fmt: skip

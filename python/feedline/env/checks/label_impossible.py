@@ -3,10 +3,10 @@
 
 from ..drivers import AS_OF, CUDA_OF_TORCH, FIRST_WITH_CUDNN_9
 from ..labels import parts_of
-from ..rules import AGAINST, Analysis, Check, Told, page, told
+from ..rules import AGAINST, Analysis, Check, Problems, page, problem
 
 
-def _evaluate(analysis: Analysis) -> Told:
+def _evaluate(analysis: Analysis) -> Problems:
     parts = parts_of(analysis.label)
     torch, cuda, cudnn = parts.get("torch", ""), parts.get("cuda", ""), parts.get("cudnn", "")
     numbers = torch.split(".")
@@ -21,7 +21,7 @@ def _evaluate(analysis: Analysis) -> Told:
     if cudnn and minor >= 0 and (minor >= FIRST_WITH_CUDNN_9) != (cudnn.partition(".")[0] == "9"):
         why.append(f"torch {torch} comes with cuDNN {9 if minor >= FIRST_WITH_CUDNN_9 else 8}, not {cudnn}")
     if why:
-        yield told(
+        yield problem(
             "label_impossible", "error", *why,
             fix="Check the image's content: run feedline env snapshot inside, and compare", label=analysis.label,
         )  # fmt: skip

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files of a package are missing."""
 
-from ..rules import FILES, Analysis, Check, Told, names, page, told
+from ..rules import FILES, Analysis, Check, Problems, names, page, problem
 
 
-def _evaluate(analysis: Analysis) -> Told:
+def _evaluate(analysis: Analysis) -> Problems:
     for owner, paths in analysis.files.missing.items():
-        yield told(
+        yield problem(
             "missing_files", "error", f"{owner} installed {names(paths)}, which is missing",
             fix=f"Reinstall it with the manager that installed it: {analysis.reinstalls(owner)}",
             package=owner, files=len(paths),

@@ -3,16 +3,16 @@
 
 from collections import Counter
 
-from ..rules import ADVICE, Analysis, Check, Told, page, told
+from ..rules import ADVICE, Analysis, Check, Problems, page, problem
 
 _DEFAULTS = ("defaults", "pkgs/main", "pkgs/free", "pkgs/r", "anaconda", "main")
 
 
-def _evaluate(analysis: Analysis) -> Told:
+def _evaluate(analysis: Analysis) -> Problems:
     channels = Counter(one.channel for one in analysis.seen.packages)
     defaults = sum(channels[name] for name in _DEFAULTS)
     if defaults and channels["conda-forge"]:
-        yield told(
+        yield problem(
             "mixed_channels", "warning",
             f"{channels['conda-forge']} packages are from conda-forge and {defaults} from Anaconda's defaults",
             fix="Recreate it from conda-forge only: feedline env create NAME --from environment.yml, with channels: "

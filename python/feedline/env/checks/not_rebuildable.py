@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packages cannot be reinstalled from a lock."""
 
-from ..rules import ADVICE, Analysis, Check, Told, page, told
+from ..rules import ADVICE, Analysis, Check, Problems, page, problem
 
 
-def _evaluate(analysis: Analysis) -> Told:
+def _evaluate(analysis: Analysis) -> Problems:
     for one in analysis.seen.distributions:
         url = str(one.origin.get("url") or "")
         if url.startswith("file:") and (one.editable or not url.endswith(".whl")):
             how = "is editable, from" if one.editable else "was built from"
-            yield told(
+            yield problem(
                 "not_rebuildable", "note", f"{one.name} {one.version} {how} {url.removeprefix('file://')}",
                 fix="To install it elsewhere, publish it, or install it from a commit: "
                 "git+https://...@COMMIT", package=one.name,

@@ -2,16 +2,16 @@
 """A process has mapped more than one copy of OpenMP."""
 
 from ...findings import Abstention
-from ..rules import LOADED, Analysis, Check, Told, page, told
+from ..rules import LOADED, Analysis, Check, Problems, page, problem
 
 
-def _evaluate(analysis: Analysis) -> Told:
+def _evaluate(analysis: Analysis) -> Problems:
     if analysis.seen.mapped is None:
         yield Abstention("openmp_copies", "a running process: pass --pid")
         return
     paths = [one.path for one in analysis.seen.mapped if one.family == "OpenMP"]
     if len(paths) > 1:
-        yield told(
+        yield problem(
             "openmp_copies", "warning", f"{analysis.seen.process} has mapped {len(paths)} copies of OpenMP: "
             f"{', '.join(paths)}",
             fix="Install their packages from one source: all from conda-forge, or all as wheels", copies=len(paths),

@@ -3,14 +3,14 @@
 
 import os
 
-from ..rules import OWNERS, Analysis, Check, Told, names, page, told
+from ..rules import OWNERS, Analysis, Check, Problems, names, page, problem
 
 
-def _evaluate(analysis: Analysis) -> Told:
+def _evaluate(analysis: Analysis) -> Problems:
     for clash in analysis.files.clashes:
         one = clash.project
         paths = [os.path.relpath(path, analysis.seen.place.prefix) for path in clash.paths]
-        yield told(
+        yield problem(
             "pip_over_conda", "error",
             f"{one.name} {one.version}, which {one.installer or 'pip'} installed, and conda's {clash.package} both own "
             f"{names(paths)}",

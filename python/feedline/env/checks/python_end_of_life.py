@@ -4,14 +4,14 @@
 import re
 
 from ..drivers import END_OF_PYTHON
-from ..rules import ADVICE, Analysis, Check, Told, page, told
+from ..rules import ADVICE, Analysis, Check, Problems, page, problem
 
 
-def _evaluate(analysis: Analysis) -> Told:
+def _evaluate(analysis: Analysis) -> Problems:
     found = re.match(r"(\d+)\.(\d+)", analysis.seen.place.python or "")
     end = END_OF_PYTHON.get((int(found[1]), int(found[2]))) if found else None
     if end is not None and analysis.today.strftime("%Y-%m") > end:
-        yield told(
+        yield problem(
             "python_end_of_life", "note", f"Python {analysis.seen.place.python} got its last fix in {end}",
             fix="Use a later Python in the next environment: new packages are not built for this one",
         )  # fmt: skip

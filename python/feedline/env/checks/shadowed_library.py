@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..reading.elf import linking_of
-from ..rules import LOADED, Analysis, Check, Told, page, told
+from ..rules import LOADED, Analysis, Check, Problems, page, problem
 
 _STEMS = ("libcudnn", "libcublas", "libcublasLt", "libcudart", "libnccl", "libnvrtc", "libcusolver", "libcusparse")
 
 
-def _evaluate(analysis: Analysis) -> Told:
+def _evaluate(analysis: Analysis) -> Problems:
     own = dict(_own(analysis))
     searched = analysis.seen.variables.get("LD_LIBRARY_PATH", "").split(":")
     shadowed: dict[str, list[str]] = {}
@@ -25,7 +25,7 @@ def _evaluate(analysis: Analysis) -> Told:
         return  # DT_RPATH precedes LD_LIBRARY_PATH
     for folder, found in shadowed.items():
         where = os.path.dirname(own[found[0]])
-        yield told(
+        yield problem(
             "shadowed_library", "error",
             f"LD_LIBRARY_PATH has {folder}, whose {', '.join(found)} would be loaded instead of those in {where}",
             fix=f"Remove {folder} from LD_LIBRARY_PATH: the environment has its own libraries", folder=folder,

@@ -5,10 +5,10 @@ import os
 from pathlib import Path
 
 from ..reading.wheels import installed_in
-from ..rules import LOADED, Analysis, Check, Told, names, page, told
+from ..rules import LOADED, Analysis, Check, Problems, names, page, problem
 
 
-def _evaluate(analysis: Analysis) -> Told:
+def _evaluate(analysis: Analysis) -> Problems:
     seen = analysis.seen
     folders = [Path(path) for path in seen.variables.get("PYTHONPATH", "").split(":") if path]
     why = dict.fromkeys(folders, "PYTHONPATH has")
@@ -21,7 +21,7 @@ def _evaluate(analysis: Analysis) -> Told:
         found, _ = installed_in([folder])
         hidden = [f"{one.name} {one.version}" for one in found if one.name in seen.first]
         if hidden:
-            yield told(
+            yield problem(
                 "shadowed_package", "warning",
                 f"{words} {folder}, whose {names(hidden)} hides the environment's own",
                 fix="unset PYTHONPATH; export PYTHONNOUSERSITE=1", folder=str(folder),

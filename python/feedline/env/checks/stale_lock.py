@@ -2,15 +2,15 @@
 """The environment differs from its lock."""
 
 from ..differences import compare_with_lock
-from ..rules import AGAINST, Analysis, Check, Told, names, page, told
+from ..rules import AGAINST, Analysis, Check, Problems, names, page, problem
 
 
-def _evaluate(analysis: Analysis) -> Told:
+def _evaluate(analysis: Analysis) -> Problems:
     if analysis.lock is None:
         return
     found = compare_with_lock(analysis.lock, analysis.seen)
     if found:
-        yield told(
+        yield problem(
             "stale_lock", "error",
             f"the environment differs from {analysis.lock.source} in {len(found)}: "
             f"{names([one.text for one in found])}",

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch was built without CUDA, but the machine has a GPU."""
 
-from ..rules import DEVICE, Analysis, Check, Told, page, told
+from ..rules import DEVICE, Analysis, Check, Problems, page, problem
 
 
-def _evaluate(analysis: Analysis) -> Told:
+def _evaluate(analysis: Analysis) -> Problems:
     torch, graphics = analysis.seen.torch, analysis.seen.graphics
     if torch is None or not torch.is_cpu or not graphics.names:
         return
-    yield told(
+    yield problem(
         "torch_cpu_build", "error",
         f"torch {torch.version} was built without CUDA, but this machine has {len(graphics.names)} x "
         f"{graphics.names[0]}",

@@ -4,14 +4,14 @@
 from ..reading.elf import linking_of
 from ..reading.torch_build import built_version
 from ..reading.wheels import Installed
-from ..rules import NEEDS, Analysis, Check, Told, page, told
+from ..rules import NEEDS, Analysis, Check, Problems, page, problem
 from ..torch_indexes import label_of, torch_index
 
 _SET = ("torchvision", "torchaudio")
 _GPU_LIBRARIES = {"libtorch_cuda.so": "CUDA", "libc10_cuda.so": "CUDA", "libtorch_hip.so": "ROCm"}
 
 
-def _evaluate(analysis: Analysis) -> Told:
+def _evaluate(analysis: Analysis) -> Problems:
     first = analysis.seen.first
     torch = first.get("torch")
     if torch is None:
@@ -30,7 +30,7 @@ def _evaluate(analysis: Analysis) -> Told:
             why = f"was built for {theirs}, but torch {torch.version} for {device}"
         if why:
             index = torch_index(torch.version)
-            yield told(
+            yield problem(
                 "torch_set", "error", f"{name} {other.version} {why}",
                 fix="Install them in one command, from one index: pip install --force-reinstall "
                 f"torch=={torch.version} {' '.join(here)}{f' --index-url {index}' if index else ''}",

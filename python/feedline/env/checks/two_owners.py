@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two projects installed different files under one path."""
 
-from ..rules import OWNERS, Analysis, Check, Told, names, page, told
+from ..rules import OWNERS, Analysis, Check, Problems, names, page, problem
 
 
-def _evaluate(analysis: Analysis) -> Told:
+def _evaluate(analysis: Analysis) -> Problems:
     for (first, second), paths in analysis.files.twice.items():
-        yield told(
+        yield problem(
             "two_owners", "warning", f"{first} and {second} both own {names(paths)}, with different content",
             fix=f"Keep one of them: pip uninstall {first} {second}, then install the one that is needed",
             packages=f"{first} {second}", files=len(paths),

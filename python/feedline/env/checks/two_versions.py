@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """One folder holds two versions of a project."""
 
-from ..rules import OWNERS, Analysis, Check, Told, page, told
+from ..rules import OWNERS, Analysis, Check, Problems, page, problem
 
 
-def _evaluate(analysis: Analysis) -> Told:
+def _evaluate(analysis: Analysis) -> Problems:
     places: dict[tuple[str, str], list[str]] = {}
     for one in (one for one in analysis.seen.distributions if not one.is_systems):
         places.setdefault((one.name, str(one.site)), []).append(one.version)
     over_conda = {clash.project.name for clash in analysis.files.clashes}  # reported by pip_over_conda
     for (name, site), versions in places.items():
         if len(versions) > 1 and name not in over_conda:
-            yield told(
+            yield problem(
                 "two_versions", "error", f"{site} has {name} as {' and as '.join(versions)}",
                 fix=f"Remove both and install one: pip uninstall {name}, twice, then pip install {name}", package=name,
             )  # fmt: skip

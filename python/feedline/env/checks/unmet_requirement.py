@@ -3,10 +3,10 @@
 
 from ...findings import Abstention, Finding
 from ..requirements import Need, conda_unmet
-from ..rules import NEEDS, Analysis, Check, Told, page, told
+from ..rules import NEEDS, Analysis, Check, Problems, page, problem
 
 
-def _evaluate(analysis: Analysis) -> Told:
+def _evaluate(analysis: Analysis) -> Problems:
     of_conda, judged = conda_unmet(analysis.seen)
     said = {(need.owner, need.name) for need in of_conda}  # the metadata of conda's Python packages repeat their
     # requirements
@@ -22,7 +22,7 @@ def _evaluate(analysis: Analysis) -> Told:
 def _told(need: Need, owner: str, fix: str) -> Finding:
     has = f"{need.name} {need.has} is installed" if need.has else f"{need.name} is not installed"
     evidence = f"{owner} needs {need.wants}, but {has}"
-    return told("unmet_requirement", "error", evidence, fix=fix, package=need.owner, requirement=need.wants)
+    return problem("unmet_requirement", "error", evidence, fix=fix, package=need.owner, requirement=need.wants)
 
 
 CHECK = Check(

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """This user may not read some files, so they were not checked."""
 
-from ..rules import FILES, Analysis, Check, Told, names, page, told
+from ..rules import FILES, Analysis, Check, Problems, names, page, problem
 
 
-def _evaluate(analysis: Analysis) -> Told:
+def _evaluate(analysis: Analysis) -> Problems:
     denied = [str(one.file) for one in analysis.seen.broken if one.denied]
     found = [*denied, *analysis.files.unreadable, *analysis.seen.notes]
     if found:
-        yield told(
+        yield problem(
             "unreadable", "warning", f"not checked, permission denied: {names(found)}",
             fix="Run this as the owner of the environment.", files=len(found),
         )  # fmt: skip

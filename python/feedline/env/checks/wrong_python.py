@@ -3,10 +3,10 @@
 
 import re
 
-from ..rules import NEEDS, Analysis, Check, Told, page, told
+from ..rules import NEEDS, Analysis, Check, Problems, page, problem
 
 
-def _evaluate(analysis: Analysis) -> Told:
+def _evaluate(analysis: Analysis) -> Problems:
     own = re.match(r"(\d+)\.(\d+)", analysis.seen.place.python or "")
     if own is None:
         return
@@ -14,7 +14,7 @@ def _evaluate(analysis: Analysis) -> Told:
     for one in analysis.seen.first.values():
         tags = [tag.split("-") for tag in one.tags if tag.count("-") >= 2]
         if tags and not any(_fits(python, abi, version) for python, abi, *_ in tags):
-            yield told(
+            yield problem(
                 "wrong_python", "error",
                 f"{one.name} {one.version} was built for {one.tags[0]}, but this is Python {version[0]}.{version[1]}",
                 fix=f"Install it again with this environment's own Python: pip install --force-reinstall {one.name}",

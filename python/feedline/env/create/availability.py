@@ -64,9 +64,9 @@ def _has(where: Mapping[str, Sequence[str]]) -> str:
 
 def _meets(version: str, spec: str) -> bool:
     """Whether a version may meet the pin; True if unknown."""
-    from ..optional_deps import needed
+    from ..optional_deps import optional_dependency
 
-    rattler = needed("rattler")
+    rattler = optional_dependency("rattler")
     try:
         return bool(rattler.VersionSpec(spec).matches(rattler.Version(version)))
     except Exception:  # py-rattler's exceptions have no common base class; unknown specs count as met

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import ConfigError, StorageError
-from ..optional_deps import needed
+from ..optional_deps import optional_dependency
 from . import availability
 from .plan import Plan
 
@@ -26,7 +26,7 @@ def install_conda(plan: Plan, prefix: Path, channels: Sequence[str], show_progre
         ConfigError: no set of packages meets the plan, or an archive's hash differs from the lock.
         StorageError: a channel cannot be reached, or a package cannot be installed.
     """
-    rattler = needed("rattler")
+    rattler = optional_dependency("rattler")
     sources = [one for one in (channels or plan.listing.channels or _DEFAULT) if one not in ("nodefaults", "local")]
     try:
         records = asyncio.run(_solve(rattler, sources, plan))

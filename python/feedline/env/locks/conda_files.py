@@ -8,7 +8,7 @@ from typing import Any
 
 from ...errors import ConfigError
 from ...machine.packages import normalised
-from ..optional_deps import needed
+from ..optional_deps import optional_dependency
 from ..reading.conda import channel_name
 from .listing import Listing, Pin
 from .requirements import index_options_of, pins_of_lines
@@ -18,7 +18,7 @@ _SPEC = re.compile(r"^(?:(?P<channel>[^\s]+)::)?(?P<name>[A-Za-z0-9_.\-]+)\s*(?P
 
 
 def read_environment(text: str, source: str, platform: str, python: str) -> Listing:
-    value = needed("yaml").safe_load(text)
+    value = optional_dependency("yaml").safe_load(text)
     if not isinstance(value, dict) or not isinstance(value.get("dependencies"), list):
         raise ConfigError(f"{source} is not an environment.yml: it has no list `dependencies`")
     pins: list[Pin] = []
@@ -103,7 +103,7 @@ def of_url(url: str, source: str, hashes: tuple[str, ...] = ()) -> Pin:
 
 
 def read_conda_lock(text: str, source: str, platform: str, python: str) -> Listing:
-    value = needed("yaml").safe_load(text)
+    value = optional_dependency("yaml").safe_load(text)
     if value.get("version") != 1:
         raise ConfigError(
             f"{source} is a conda-lock.yml of version {value.get('version')}; only version 1 is supported"

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...errors import ConfigError
 from ...machine.packages import normalised
-from ..optional_deps import needed
+from ..optional_deps import optional_dependency
 from ..reading.conda import channel_name
 from .conda_files import conda_pin, of_url
 from .listing import Listing, Pin
@@ -18,7 +18,7 @@ _KNOWN = (5, 6)
 
 
 def read_lock(text: str, source: str, platform: str, python: str) -> Listing:
-    value = needed("yaml").safe_load(text)
+    value = optional_dependency("yaml").safe_load(text)
     if value.get("version") not in _KNOWN:
         known = " and ".join(map(str, _KNOWN))
         raise ConfigError(f"{source} is a pixi.lock of version {value.get('version')}; supported versions: {known}")

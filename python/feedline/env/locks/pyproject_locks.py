@@ -12,7 +12,7 @@ from typing import Any
 
 from ...errors import ConfigError
 from ...machine.packages import normalised
-from ..optional_deps import needed
+from ..optional_deps import optional_dependency
 from ..requirements import markers_for
 from .listing import PYPI, Listing, Pin
 
@@ -144,4 +144,4 @@ def _uv_pin(one: Package) -> Pin:
 def _holds(marker: str, python: str, extra: str = "", groups: Iterable[str] = ()) -> bool:
     """Whether a marker of a lock holds on this machine; `groups`: the dependency groups that are installed."""
     values = {**markers_for(python or None), "extra": extra, "extras": set(), "dependency_groups": set(groups)}
-    return bool(needed("packaging.markers").Marker(marker).evaluate(values))
+    return bool(optional_dependency("packaging.markers").Marker(marker).evaluate(values))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ...errors import ConfigError
 from ...machine.packages import normalised
-from ..optional_deps import needed
+from ..optional_deps import optional_dependency
 from ..requirements import markers_for
 from .listing import Listing, Pin
 
@@ -67,7 +67,7 @@ def pins_of_lines(lines: Iterable[str], source: str, python: str, depth: int = 0
 def _pin(line: str, source: str, python: str) -> list[Pin]:
     hashes = tuple(re.findall(r"\s--hash[= ](\w+:\w+)", line))
     text = re.split(r"\s--", line, maxsplit=1)[0].strip()
-    requirements = needed("packaging.requirements")
+    requirements = optional_dependency("packaging.requirements")
     try:
         one = requirements.Requirement(text)
     except requirements.InvalidRequirement as error:

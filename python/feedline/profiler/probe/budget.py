@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from feedline.profiler.probe import events
-from feedline.profiler.probe.sampling import Pace
+from feedline.profiler.probe.sampling import WorkSampler
 
 DETAIL_SHARE = 0.001
 COST_SHARE = 0.0015
@@ -51,7 +51,7 @@ class Local(threading.local):
     sent_until = 0  # estimated time of its receipt: after packing, twice that duration
 
 
-class Allowance:
+class Budget:
     """Cost account of one process. Times are in ns."""
 
     def __init__(self) -> None:
@@ -151,7 +151,7 @@ class Allowance:
         overdrawn = (self.spent_ns - self._detail_ns) / allowed
         return 0.0 if overdrawn <= 1 else overdrawn * cost_ns / COST_SHARE
 
-    def unseen_after(self, took_ns: int, recorded: int, pace: Pace, number: int | None = None) -> int:
+    def unseen_after(self, took_ns: int, recorded: int, pace: WorkSampler, number: int | None = None) -> int:
         """Returns the number of units to skip after one that lasted `took_ns` and cost `recorded` events.
 
         `number`: of that unit, if units have numbers that other processes know.

@@ -11,7 +11,7 @@ from typing import Any
 
 from feedline.profiler.probe import events, worker_hooks
 from feedline.profiler.probe.recorder import Recorder, clock, cpu_clock
-from feedline.profiler.probe.sampling import Pace
+from feedline.profiler.probe.sampling import WorkSampler
 
 # Factor over other samples at which a sample has its own retained event.
 _SLOW_TIMES = 5
@@ -206,11 +206,11 @@ def _around_fetch(
     return fetch
 
 
-def _pace_of(local: Any, name: str) -> Pace:
+def _pace_of(local: Any, name: str) -> WorkSampler:
     """State of this thread."""
-    pace: Pace | None = getattr(local, name, None)
+    pace: WorkSampler | None = getattr(local, name, None)
     if pace is None:
-        pace = Pace()
+        pace = WorkSampler()
         setattr(local, name, pace)
     return pace
 

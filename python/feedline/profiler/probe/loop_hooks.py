@@ -13,7 +13,7 @@ from feedline.profiler.probe import engine_hooks, events, worker_hooks
 from feedline.profiler.probe.counted_calls import CountedCalls
 from feedline.profiler.probe.loader_facts import own_facts, torch_facts
 from feedline.profiler.probe.recorder import Recorder, clock, cpu_clock
-from feedline.profiler.probe.sampling import Pace
+from feedline.profiler.probe.sampling import WorkSampler
 
 _EVENTS_PER_CYCLE = 3
 
@@ -27,7 +27,7 @@ class _Loop:
         self.loader = loader
         self.last_end = self.last_cpu = 0
         self.stride, self.unseen, self.unseen_cpu = 1, 0, 0
-        self.pace = Pace()
+        self.pace = WorkSampler()
         self.active = False
         self.tally: engine_hooks.Tally | None = None  # counters of its engine
 

@@ -17,16 +17,16 @@ from typing import Any
 
 from feedline import _engine
 from feedline.profiler.probe import events
-from feedline.profiler.probe.budget import Allowance, clock, cpu_clock
+from feedline.profiler.probe.budget import Budget, clock, cpu_clock
 from feedline.profiler.probe.opened_files import OpenedFiles
-from feedline.profiler.probe.wait_sampler import SeenWaits
+from feedline.profiler.probe.wait_sampler import WaitSampler
 
 CAPACITY = 16384  # events of 56 bytes
 _MOST_NOTES = 16  # maximum per process: more adds no information, even in runs of days
 _MOST_LOADERS = 64  # loaders whose settings are stored
 
 
-class Recorder(Allowance):
+class Recorder(Budget):
     """Recorder of one process. No method raises: a failing probe stops recording."""
 
     def __init__(self, session: str) -> None:
@@ -40,7 +40,7 @@ class Recorder(Allowance):
         self.at_end: list[Callable[[], None]] = []  # called at the end of a session
         self.passes = 0  # calls of iter() so far; forked workers inherit the number
         self.opened = OpenedFiles(self)
-        self.waits = SeenWaits(self)
+        self.waits = WaitSampler(self)
         super().__init__()
         self.reset()
         os.register_at_fork(after_in_child=self.reset)

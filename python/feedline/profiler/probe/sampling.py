@@ -28,7 +28,7 @@ def _drawn() -> tuple[tuple[int, ...], ...]:
 _SEEN = _drawn()
 
 
-class Pace:
+class WorkSampler:
     """Selects numbered units at random at a given rate; the same ones in each process.
 
     Work has a rhythm: two workers that finish together make the loop wait long for one batch and not for the next.

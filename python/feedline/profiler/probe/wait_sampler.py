@@ -50,7 +50,7 @@ class Recorder(Protocol):
     def write_json(self, name: str, value: dict[str, Any], /) -> None: ...
 
 
-class SeenWaits:
+class WaitSampler:
     """Sampler of one process. Never raises: it ignores failures."""
 
     def __init__(self, recorder: Recorder) -> None:

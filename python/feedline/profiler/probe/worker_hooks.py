@@ -10,7 +10,7 @@ from typing import Any
 
 from feedline.profiler.probe import events
 from feedline.profiler.probe.recorder import Recorder, clock, cpu_clock
-from feedline.profiler.probe.sampling import Pace
+from feedline.profiler.probe.sampling import WorkSampler
 
 LATE_TIMES = 3  # multiple of the usual time of a task at which it is always recorded
 _WEIGHT = 1 / 8  # weight of a task in the usual time
@@ -28,7 +28,7 @@ class _Tasks:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder, self._local = recorder, recorder.local
-        self._pace = Pace()
+        self._pace = WorkSampler()
         self._next = -1  # number of the next recorded task, which may be another worker's
         self._begin = self._cpu = self._hooks = 0
         self._unseen = self._since = 0  # tasks since the last WORK: unrecorded ones, and all

@@ -2,10 +2,10 @@
 """Samples were skipped or replaced."""
 
 from ...findings import Entry
-from ..rules import LOADERS, Alarm, Seen, Told
+from ..rules import LOADERS, Alarm, Occurrences, Seen
 
 
-def _evaluate(seen: Seen) -> Told:
+def _evaluate(seen: Seen) -> Occurrences:
     for at, (name, loader, _, _) in enumerate(seen.now.loaders):
         if loader.bad_samples:
             yield at, False, f"{name}: {loader.bad_samples:,.0f} bad samples; see loader.errors"

@@ -2,13 +2,13 @@
 """A disk is always busy."""
 
 from ...findings import Entry, Threshold
-from ..rules import HOST, Alarm, Seen, Told
+from ..rules import HOST, Alarm, Occurrences, Seen
 
 DISK_BUSY = Threshold(0.95, "of the time; a disk below this has idle gaps")
 IO_PRESSURE = Threshold(0.10, "of the time, during which something waits for a disk")
 
 
-def _evaluate(seen: Seen) -> Told:
+def _evaluate(seen: Seen) -> Occurrences:
     if not seen.now.host.disks:
         return
     disk = seen.now.host.disks[0]

@@ -2,12 +2,12 @@
 """A GPU's memory is nearly full."""
 
 from ...findings import Entry, Threshold
-from ..rules import GPUS, Alarm, Seen, Told, free_share
+from ..rules import GPUS, Alarm, Occurrences, Seen, free_share
 
 GPU_MEMORY_LEFT = Threshold(0.05, "of a GPU's memory, free: a larger batch may need it")
 
 
-def _evaluate(seen: Seen) -> Told:
+def _evaluate(seen: Seen) -> Occurrences:
     for at, gpu in seen.own_gpus():
         free = free_share(gpu)
         if free is not None and free < GPU_MEMORY_LEFT:

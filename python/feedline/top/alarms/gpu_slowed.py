@@ -2,10 +2,10 @@
 """A GPU is throttled."""
 
 from ...findings import Entry
-from ..rules import GPUS, Alarm, Seen, Told
+from ..rules import GPUS, Alarm, Occurrences, Seen
 
 
-def _evaluate(seen: Seen) -> Told:
+def _evaluate(seen: Seen) -> Occurrences:
     for at, gpu in seen.own_gpus():
         if gpu.slowed:
             yield at, False, f"GPU {gpu.index} is held below its clock by power or heat"

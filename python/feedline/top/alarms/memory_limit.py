@@ -2,12 +2,12 @@
 """The cgroup's memory limit is near or was hit."""
 
 from ...findings import Entry, Threshold
-from ..rules import LESS_MEMORY, MEMORY, Alarm, Seen, Told, gb
+from ..rules import LESS_MEMORY, MEMORY, Alarm, Occurrences, Seen, gb
 
 MEMORY_LEFT = Threshold(0.10, "of the limit, free: a larger batch or one more worker may need it")
 
 
-def _evaluate(seen: Seen) -> Told:
+def _evaluate(seen: Seen) -> Occurrences:
     host = seen.now.host
     limit, used = host.memory.limit_bytes, host.memory.used_bytes
     if limit and used is not None and used > (1 - MEMORY_LEFT) * limit:

@@ -2,12 +2,12 @@
 """/dev/shm is nearly full."""
 
 from ...findings import Entry, Threshold
-from ..rules import MEMORY, Alarm, Seen, Told, gb
+from ..rules import MEMORY, Alarm, Occurrences, Seen, gb
 
 MEMORY_LEFT = Threshold(0.10, "of /dev/shm, free: the next batch may not fit")
 
 
-def _evaluate(seen: Seen) -> Told:
+def _evaluate(seen: Seen) -> Occurrences:
     shared, limit = seen.now.host.memory.shared_bytes, seen.now.host.memory.shared_limit_bytes
     if limit and shared is not None and shared > (1 - MEMORY_LEFT) * limit:
         sentence = f"/dev/shm holds {gb(shared)} of {gb(limit)}: remove leftovers, or docker run --shm-size"

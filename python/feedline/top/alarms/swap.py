@@ -2,12 +2,12 @@
 """Memory of the run is swapped out, or the machine swaps."""
 
 from ...findings import Entry
-from ..rules import LESS_MEMORY, MEMORY, Alarm, Seen, Told, gb
+from ..rules import LESS_MEMORY, MEMORY, Alarm, Occurrences, Seen, gb
 
 _LOOKS = 2  # an occasional page is harmless
 
 
-def _evaluate(seen: Seen) -> Told:
+def _evaluate(seen: Seen) -> Occurrences:
     host = seen.now.host
     swapping = [m.host.swapped_pages_per_s for m in seen.recent[-_LOOKS:]]
     if host.memory.swapped_bytes:
