@@ -127,15 +127,15 @@ def doctor(
 
     Exit status 1: there are findings above a note. docs/doctor.md lists the rules; `feedline explain CODE` prints one.
     """
-    from feedline.doctor.examination import Asked, examine
+    from feedline.doctor.examination import Request, examine
     from feedline.machine import gpu
     from feedline.machine.system_files import SystemFiles
 
-    asked = Asked(num_workers, prefetch, _bytes(batch_mb), batch_size, _bytes(dataset_mb), ranks, pinned)
+    request = Request(num_workers, prefetch, _bytes(batch_mb), batch_size, _bytes(dataset_mb), ranks, pinned)
     gpus = gpu.of_engine()
 
     def look() -> Examination:
-        return examine(SystemFiles(root), gpus, os.environ, source, context.meta[_COMMAND], asked)
+        return examine(SystemFiles(root), gpus, os.environ, source, context.meta[_COMMAND], request)
 
     if clean:
         return _clean(look())

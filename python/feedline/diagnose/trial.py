@@ -191,7 +191,7 @@ def steps_per_s(recording: Recording) -> tuple[float, float, float] | None:
     if not loops or summary is None or summary.loop.steps < 3:
         return None
     done, seconds = [(0.0, 0.0)], 0.0
-    for one in loops[0].told:
+    for one in loops[0].weighted_events:
         if one.event.kind == events.STEP or done[-1][0]:
             seconds += one.wall_ns / 1e9
         if one.event.kind == events.STEP:

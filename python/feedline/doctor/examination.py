@@ -26,7 +26,7 @@ _PATIENCE_S = 1.2  # for a driver that has to wake a GPU
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """The load that the user specified. None: take it from the script, or use the default for this machine."""
 
     workers: int | None = None
@@ -58,7 +58,7 @@ def examine(
     environment: Mapping[str, str],
     source: str | None = None,
     words: Sequence[str] = (),
-    asked: Asked | None = None,
+    request: Request | None = None,
 ) -> Examination:
     """Examines the machine once. Does not run or import anything of the script.
 
@@ -68,7 +68,7 @@ def examine(
     Raises:
         StorageError: `source` does not exist.
     """
-    asked = asked or Asked()
+    request = request or Request()
     machine = look(root, Patient(gpus), environment)
     unseen = list(machine.unseen)
     found = None
@@ -84,7 +84,7 @@ def examine(
         else:
             script = read(parsed.script, parsed.arguments, machine.cpus.online)
             unseen += script.notes
-    load = planned(asked, script, ranks if asked.ranks is None else asked.ranks, machine)
+    load = planned(request, script, ranks if request.ranks is None else request.ranks, machine)
     if load is not None and load.workers and load.batch_bytes is None:
         unseen.append("the loader's memory use: the size of a batch is unknown (--batch-mb)")
     own = tuple(one for one in leftovers(root) if os.geteuid() in (0, one.owner))
@@ -92,13 +92,13 @@ def examine(
     return Examination(analysis, advise(machine, load, found), evaluate(analysis), tuple(unseen))
 
 
-def planned(asked: Asked, script: Script | None, ranks: int | None, machine: PreflightFacts) -> PlannedLoad | None:
+def planned(request: Request, script: Script | None, ranks: int | None, machine: PreflightFacts) -> PlannedLoad | None:
     """Returns the load the user specified, completed from the script's loader with the most queued batches."""
     known = [call for call in script.loaders if call.workers is not None] if script is not None else []
     call = max(known, key=lambda one: (one.workers or 0) * (one.prefetch or 2), default=None)
-    if call is None and not asked.is_load:
+    if call is None and not request.is_load:
         return None
-    workers = asked.workers if asked.workers is not None else call.workers if call is not None else None
+    workers = request.workers if request.workers is not None else call.workers if call is not None else None
     load = PlannedLoad(
         workers=workers if workers is not None else max(machine.cpus.threads - 1, 1),
         prefetch=call.prefetch or 2 if call is not None else 2,
@@ -111,11 +111,11 @@ def planned(asked: Asked, script: Script | None, ranks: int | None, machine: Pre
         sample = script.sample_bytes if script is not None else None
         load = replace(load, batch_size=size, batch_bytes=sample * size if sample is not None else None)
     given = {
-        "prefetch": asked.prefetch,
-        "batch_bytes": asked.batch_bytes,
-        "batch_size": asked.batch_size,
-        "dataset_bytes": asked.dataset_bytes,
-        "pinned": asked.pinned,
+        "prefetch": request.prefetch,
+        "batch_bytes": request.batch_bytes,
+        "batch_size": request.batch_size,
+        "dataset_bytes": request.dataset_bytes,
+        "pinned": request.pinned,
     }
     return replace(load, **{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
 

@@ -10,5 +10,5 @@ _FORKSERVER_FROM = (3, 14)  # version from which this is Python's default on Lin
 
 def method_of(analysis: Analysis) -> str:
     """Returns fork, spawn or forkserver. Assumes that the script runs under the current Python."""
-    asked = analysis.script.start_method if analysis.script is not None else None
-    return asked or ("forkserver" if analysis.machine.python >= _FORKSERVER_FROM else "fork")
+    request = analysis.script.start_method if analysis.script is not None else None
+    return request or ("forkserver" if analysis.machine.python >= _FORKSERVER_FROM else "fork")

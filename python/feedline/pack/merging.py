@@ -45,7 +45,7 @@ def merge_index(place: str | os.PathLike[str]) -> Merged:
         stored.verify(whole.shards, {})
         for _, name in found:  # an earlier removal was interrupted
             stored.remove(name)
-        return _told(stored, whole, 0)
+        return _merged(stored, whole, 0)
     if not found:
         begun = whole is not None or UNFINISHED_NAME in names
         why = "it was packed as a whole: run feedline pack again" if begun else "run feedline pack --shard-range first"
@@ -62,7 +62,7 @@ def merge_index(place: str | os.PathLike[str]) -> Merged:
     merged.save(stored, NAME)
     for name, _ in parts:
         stored.remove(name)
-    return _told(stored, merged, len(parts))
+    return _merged(stored, merged, len(parts))
 
 
 def _loaded(place: Destination, name: str) -> Manifest:
@@ -140,7 +140,7 @@ def _part(manifest: Manifest) -> Part:
     return manifest.part
 
 
-def _told(place: Destination, whole: Manifest, ranges: int) -> Merged:
+def _merged(place: Destination, whole: Manifest, ranges: int) -> Merged:
     pattern = pattern_of(place, whole.arguments, whole.shards)
     samples = sum(shard.samples for shard in whole.shards)
     return Merged(place.shown, len(whole.shards), samples, len(whole.skipped), ranges, pattern)

@@ -29,7 +29,7 @@ class FileCollector:
         self._folder = folder
         self._ended: deque[ProcessRecord] = deque(maxlen=KEPT_PROCESSES)
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="feedline-harvest", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="feedline-collect", daemon=True)
         self.dropped = 0
         self.files = FilesWatch(folder)
 

@@ -47,7 +47,7 @@ def finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def told(low: float, high: float, digits: int = 1) -> str:
+def interval_text(low: float, high: float, digits: int = 1) -> str:
     """Formats an interval for a terminal."""
     return f"[{low:.{digits}f}, {high:.{digits}f}]" if is_known(low, high) else "(not measured well enough)"
 

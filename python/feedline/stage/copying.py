@@ -45,7 +45,7 @@ def unfinished(path: Path) -> Path:
     return path.with_name(path.name + UNFINISHED)
 
 
-def copy_beside(source: _engine.StoredSource, wanted: Wanted, path: Path, stop: threading.Event) -> Copied:
+def copy_object(source: _engine.StoredSource, wanted: Wanted, path: Path, stop: threading.Event) -> Copied:
     """Writes and verifies :func:`unfinished` of `path`, which the caller renames.
 
     Raises StorageError, DataError, and Stopped if `stop` is set; removes the file in that case.

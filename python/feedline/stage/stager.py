@@ -19,7 +19,7 @@ from ..machine import limits as host_limits
 from ..pack.manifest import NAME as MANIFEST
 from ..pack.sums import folder_and_name, sums_of
 from ..record.journal import Journal
-from .copying import Copied, Stopped, Wanted, copy_beside, unfinished
+from .copying import Copied, Stopped, Wanted, copy_object, unfinished
 from .layout import Layout, layout_of
 from .room import check_room
 
@@ -182,7 +182,7 @@ class _Copies:
     def _copy(self, one: Wanted, total: int) -> None:
         path = self._folder / one.target
         try:
-            copied = copy_beside(self._stored, one, path, self._stop)
+            copied = copy_object(self._stored, one, path, self._stop)
             with self._lock:  # order matters: a file with its final name is in the journal
                 self._journal.append(copied._asdict())
                 os.replace(unfinished(path), path)

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from feedline.doctor.examination import Asked, Examination, examine
+from feedline.doctor.examination import Examination, Request, examine
 from feedline.machine.gpu import Reading
 from feedline.machine.system_files import SystemFiles
 
@@ -101,7 +101,7 @@ class Host:
     gpus: tuple[Reading, ...] = ()
     trouble: str = "there is no libnvidia-ml.so.1"
     environment: Mapping[str, str] = field(default_factory=dict)
-    asked: Asked | None = None
+    request: Request | None = None
     mount: str | None = None  # of the source: "kind device options"
     source_files: Mapping[str, int] = field(default_factory=dict)  # sizes, with holes
     left: Mapping[str, tuple[int, float]] = field(default_factory=dict)  # bytes and hours
@@ -164,4 +164,4 @@ def build(host: Host, folder: Path) -> tuple[SystemFiles, str | None]:
 
 def examined(host: Host, folder: Path, words: tuple[str, ...] = ()) -> Examination:
     root, source = build(host, folder)
-    return examine(root, MadeGpus(host), host.environment, source, words, host.asked)
+    return examine(root, MadeGpus(host), host.environment, source, words, host.request)

@@ -179,10 +179,10 @@ def test_hooks_inside_a_batch_are_paid_by_the_one_around_them(made, monkeypatch)
     assert made.spent_ns == 0
     assert made.paid(10 * US, 3, made.taken()) == 10 * US + 100 + 3 * (4 * US + 100) == made.spent_ns
     assert made.taken() == 0
-    now[0] += budget._TOLD_NS
-    made.inside(now[0] - budget._TOLD_NS)
+    now[0] += budget._RECORDED_NS
+    made.inside(now[0] - budget._RECORDED_NS)
     made.settle()
-    assert made.spent_ns > budget._TOLD_NS and made.taken() == 0
+    assert made.spent_ns > budget._RECORDED_NS and made.taken() == 0
 
 
 def test_watched_steps_are_paid_for_from_the_first_on(made, monkeypatch):
@@ -310,8 +310,8 @@ def test_what_hooks_have_spent_is_reported_in_few_events(tmp_path):
         made.paid(20 * US, 3)
     (ring,) = FileCollector(tmp_path).processes()
     told = ring.totals[events.SPENT]
-    assert told.times <= made.spent_ns / budget._TOLD_NS
-    assert made.spent_ns - budget._TOLD_NS <= told.a <= made.spent_ns
+    assert told.times <= made.spent_ns / budget._RECORDED_NS
+    assert made.spent_ns - budget._RECORDED_NS <= told.a <= made.spent_ns
     assert 15 * US / 3 < told.cpu_ns / told.times < 25 * US  # an event's cost on the way there
 
 
@@ -320,9 +320,9 @@ def test_what_lets_work_pass_is_reported_and_takes_nothing_of_what_may_be_seen(t
     for _ in range(100):
         made.passed(8 * US)
     assert made.spent_ns == 0
-    made.paid(budget._TOLD_NS)
+    made.paid(budget._RECORDED_NS)
     (ring,) = FileCollector(tmp_path).processes()
-    assert ring.totals[events.SPENT].a == pytest.approx(800 * US + made.spent_ns, abs=budget._TOLD_NS)
+    assert ring.totals[events.SPENT].a == pytest.approx(800 * US + made.spent_ns, abs=budget._RECORDED_NS)
 
 
 def test_settings_written_again_and_again_stay_whole(tmp_path):

@@ -223,7 +223,7 @@ def test_steps_that_passed_unseen_take_the_time_between_those_that_were_seen(tim
     # what was seen may be short by chance: how long all took is known
     loop = loop_with_unseen_steps(times * 9, times * 4)
     assert loop.time_ns == pytest.approx((1 + 7 + 1 + 2 + 3 + times * 13) * MS)
-    assert sum(one.times for one in loop.told if one.event.kind == events.STEP) == 6
+    assert sum(one.times for one in loop.weighted_events if one.event.kind == events.STEP) == 6
     assert loop.waited_ns == pytest.approx((7 + 2 + times * (3 * 2 + 1 * 2)) * MS)
 
 
@@ -254,11 +254,13 @@ def test_the_cpu_of_unseen_cycles_is_known_and_falls_on_what_differs(beyond_ms):
     recorded += [event(events.UNSEEN_CYCLES, at, 0, cpu_ms=15 + beyond_ms)]
     recorded += [event(events.STEP, at, 1, b=11, cpu_ms=0.5), event(events.WAIT, at + 1, 2, cpu_ms=1)]
     loop = LoopOfLoader(record_of(1, 0, [*recorded, event(events.LAST, at + 3, 0)]), 0)
-    of_waits, of_steps = (sum(t.cpu_ns for t in loop.told if t.event.kind == k) for k in (events.WAIT, events.STEP))
+    of_waits, of_steps = (
+        sum(t.cpu_ns for t in loop.weighted_events if t.event.kind == k) for k in (events.WAIT, events.STEP)
+    )
     assert of_waits == pytest.approx((6 + 1 + 1 + 10 + beyond_ms) * MS)
     assert of_steps == pytest.approx((8 + 10) * 0.5 * MS)
     others = LoopOfLoader(record_of(1, 0, [event(events.UNSEEN_CYCLES, 1, 0, a=1, cpu_ms=9000), *recorded]), 0)
-    assert sum(t.cpu_ns for t in others.told if t.event.kind == events.WAIT) == pytest.approx(of_waits)
+    assert sum(t.cpu_ns for t in others.weighted_events if t.event.kind == events.WAIT) == pytest.approx(of_waits)
 
 
 def test_a_collection_that_no_seen_wait_held_is_unpacking_all_the_same():
@@ -308,7 +310,7 @@ def test_waits_that_passed_unseen_before_an_epochs_last_step_count_though_no_wai
         event(events.STEP, 11 + 4 * 3, 1, b=5), event(events.LAST, 11 + 4 * 3 + 1, 3),
     ]), 0)  # fmt: skip
     assert loop.waited_ns == pytest.approx((7 + 2 + 4 * 2) * MS)
-    assert sum(one.times for one in loop.told if one.event.kind == events.WAIT) == 1 + 5
+    assert sum(one.times for one in loop.weighted_events if one.event.kind == events.WAIT) == 1 + 5
     assert loop.time_ns == pytest.approx((1 + 7 + 6 * 1 + 5 * 2 + 3) * MS)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from feedline.profiler.experiments import Comparison, DiskProbe, Experiments
-from feedline.profiler.intervals import is_known, told
+from feedline.profiler.intervals import interval_text, is_known
 
 
 def lines(tried: Experiments, predicted: Mapping[int, float | None]) -> list[str]:
@@ -14,7 +14,9 @@ def lines(tried: Experiments, predicted: Mapping[int, float | None]) -> list[str
     found = _ladder(tried, predicted)
     if tried.ceiling is not None:
         top = tried.ceiling
-        found.append(f"  the loop without waiting: at most {top.steps_per_s:.1f} steps/s  {told(top.low, top.high)}")
+        found.append(
+            f"  the loop without waiting: at most {top.steps_per_s:.1f} steps/s  {interval_text(top.low, top.high)}"
+        )
     if tried.comparisons or tried.not_tried:
         found.append("  tried, alternating with the current settings (95 % intervals):")
     found += [f"    {_comparison(one)}" for one in tried.comparisons]
@@ -30,7 +32,7 @@ def _ladder(tried: Experiments, predicted: Mapping[int, float | None]) -> list[s
         found.append("  with the files evicted from the page cache, as in the run")
     if tried.warm_because is not None:
         found.append(f"  from the page cache rather than from disk as in the run: {tried.warm_because}")
-    intervals = [told(rung.low, rung.high) for rung in tried.rungs]
+    intervals = [interval_text(rung.low, rung.high) for rung in tried.rungs]
     width = max(map(len, intervals))
     for rung, interval in zip(tried.rungs, intervals, strict=True):
         beside = f"   {rung.beside}" if rung.beside else ""
@@ -48,7 +50,7 @@ def _comparison(one: Comparison) -> str:
         return f"{values}   measured too imprecisely"
     own = "" if one.own_ms is None else f", and takes {one.own_ms:.1f} ms itself"
     gains = "" if one.kept else "   no gain shown"
-    return f"{values}, {one.ratio:.2f} times {told(one.ratio_low, one.ratio_high, 2)}{own}{gains}"
+    return f"{values}, {one.ratio:.2f} times {interval_text(one.ratio_low, one.ratio_high, 2)}{own}{gains}"
 
 
 def _disk(disk: DiskProbe) -> str:

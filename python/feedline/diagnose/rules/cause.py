@@ -57,7 +57,7 @@ class Claim(NamedTuple):
 
 class Limit(NamedTuple):
     most: float
-    speaks: Callable[[Claim], str | None]  # the reason, "" if the share is one, None if it does not apply
+    reason: Callable[[Claim], str | None]  # the reason, "" if the share is one, None if it does not apply
 
 
 def _half_to_all(_summary: Summary, share: float) -> Gain:

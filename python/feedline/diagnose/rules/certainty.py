@@ -22,7 +22,7 @@ def limited(claim: Claim, confidence: float) -> tuple[float, list[str]]:
     """Returns the limited confidence, and the reasons."""
     against = []
     for limit in (*LIMITS.values(), *claim.cause.limits.values()):
-        reason = limit.speaks(claim)
+        reason = limit.reason(claim)
         if reason is not None:
             confidence = min(confidence, limit.most)
             against += [reason] if reason else []

@@ -19,7 +19,7 @@ _MOST_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
-class Beside:
+class LocalImports:
     """Code that workers run and objects that datasets store, in all files read; each place names its file.
 
     Attributes:
@@ -34,10 +34,10 @@ class Beside:
     loaders: tuple[Place, ...] = ()
     unread: tuple[str, ...] = ()
 
-    def joined(self, other: Beside) -> Beside:
+    def joined(self, other: LocalImports) -> LocalImports:
         """Removes duplicate places."""
         names = self.__dataclass_fields__
-        return Beside(*(tuple(dict.fromkeys(getattr(self, name) + getattr(other, name))) for name in names))
+        return LocalImports(*(tuple(dict.fromkeys(getattr(self, name) + getattr(other, name))) for name in names))
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,13 @@ class _File:
     run: bool = False
 
 
-def read_beside(path: str, tree: ast.Module, names: Names, cpus: int) -> Beside:
+def read_local_imports(path: str, tree: ast.Module, names: Names, cpus: int) -> LocalImports:
     """Reads the files from which the script at `path` imports dataset classes and functions passed to loaders."""
     folder = Path(path).absolute().parent
     given = {names.dotted(one) for one in given_to_loaders(tree, names)}
     called = {names.dotted(call.func) for call in calls_in(tree)}
     waiting = [*_imported(tree, folder, folder, called), *_run(_imported(tree, folder, folder, given))]
-    found, seen = Beside(), {_File(Path(path).absolute(), frozenset())}
+    found, seen = LocalImports(), {_File(Path(path).absolute(), frozenset())}
     while waiting and len({one.path for one in seen}) <= _MOST_FILES:
         file = waiting.pop(0)
         if file in seen:
@@ -67,18 +67,18 @@ def read_beside(path: str, tree: ast.Module, names: Names, cpus: int) -> Beside:
     return found
 
 
-def _read(file: _File, folder: Path, cpus: int) -> tuple[Beside, list[_File]]:
+def _read(file: _File, folder: Path, cpus: int) -> tuple[LocalImports, list[_File]]:
     """Reads one file, and the files that it imports for the names wanted."""
     near = file.path.relative_to(folder) if file.path.is_relative_to(folder) else file.path
     try:
         data = file.path.read_bytes()
         if len(data) > _MOST_BYTES:
-            return Beside(), []
+            return LocalImports(), []
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(data, str(file.path))
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-        return Beside(unread=(f"{near}, which the script imports, cannot be read as Python",)), []
+        return LocalImports(unread=(f"{near}, which the script imports, cannot be read as Python",)), []
     names, functions = Names(tree, (), cpus), functions_of(tree)
     classes = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
     wanted = _with_bases(set(file.wanted), classes)
@@ -91,7 +91,7 @@ def _read(file: _File, folder: Path, cpus: int) -> tuple[Beside, list[_File]]:
     def here(places: Iterator[Place] | Held) -> tuple[Place, ...]:
         return tuple(sorted({replace(one, file=str(near)) for one in places}, key=lambda one: (one.line, one.what)))
 
-    facts = Beside(
+    facts = LocalImports(
         here(pools_in(bodies, names)),
         here(cuda_in(bodies, names)),
         here(network_in(bodies, names)),

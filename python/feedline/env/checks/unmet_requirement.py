@@ -12,14 +12,14 @@ def _evaluate(analysis: Analysis) -> Problems:
     # requirements
     for need in analysis.needs:
         if not need.of_torch_set and (need.owner, need.name) not in said:  # the others are reported by torch_set
-            yield _told(need, need.owner, f'pip install "{need.wants}"')
+            yield _problem(need, need.owner, f'pip install "{need.wants}"')
     for need in of_conda:
-        yield _told(need, f"conda's {need.owner}", f'conda install "{need.wants}"')
+        yield _problem(need, f"conda's {need.owner}", f'conda install "{need.wants}"')
     if not judged:
         yield Abstention("unmet_requirement", "versions that conda packages need: pip install 'feedline[env]'")
 
 
-def _told(need: Need, owner: str, fix: str) -> Finding:
+def _problem(need: Need, owner: str, fix: str) -> Finding:
     has = f"{need.name} {need.has} is installed" if need.has else f"{need.name} is not installed"
     evidence = f"{owner} needs {need.wants}, but {has}"
     return problem("unmet_requirement", "error", evidence, fix=fix, package=need.owner, requirement=need.wants)

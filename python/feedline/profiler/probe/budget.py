@@ -21,7 +21,7 @@ DETAIL_SHARE = 0.001
 COST_SHARE = 0.0015
 _FREE_DETAIL_NS = 250_000  # so that short runs have details too
 _FREE_NS = 100_000  # and all of their first steps
-_TOLD_NS = 50_000  # amount of hook time after which a SPENT event is recorded
+_RECORDED_NS = 50_000  # amount of hook time after which a SPENT event is recorded
 # If a hook took longer, a garbage collection of the whole script ran in it, which was due anyway: 100 ms with torch
 # imported.
 _MOST_OF_HOOK_NS = 1_000_000
@@ -61,7 +61,7 @@ class Budget:
     def begin(self) -> None:
         """Resets the account and the measurements."""
         self._started_ns = clock()
-        self._detail_ns = self.spent_ns = self._untold_ns = 0
+        self._detail_ns = self.spent_ns = self._unrecorded_ns = 0
         self.event_ns, self.call_ns = 2000.0, 500  # cost of an event and of a counted call, until measured
         self.detail_event_ns = _COLD * self.event_ns
         self.local.__dict__.clear()  # a worker may be forked while its parent is inside next()
@@ -93,7 +93,7 @@ class Budget:
 
     def settle(self) -> None:
         """Charges hooks that have no enclosing hook."""
-        if self.local.hooks_ns > _TOLD_NS:
+        if self.local.hooks_ns > _RECORDED_NS:
             self.paid(0, 0, self.taken())
 
     def paid(self, took_ns: int, recorded: int = 0, inside_ns: int = 0) -> int:
@@ -103,22 +103,22 @@ class Budget:
         """
         took_ns = min(took_ns + self.call_ns, _MOST_OF_HOOK_NS) + inside_ns  # includes entering it
         self.spent_ns += took_ns
-        self._untold_ns += took_ns
+        self._unrecorded_ns += took_ns
         self.local.charged_ns += took_ns
         if recorded:
             self.event_ns += _WEIGHT * (took_ns / recorded - self.event_ns)
-        self._tell_spent()
+        self._record_spent()
         return took_ns
 
     def passed(self, took_ns: int) -> None:
         """Accounts for the CPU of hooks that skip work: it is reported, but does not reduce recording."""
-        self._untold_ns += took_ns
-        self._tell_spent()
+        self._unrecorded_ns += took_ns
+        self._record_spent()
 
-    def _tell_spent(self) -> None:
-        if self._untold_ns > _TOLD_NS:
-            self.record(events.SPENT, clock(), int(self.event_ns), self._untold_ns, 0, False)
-            self._untold_ns = 0
+    def _record_spent(self) -> None:
+        if self._unrecorded_ns > _RECORDED_NS:
+            self.record(events.SPENT, clock(), int(self.event_ns), self._unrecorded_ns, 0, False)
+            self._unrecorded_ns = 0
 
     def paid_once(self, took_ns: int) -> None:
         """Accounts for one-time CPU, such as creating the event file or loading the probe: it is not a share of the

@@ -184,7 +184,7 @@ def _around_iter(original: Callable[..., Any], recorder: Recorder, facts: Any) -
         recorder.local.in_iter = True
         try:
             if not recorder.passes:
-                recorder.tell_of_loop()
+                recorder.record_loop()
             offered = clock()
             copied = recorder.offer(self)
             recorder.passes += 1

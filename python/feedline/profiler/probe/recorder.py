@@ -118,7 +118,7 @@ class Recorder(Budget):
             self.write_json(f"{os.getpid()}.names", {str(k): n for n, k in self._names.items()})
         return kind
 
-    def tell_of_loop(self) -> None:
+    def record_loop(self) -> None:
         """The first loop of this process begins. From then on the run is sampled at the full rate."""
         with contextlib.suppress(OSError):
             os.close(os.open(self.session / events.LOOPS, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))

@@ -27,15 +27,15 @@ class LoopOfLoader:
         kinds = (events.ITER, events.WAIT, events.STEP, events.LAST)
         self.events = [e for e in process.events if e.kind in kinds and e.a == loader]
         unseen = (e for e in process.events if e.kind == events.UNSEEN_CYCLES and e.a == loader)
-        self.told = told(self.events, sum(event.cpu_ns for event in unseen))
-        self.time_ns = sum(one.wall_ns for one in self.told)
+        self.weighted_events = weighted_events(self.events, sum(event.cpu_ns for event in unseen))
+        self.time_ns = sum(one.wall_ns for one in self.weighted_events)
 
     @property
     def waited_ns(self) -> float:
-        return sum(one.wall_ns for one in self.told if one.event.kind == events.WAIT)
+        return sum(one.wall_ns for one in self.weighted_events if one.event.kind == events.WAIT)
 
 
-class Told(NamedTuple):
+class WeightedEvent(NamedTuple):
     """An event of a loop, representing similar unrecorded ones."""
 
     event: Event
@@ -57,7 +57,7 @@ class Told(NamedTuple):
         return self.cpu_ns / self.weight if self.weight else 0.0
 
 
-def told(loop_events: Sequence[Event], unseen_cpu_ns: float = 0.0) -> list[Told]:
+def weighted_events(loop_events: Sequence[Event], unseen_cpu_ns: float = 0.0) -> list[WeightedEvent]:
     """Returns a loop's events and their weights: a step represents the unrecorded steps before it, as does the wait
     that follows it. Unrecorded events before the end of an epoch repeat the last recorded one.
 
@@ -69,7 +69,7 @@ def told(loop_events: Sequence[Event], unseen_cpu_ns: float = 0.0) -> list[Told]
     before_a_step = [one for one in counted if one[2]]
     cpu_factors = _factors(loop_events, before_a_step, unseen_cpu_ns, _cpu) if unseen_cpu_ns else factors
     return [
-        Told(
+        WeightedEvent(
             event,
             times,
             is_seen + (times - is_seen) * factors.get(event.kind, 1.0),

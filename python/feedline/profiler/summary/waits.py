@@ -16,7 +16,7 @@ from feedline.profiler.probe import events
 from feedline.profiler.probe.events import Event, Total
 from feedline.profiler.recordings import ProcessRecord
 from feedline.profiler.summary.figures import Waits
-from feedline.profiler.summary.loops import LoopOfLoader, Told
+from feedline.profiler.summary.loops import LoopOfLoader, WeightedEvent
 from feedline.profiler.summary.tasks import STRAGGLES, Task, Work, waits
 
 _LARGEST_PAID_ONCE = 0.25  # minimum share at which one-time costs of workers' start and stop count
@@ -72,7 +72,7 @@ class Account:
 
     def _go_through(self, loop: LoopOfLoader) -> None:
         first, began = False, None
-        for one in loop.told:
+        for one in loop.weighted_events:
             event = one.event
             if event.kind == events.ITER:
                 self.epochs, first, began = self.epochs + 1, True, event
@@ -89,7 +89,7 @@ class Account:
                 self._book(one, began.begin_ns if began is not None else 0)
         self._book_unseen()
 
-    def _book(self, one: Told, since_ns: int) -> None:
+    def _book(self, one: WeightedEvent, since_ns: int) -> None:
         wait, weight = one.event, one.weight
         self.steady_waits += one.times
         self.steady_wait_ns += one.wall_ns
@@ -115,7 +115,7 @@ class Account:
     def _add(self, parts: _Parts, times: float) -> None:
         self._parts = self._parts.plus(parts, times)
 
-    def _parts_of(self, one: Told, work: Task) -> tuple[float, _Parts]:
+    def _parts_of(self, one: WeightedEvent, work: Task) -> tuple[float, _Parts]:
         """Returns the parts of a wait due to a straggler and to other causes."""
         wait, running = one.event, one.cpu_each_ns
         made = min(max(work.end_ns - wait.begin_ns, 0), wait.wall_ns)
