@@ -26,7 +26,7 @@ from typing import Any
 
 from measure import commit, machine
 
-from feedline.watching.intervals import interval
+from feedline.profiler.intervals import interval
 
 _HERE = Path(__file__).resolve().parent
 _FEEDLINE = "import sys; from feedline.cli import main; sys.exit(main())"

@@ -35,7 +35,7 @@ _MEASURE = (
     "python/diagnose/test_garbage.py",
     "python/diagnose/test_odd_loops.py",
     "python/diagnose/test_own_loaders.py",
-    "python/diagnose/test_seen_waits.py",
+    "python/diagnose/test_wait_sampler.py",
     "python/diagnose/test_several.py",
     "python/test_live_controller.py",
     "python/test_peers_harness.py",
@@ -43,7 +43,7 @@ _MEASURE = (
     "python/top/test_top_terminal.py",
     "python/trace/test_profile.py",
     "python/tune/test_tune.py",
-    "python/watching/test_worker_hooks.py",
+    "python/profiler/test_worker_hooks.py",
 )
 
 # Files that take a minute or more by few tests. Side by side they begin first: the last to begin is what all wait for.
@@ -52,7 +52,7 @@ _LONG = (
     "python/integrations/test_examples.py",
     "python/remote/test_campaign.py",
     "python/diagnose/test_certainty.py",
-    "python/tune/test_tune_ladder.py",
+    "python/tune/test_tune_search.py",
 )
 
 # The limit only ends hangs: on a busy machine a test takes several times longer, and limits inside the tests (HANG_S in
@@ -65,7 +65,7 @@ _LONG_LIMIT = (
     "python/remote/",
     "python/originals/",
     "python/integrations/test_streams.py",
-    "python/environment/test_real_environments.py",
+    "python/env/test_real_environments.py",
     "scenarios/",
     "tooling/",
     "wheel/",

@@ -21,7 +21,7 @@ from skimage import data
 
 import feedline
 from feedline import presets
-from feedline.data.shown import sheet_of
+from feedline.data.contact_sheet import sheet_of
 
 DOCS = Path(__file__).parents[1] / "docs"
 PICTURES, PAGE = DOCS / "pictures", DOCS / "recipes.md"

@@ -138,9 +138,9 @@ def causes() -> str:
     """The pages of all findings, as `feedline explain --markdown` prints them."""
     stand_in_for_the_engine()
     from feedline.cli.explain import pages_of
-    from feedline.findings import shown
+    from feedline.findings import formats
 
-    return shown.document(pages_of())
+    return formats.document(pages_of())
 
 
 def gather(folder: Path) -> int:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Storages read by a Python library: engine threads call it through feedline/data/other_stores.py, with the GIL, which
+// Storages read by a Python library: engine threads call it through feedline/data/fsspec_storage.py, with the GIL, which
 // they release while they wait.
 #include "feedline/foreign_storage.h"
 
@@ -39,7 +39,7 @@ auto called(const std::shared_ptr<void>& store, const char* method, const Argume
 
 class PythonStorage final : public ForeignStorage {
  public:
-  // store: a feedline.data.other_stores.Store, or an object with the same methods.
+  // store: a feedline.data.fsspec_storage.Store, or an object with the same methods.
   explicit PythonStorage(nb::object store)
       : explained_(nb::cast<std::string>(store.attr("explain")())), store_(held_by_anyone(std::move(store))) {}
 

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from .data import presets
     from .data.chain import Chain, chain
     from .data.dataset import Dataset
-    from .data.facts import DecodeLimit, Drawn, FieldSpec
     from .data.images import (
         IMAGENET_MEAN,
         IMAGENET_STD,
@@ -51,6 +50,7 @@ if TYPE_CHECKING:
     from .data.sequences import arrays, tokens
     from .data.shared_list import shared as shared  # imports NumPy
     from .data.sources import inspect, open
+    from .data.specs import DecodeLimit, Drawn, FieldSpec
     from .data.view_list import Views, views
     from .loader.loader import BadSample, Loader
     from .loader.tuned_settings import load_settings
@@ -68,7 +68,7 @@ _NAMES_OF = {
     "_engine": ("Inspection", "InspectionFinding"),
     "data.chain": ("Chain", "chain"),
     "data.dataset": ("Dataset",),
-    "data.facts": ("DecodeLimit", "Drawn", "FieldSpec"),
+    "data.specs": ("DecodeLimit", "Drawn", "FieldSpec"),
     "data.images": (
         "IMAGENET_MEAN",
         "IMAGENET_STD",

@@ -8,7 +8,7 @@ import typing
 from . import _engine
 from .data import arguments
 from .data.dataset import Dataset
-from .data.facts import Drawn
+from .data.specs import Drawn
 
 if typing.TYPE_CHECKING:
     import numpy as np

@@ -7,8 +7,8 @@ import math
 import random
 from collections.abc import Callable
 
-from feedline.tune.ladder import Climb, Lost, Refused, Visit, climb
-from feedline.tune.setting import SOURCE, TORCH, Limits, Setting
+from feedline.tune.search import Lost, Refused, SearchResult, Visit, search_settings
+from feedline.tune.settings import SOURCE, TORCH, Limits, Setting
 
 OWN = Setting(TORCH, 2, 2, batch_size=16)
 LIMITS = Limits(cpus=4, memory=10**9, most_workers=32)
@@ -60,8 +60,8 @@ class Machine:
         return self.epoch
 
 
-def tune(machine: Machine, base: Setting = OWN, limits: Limits = LIMITS, budget: float = 60.0) -> Climb:
-    return climb(machine, base, limits, budget, machine.clock)
+def tune(machine: Machine, base: Setting = OWN, limits: Limits = LIMITS, budget: float = 60.0) -> SearchResult:
+    return search_settings(machine, base, limits, budget, machine.clock)
 
 
 def up_to(most: int) -> Callable[[Setting], float]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from feedline import record
 from feedline.bench.record import BATCH_STAGES, of_bench
-from feedline.watching.summary.figures import Host, Loop, Making, Summary, Waits
+from feedline.profiler.summary.figures import Host, Loop, Making, Summary, Waits
 
 STAGE_MS = {"storage": 20.0, "decode": 60.0, "transform": 20.0, "batch": 2.0}
 BATCH = 50

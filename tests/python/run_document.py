@@ -23,7 +23,7 @@ Names = dict[str, Any]
 NOT_RUN = {
     ("device.md", "loader = train."): "a GPU; tests/python/test_gpu.py",
     ("device.md", "train = feedline.open("): "a GPU; tests/python/test_device_cache.py",
-    ("findings.md", "# SPDX"): "a separate file; tests/python/findings/test_an_added_cause.py",
+    ("findings.md", "# SPDX"): "a separate file; tests/python/findings/test_added_cause.py",
     ("frameworks.md", "from feedline.integrations.meter"): "a tracker; tests/python/integrations/test_meter.py",
     ("frameworks.md", "import feedline.integrations"): "frameworks; tests/python/integrations",
     ("lowering.md", "data = wds."): "webdataset; tests/python/torch_loader/test_lowering_webdataset_fields.py",
@@ -177,8 +177,8 @@ def cache_holds(names: Names) -> None:
 
 RUN: dict[str, tuple[Callable[[], Names], Callable[[Names], object]]] = {
     "README.md": (dict, readme_holds),
-    "cache.md": (lambda: {"feedline": feedline}, cache_holds),
-    "caching.md": (lambda: {"feedline": feedline}, lambda names: next(iter(names["train"].loader(8)))),
+    "storage-cache.md": (lambda: {"feedline": feedline}, cache_holds),
+    "decoded-cache.md": (lambda: {"feedline": feedline}, lambda names: next(iter(names["train"].loader(8)))),
     "detection-data.md": (dict, detection_holds),
     "drop-in.md": (drop_in_names, drop_in_holds),
     "drop-in-state.md": (drop_in_state_names, lambda names: len(list(names["loader"])) == 300),

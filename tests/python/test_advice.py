@@ -22,9 +22,9 @@ ADVISERS = (
     "diagnose/more_workers.py",
     "diagnose/report.py",
     "diagnose/trial.py",
-    "watching/model/what_if.py",
-    "watching/summary/timeline.py",
-    "watching/summary/gpu_summary.py",
+    "profiler/model/what_if.py",
+    "profiler/summary/timeline.py",
+    "profiler/summary/gpu_summary.py",
     "data/inspection.py",
     "report/effects.py",
     *(

@@ -209,7 +209,7 @@ def test_captions_are_texts(tmp_path: Path) -> None:
     assert opened(path, fields="caption")[4].caption == 'a "dog" 8 é'
 
 
-def test_images_are_found_or_said(tmp_path: Path) -> None:
+def test_images_are_found_or_reported(tmp_path: Path) -> None:
     path = made.coco(tmp_path / "set")
     (tmp_path / "set" / "train2017").rename(tmp_path / "else & where")
     with pytest.raises(feedline.ConfigError, match=r"not in any of the usual folders; set images="):
@@ -316,7 +316,7 @@ def test_remote_sets_read_as_local_ones(format: str, tmp_path: Path) -> None:
         ]
 
 
-def test_a_kept_table_is_used_and_made_anew(tmp_path: Path) -> None:
+def test_a_cached_table_is_used_and_rebuilt(tmp_path: Path) -> None:
     path = made.coco(tmp_path / "set")
     kept = tmp_path / "kept"
     kept.mkdir()

@@ -93,7 +93,7 @@ def test_a_step_is_longer_than_the_slowest_copy() -> None:
     assert link.step > FLOATS / 1e9
 
 
-def test_no_difference_is_said_to_be_none() -> None:
+def test_no_difference_is_reported_as_none() -> None:
     found = measured(PlantedLink(pinned=20e9, pageable=20e9, layout_gain=1.0, unified=True))
     assert found["unified_memory"]
     said = dict(zip(found["compared"], bench_device.sentences(found["compared"]), strict=True))
@@ -212,7 +212,7 @@ def test_a_slot_is_copied_to_again_only_after_its_step(torch_link: Any) -> None:
     assert torch_link._module.current_stream().waited == [1, 1, 2, 2, 3, 3, 4]
 
 
-def test_steps_take_about_as_long_as_told(torch_link: Any) -> None:
+def test_steps_take_about_as_long_as_requested(torch_link: Any) -> None:
     torch_link.set_step(0.02)
     assert torch_link._repeats > 3
     way = WAYS[-1]
@@ -232,7 +232,7 @@ def test_steps_take_about_as_long_as_told(torch_link: Any) -> None:
         ("rubbish", {"cuda": "12.8", "count": 1}, "is not a device"),
     ],
 )
-def test_no_gpu_is_said_with_the_next_step(name: str, torch: dict[str, Any], said: str) -> None:
+def test_no_gpu_is_reported_with_the_next_step(name: str, torch: dict[str, Any], said: str) -> None:
     real = pytest.importorskip("torch", reason="torch, whose devices are named, is not installed")
     from feedline.bench.device.torch_link import find_device
 

@@ -177,7 +177,7 @@ def test_resuming_out_of_order_delivers_the_rest_once():
     assert len(set(seen) | set(rest)) == len(seen) + len(rest)
 
 
-def test_a_state_goes_on_with_other_ranks_where_rows_over_all_ranks_stay_the_same():
+def test_a_state_resumes_with_other_ranks_where_rows_over_all_ranks_stay_the_same():
     lengths = drawn_lengths(300)
 
     def loader(rank: int, world: int) -> feedline.Loader:

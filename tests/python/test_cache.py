@@ -140,7 +140,7 @@ def test_states_go_back_and_forth(folder: Path, place: str) -> None:
 # ---- what it says ----
 
 
-def test_says_what_it_keeps(folder: Path, place: str) -> None:
+def test_reports_what_it_keeps(folder: Path, place: str) -> None:
     cached = training(feedline.open(folder).resize(40).cache(place, budget="8 MiB"))
     assert "cache(" in repr(cached)
     with cached.loader(4, output="numpy") as loader:
@@ -162,7 +162,7 @@ def test_says_what_it_keeps(folder: Path, place: str) -> None:
         assert loader.stats()["cache"] is None
 
 
-def test_says_when_it_is_full(folder: Path) -> None:
+def test_reports_when_it_is_full(folder: Path) -> None:
     cached = training(feedline.open(folder).cache(budget=250_000))
     with cached.loader(4, output="numpy") as loader:
         list(loader)

@@ -55,7 +55,7 @@ def test_what_draws_is_known_by_its_words(operation):
     assert not draws.is_random(feedline.chain().resize(8).operations[0])
 
 
-def test_a_crop_by_boxes_stands_in_no_chain(folder):
+def test_a_crop_by_boxes_is_not_allowed_in_a_chain(folder):
     """At the call, not with the first sample."""
     crop, dataset = feedline.chain().random_iou_crop(), feedline.open(folder)
     with pytest.raises(feedline.ConfigError, match="random_apply: random_iou_crop cannot be part of a chain"):

@@ -216,14 +216,14 @@ def test_only_the_first_ctrl_c_is_heard_until_all_is_cleared_up(change: str, pri
 
 
 @pytest.mark.parametrize("name", ["click", "rich", "fastjsonschema"])
-def test_says_what_to_install_when_its_packages_are_missing(name: str, tmp_path: Path) -> None:
+def test_reports_what_to_install_when_its_packages_are_missing(name: str, tmp_path: Path) -> None:
     hidden = f"import sys; sys.modules[{name!r}] = None; from feedline.cli import main; sys.exit(main())"
     result = subprocess.run([sys.executable, "-c", hidden, "--help"], capture_output=True, text=True, timeout=HANG_S)
     assert result.returncode == 2
     assert f"needs {name}, which is not installed; run: pip install {name}" in result.stderr
 
 
-def test_says_what_to_install_when_a_package_does_not_load(tmp_path: Path) -> None:
+def test_reports_what_to_install_when_a_package_does_not_load(tmp_path: Path) -> None:
     (tmp_path / "click.py").write_text("raise ModuleNotFoundError(\"No module named 'click'\", name='click')")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
     result = subprocess.run([*COMMAND, "--help"], capture_output=True, text=True, env=environment, timeout=HANG_S)
@@ -253,7 +253,7 @@ def test_shuffle_quality_of_a_source_and_what_it_refuses(tars: list[Path], folde
     assert "3 samples are too few" in run("bench", few, "--shuffle-quality", status=2).stderr
 
 
-def test_a_split_and_a_folder_of_images_are_said(tmp_path: Path) -> None:
+def test_a_split_and_a_folder_of_images_are_reported(tmp_path: Path) -> None:
     voc = made_annotations.voc(tmp_path / "voc", 12)
     coco = made_annotations.coco(tmp_path / "coco", 5)
     elsewhere = (tmp_path / "coco/train2017").rename(tmp_path / "elsewhere")
@@ -290,7 +290,7 @@ def test_the_command_runs_as_a_module() -> None:
     assert ran.stdout == run("--version").stdout
 
 
-def test_verify_says_last_whether_images_were_decoded(tmp_path: Path) -> None:
+def test_verify_reports_last_whether_images_were_decoded(tmp_path: Path) -> None:
     folder = made_data.make_folder(tmp_path / "train", per_class=2)
     assert run("verify", folder).stdout.splitlines()[-1] == "images were not decoded (--decode)"
     assert "not decoded" not in run("verify", folder, "--decode").stdout
@@ -319,7 +319,7 @@ def test_columns_of_words_are_left_and_of_numbers_right(capsys: pytest.CaptureFi
 
 
 @pytest.mark.parametrize(("share", "begins"), [(0.5, "50% of this machine's"), (1.06, "at this machine's")])
-def test_no_loader_is_said_to_be_above_the_limit(share: float, begins: str) -> None:
+def test_no_loader_is_reported_to_be_above_the_limit(share: float, begins: str) -> None:
     from feedline.cli.bench import _share_of_limit
 
     assert _share_of_limit(share).startswith(begins) and "106%" not in _share_of_limit(share)

@@ -189,7 +189,7 @@ def test_an_option_that_is_mistyped_is_a_usage_error_with_the_right_one(
     assert not (tmp_path / "ran").exists() and not (tmp_path / "shards").exists()
 
 
-def test_braces_that_a_shell_has_expanded_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_braces_that_a_shell_has_expanded_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
     for others, says in (
         (["http://host/000.tar", "http://host/001.tar"], True),
         (["shards/a.tar", "shards/b.tar"], False),
@@ -209,7 +209,7 @@ def test_records_of_two_kinds_are_not_compared(run_record: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize("verb", ["inspect", "bench", "pack", "trace", "report", "diff"])
-def test_a_source_that_is_missing_is_told_by_its_name(verb: str, tmp_path: Path) -> None:
+def test_a_source_that_is_missing_is_reported_by_its_name(verb: str, tmp_path: Path) -> None:
     missing = tmp_path / "no_such_thing"
     more = {"pack": (tmp_path / "out",), "diff": (missing,)}.get(verb, ())
     status, said = called(verb, missing, *more)
@@ -225,7 +225,7 @@ def test_a_number_that_is_none_never_starts_a_clock(folder: Path) -> None:
             assert status == exit_codes.USAGE and call[-1] in said, said
 
 
-def test_an_option_that_would_be_ignored_is_told(folder: Path, tmp_path: Path) -> None:
+def test_an_option_that_would_be_ignored_is_reported(folder: Path, tmp_path: Path) -> None:
     for call, said_of in (
         (("bench", folder, "--samples", "1000"), "--samples requires --shuffle-quality"),
         (("bench", folder, "--seed", "3"), "--seed requires --shuffle-quality"),
@@ -236,7 +236,7 @@ def test_an_option_that_would_be_ignored_is_told(folder: Path, tmp_path: Path) -
         assert status == exit_codes.USAGE and said_of in said, said
 
 
-def test_what_a_comparison_lacks_is_told_before_the_run(tars: list[Path]) -> None:
+def test_what_a_comparison_lacks_is_reported_before_the_run(tars: list[Path]) -> None:
     status, said = called("bench", tars[0], "--seconds", "600", "--against", "torch")
     assert status == exit_codes.USAGE and "--against torch: needs" in said
 
@@ -304,7 +304,7 @@ def test_values_are_taken_in_their_units(kind: click.ParamType, given: str, take
         (parameters.RESTART_INTERVAL, "0.5", "a number from 1 to 65535 nor 'auto'"),
     ],
 )
-def test_a_value_that_is_none_is_told_with_one_that_is(kind: click.ParamType, given: str, said: str) -> None:
+def test_a_value_that_is_none_is_reported_with_one_that_is(kind: click.ParamType, given: str, said: str) -> None:
     with pytest.raises(click.BadParameter, match=re.escape(said)):
         kind.convert(given, None, None)
 

@@ -28,7 +28,7 @@ def context(verb: str) -> click.Context:
 
 
 @pytest.mark.parametrize(("verb", "option"), OPTIONS)
-def test_options_say_what_they_do_in_a_sentence_with_their_default(verb: str, option: click.Option) -> None:
+def test_options_report_what_they_do_in_a_sentence_with_their_default(verb: str, option: click.Option) -> None:
     assert option.help is not None and re.fullmatch(r"[A-Z].*[^.]\.", option.help)
     assert "efault" not in option.help, "show_default says it"
     shown = option.get_help_record(context(verb))
@@ -43,7 +43,7 @@ def test_options_say_what_they_do_in_a_sentence_with_their_default(verb: str, op
 
 
 @pytest.mark.parametrize("verb", root.commands)
-def test_verbs_say_what_they_do_in_one_line(verb: str) -> None:
+def test_verbs_report_what_they_do_in_one_line(verb: str) -> None:
     command = root.commands[verb]
     lines = {
         line.split()[0]: line for line in root.get_help(TOP).splitlines() if line.startswith("  ") and line.strip()

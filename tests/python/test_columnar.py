@@ -133,7 +133,7 @@ def test_rows_without_a_value(kind: str, tmp_path: Path, missing: str, left: int
     )
 
 
-def test_damage_is_named_and_left_out_where_the_loader_says_so(tmp_path: Path) -> None:
+def test_damage_is_named_and_left_out_if_the_loader_allows_it(tmp_path: Path) -> None:
     """Of Parquet: a page has a checksum."""
     path = small(tmp_path / "x.parquet", "parquet")
     content = bytearray(path.read_bytes())
@@ -206,7 +206,7 @@ def test_compressed_pages(folder: Path, tmp_path: Path) -> None:
     assert epoch(training(feedline.open(packed)), shuffle=True) == epoch(training(feedline.open(plain)), shuffle=True)
 
 
-def test_behind_a_server_the_batches_are_the_same(table: Path) -> None:
+def test_from_a_server_the_batches_are_the_same(table: Path) -> None:
     wanted = epoch(training(feedline.open(table)), shuffle=True)
     names = files(table)
     with serving(names[0].parent) as server:
@@ -235,7 +235,7 @@ def test_errors_of_choosing_fields_come_before_any_sample(kind: str, tmp_path: P
             feedline.open(path, fields=fields)
 
 
-def test_inspect_tells_columns_that_nobody_reads(table: Path, kind: str) -> None:
+def test_inspect_tells_columns_that_no_one_reads(table: Path, kind: str) -> None:
     found = feedline.inspect(table)
     assert (found.format, found.samples, found.shards, list(found.fields)) == (kind, 21, 3, ["image", "label"])
     assert found.extensions == {"image": 21, "label": 21}

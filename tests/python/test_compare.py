@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from feedline import record
 from feedline.record import series
-from feedline.report import gate, students
+from feedline.report import gate, t_distribution
 
 PAIRS = 100
 
@@ -53,7 +53,7 @@ def outcomes(slower: float, records: int, between: float, seed: int, batches: in
     for _ in range(PAIRS):
         base = [simulated(draw, 1.0, between, batches) for _ in range(records)]
         latest = [simulated(draw, slower, between, batches) for _ in range(records)]
-        found += [one.outcome for one in gate.judge(base, latest, 0.10)]
+        found += [one.outcome for one in gate.evaluate(base, latest, 0.10)]
     return found
 
 
@@ -90,7 +90,7 @@ def figure(value: float, half: float | None, better: str = "higher") -> dict[str
     ],
 )
 def test_outcomes(base: Any, latest: Any, better: str, outcome: str, worse: float) -> None:
-    (found,) = gate.judge([of_figures(figure(*base, better))], [of_figures(figure(*latest, better))], 0.10)
+    (found,) = gate.evaluate([of_figures(figure(*base, better))], [of_figures(figure(*latest, better))], 0.10)
     assert (found.outcome, found.worse) == (outcome, pytest.approx(worse))
     assert found.low is None or found.high is None or found.low <= found.worse <= found.high
 
@@ -98,15 +98,15 @@ def test_outcomes(base: Any, latest: Any, better: str, outcome: str, worse: floa
 def test_several_records_know_what_one_does_not() -> None:
     """Each run is sure of itself, and they lie far apart."""
     base, latest = ([of_figures(figure(v, 0.1)) for v in values] for values in ((100, 80, 120), (85, 105, 70)))
-    assert gate.judge(base, latest, 0.10)[0].outcome == "undecided"
-    assert gate.judge(base[:1], latest[:1], 0.10)[0].outcome == "regression"
+    assert gate.evaluate(base, latest, 0.10)[0].outcome == "undecided"
+    assert gate.evaluate(base[:1], latest[:1], 0.10)[0].outcome == "regression"
 
 
 @settings(deadline=None, max_examples=40)
 @given(st.floats(1e-6, 1e12), st.floats(1e-6, 1e12), st.floats(0, 10), st.sampled_from(["higher", "lower"]))
 def test_any_figures_give_numbers(a: float, b: float, half: float, better: str) -> None:
     sides = ([of_figures(figure(value, half * value, better))] for value in (a, b))
-    (found,) = gate.judge(*sides, 0.10)
+    (found,) = gate.evaluate(*sides, 0.10)
     assert all(math.isfinite(one) for one in (found.worse, found.low or 0.0, found.high or 0.0))
     assert found.outcome != "regression" or found.worse > 0.099
 
@@ -116,7 +116,7 @@ def test_quantiles_are_the_tables() -> None:
     table = {(1, 0.975): 12.706, (2, 0.975): 4.303, (9, 0.975): 2.262, (30, 0.975): 2.042, (3, 0.999): 10.214}
     table |= {(8, 0.999): 4.501, (18, 0.9995): 3.922, (120, 0.995): 2.617}
     for (freedom, probability), value in table.items():
-        assert students.quantile(probability, freedom) == pytest.approx(value, abs=6e-4)
+        assert t_distribution.quantile(probability, freedom) == pytest.approx(value, abs=6e-4)
 
 
 @pytest.fixture
@@ -180,7 +180,7 @@ def test_a_likely_regression_is_not_called_undecided(folders: Path, capsys: pyte
     base["figures"][0] |= {"value": 1000.0, "low": 990.0, "high": 1010.0}
     for name, made in (("base", base), ("likely", likely)):
         record.write(made, folders / f"{name}.json")
-    (found,) = gate.judge([base], [likely], 0.1)
+    (found,) = gate.evaluate([base], [likely], 0.1)
     assert found.outcome == gate.UNDECIDED and found.low is not None and found.low > 0.1 and found.is_likely
     assert run(["compare", str(folders / "base.json"), str(folders / "likely.json")]) == 0
     shown = " ".join(capsys.readouterr().out.split())

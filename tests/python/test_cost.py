@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feedline import ConfigError, cost, record
+from feedline.profiler.summary.figures import Gpu, Loop, OnDevice, Ranks, Summary, Waits
 from feedline.report import page
-from feedline.watching.summary.figures import Gpu, Loop, OnDevice, Ranks, Summary, Waits
 
 GPU = Gpu((0,), "A100", power_w=200.0, idle_power_w=90.0)
 WAITING = Waits(production=0.5, startup=0.1, step=0.4)
@@ -59,7 +59,7 @@ def test_each_rank_has_a_gpu_and_its_own_waits() -> None:
     assert spent.idle_gpu_hours == pytest.approx(4 * 0.5 * 0.2)
 
 
-def test_without_a_gpu_only_a_price_makes_costs_and_says_what_it_assumes() -> None:
+def test_without_a_gpu_only_a_price_makes_costs_and_reports_what_it_assumes() -> None:
     assert cost.of_run(measured(None), cost.NO_PRICE) is None
     assert cost.lines(None, CAUSES, cost.NO_PRICE) == []
     price = cost.Price(3.0)

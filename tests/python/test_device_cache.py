@@ -148,7 +148,7 @@ def test_a_kernel_waits_for_images_that_another_loader_brought(gpu: made_cuda.Gp
         del array, held
 
 
-def test_explain_tells_what_lies_where(gpu: made_cuda.Gpu, folder: Path) -> None:
+def test_explain_tells_what_is_stored_where(gpu: made_cuda.Gpu, folder: Path) -> None:
     dataset = cropped(feedline.open(folder).resize((40, 40)).cache("device"))
     with dataset.loader(4, output="dlpack", device="cuda") as loader:
         on_gpu(gpu, loader, 1)

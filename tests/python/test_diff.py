@@ -102,7 +102,7 @@ def test_a_smaller_page_cache_explains_slow_reading() -> None:
     assert compare(bench(1000, machine={"page_cache_bytes": 10 << 30}), slow).explained_by == ["page_cache_bytes"]
 
 
-def test_records_without_facts_say_so() -> None:
+def test_records_without_facts_report_it() -> None:
     bare = record.from_diagnosis(made_records.diagnosis())
     bare["machine"] = None
     found = compare(bench(), bare)

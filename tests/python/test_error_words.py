@@ -54,7 +54,7 @@ def test_of_several_shards_the_one_that_is_missing_is_named(tmp_path: Path) -> N
     assert words.startswith(f"no such file or folder: {tmp_path}/000.tar [")
 
 
-def test_what_may_not_be_looked_at_says_why(tmp_path: Path) -> None:
+def test_what_may_not_be_looked_at_reports_why(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     words = said(lambda: feedline.open(tmp_path / "file" / "inside"), feedline.StorageError)
     assert "Not a directory" in words and "stat" not in words.split("[")[0]
@@ -67,7 +67,7 @@ def test_tokens_that_are_not_there_are_named(tmp_path: Path) -> None:
         assert f"no such file or folder: {path}" in words
 
 
-def test_a_token_outside_the_vocabulary_is_told_with_its_value(tmp_path: Path) -> None:
+def test_a_token_outside_the_vocabulary_is_reported_with_its_value(tmp_path: Path) -> None:
     np.array([158, 3, 4, 5], np.uint16).tofile(tmp_path / "t.bin")
     words = said(
         lambda: feedline.tokens(tmp_path / "t.bin", window=2, dtype="uint16", vocabulary=100, check=True),

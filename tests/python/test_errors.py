@@ -120,3 +120,4 @@ def test_the_places_where_they_were_first_still_have_them() -> None:
 
     assert record.RecordError is feedline.RecordError
     assert settings.SettingsWarning is feedline.SettingsWarning
+    assert settings.load_settings is feedline.load_settings

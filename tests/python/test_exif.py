@@ -87,7 +87,7 @@ def test_fast_decoding_turns_too(turned: Path) -> None:
         assert np.array_equal(fast, exact)
 
 
-def test_is_said_and_is_part_of_the_plan(turned: Path) -> None:
+def test_is_reported_and_is_part_of_the_plan(turned: Path) -> None:
     plain, applied = (
         feedline.open(turned.parent).decode(apply_exif_orientation=one).resize((8, 8)) for one in (False, True)
     )

@@ -56,7 +56,7 @@ def test_flat_and_longest_codes(value: int) -> None:
         assert image.size == (48, 48) and image.load() is not None
 
 
-def test_pictures_are_the_same_for_the_same_seed_and_can_be_told_apart(tmp_path: Path) -> None:
+def test_pictures_are_the_same_for_the_same_seed_and_can_be_distinguished(tmp_path: Path) -> None:
     made: list[int] = []
     one, two, other = (pictures.make(tmp_path / str(i), 2, seed=i // 2, done=made.append) for i in range(3))
     assert sum(made) == 6
@@ -107,7 +107,7 @@ def test_sentences_are_folded_between_words_on_a_terminal(monkeypatch: pytest.Mo
 
 
 @pytest.mark.usefixtures("without_torch")
-def test_a_resume_that_gives_other_batches_is_told(
+def test_a_resume_that_gives_other_batches_is_reported(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(tour, "_digests", lambda *_, **options: (["a", "b"] if options["stop"] is None else ["c"], {}))

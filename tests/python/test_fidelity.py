@@ -101,7 +101,7 @@ def test_damage_is_reported_as_without(photos: Path, tmp_path: Path) -> None:
     assert said[0] == said[1]
 
 
-def test_explain_says_it(photos: Path) -> None:
+def test_explain_reports_it(photos: Path) -> None:
     data = feedline.open(photos).decode(fidelity="fast").random_resized_crop(SIDE)
     assert "fidelity fast" in data.explain()
     with data.loader(batch_size=2, output="numpy") as loader:
@@ -109,7 +109,7 @@ def test_explain_says_it(photos: Path) -> None:
     assert "fidelity" not in feedline.open(photos).random_resized_crop(SIDE).explain()
 
 
-def test_a_run_does_not_go_on_with_other_pixels(photos: Path) -> None:
+def test_a_run_does_not_continue_with_other_pixels(photos: Path) -> None:
     def loader(fidelity: str) -> feedline.Loader:
         return feedline.open(photos).decode(fidelity=fidelity).resize((8, 8)).loader(batch_size=2, output="numpy")
 

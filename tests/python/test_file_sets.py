@@ -20,7 +20,7 @@ import pytest
 
 import feedline
 from feedline import packing, verifying
-from feedline.packing import foreign_indexes
+from feedline.pack import foreign_indexes
 
 
 def write_tar(path: Path, members: list[tuple[str, bytes | tarfile.TarInfo]], **options: Any) -> Path:

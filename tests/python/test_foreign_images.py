@@ -122,7 +122,7 @@ print("done", flush=True)
 
 
 @pytest.mark.parametrize("end", ["close", "drop", "exit"])
-def test_threads_inside_pillow_hold_nobody_up(
+def test_threads_inside_pillow_hold_no_one_up(
     files: list[Path], tmp_path: Path, environment: dict[str, str], end: str
 ) -> None:
     (tmp_path / "a").mkdir()
@@ -136,7 +136,7 @@ def test_threads_inside_pillow_hold_nobody_up(
         assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
 
 
-def test_without_pillow_the_error_says_what_is_missing(
+def test_without_pillow_the_error_reports_what_is_missing(
     files: list[Path], tmp_path: Path, environment: dict[str, str]
 ) -> None:
     program = (

@@ -225,7 +225,7 @@ def test_elastic_is_within_one_level_of_torchvision(folder: Path) -> None:
     assert wrong <= labels * 2e-5, f"{wrong} of {labels} labels"
 
 
-def test_elastic_draws_its_interpolation_beside_its_noise(folder: Path) -> None:
+def test_elastic_draws_its_interpolation_next_to_its_noise(folder: Path) -> None:
     made = {name: _pairs(folder).elastic_transform(8.0, 1.5, name) for name in ("bilinear", "bicubic", "random")}
     numbers = []
     for seed in range(4):
@@ -595,7 +595,7 @@ def test_the_same_bytes_with_any_number_of_threads_and_after_a_stop(wide: Path) 
 
 
 @pytest.mark.parametrize("operation", FIXED)
-def test_fixed_ones_stand_before_a_cache(wide: Path, operation: str) -> None:
+def test_fixed_ones_may_precede_a_cache(wide: Path, operation: str) -> None:
     dataset = FIXED[operation](_pairs(wide)).collate("list", fields=["image", "mask"])
     behind = lambda d: d.random_rotation(40).elastic_transform(20.0, 2.0)  # noqa: E731
     kept = behind(dataset.cache("memory"))
@@ -606,7 +606,7 @@ def test_fixed_ones_stand_before_a_cache(wide: Path, operation: str) -> None:
 
 
 @pytest.mark.parametrize("operation", RANDOM)
-def test_random_ones_do_not_stand_before_a_cache(wide: Path, operation: str) -> None:
+def test_random_ones_may_not_precede_a_cache(wide: Path, operation: str) -> None:
     with pytest.raises(feedline.ConfigError, match=f"{operation} before cache would draw only once"):
         RANDOM[operation](_pairs(wide)).cache()
 

@@ -81,7 +81,7 @@ def test_as_many_draws_as_samples(paths):
     loader.close()
 
 
-def test_a_reader_takes_bytes_as_it_takes_files_and_draws_as_it_is_told(paths):
+def test_a_reader_takes_bytes_as_it_takes_files_and_draws_as_instructed(paths):
     files = _engine.GivenFiles("given")
     reader = transformed(files)._engine.reader("NHWC")
     first = files.add(paths[:1])

@@ -186,7 +186,7 @@ def test_where_no_kernel_fits_the_cpu_makes_them(gpu: made_cuda.Gpu, folder: Pat
             np.testing.assert_array_equal(ours[0], theirs[0])
 
 
-def test_explain_says_what_is_done_where(gpu: made_cuda.Gpu, numbers: feedline.Dataset) -> None:
+def test_explain_reports_what_is_done_where(gpu: made_cuda.Gpu, numbers: feedline.Dataset) -> None:
     with numbers.loader(8, device="cuda:1", output="dlpack") as loader:
         delivery = next(line for line in loader.explain().splitlines() if line.startswith("delivery"))
     assert "cuda:1 (Fake GPU 1), copied from page-locked memory on a separate stream" in delivery

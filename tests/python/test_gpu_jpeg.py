@@ -113,7 +113,7 @@ def test_damaged_images_are_bad_samples_as_ever(
     assert len(errors) == 2
 
 
-def test_goes_on_anywhere_on_every_rank_and_gpu(gpu: made_cuda.Gpu, folder: Path) -> None:
+def test_resumes_anywhere_on_every_rank_and_gpu(gpu: made_cuda.Gpu, folder: Path) -> None:
     options = {"batch_size": 3, "shuffle": True, "world_size": 2, **ON_GPU}
     for rank in range(2):
         options |= {"rank": rank, "device": f"cuda:{rank}"}

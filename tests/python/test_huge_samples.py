@@ -127,7 +127,7 @@ def test_single_samples_too(huge_folder: Path, huge_tar: Path) -> None:
         assert dataset[11] is not None
 
 
-def test_what_the_budget_holds_goes_on_working(tmp_path: Path) -> None:
+def test_what_the_budget_holds_continues_working(tmp_path: Path) -> None:
     """A photo with much behind its end: larger than the limit that small budgets have, and within a large one."""
     root = made_data.make_folder(tmp_path / "train", per_class=1)
     grown(root / "birch/000.jpg", 300 * MIB)

@@ -16,7 +16,7 @@ from PIL import Image, features
 import feedline
 from feedline.data import image_formats
 from feedline.data.image_formats import FORMATS
-from feedline.packing import mds_columns, transcoders
+from feedline.pack import mds_columns, transcoders
 
 FEATURES = {"webp": "webp", "avif": "avif", "jpeg2000": "jpg_2000"}  # that Pillow may lack
 ROWS = [(one, extension) for one in FORMATS for extension in one.extensions]

@@ -147,7 +147,7 @@ def test_inspect_tells_what_a_reader_does(tmp_path: Path, name: str) -> None:
     assert ranks == sorted(ranks)
 
 
-def test_a_flat_folder_is_told_by_one_finding(tmp_path: Path) -> None:
+def test_a_flat_folder_is_reported_by_one_finding(tmp_path: Path) -> None:
     for i in range(30):
         (tmp_path / f"{i}.jpg").write_bytes(JPEG)
     (finding,) = feedline.inspect(tmp_path).findings
@@ -155,7 +155,7 @@ def test_a_flat_folder_is_told_by_one_finding(tmp_path: Path) -> None:
     assert 'open images without classes by fields="{key}.jpg"' in finding.text
 
 
-def test_a_parent_of_class_folders_is_said(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
+def test_a_parent_of_class_folders_is_reported(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
     made_data.make_folder(tmp_path / "data/train")
     feedline.open(tmp_path / "data/train")
     assert not recwarn.list
@@ -172,14 +172,14 @@ def test_a_parent_of_class_folders_is_said(tmp_path: Path, recwarn: pytest.Warni
         assert (finding.code, finding.severity, len(others)) == ("merged_folders", "warning", int(second))
 
 
-def test_packing_a_parent_of_class_folders_is_said(tmp_path: Path) -> None:
+def test_packing_a_parent_of_class_folders_is_reported(tmp_path: Path) -> None:
     made_data.make_folder(tmp_path / "data/train", 1)
     with pytest.warns(UserWarning, match=r"^pack: the class folder 'train'") as said:
         packing.pack(tmp_path / "data", tmp_path / "out")
     assert said[0].filename == __file__
 
 
-def test_what_cannot_be_read_is_told_once(tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_reported_once(tmp_path: Path) -> None:
     (finding,) = feedline.inspect(tmp_path / "missing.tar").findings
     assert finding.code == "unreadable_file"
     for source in ("sftp://bucket/x.tar", ["a.tar", "sftp://host/b.tar"]):

@@ -96,7 +96,7 @@ def test_ctrl_c_while_next_waits(folder: Path, environment: dict[str, str]) -> N
     assert errors == ""
 
 
-def test_a_loader_goes_on_after_an_interrupt(train: feedline.Dataset) -> None:
+def test_a_loader_continues_after_an_interrupt(train: feedline.Dataset) -> None:
     """A handler that raises ends next(), not the loader: the batches that follow are the right ones."""
 
     class Raised(Exception):

@@ -55,7 +55,7 @@ def wanted(count: int) -> list[tuple[int, str]]:
     return [(i, f"text {i} " * (600 * (i % 2) + 1)) for i in range(count)]
 
 
-def test_a_function_of_the_keys_says_which_samples_there_are_and_in_which_order(tmp_path: Path) -> None:
+def test_a_function_of_the_keys_reports_which_samples_there_are_and_in_which_order(tmp_path: Path) -> None:
     names = [f"{'train' if i % 3 else 'val'}_{i:02d}" for i in range(20)]
     entries = {f"{name}.txt".encode(): name.encode() for name in names}
     entries |= {f"{name}.cls".encode(): str(i).encode() for i, name in enumerate(names)}
@@ -211,7 +211,7 @@ def test_what_is_no_whole_database_is_an_error_of_opening(
     assert [found.severity for found in feedline.inspect(path, fields=SMALL).findings] == ["error"]
 
 
-def test_a_damaged_value_is_left_out_where_the_loader_says_so(tmp_path: Path) -> None:
+def test_a_damaged_value_is_left_out_if_the_loader_allows_it(tmp_path: Path) -> None:
     path = small(tmp_path / "x.mdb", 50)
     dataset = feedline.open(path, fields=SMALL)
     content = bytearray(path.read_bytes())
@@ -262,7 +262,7 @@ def test_threads_of_python_and_forks_read_one_database(database: Path) -> None:
     assert found == [expected] * 3
 
 
-def test_behind_a_server_the_batches_are_the_same(database: Path, tmp_path: Path) -> None:
+def test_from_a_server_the_batches_are_the_same(database: Path, tmp_path: Path) -> None:
     (database.parent / "x.mdb").write_bytes((database / "data.mdb").read_bytes())
     (database.parent / "set.lmdb").mkdir()
     (database.parent / "set.lmdb" / "data.mdb").write_bytes((database / "data.mdb").read_bytes())

@@ -12,7 +12,7 @@ import pytest
 
 import feedline
 from feedline.data.loader_options import LoaderOptions
-from feedline.watching.copies import remake_of
+from feedline.profiler.process_copies import remake_of
 
 GIVEN: dict[str, Any] = {
     "batch_size": 4,
@@ -50,7 +50,7 @@ def test_options_do_not_change(train: feedline.Dataset, monkeypatch: pytest.Monk
         made[0].num_workers = 2  # type: ignore[misc]
 
 
-def test_a_loader_that_is_made_anew_differs_in_its_threads_alone(train: feedline.Dataset) -> None:
+def test_a_loader_that_is_rebuilt_differs_in_its_threads_alone(train: feedline.Dataset) -> None:
     with train.loader(**GIVEN) as loader, remake_of(loader)(3) as other:
         assert (loader.stats()["threads"], other.stats()["threads"]) == (1, 3)
         assert len(loader) == len(other) == 2 * 2

@@ -44,7 +44,7 @@ OTHER_CPU = {"cpu": "Y", "cpu_flags": "avx2"}
 CPU = {"cpu": "X", "cpu_flags": "avx2 avx512f"}
 
 
-def test_a_slower_processor_is_told_by_what_it_does() -> None:
+def test_a_slower_processor_is_recognised_by_what_it_does() -> None:
     """Decoding takes 2.7 times as long in the loader, and by itself: the probe explains it, and no name does."""
     a = probed(bench(1000, machine=CPU))
     b = probed(bench(500, stages={"decode": 162.0}, machine=OTHER_CPU), decode_per_s=400 / 2.7)
@@ -149,7 +149,7 @@ def test_a_rate_is_work_over_time() -> None:
     assert rows["python_per_s"] == work._LOOPS / 2 and rows["decode_per_s"] == work._PICTURES / 2
 
 
-def test_what_cannot_be_measured_is_said(tmp_path: Path) -> None:
+def test_what_cannot_be_measured_is_reported(tmp_path: Path) -> None:
     assert "SOURCE" in measuring.measure(None, 0.0).missing["the disk"]
     assert "not a local file or folder" in measuring.measure("s3://bucket/x", 0.0).missing["the disk"]
     (tmp_path / "small").write_bytes(b"x")

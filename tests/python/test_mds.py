@@ -172,7 +172,7 @@ def test_streams_are_mixed_by_the_columns_that_they_share(tmp_path: Path) -> Non
         feedline.mix([feedline.open(web), parts[1]])
 
 
-def test_behind_a_server_it_is_the_same(photos: Path) -> None:
+def test_from_a_server_it_is_the_same(photos: Path) -> None:
     wanted = epoch(training(feedline.open(photos)), shuffle=True)
     with serving(photos.parent) as server:
         assert epoch(training(feedline.open(server.url("mds/index.json"))), shuffle=True) == wanted

@@ -67,7 +67,7 @@ def label(loader: str, **more: str) -> tuple[tuple[str, str], ...]:
     return (("loader", loader), *more.items())
 
 
-def test_what_is_served_is_what_stats_says(train: feedline.Dataset) -> None:
+def test_what_is_served_is_what_stats_reports(train: feedline.Dataset) -> None:
     with train.loader(4, output="numpy") as loader:
         url = loader.metrics(name="train")
         assert url.startswith("http://127.0.0.1:")
@@ -143,7 +143,7 @@ def test_names_types_and_units_are_those_that_dashboards_know(train: feedline.Da
     assert len(units) == 9 and all(name.endswith("_" + unit) for name, unit in units)
 
 
-def test_without_prometheus_client_it_says_what_to_install(
+def test_without_prometheus_client_it_reports_what_to_install(
     train: feedline.Dataset, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setitem(sys.modules, "prometheus_client", None)

@@ -395,7 +395,7 @@ def test_samples_that_cannot_be_mixed(folder: Path, tars: list[Path], fields: Pa
     )
 
 
-def test_explain_and_statistics_say_what_is_mixed(train: feedline.Dataset) -> None:
+def test_explain_and_statistics_report_what_is_mixed(train: feedline.Dataset) -> None:
     with train.loader(6, mixup=0.2, cutmix=1.0, label_smoothing=0.1, repeat=3, shuffle=True) as loader:
         text = loader.explain()
         assert "mix        mixup with alpha 0.2 or, with probability 0.5, cutmix with alpha 1" in text

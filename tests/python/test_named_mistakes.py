@@ -18,7 +18,7 @@ import pytest
 from range_server import serving
 
 import feedline
-from feedline.packing import listing
+from feedline.pack import listing
 
 PNG = made_png.png(made_png.Kind())
 

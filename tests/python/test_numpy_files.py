@@ -154,7 +154,7 @@ def test_damage_in_an_array_that_is_not_opened_is_no_error(tmp_path: Path) -> No
     assert [(one.name, one.spec) for one in dataset.unopened] == [("other", "")]
 
 
-def test_behind_a_server_the_rows_are_the_same(tmp_path: Path, draw: np.random.Generator) -> None:
+def test_from_a_server_the_rows_are_the_same(tmp_path: Path, draw: np.random.Generator) -> None:
     x = draw.normal(size=(40, 3))
     np.save(tmp_path / "x.npy", x)
     np.savez_compressed(tmp_path / "x.npz", x=x)

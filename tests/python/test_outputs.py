@@ -82,7 +82,7 @@ def test_urls_that_nothing_is_written_to(
 
 
 @pytest.mark.parametrize("what", WRITES)
-def test_a_folder_that_is_missing_is_said_and_not_made(folder: Path, tmp_path: Path, what: str) -> None:
+def test_a_folder_that_is_missing_is_reported_and_not_made(folder: Path, tmp_path: Path, what: str) -> None:
     with pytest.raises(feedline.ConfigError, match="nowhere' does not exist; make it first, or correct the path"):
         WRITES[what](folder, str(tmp_path / "nowhere/out"))
     assert everything_in(tmp_path) == []
@@ -143,7 +143,7 @@ def test_a_shard_size_without_its_unit(folder: Path, tmp_path: Path) -> None:
         ({"batch_size": 8, "drop_last": True, "rank": 1, "world_size": 3}, r"of batch_size=8 over 3 ranks"),
     ],
 )
-def test_an_epoch_without_a_batch_is_said(folder: Path, options: dict[str, Any], says: str) -> None:
+def test_an_epoch_without_a_batch_is_reported(folder: Path, options: dict[str, Any], says: str) -> None:
     with pytest.warns(UserWarning, match=says) as said:
         loader = feedline.open(folder).resize((8, 8)).loader(output="numpy", **options)
     assert len(said) == 1

@@ -235,7 +235,7 @@ def test_restart_markers_go_where_they_gain(tmp_path: Path) -> None:
 ARGUMENTS = ("--samples-per-shard", "3", "--shuffle", "--restart-interval", "2", "--num-workers", "2")
 
 
-def test_killed_at_any_moment_it_goes_on_to_the_same_bytes(folder: Path, tmp_path: Path) -> None:
+def test_killed_at_any_moment_it_resumes_to_the_same_bytes(folder: Path, tmp_path: Path) -> None:
     run("pack", folder, tmp_path / "whole", *ARGUMENTS)
     expected = contents(tmp_path / "whole")
     # the process kills itself at its n-th write, rename or flush: every moment that can differ on the disk
@@ -270,7 +270,7 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_bytes(folder: Path, tmp_pat
     assert contents(output) == expected
 
 
-def test_killed_from_outside_it_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
+def test_killed_from_outside_it_resumes_to_the_same_bytes(tmp_path: Path) -> None:
     folder = made_data.make_folder(tmp_path / "in", per_class=30)
     run("pack", folder, tmp_path / "whole", *ARGUMENTS)
     output = tmp_path / "killed"
@@ -383,7 +383,7 @@ def test_samples_with_one_key_are_refused(tmp_path: Path) -> None:
     assert packing.pack(tmp_path / "{0..1}.tar", tmp_path / "apart", samples_per_shard=1).samples == 2
 
 
-def test_a_disk_that_is_full_is_said_and_gone_on_from(folder: Path, tmp_path: Path) -> None:
+def test_a_disk_that_is_full_is_reported_and_survived(folder: Path, tmp_path: Path) -> None:
     output = tmp_path / "out"
 
     def small_files_only() -> None:

@@ -89,7 +89,7 @@ def test_a_folder_keeps_its_samples_labels_classes_and_order(folder: Path, tmp_p
     assert feedline.open([report.pattern, joined.pattern]).classes == []
 
 
-def test_files_become_the_columns_that_their_names_say(tmp_path: Path) -> None:
+def test_files_become_the_columns_that_their_names_specify(tmp_path: Path) -> None:
     boxes = [np.arange(8, dtype="float32").reshape(2, 4), np.zeros((0, 4), "float32"), np.ones((300, 4), "float32")]
     samples = [
         {
@@ -230,7 +230,7 @@ def test_a_changed_byte_of_a_plain_shard_is_found(folder: Path, tmp_path: Path) 
     assert [finding.code for finding in feedline.inspect(tmp_path / "out").findings] == ["checksum_differs"]
 
 
-def test_interrupted_anywhere_it_goes_on_to_the_same_bytes(folder: Path, tmp_path: Path) -> None:
+def test_interrupted_anywhere_it_resumes_to_the_same_bytes(folder: Path, tmp_path: Path) -> None:
     class Stop(Exception):
         pass
 

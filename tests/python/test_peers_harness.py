@@ -43,7 +43,7 @@ def test_every_second_round_runs_backwards():
     ]
 
 
-def test_who_fails_is_skipped_with_its_reason_and_takes_nobody_along():
+def test_who_fails_is_skipped_with_its_reason_and_takes_no_one_along():
     calls = []
 
     def flaky():
@@ -181,7 +181,7 @@ def test_versions_are_pinned():
         assert all("==" in package for package in peer.packages), peer.name
 
 
-def test_only_names_keep_feedline_beside_them():
+def test_only_names_keep_feedline_next_to_them():
     dali = tasks.chosen(["dali"])
     assert {"float32", "uint8", "validate", "large"} == {task.name for task in dali}
     for task in dali:
@@ -194,7 +194,7 @@ def test_only_names_keep_feedline_beside_them():
         tasks.chosen(["turbo"])
 
 
-def test_a_table_goes_from_fast_to_slow_and_says_what_is_otherwise():
+def test_a_table_goes_from_fast_to_slow_and_reports_what_is_otherwise():
     loaders = (
         tasks.Loader("slow", "x", "x", note="no antialiasing"),
         tasks.Loader("Feedline", tasks.OWN, "feedline"),
@@ -279,7 +279,7 @@ def test_a_work_survives_json():
     assert Work.from_json(work.to_json()) == work
 
 
-def test_an_epoch_that_is_too_short_or_too_long_is_told(tmp_path):
+def test_an_epoch_that_is_too_short_or_too_long_is_reported(tmp_path):
     (tmp_path / "a").mkdir()
     for i in range(10):
         (tmp_path / "a" / f"{i}.jpg").touch()
@@ -296,7 +296,7 @@ def test_an_epoch_that_is_too_short_or_too_long_is_told(tmp_path):
     assert work.wrong(first, 3) == "its epoch has 3 of 10 photos"
 
 
-def test_a_batch_that_is_not_what_was_asked_for_is_told(tmp_path):
+def test_a_batch_that_is_not_what_was_asked_for_is_reported(tmp_path):
     def wrong(first):
         return _work(folder=str(tmp_path)).wrong(first, 0)
 
@@ -388,7 +388,7 @@ def _is_alive(pid):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_a_process_is_measured_and_leaves_nothing_behind(launched):
+def test_a_process_is_measured_and_leaves_nothing(launched):
     figures = launched("works")
     assert figures["samples_per_s"] == 5.0
     assert figures["peak_pss"] > 64 << 20
@@ -401,7 +401,7 @@ def test_a_process_is_measured_and_leaves_nothing_behind(launched):
     ("kind", "reason"),
     [("refuses", "^gives float32 alone$"), ("breaks", "failed: RuntimeError: pipeline is no longer valid")],
 )
-def test_a_process_that_gives_no_figures_says_why(launched, kind, reason):
+def test_a_process_that_gives_no_figures_reports_why(launched, kind, reason):
     with pytest.raises(launch.Skipped, match=reason):
         launched(kind)
 

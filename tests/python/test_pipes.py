@@ -37,7 +37,7 @@ def test_batches_are_those_of_the_files(tars: list[Path], own_files: Path) -> No
     assert list((own_files / "spool").iterdir()) == []
 
 
-def test_a_state_goes_on_with_the_command_run_again(tars: list[Path]) -> None:
+def test_a_state_resumes_with_the_command_run_again(tars: list[Path]) -> None:
     def loader() -> feedline.Loader:
         data = feedline.open(f"pipe:cat '{tars[0]}'", allow_commands=True)
         return training(data).loader(2, shuffle=True, seed=1, output="numpy")

@@ -62,7 +62,7 @@ def test_training_has_the_operations_of_the_originals(folder: Path) -> None:
     assert "mean=(0.4814546" in normalize
 
 
-def test_a_preset_is_a_dataset_and_arguments_to_go_on_from(folder: Path) -> None:
+def test_a_preset_is_a_dataset_and_arguments_to_continue_from(folder: Path) -> None:
     train, options = presets.imagenet_train(folder, size=16, batch_size=4)
     with train.loader(**options | {"mixup": 0.2, "cutmix": 1.0, "output": "numpy"}) as loader:
         assert "random_resized_crop(16, 16" in loader.explain()

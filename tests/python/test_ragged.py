@@ -66,7 +66,7 @@ def test_every_dtype_is_padded_with_its_own_number(dtype):
     numpy.testing.assert_array_equal(batch.a, expected)
 
 
-def test_lengths_offsets_and_a_list_say_the_same():
+def test_lengths_offsets_and_a_list_agree():
     values = numpy.arange(10)
     ways = [
         feedline.ragged(values, [3, 1, 6]),
@@ -146,7 +146,7 @@ def test_memory_is_planned_for_the_longest_sample():
 
 
 @pytest.mark.parametrize("on_error", ["skip", "replace"])
-def test_samples_of_different_lengths_stand_in_for_nothing(on_error):
+def test_samples_of_different_lengths_replace_nothing(on_error):
     with pytest.raises(feedline.ConfigError, match=f'on_error="{on_error}" does not support'):
         numbered([1, 2]).loader(2, on_error=on_error, output="numpy")
 

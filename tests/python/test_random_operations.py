@@ -492,7 +492,7 @@ EVERYTHING: Chain = lambda d: (  # noqa: E731
 )
 
 
-def test_the_same_bytes_with_any_number_of_threads_and_behind_a_cache(folder: Path) -> None:
+def test_the_same_bytes_with_any_number_of_threads_and_through_a_cache(folder: Path) -> None:
     dataset = EVERYTHING(_opened(folder))
     first = _delivered(dataset, 3, num_workers=1)
     assert any((a != b).any() for a, b in zip(first, _delivered(dataset, 4, num_workers=1), strict=True))

@@ -159,6 +159,6 @@ def test_rank_zero_logs_the_plan_once(train: feedline.Dataset, caplog: pytest.Lo
         ({"uneven": "exact", "drop_last": True}, "16 of 21 samples an epoch, 5 left out"),
     ],
 )
-def test_explain_says_what_is_left_out_and_what_comes_twice(train: feedline.Dataset, options, words) -> None:
+def test_explain_reports_what_is_left_out_and_what_comes_twice(train: feedline.Dataset, options, words) -> None:
     with train.loader(4, rank=0, world_size=2, output="numpy", **options) as loader:
         assert f"over all ranks: {words}\n" in loader.explain()

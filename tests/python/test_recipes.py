@@ -79,7 +79,7 @@ def test_the_examples_that_are_presets_as_well_are_the_same(folder: Path, monkey
         assert example.operations == getattr(presets, name)(folder).dataset.operations, name
 
 
-def test_the_page_has_what_explain_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_page_has_what_explain_reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """And the page's original is on it for each: a section without explanation or picture fails here."""
     tool, page = RECIPES.parents[1] / "tools" / "recipe_pictures.py", RECIPES.parents[1] / "docs" / "recipes.md"
     if not tool.is_file() or not page.is_file():

@@ -23,10 +23,10 @@ from feedline import record
 from feedline.diagnose.steps import steps_of
 from feedline.machine import facts as machine
 from feedline.machine import storage
-from feedline.record import checking, series
-from feedline.watching.probe import events
-from feedline.watching.probe.events import Event
-from feedline.watching.recordings import ProcessRecord, Recording
+from feedline.profiler.probe import events
+from feedline.profiler.probe.events import Event
+from feedline.profiler.recordings import ProcessRecord, Recording
+from feedline.record import series, validation
 
 
 def subschemas(schema: Any) -> list[dict[str, Any]]:
@@ -45,10 +45,10 @@ ANNOTATIONS = {"$schema", "$id", "title", "description"}
 
 
 def test_there_is_a_sentence_for_whatever_the_schema_asks() -> None:
-    for schema in subschemas(checking.schema()):
-        assert schema.keys() <= checking.SENTENCES.keys() | STRUCTURE | ANNOTATIONS
+    for schema in subschemas(validation.schema()):
+        assert schema.keys() <= validation.SENTENCES.keys() | STRUCTURE | ANNOTATIONS
     library = pytest.importorskip("jsonschema", reason="jsonschema, which knows the whole standard, is not installed")
-    library.Draft202012Validator.check_schema(checking.schema())
+    library.Draft202012Validator.check_schema(validation.schema())
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_what_the_verbs_make_is_as_the_schema_has_it(made: dict[str, Any], tmp_p
     record.write(made, tmp_path / "run.json")
     assert record.read(tmp_path / "run.json") == made
     library = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
-    library.validate(made, checking.schema())
+    library.validate(made, validation.schema())
 
 
 RECORDS = [made_records.bench(), record.from_diagnosis(made_records.diagnosis(), made_records.STEPS[:5])]
@@ -84,9 +84,9 @@ def test_the_check_agrees_with_jsonschema(data: st.DataObject) -> None:
         del holder[path[-1]]
     else:
         holder[path[-1]] = data.draw(st.sampled_from(VALUES))
-    valid = library.Draft202012Validator(checking.schema()).is_valid(made)
+    valid = library.Draft202012Validator(validation.schema()).is_valid(made)
     before = copy.deepcopy(made)
-    assert (checking.problem(made) is None) == valid
+    assert (validation.problem(made) is None) == valid
     assert made == before, "checking changes nothing"
 
 
@@ -111,7 +111,7 @@ def test_what_is_no_record_is_refused_by_name(text: str, message: str, tmp_path:
         record.read(path)
 
 
-def test_a_damaged_record_says_where(tmp_path: Path) -> None:
+def test_a_damaged_record_reports_where(tmp_path: Path) -> None:
     made = made_records.bench()
     made["stages"][1]["ms_per_batch"] = "long"
     with pytest.raises(record.RecordError, match=r"record.stages\[1\].ms_per_batch must be number or null, not 'long'"):
@@ -230,7 +230,7 @@ def test_storage_is_that_of_the_nearest_mount(tmp_path: Path) -> None:
     assert storage.storage_facts(None)[0] is None
 
 
-def test_intervals_hold_the_true_rate_about_as_often_as_they_say() -> None:
+def test_intervals_hold_the_true_rate_about_as_often_as_they_claim() -> None:
     draw = random.Random(0)
     held = 0
     for _ in range(300):

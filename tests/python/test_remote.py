@@ -111,7 +111,7 @@ def test_what_is_not_there_is_named(server: RangeServer) -> None:
         feedline.open(server.url("009.tar"))
 
 
-def test_a_shard_that_was_replaced_is_indexed_anew(tars: list[Path], tmp_path: Path, monkeypatch: Any) -> None:
+def test_a_shard_that_was_replaced_is_reindexed(tars: list[Path], tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "served").mkdir()
     with serving(tmp_path / "served") as server:
@@ -158,7 +158,7 @@ def test_a_child_after_fork_reads_by_itself(server: RangeServer) -> None:
     assert np.asarray(data.center_crop(8)[0][0]).tobytes() == expected
 
 
-def test_without_libcurl_the_error_says_what_to_install(server: RangeServer) -> None:
+def test_without_libcurl_the_error_reports_what_to_install(server: RangeServer) -> None:
     code = f"import feedline; feedline.open({server.url('000.tar')!r})"
     environment = {**os.environ, "FEEDLINE_LIBCURL": "/nowhere/libcurl.so.4"}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)

@@ -80,7 +80,7 @@ def test_epoch_two_is_the_median_of_the_later_epochs():
     assert found["epoch two with cache=: share of the local rate"] == [0.97]
 
 
-def test_the_tables_have_everybody_and_say_who_was_skipped():
+def test_the_tables_list_everyone_and_report_who_was_skipped():
     task = f"{reading.KINDS[1].name}, s3"
     measured = {
         (task, reading.OURS): [{"cpu_s_per_gb": 1.0, "mb_per_s": 1234.0}],
@@ -123,7 +123,7 @@ def test_the_cpu_time_of_children_that_ended_is_counted_where_asked(tmp_path):
     assert whole > alone + 0.2
 
 
-def test_rounds_of_several_records_stand_behind_each_other_and_ratios_stay_within_one():
+def test_rounds_of_several_records_follow_each_other_and_ratios_stay_within_one():
     ranges = f"{reading.KINDS[0].name}, http"
     first = {"rounds": 1, "results": {f"{ranges}, {reading.OURS}": [{"cpu_s_per_gb": 1.0}],
                                       f"{ranges}, {reading.LIMIT}": [{"cpu_s_per_gb": 0.5}]},

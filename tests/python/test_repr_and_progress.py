@@ -66,7 +66,7 @@ def test_a_dataset_whose_images_differ_is_shown_too(dataset: feedline.Dataset) -
     assert "3 x -1 x -1" in cells
 
 
-def test_a_loader_says_what_it_gives_and_shows_its_stages(dataset: feedline.Dataset) -> None:
+def test_a_loader_reports_what_it_gives_and_shows_its_stages(dataset: feedline.Dataset) -> None:
     loader = dataset.loader(4, output="numpy")
     assert repr(loader) == "<feedline.Loader of 6 batches of image, label; epoch 0>"
     assert "storage" not in Cells(loader._repr_html_()).cells, "nothing has run"
@@ -106,7 +106,7 @@ def test_progress_goes_through_an_epoch(dataset: feedline.Dataset) -> None:
     assert re.search(r"epoch 0: 100%.* 6/6 .*batch/s, [\d,]+ samples/s, waiting \d+%, loss=21\.0\]", last), last
 
 
-def test_progress_goes_on_where_a_state_was_taken(dataset: feedline.Dataset) -> None:
+def test_progress_continues_where_a_state_was_taken(dataset: feedline.Dataset) -> None:
     loader = dataset.loader(4, output="numpy", shuffle=True)
     batches = iter(loader)
     for _ in range(5):
@@ -144,7 +144,9 @@ def test_only_the_first_rank_shows_a_bar(dataset: feedline.Dataset) -> None:
     assert sum(len(batch.label) for batch in ranks[1].progress()) == 11
 
 
-def test_without_tqdm_progress_says_what_is_missing(dataset: feedline.Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_tqdm_progress_reports_what_is_missing(
+    dataset: feedline.Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     with pytest.raises(feedline.ConfigError, match="pip install tqdm"):
         dataset.loader(4, output="numpy").progress()

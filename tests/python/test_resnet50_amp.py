@@ -117,7 +117,7 @@ def test_as_a_rank(folder: Path, tmp_path: Path, example: ModuleType, monkeypatc
 
 
 @pytest.mark.skipif(os.environ.get("FEEDLINE_PROOFS") != "long", reason="starts processes: FEEDLINE_PROOFS=long")
-def test_two_ranks_of_torchrun_go_on_as_one(folder: Path, tmp_path: Path) -> None:
+def test_two_ranks_of_torchrun_continue_as_one(folder: Path, tmp_path: Path) -> None:
     def run(ranks: int, steps: int) -> dict[str, Any]:
         torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
         more = ["--steps", steps, "--checkpoint", tmp_path / "c.pt", "--print-every=1"]

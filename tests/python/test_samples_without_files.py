@@ -44,7 +44,7 @@ def test_ranks_share_the_rows(table):
     assert sorted(rows) == WANTED
 
 
-def test_a_state_goes_on_at_the_next_row(table):
+def test_a_state_resumes_at_the_next_row(table):
     loader = table.loader(3, output="numpy")
     iterator = iter(loader)
     first = [next(iterator), next(iterator)]

@@ -67,7 +67,7 @@ def test_the_order_does_not_depend_on_threads():
     assert orders[0] == orders[1] == orders[2]
 
 
-def test_rows_may_lie_apart_and_columns_may_not():
+def test_rows_may_be_apart_and_columns_may_not():
     wide = numpy.arange(60).reshape(10, 6)
     (batch,) = feedline.arrays(a=wide[::2, 1:4]).loader(5, output="numpy")
     numpy.testing.assert_array_equal(batch.a, wide[::2, 1:4])
@@ -184,7 +184,7 @@ def test_windows_may_overlap_and_be_int32(token_file):
     assert data.schema["x"].dtype == "int32"
 
 
-def test_a_npy_file_says_what_it_holds(tmp_path):
+def test_a_npy_file_reports_what_it_holds(tmp_path):
     numpy.save(tmp_path / "a.npy", numpy.arange(50, dtype="int32"))
     numpy.save(tmp_path / "b.npy", numpy.arange(100, 140, dtype="int32"))
     data = feedline.tokens([tmp_path / "a.npy", tmp_path / "b.npy"], window=20)

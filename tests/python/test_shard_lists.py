@@ -63,7 +63,7 @@ def test_a_list_that_is_written_opens_to_the_same_samples(shards: list[Path], ki
     assert keys(feedline.open([written["files"][0], shards[0]])) == [*expected, *keys(feedline.open(shards[0]))]
 
 
-def test_lists_say_what_their_readers_look_for(shards: list[Path], tmp_path: Path) -> None:
+def test_lists_report_what_their_readers_look_for(shards: list[Path], tmp_path: Path) -> None:
     counts = [len(feedline.open(shard)) for shard in shards]
     names = [f"shards/{shard.name}" for shard in shards]
     said = {}
@@ -167,7 +167,7 @@ def test_names_are_relative_to_the_list_or_its_base(shards: list[Path], tmp_path
         feedline.open(tmp_path / "_info.json")
 
 
-def test_lists_behind_http_name_what_is_beside_them(shards: list[Path], tmp_path: Path) -> None:
+def test_lists_over_http_name_what_is_next_to_them(shards: list[Path], tmp_path: Path) -> None:
     expected = keys(feedline.open(pattern(shards)))
     run(pattern(shards), "--as", "wids", "--output", tmp_path / "index.json")
     with serving(tmp_path) as server:
@@ -218,7 +218,7 @@ def rename(path: Path, name: Callable[[str], str]) -> None:
     path.with_suffix(".new").replace(path)
 
 
-def test_what_an_index_cannot_say_is_refused(shards: list[Path], folder: Path, tmp_path: Path) -> None:
+def test_what_an_index_cannot_express_is_refused(shards: list[Path], folder: Path, tmp_path: Path) -> None:
     for kind, source in (("wids", folder), ("dali", "http://127.0.0.1:9/a.tar"), ("dali", tmp_path / "none.tar")):
         run(source, "--as", kind, status=2 if kind != "dali" or "http" in str(source) else 3)
     assert "--output" in run(shards[0], "--as", "dali", "--output", tmp_path / "x", status=2)["said"]

@@ -12,7 +12,7 @@ from made_data import write_tar
 from PIL import Image
 
 import feedline
-from feedline.data import shown
+from feedline.data import contact_sheet
 
 CELL = 160
 
@@ -46,7 +46,7 @@ def scene(tmp_path: Path) -> feedline.Dataset:
     return feedline.open(tmp_path / "scene.tar", fields=fields).boxes("boxes.npy", "XYWH")
 
 
-def test_normalisation_is_undone_and_epochs_stand_beside_each_other(folder: Path, tmp_path: Path) -> None:
+def test_normalisation_is_undone_and_epochs_are_side_by_side(folder: Path, tmp_path: Path) -> None:
     plain = feedline.open(folder).resize((CELL, CELL))
     normalized = plain.normalize(feedline.IMAGENET_MEAN, feedline.IMAGENET_STD).normalize([0.5] * 3, [0.2] * 3)
     sheet = normalized.show(1, 2, path=tmp_path / "sheet.png")
@@ -62,7 +62,7 @@ def test_normalisation_is_undone_and_epochs_stand_beside_each_other(folder: Path
 
 def test_epochs_are_those_that_a_loader_draws(folder: Path) -> None:
     dataset = feedline.open(folder).random_resized_crop(CELL)
-    pixels = np.asarray(shown.sheet_of(dataset, 1, 3, 7).image)
+    pixels = np.asarray(contact_sheet.sheet_of(dataset, 1, 3, 7).image)
     for epoch in range(3):
         left = 6 + epoch * (CELL + 2)
         drawn = dataset.sample(0, seed=7, epoch=epoch)[0].transpose(1, 2, 0)
@@ -70,10 +70,15 @@ def test_epochs_are_those_that_a_loader_draws(folder: Path) -> None:
 
 
 def test_masks_boxes_and_points_are_drawn_where_they_are(scene: feedline.Dataset) -> None:
-    pixels = np.asarray(shown.sheet_of(scene, 1, 1, 0).image)[6 : 6 + CELL, 6 : 6 + CELL].astype(int)
+    pixels = np.asarray(contact_sheet.sheet_of(scene, 1, 1, 0).image)[6 : 6 + CELL, 6 : 6 + CELL].astype(int)
     flipped = scene.random_horizontal_flip(1.0)
-    mirrored = np.asarray(shown.sheet_of(flipped, 1, 1, 0).image)[6 : 6 + CELL, 6 : 6 + CELL].astype(int)
-    grey, mask, box, point = (100, 100, 100), shown._COLOURS[1], shown._COLOURS[3], shown._COLOURS[0]
+    mirrored = np.asarray(contact_sheet.sheet_of(flipped, 1, 1, 0).image)[6 : 6 + CELL, 6 : 6 + CELL].astype(int)
+    grey, mask, box, point = (
+        (100, 100, 100),
+        contact_sheet._COLOURS[1],
+        contact_sheet._COLOURS[3],
+        contact_sheet._COLOURS[0],
+    )
     over = np.rint(np.array(grey) * 0.55 + np.array(mask) * 0.45)
     for shot, turned in ((pixels, False), (mirrored, True)):
         x = (lambda at: CELL - 1 - at) if turned else (lambda at: at)
@@ -86,19 +91,19 @@ def test_masks_boxes_and_points_are_drawn_where_they_are(scene: feedline.Dataset
 
 def test_every_view_is_a_picture(folder: Path) -> None:
     crop = feedline.chain().random_resized_crop(32)
-    sheet = shown.sheet_of(feedline.open(folder).views(a=crop, local=(crop, 3)), 2, 1, 0)
+    sheet = contact_sheet.sheet_of(feedline.open(folder).views(a=crop, local=(crop, 3)), 2, 1, 0)
     assert sheet.image.width == 6 + 2 * (4 * (CELL + 2) + 6)
 
 
 def test_a_damaged_sample_is_red_and_named(tmp_path: Path) -> None:
     (tmp_path / "set" / "a").mkdir(parents=True)
     (tmp_path / "set" / "a" / "x.jpg").write_bytes(b"no image")
-    sheet = shown.sheet_of(feedline.open(tmp_path / "set"), 1, 1, 0)
+    sheet = contact_sheet.sheet_of(feedline.open(tmp_path / "set"), 1, 1, 0)
     assert len(sheet.damaged) == 1 and "a/x.jpg" in sheet.damaged[0]
-    assert sheet.image.getpixel((80, 80)) == shown._DAMAGED
+    assert sheet.image.getpixel((80, 80)) == contact_sheet._DAMAGED
 
 
-def test_without_a_path_it_is_written_beside(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_path_it_is_written_next_to_it(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     sheet = feedline.open(folder).show(2, 1)
     assert sheet.path == Path("feedline-show.png") and (tmp_path / "feedline-show.png").is_file()
@@ -111,16 +116,16 @@ def test_without_a_path_it_is_written_beside(folder: Path, tmp_path: Path, monke
     assert not (tmp_path / "sheet.words").exists()
 
 
-def test_a_text_stands_below_its_image(tmp_path: Path) -> None:
+def test_a_text_is_below_its_image(tmp_path: Path) -> None:
     image = png(np.zeros((CELL, CELL, 3), np.uint8))
     for name, text in (("none", None), ("one", "a caption"), ("two", "a caption\nand more")):
         members = [("a.png", image)] + ([("a.txt", text.encode())] if text else [])
         write_tar(tmp_path / f"{name}.tar", members)
     captions = {
-        name: np.asarray(shown.sheet_of(feedline.open(tmp_path / f"{name}.tar", fields=["png", *text]), 1, 1, 0).image)[
-            6 + CELL :, 6:
-        ]
+        name: np.asarray(
+            contact_sheet.sheet_of(feedline.open(tmp_path / f"{name}.tar", fields=["png", *text]), 1, 1, 0).image
+        )[6 + CELL :, 6:]
         for name, text in (("none", []), ("one", ["txt"]), ("two", ["txt"]))
     }
-    assert (captions["none"] == shown._BACKGROUND).all() and (captions["one"] > 200).any()
+    assert (captions["none"] == contact_sheet._BACKGROUND).all() and (captions["one"] > 200).any()
     np.testing.assert_array_equal(captions["one"], captions["two"])

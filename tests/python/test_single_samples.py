@@ -72,7 +72,7 @@ def test_a_loader_names_the_ways_to_batches(tmp_path: Path) -> None:
     assert [image.shape for image in batch[0]] == [(3, *size) for size in SIZES[:8]]
 
 
-def test_stacked_views_are_not_told_of_lists(tmp_path: Path) -> None:
+def test_stacked_views_are_not_reported_of_lists(tmp_path: Path) -> None:
     dataset = photos(tmp_path)
     view = feedline.chain().random_horizontal_flip()
     with pytest.raises(feedline.ConfigError) as caught:

@@ -100,7 +100,7 @@ def test_every_sample_is_in_one_part(sources: dict[str, feedline.Dataset], name:
 
 
 @pytest.mark.parametrize("name", [*PHOTOS, *OTHERS])
-def test_a_part_loads_and_goes_on_where_it_was(sources: dict[str, feedline.Dataset], name: str) -> None:
+def test_a_part_loads_and_continues_where_it_was(sources: dict[str, feedline.Dataset], name: str) -> None:
     train, _ = sources[name].split(0.7, seed=2)
     options: dict[str, Any] = {"shuffle": True, "seed": 5, "output": "numpy", "epochs": 1}
     with train.loader(4, num_workers=2, **options) as loader:

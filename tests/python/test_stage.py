@@ -16,8 +16,8 @@ from range_server import RangeServer, serving
 
 import feedline
 from feedline import packing, staging
-from feedline.staging import room
-from feedline.staging.copying import UNFINISHED
+from feedline.stage import room
+from feedline.stage.copying import UNFINISHED
 
 
 def contents(source: Any) -> list[tuple[str, Any]]:
@@ -69,7 +69,7 @@ def test_a_manifest_is_copied_and_compared(packed: Path, tmp_path: Path) -> None
     assert not list((tmp_path / "again").glob("*" + UNFINISHED))
 
 
-def test_it_goes_on_where_it_was_killed(tars: list[Path], tmp_path: Path, environment: dict[str, str]) -> None:
+def test_it_continues_where_it_was_killed(tars: list[Path], tmp_path: Path, environment: dict[str, str]) -> None:
     place, source = tmp_path / "staged", str(tars[0].parent / "{000..002}.tar")
     size = [tar.stat().st_size for tar in tars]
     script = (
@@ -86,7 +86,7 @@ def test_it_goes_on_where_it_was_killed(tars: list[Path], tmp_path: Path, enviro
     assert (again.files_found, again.copied_bytes) == (3, 0)
 
 
-def test_what_has_changed_is_copied_anew(tars: list[Path], tmp_path: Path) -> None:
+def test_what_has_changed_is_copied_again(tars: list[Path], tmp_path: Path) -> None:
     made = [Path(shutil.copy(tar, tmp_path / tar.name)) for tar in tars]
     staging.stage(made, tmp_path / "staged")
     shutil.copy(tars[0], made[2])
@@ -133,7 +133,7 @@ def test_room_is_looked_at_before_anything_is_copied(
 def test_a_disk_that_gives_other_bytes_is_noticed(
     tars: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from feedline.staging import copying
+    from feedline.stage import copying
 
     real = copying._written
 
@@ -152,7 +152,7 @@ def test_a_disk_that_gives_other_bytes_is_noticed(
 def test_a_shard_that_changes_while_it_is_copied_is_an_error(
     tars: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from feedline.staging import copying
+    from feedline.stage import copying
 
     made = Path(shutil.copy(tars[0], tmp_path / "0.tar"))
     real = copying.pieces_of
@@ -186,7 +186,7 @@ def _changes_later(server: RangeServer) -> None:
 
 
 def test_names_that_lead_out_of_the_folder_are_refused() -> None:
-    from feedline.staging.layout import _safe
+    from feedline.stage.layout import _safe
 
     assert _safe("a/b.jpg") == "a/b.jpg"
     for name in ("../x.tar", "a/../../x", "/etc/x", "a//b", "", "."):

@@ -253,7 +253,7 @@ def test_states_of_version_1_load(train: feedline.Dataset, whole: list[list[byte
 
 
 @pytest.mark.parametrize("batch_size", [1, 3, 4, 5, 21, 50])
-def test_another_batch_size_goes_on_at_the_same_sample(train: feedline.Dataset, batch_size: int) -> None:
+def test_another_batch_size_continues_at_the_same_sample(train: feedline.Dataset, batch_size: int) -> None:
     """Whatever the batches are cut to from there on, the samples come in the order that they would have had."""
     with train.loader(**OPTIONS, epochs=1) as loader:
         order: list[int] = []
@@ -349,7 +349,7 @@ def test_a_second_iter_ends_the_first(train: feedline.Dataset, whole: list[list[
         assert list(second) == []
 
 
-def test_a_restored_loader_says_which_epoch_comes(train: feedline.Dataset, whole: list[list[bytes]]) -> None:
+def test_a_restored_loader_reports_which_epoch_comes(train: feedline.Dataset, whole: list[list[bytes]]) -> None:
     """`while loader.epoch < N` goes through N epochs, wherever the run was interrupted."""
     for ranks in (1, 2):
         options = {**OPTIONS, "batch_size": 4 // ranks, "world_size": ranks, "uneven": "exact"}

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feedline import record
+from feedline.profiler.summary.figures import Copies, Loop, Making, OnDevice, Summary
 from feedline.record import chain
 from feedline.record.figures import link
 from feedline.report import compare, page
-from feedline.watching.summary.figures import Copies, Loop, Making, OnDevice, Summary
 
 COPY = Copies(pinned=True, asked=True, per_step=1, bytes_per_step=38e6, host_ms=0.1, device_ms=1.9, timed=20)
 
@@ -33,7 +33,7 @@ def by_name(links: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     return {one["name"]: one for one in links}
 
 
-def test_copies_and_steps_are_told_by_the_devices_own_events() -> None:
+def test_copies_and_steps_are_timed_by_the_devices_own_events() -> None:
     links = by_name(chain.of_diagnosis(summary(copies=(COPY,), device_step_ms=12.5, timed_steps=20)))
     assert links["pcie"]["ms_per_batch"] == pytest.approx(1.9)
     assert links["pcie"]["bytes_per_s"] == pytest.approx(20e9)
@@ -43,14 +43,14 @@ def test_copies_and_steps_are_told_by_the_devices_own_events() -> None:
     assert links["storage"]["at_once"] == links["host"]["at_once"] == 4
 
 
-def test_copies_without_events_are_told_by_their_calls_and_so_called() -> None:
+def test_copies_without_events_are_timed_by_their_calls_and_so_called() -> None:
     untimed = Copies(per_step=1, bytes_per_step=1e6, host_ms=3.0)
     one = by_name(chain.of_diagnosis(summary(copies=(untimed,))))["pcie"]
     assert one["ms_per_batch"] == 3.0 and one["bytes_per_s"] is None, "no rate out of a time that may hold waiting"
     assert "inside the calls" in one["note"]
 
 
-def test_what_was_not_seen_is_said_not_to_be() -> None:
+def test_what_was_not_seen_is_reported_as_missing() -> None:
     links = by_name(chain.of_diagnosis(summary()))
     assert links["pcie"]["ms_per_batch"] is None and "no copy to a device was observed" in links["pcie"]["note"]
     nothing = by_name(chain.of_diagnosis({}))
@@ -96,7 +96,7 @@ def test_any_figures_fit_into_80_columns_of_ascii(values: list[tuple[float | Non
     assert sum("#" in line for line in drawn[1:2]) == (len(known) > 1)
 
 
-def test_the_page_marks_the_same_link_and_says_how_many_work_at_once() -> None:
+def test_the_page_marks_the_same_link_and_reports_how_many_work_at_once() -> None:
     document = made_records.diagnosis()
     waits = document["summary"]["waits"]
     document["summary"] |= {**summary(copies=(COPY,), device_step_ms=20.0, timed_steps=20), "waits": waits}

@@ -89,7 +89,7 @@ def test_images_are_counted(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "1 with 16 bits per channel" in text and "nothing that a reader would drop" not in text
 
 
-def test_nothing_is_said_of_photos_that_lie_as_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_reported_for_photos_that_are_upright(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "0.jpg").write_bytes(jpeg(orientation=1))
     found = json.loads(run(capsys, str(tmp_path), "--json")[1])

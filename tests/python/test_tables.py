@@ -54,7 +54,7 @@ def test_gives_the_batches_of_the_same_photos_in_a_folder(folder: Path, table: P
     assert captions[0].caption == f'a "{expected.classes[0]}",\nwhich is'
 
 
-def test_metadata_beside_images_gives_all_its_columns(folder: Path, tmp_path: Path) -> None:
+def test_metadata_next_to_images_gives_all_its_columns(folder: Path, tmp_path: Path) -> None:
     root = tmp_path / "set" / "train"
     root.mkdir(parents=True)
     (root / "images").symlink_to(folder)
@@ -125,7 +125,7 @@ def test_a_damaged_table_is_an_error_of_opening(tmp_path: Path, text: str, says:
     assert [found.code for found in feedline.inspect(path).findings] == ["damaged_table"]
 
 
-def test_behind_a_server_the_batches_are_the_same(folder: Path, tmp_path: Path) -> None:
+def test_from_a_server_the_batches_are_the_same(folder: Path, tmp_path: Path) -> None:
     lines = "".join(f"{name},{kind}\n" for name, kind in photos_of(folder))
     (folder / "train.csv").write_text("photo,class\n" + lines)
     (folder / "metadata.csv").write_text("file_name,label\n" + lines)

@@ -154,7 +154,7 @@ def test_every_flipped_bit_is_an_error_or_the_same_value(tmp_path: Path) -> None
         assert len(dataset) == 2 and len(seen) == 1 and seen[0] in wanted, bit
 
 
-def test_a_damaged_record_is_left_out_where_the_loader_says_so(tmp_path: Path) -> None:
+def test_a_damaged_record_is_left_out_if_the_loader_allows_it(tmp_path: Path) -> None:
     path = small(tmp_path / "x.tfrecord", 50)
     content = bytearray(path.read_bytes())
     content[content.index(b"text 37")] ^= 1
@@ -206,7 +206,7 @@ def test_indexes_of_others_are_used_and_never_trusted(tmp_path: Path, end: str) 
     assert [found.code for found in feedline.inspect(path, fields=("n", "text")).findings] == ["foreign_index"]
 
 
-def test_behind_a_server_the_batches_are_the_same(records: list[Path], tmp_path: Path) -> None:
+def test_from_a_server_the_batches_are_the_same(records: list[Path], tmp_path: Path) -> None:
     """A list and a compressed file are known by their names alone; the second opening takes the index that was
     kept, and asks for no other program's."""
     wanted = epoch(training(feedline.open(records)), shuffle=True)
@@ -234,7 +234,7 @@ def test_errors_of_choosing_fields_come_before_any_sample(tmp_path: Path) -> Non
             feedline.open(path, fields=fields)
 
 
-def test_inspect_tells_features_that_nobody_reads(records: list[Path]) -> None:
+def test_inspect_tells_features_that_no_one_reads(records: list[Path]) -> None:
     found = feedline.inspect(records)
     assert (found.format, found.samples, found.shards, list(found.fields)) == ("tfrecord", 21, 3, ["image", "label"])
     assert found.extensions == dict.fromkeys(("image/class/label", "image/encoded", "image/filename"), 21)
@@ -264,7 +264,7 @@ def test_verify_proves_and_names_damage(records: list[Path]) -> None:
     assert ("bad_record", str(records[1]), "train-00001-of-00003/00000000") in found
 
 
-def test_verify_compares_the_index_that_is_kept(tmp_path: Path) -> None:
+def test_verify_compares_the_stored_index(tmp_path: Path) -> None:
     """Of a file that was replaced by one of the same size and time."""
     first, short, long = (example({"n": i, "text": "abc"[:i]}) for i in (1, 2, 3))
     path = write(tmp_path / "x.tfrecord", [first, short, long])

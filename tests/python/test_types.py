@@ -13,7 +13,7 @@ import pytest
 from running_processes import HANG_S
 
 import feedline
-from feedline.data import words
+from feedline.data import literals
 from feedline.torch_loader.options import settings
 
 pytest.importorskip("mypy")
@@ -72,10 +72,14 @@ def test_mypy_takes_what_runs_and_refuses_other_words(tmp_path: Path) -> None:
 
 
 def test_words_are_those_of_the_checks() -> None:
-    for name, alias in (("on_error", words.OnError), ("lower", words.Lower), ("worker_method", words.WorkerMethod)):
+    for name, alias in (
+        ("on_error", literals.OnError),
+        ("lower", literals.Lower),
+        ("worker_method", literals.WorkerMethod),
+    ):
         assert alias.__args__ == settings._CHOICES[name]
     data = feedline.arrays(x=np.zeros((2, 1)))
-    for name, alias in (("uneven", words.Uneven), ("on_error", words.OnError), ("layout", words.Layout)):
+    for name, alias in (("uneven", literals.Uneven), ("on_error", literals.OnError), ("layout", literals.Layout)):
         for word in alias.__args__:
             data.loader(1, output="numpy", num_workers=1, **{name: word})
         with pytest.raises(feedline.ConfigError, match=name):

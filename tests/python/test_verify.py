@@ -210,7 +210,7 @@ def test_equal_samples_of_different_shards_are_found(shards: list[Path]) -> None
     assert verified.duplicate_samples == 7 and about(verified, "labels_differ") == [(str(shards[0]), key)]
 
 
-def test_it_goes_on_where_it_was_killed(shards: list[Path], tmp_path: Path, environment: dict[str, str]) -> None:
+def test_it_continues_where_it_was_killed(shards: list[Path], tmp_path: Path, environment: dict[str, str]) -> None:
     state = tmp_path / "state"
     script = (
         "import os, signal, sys\nfrom feedline import verifying\n"
@@ -234,7 +234,7 @@ def test_it_goes_on_where_it_was_killed(shards: list[Path], tmp_path: Path, envi
 
 def test_orders_of_ranks_are_those_of_loaders(train: feedline.Dataset) -> None:
     from feedline import _engine
-    from feedline.verifying import orders
+    from feedline.verify import orders
 
     for rank in range(2):
         order = _engine.rank_order(
@@ -257,7 +257,7 @@ def test_orders_of_ranks_are_those_of_loaders(train: feedline.Dataset) -> None:
 
 def test_orders_that_lose_or_repeat_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     from feedline import _engine
-    from feedline.verifying import orders
+    from feedline.verify import orders
 
     real = _engine.rank_order
     monkeypatch.setattr(_engine, "rank_order", lambda **query: real(**query)[1:])

@@ -116,7 +116,7 @@ def test_views_that_are_decoded_by_themselves_are_the_same_pixels(tmp_path: Path
             assert np.array_equal(sample[i], replayed(image, drawn, f"image_{i}", 8)), (epoch, i)
 
 
-def test_operations_behind_are_for_every_view_and_what_is_drawn_is_each_views_own(photos: Path):
+def test_later_operations_are_for_every_view_and_draws_are_each_views_own(photos: Path):
     plain = views_of(feedline.open(photos))
     normal = plain.normalize(feedline.IMAGENET_MEAN, feedline.IMAGENET_STD)
     mean, std = (np.float32(numbers).reshape(3, 1, 1) for numbers in (feedline.IMAGENET_MEAN, feedline.IMAGENET_STD))
@@ -205,7 +205,7 @@ def test_the_same_batches_whatever_the_threads(photos: Path):
     assert np.allclose(nhwc[0][2].transpose(0, 1, 4, 2, 3), expected[0][2], atol=5e-3)
 
 
-def test_a_state_goes_on_with_the_same_views(photos: Path):
+def test_a_state_resumes_with_the_same_views(photos: Path):
     dataset = views_of(feedline.open(photos))
     options: dict[str, Any] = {"batch_size": 4, "shuffle": True, "seed": 9, "output": "numpy"}
     expected = all_batches(dataset, **options)
@@ -282,7 +282,7 @@ def test_a_map_takes_views_as_fields(photos: Path):
         feedline.open(photos).map(lambda image: image, "image").views([BIG])
 
 
-def test_masks_and_second_images_stand_beside_views(tmp_path: Path):
+def test_masks_and_second_images_are_next_to_views(tmp_path: Path):
     members = []
     for i in range(6):
         pixels = made_data.photo(i, 80, 70)

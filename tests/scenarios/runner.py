@@ -31,11 +31,11 @@ from feedline.diagnose.diagnosis import Diagnosis
 from feedline.diagnose.verdict import CERTAIN
 from feedline.diagnose.watch import watch
 from feedline.findings import Finding
-from feedline.watching import session
-from feedline.watching.model import prediction
-from feedline.watching.recordings import Recording
-from feedline.watching.summary import timeline
-from feedline.watching.summary.figures import Summary
+from feedline.profiler import session
+from feedline.profiler.model import prediction
+from feedline.profiler.recordings import Recording
+from feedline.profiler.summary import timeline
+from feedline.profiler.summary.figures import Summary
 
 # Of a script's second form: the cause that it leaves out, and the workers that it was said to need.
 MENDED, WORKERS = "FEEDLINE_SCENARIO_MENDED", "FEEDLINE_SCENARIO_WORKERS"
@@ -108,7 +108,7 @@ def run(scenario: Scenario, ladder_s: float = 0.0, rounds: int = 0) -> Outcome:
     begin = time.monotonic()
     recording = _watch(scenario, max(scenario.budget, ladder_s))
     summary = timeline.summarise(recording)
-    diagnosis = verdict.judge(summary)
+    diagnosis = verdict.evaluate(summary)
     seconds = time.monotonic() - begin
     tried = []
     if rounds and summary is not None and recording.returncode == 0:
@@ -117,7 +117,7 @@ def run(scenario: Scenario, ladder_s: float = 0.0, rounds: int = 0) -> Outcome:
         scenario,
         diagnosis.verdicts,
         seconds,
-        summary.watching.overhead_share if summary else None,
+        summary.profiling.overhead_share if summary else None,
         summary.host.others_cpus if summary else None,
         _rungs(recording, summary),
         tried,

@@ -108,7 +108,7 @@ def test_promises_that_did_not_come_true_fail_a_run_on_a_quiet_machine_only(caps
     assert "1 more, on a stand-in device" in capsys.readouterr().out
 
 
-def test_every_script_that_is_said_to_have_a_second_form_has_one():
+def test_every_script_that_is_reported_to_have_a_second_form_has_one():
     told = {one.path: set() for one in (*SCENARIOS, *HELD_OUT)}
     for one in (*SCENARIOS, *HELD_OUT):
         if not one.unlimited:  # else it is its container that has
@@ -123,7 +123,7 @@ def test_every_script_that_is_said_to_have_a_second_form_has_one():
 
 
 @pytest.mark.parametrize("script", ["straggling_sample", "epoch_border"])
-def test_a_mended_script_is_faster(script, monkeypatch):
+def test_a_fixed_script_is_faster(script, monkeypatch):
     """Both wait, or idle, for most of their time, however busy the machine is."""
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     scenario = next(one for one in SCENARIOS if one.script == script)

@@ -84,7 +84,7 @@ def test_when_the_gate_fails(now: dict[str, dict[str, int]], fails: bool) -> Non
     assert comparison.fails(comparison.compare(_baseline({"a": {"f": 1000}}), now)) is fails
 
 
-def test_says_in_which_function_the_change_is() -> None:
+def test_reports_in_which_function_the_change_is() -> None:
     before = {"case": {"decode": 900, "copy": 99, "tiny": 1}}
     now = {"case": {"decode": 900, "copy": 20, "added": 200, "tiny": 2}}
     (verdict,) = comparison.compare(_baseline(before), now)
@@ -111,7 +111,7 @@ def test_another_environment_is_named() -> None:
     assert lines == ["compiler: 12 in the baseline, 13 here", "zlib: not recorded in the baseline, 1 here"]
 
 
-def test_skips_in_another_environment_and_compares_when_told(
+def test_skips_in_another_environment_and_compares_on_request(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     baseline = tmp_path / "baseline.json"

@@ -50,7 +50,7 @@ def test_all_passed():
     assert [step["status"] for step in results["steps"].values()] == ["passed"] * len(gpu_evidence.STEPS)
 
 
-def test_what_is_missing_is_told_and_the_rest_runs():
+def test_what_is_missing_is_reported_and_the_rest_runs():
     check = Planted(sanitizer="compute-sanitizer is not on PATH")
     results, status = run(check)
     assert status == 3 and results["missing"] == ["compute-sanitizer is not on PATH"]
@@ -92,7 +92,7 @@ def test_every_planted_cause_has_a_script():
         ("{\nno object", None),
     ],
 )
-def test_a_diagnosis_is_found_behind_what_a_script_prints(text, named):
+def test_a_diagnosis_is_found_after_what_a_script_prints(text, named):
     assert gpu_evidence.named_causes(text) == named
 
 
@@ -119,7 +119,7 @@ def test_versions_are_those_of_the_tests():
         assert name == "numpy" or needed in listed
 
 
-def test_here_it_says_that_there_is_no_wheel(tmp_path):
+def test_here_it_reports_that_there_is_no_wheel(tmp_path):
     ran = subprocess.run(
         [sys.executable, ROOT / "tools/gpu_evidence.py", "--wheels", tmp_path, "--json", tmp_path / "found.json"],
         capture_output=True, text=True,

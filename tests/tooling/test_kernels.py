@@ -35,7 +35,7 @@ def test_a_change_of_the_source_shows(monkeypatch):
     assert kernel_images.digest() != before
 
 
-def test_code_is_for_the_gpus_that_its_name_says():
+def test_code_is_for_the_gpus_that_its_name_lists():
     for name, image in images().items():
         if name.startswith("compute_"):
             assert f".target sm_{name.removeprefix('compute_')}\n".encode() in image

@@ -94,7 +94,7 @@ def test_a_passing_step_is_quiet(machine):
     assert (machine.folder / "log/a_step.log").read_text() == "noise\n"
 
 
-def test_a_build_goes_on_beside_what_follows(machine):
+def test_a_build_continues_next_to_what_follows(machine):
     waits = f'for _ in {{1..1000}}; do [ ! -e "{machine.folder}/go" ] || break; sleep 0.01; done'
     done = machine(
         f'feedline_compile() {{ echo "compiling $1"; {waits}; [ -e "{machine.folder}/go" ] && echo compiled; }}; '
@@ -105,7 +105,7 @@ def test_a_build_goes_on_beside_what_follows(machine):
     assert done.stdout.splitlines()[1:] == ["between", "compiling tests", "compiled", "installed"]
 
 
-def test_a_build_that_fails_beside_others_is_shown_and_not_installed(machine):
+def test_a_build_that_fails_next_to_others_is_shown_and_not_installed(machine):
     done = machine(
         "feedline_compile() { echo why; return 3; }; feedline_install() { echo installed; }; "
         "feedline_build_begin; feedline_build_end"

@@ -34,7 +34,7 @@ def words(picture: str) -> list[tuple[float, float, str]]:
     return [(float(one.get("x", 0)), float(one.get("y", 0)), one.text or "") for one in found][1:]
 
 
-def test_words_stand_in_their_columns_and_colours(tools: Any) -> None:
+def test_words_are_in_their_columns_and_colours(tools: Any) -> None:
     _, svg = tools
     screen = svg.Screen(1, ("\x1b[1;31mloader\x1b[0m waits  44 % <&", "", "\x1b[7m on \x1b[0m", "█▊··"))
     picture = svg.drawn([screen], 40, "feedline top", 'a "loop"')

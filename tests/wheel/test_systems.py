@@ -170,7 +170,7 @@ def test_the_same_batches_come_out_of_folders_and_tars(system: System, photos: P
     assert there == here and [line.split()[0] for line in there.splitlines()] == ["24", "24"]
 
 
-def test_the_command_says_what_it_does(system: System) -> None:
+def test_the_command_reports_what_it_does(system: System) -> None:
     said = set(system.feedline("--help").split())
     assert {"bench", "demo", "diagnose", "doctor", "env", "inspect", "pack"} <= said
 

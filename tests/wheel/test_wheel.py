@@ -187,13 +187,13 @@ DIAGNOSE = """
 import json, sys
 from feedline.diagnose import report, verdict
 from feedline.diagnose.watch import watch
-from feedline.watching.summary import timeline
+from feedline.profiler.summary import timeline
 for budget in (2.0, 120.0):  # a machine that others keep busy needs more
     recording = watch([sys.executable, "-c", sys.argv[1], sys.argv[2]], budget)
     if recording.experiments is not None and recording.experiments.rungs:
         break
 summary = timeline.summarise(recording)
-print(json.dumps(report.as_json(recording, summary, verdict.judge(summary))))
+print(json.dumps(report.as_json(recording, summary, verdict.evaluate(summary))))
 """
 TRAIN = """
 import sys, time
@@ -275,7 +275,7 @@ def test_what_the_wheel_holds(held):
         licence = any(f"/licenses/bundled/{static}" in name for name in names)
         assert licence or not shutil.which("dpkg-query"), (static, names)
     assert "feedline/py.typed" in names
-    assert "feedline/watching/probe/inject/sitecustomize.py" in names  # no import finds it: PYTHONPATH does
+    assert "feedline/profiler/probe/inject/sitecustomize.py" in names  # no import finds it: PYTHONPATH does
     assert "feedline/_engine.pyi" in names
     assert {name.partition("/")[0] for name in names} == {"feedline", "feedline.libs", info.partition("/")[0]}
     needs = [text for text in metadata.get_all("Requires-Dist") if "extra ==" not in text]

@@ -48,7 +48,7 @@ def compare(base: Path, new: Path, fail_on: float, names: tuple[str, ...], stric
     """
     sides = _records(base), _records(new)
     _refuse_other_work(sides)
-    found = gate.judge(sides[0], sides[1], fail_on, names)
+    found = gate.evaluate(sides[0], sides[1], fail_on, names)
     missing = set(names) - {one.name for one in found}
     if missing or not found:
         words = f"no figure {', '.join(sorted(missing))}" if missing else "no figure"

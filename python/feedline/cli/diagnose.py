@@ -70,8 +70,8 @@ def diagnose(
     from feedline.diagnose import precision_trial, report, trial, verdict
     from feedline.diagnose.causes import registered
     from feedline.diagnose.watch import watch
-    from feedline.watching.command import CommandError
-    from feedline.watching.summary import timeline
+    from feedline.profiler.command import CommandError
+    from feedline.profiler.summary import timeline
 
     known, price = registered(causes), cost.price_of(gpu_price, job_hours)
     progress = Progress()
@@ -83,7 +83,7 @@ def diagnose(
     finally:
         progress.clear()
     summary = timeline.summarise(recording)
-    diagnosis = verdict.judge(summary, known)
+    diagnosis = verdict.evaluate(summary, known)
     tried = trial.run(command, summary, diagnosis, recording) if try_it and summary is not None else None
     precision = precision_trial.run(command, summary, recording) if amp else None
     document = report.as_json(recording, summary, diagnosis, tried, price, precision)

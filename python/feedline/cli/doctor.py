@@ -16,7 +16,7 @@ from feedline.cli import exit_codes, parameters
 from feedline.cli.console import ERR, OUT, bytes_text, print_json, wrapped
 
 if TYPE_CHECKING:
-    from feedline.doctor.examining import Examination
+    from feedline.doctor.examination import Examination
 
 _COMMAND = "feedline.doctor.command"
 _MB = 10**6
@@ -127,15 +127,15 @@ def doctor(
 
     Exit status 1: there are findings above a note. docs/doctor.md lists the rules; `feedline explain CODE` prints one.
     """
-    from feedline.doctor.examining import Asked, examine
+    from feedline.doctor.examination import Request, examine
     from feedline.machine import gpu
-    from feedline.machine.root import Root
+    from feedline.machine.system_files import SystemFiles
 
-    asked = Asked(num_workers, prefetch, _bytes(batch_mb), batch_size, _bytes(dataset_mb), ranks, pinned)
+    request = Request(num_workers, prefetch, _bytes(batch_mb), batch_size, _bytes(dataset_mb), ranks, pinned)
     gpus = gpu.of_engine()
 
     def look() -> Examination:
-        return examine(Root(root), gpus, os.environ, source, context.meta[_COMMAND], asked)
+        return examine(SystemFiles(root), gpus, os.environ, source, context.meta[_COMMAND], request)
 
     if clean:
         return _clean(look())
@@ -150,7 +150,7 @@ def _bytes(megabytes: float | None) -> int | None:
 
 def _show(seen: Examination, as_json: bool) -> int:
     from feedline.doctor import screen
-    from feedline.doctor.judging import has_problems
+    from feedline.doctor.evaluation import has_problems
 
     if as_json:
         print_json(screen.as_dict(seen))
@@ -183,13 +183,13 @@ def _watch(look: Callable[[], Examination], interval: float, as_json: bool) -> i
 def _clean(seen: Examination) -> int:
     from feedline.doctor import leftovers
 
-    found = seen.case.leftovers
+    found = seen.analysis.leftovers
     if not found:
         OUT.print("no leftover files in /dev/shm and /tmp")
         return exit_codes.FINE
     for one in found:
         OUT.print(f"{bytes_text(one.size):>9}  {one.age_s / 3600:6.1f} h  user {one.owner}  {one.path}", markup=False)
-    if seen.case.machine.container:
+    if seen.analysis.machine.container:
         ERR.print(
             "processes outside this container are not visible: if they share its /dev/shm, these files may be theirs"
         )

@@ -15,8 +15,8 @@ from feedline.cli.console import OUT, counted, print_json, table
 from feedline.cli.env_making import clean, create, export, list_
 
 if TYPE_CHECKING:
-    from feedline.environment.checking import Verdict
-    from feedline.environment.differences import Difference
+    from feedline.env.differences import Difference
+    from feedline.env.rules import Verdict
 
 _STYLE = {"error": "bold red", "critical": "bold red", "warning": "yellow", "note": "cyan"}
 _FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -60,14 +60,14 @@ def check(prefix: Path | None, pid: int | None, lock: str | None, label: str, de
 
     Exit status 1: a finding of severity "error" or "warning".
     """
-    from feedline.environment.checking import Case
-    from feedline.environment.checking import check as judge
-    from feedline.environment.given import listing_at
-    from feedline.environment.seen import read_environment
+    from feedline.env.load import listing_at
+    from feedline.env.rules import Analysis
+    from feedline.env.rules import check as evaluate
+    from feedline.env.scan import read_environment
 
     seen = read_environment(prefix, pid=pid)
     listing = None if lock is None else listing_at(lock, seen.place.python)
-    verdict = judge(Case(seen, listing, label, deep))
+    verdict = evaluate(Analysis(seen, listing, label, deep))
     if as_json:
         print_json(_verdict_as_dict(verdict))
     else:
@@ -84,8 +84,8 @@ def snapshot(prefix: Path | None, pid: int | None, snapshot_file: Path | None) -
 
     Two environments with the same fingerprint have the same interpreter and the same packages, file by file.
     """
-    from feedline.environment.seen import read_environment
-    from feedline.environment.snapshot import snapshot_of
+    from feedline.env.scan import read_environment
+    from feedline.env.snapshot import snapshot_of
     from feedline.record import replace
 
     value = snapshot_of(read_environment(prefix, pid=pid))
@@ -106,8 +106,8 @@ def diff(first: str, second: str, as_json: bool) -> int:
 
     Exit status 1: they differ.
     """
-    from feedline.environment.differences import compare, exact_python
-    from feedline.environment.given import listing_at
+    from feedline.env.differences import compare, exact_python
+    from feedline.env.load import listing_at
 
     one, other = listing_at(first), listing_at(second)
     if python := exact_python(one, other):  # the Python version for which markers are evaluated

@@ -15,8 +15,8 @@ from feedline.cli import exit_codes, parameters
 from feedline.cli.console import ERR, OUT, bytes_text, counted, print_json, table
 
 if TYPE_CHECKING:
-    from feedline.environment.creating.create import Created
-    from feedline.environment.creating.homes import Home
+    from feedline.env.create.creation import Created
+    from feedline.env.create.homes import Home
 
 _FORMS = ("environment.yml", "explicit", "requirements", "pylock", "pixi", "dockerfile")
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
@@ -56,10 +56,10 @@ def export(
     Notes on stderr list what the format omits. Either all projects have hashes or none do, as pip requires. Exit status
     2: the format cannot represent this environment.
     """
-    from feedline.environment.archives import Archives
-    from feedline.environment.exports.writing import export as written
-    from feedline.environment.given import listing_at, listing_of_own
-    from feedline.environment.locks.listing import PYPI
+    from feedline.env.archives import Archives
+    from feedline.env.exports.writing import export as written
+    from feedline.env.load import listing_at, listing_of_own
+    from feedline.env.locks.listing import PYPI
     from feedline.record import replace
 
     listing = listing_of_own() if source is None else listing_at(source)
@@ -108,11 +108,11 @@ def create(
 
     Exit status 1: it does not match FILE, or has problems; 3: something was not available, and nothing was created.
     """
-    from feedline.environment.creating.create import create as make
-    from feedline.environment.creating.homes import prefix_of
-    from feedline.environment.creating.pip_part import From
-    from feedline.environment.creating.plan import plan_of, python_for
-    from feedline.environment.given import listing_at
+    from feedline.env.create.creation import create as make
+    from feedline.env.create.homes import prefix_of
+    from feedline.env.create.pip_part import From
+    from feedline.env.create.plan import plan_of, python_for
+    from feedline.env.load import listing_at
 
     listing = listing_at(source)
     if python := python_for(listing, policy):
@@ -164,7 +164,7 @@ def _print_created(made: Created, source: str, policy: str) -> None:
 @parameters.as_json()
 def list_(folders: tuple[Path, ...], as_json: bool) -> int:
     """List the environments made by `create`, those of conda, and those in FOLDERS, such as projects with a .venv."""
-    from feedline.environment.creating.homes import homes
+    from feedline.env.create.homes import homes
 
     found = homes(folders)
     if as_json:
@@ -196,7 +196,7 @@ def clean(names: tuple[str, ...], yes: bool) -> int:
 
     Exit status 1: nothing was removed, as you declined.
     """
-    from feedline.environment.creating.homes import home_at, prefix_of, remove
+    from feedline.env.create.homes import home_at, prefix_of, remove
 
     found = [home_at(prefix_of(name)) for name in names]
     for home in found:

@@ -10,7 +10,7 @@ import click
 
 from feedline.cli import exit_codes, parameters
 from feedline.cli.console import OUT, print_json, table
-from feedline.findings import Entry, shown
+from feedline.findings import Entry, formats
 
 
 @click.command(short_help="Explain a finding, and what to do.")
@@ -25,7 +25,7 @@ def explain(code: str | None, causes: tuple[Path, ...], markdown: bool, as_json:
     """
     pages = pages_of(causes)
     if markdown:
-        print(shown.document(pages), end="")
+        print(formats.document(pages), end="")
         return exit_codes.FINE
     if code is None:
         _list(pages, as_json)
@@ -34,24 +34,24 @@ def explain(code: str | None, causes: tuple[Path, ...], markdown: bool, as_json:
     if not named:
         raise click.UsageError(_unknown(code, pages))
     if as_json:
-        print_json({"code": named[0].code, "pages": [shown.entry_as_dict(page) for page in named]})
+        print_json({"code": named[0].code, "pages": [formats.entry_as_dict(page) for page in named]})
         return exit_codes.FINE
     for i, page in enumerate(named):
-        for line in ["", *shown.entry_lines(page)] if i else shown.entry_lines(page):
+        for line in ["", *formats.entry_lines(page)] if i else formats.entry_lines(page):
             OUT.print(line, markup=False)
     return exit_codes.FINE
 
 
 def pages_of(causes: tuple[Path, ...] = ()) -> list[Entry]:
     """Returns all pages, grouped by verb; `causes`: folders of further causes of diagnose."""
-    from feedline.data import inspection, places, stored_images
+    from feedline.data import inspection, storage_types, stored_images
     from feedline.diagnose import causes as of_diagnose
     from feedline.doctor import causes as of_doctor
-    from feedline.environment import checks as of_env
+    from feedline.env import checks as of_env
     from feedline.report import effects
     from feedline.top import alarms
     from feedline.trace import causes as of_trace
-    from feedline.verifying import pages as of_verify
+    from feedline.verify import pages as of_verify
 
     return [
         *of_diagnose.entries(causes),
@@ -59,7 +59,7 @@ def pages_of(causes: tuple[Path, ...] = ()) -> list[Entry]:
         *alarms.entries(),
         *inspection.entries(),
         *stored_images.entries(),
-        *places.entries(),
+        *storage_types.entries(),
         *of_verify.entries(),
         *of_env.entries(),
         *effects.entries(),
@@ -71,7 +71,7 @@ def _list(pages: list[Entry], as_json: bool) -> None:
     if as_json:
         print_json({"codes": [{"code": page.code, "verb": page.verb, "title": page.title} for page in pages]})
     else:
-        table(("code", "of", "says"), [(page.code, page.verb, shown.plain(page.title)) for page in pages])
+        table(("code", "of", "says"), [(page.code, page.verb, formats.plain(page.title)) for page in pages])
 
 
 def _unknown(code: str, pages: list[Entry]) -> str:

@@ -11,7 +11,7 @@ from rich.markup import escape
 from feedline.cli import exit_codes, parameters
 from feedline.cli.console import OUT, counted, print_json
 
-_KINDS = ("dali", "energon", "tfindex", "wids", "timm", "open_clip")  # packing.foreign_indexes.KINDS
+_KINDS = ("dali", "energon", "tfindex", "wids", "timm", "open_clip")  # pack.foreign_indexes.KINDS
 
 
 @click.command("index", short_help="Write the listing of a folder for HTTP, or an index for other programs.")
@@ -41,7 +41,7 @@ def index(source: str, kind: str | None, output: os.PathLike[str] | None, split:
     """
     if kind is None:
         return _listing(source, as_json)
-    from feedline.packing import foreign_indexes
+    from feedline.pack import foreign_indexes
 
     written = foreign_indexes.write(source, kind, output=None if output is None else os.fspath(output), split=split)
     if as_json:
@@ -54,7 +54,7 @@ def index(source: str, kind: str | None, output: os.PathLike[str] | None, split:
 
 
 def _listing(folder: str, as_json: bool) -> int:
-    from feedline.packing import listing
+    from feedline.pack import listing
 
     written = listing.write_listing(folder)
     if as_json:

@@ -12,7 +12,7 @@ from rich.markup import escape
 import feedline
 from feedline.cli import exit_codes, parameters
 from feedline.cli.console import OUT, bytes_text, counted, print_json, steps, table
-from feedline.data import inspection, places, stored_images
+from feedline.data import inspection, storage_types, stored_images
 from feedline.data.sources import shown_source
 from feedline.findings import Finding
 
@@ -62,7 +62,7 @@ def inspect(
     found = feedline.inspect(source, **said)
     images_seen = stored_images.look(source, format_, fields, image_folder, split) if found.samples else None
     findings = inspection.findings_of(found) + (images_seen.findings() if images_seen else [])
-    storage = places.findings_of_source(source)
+    storage = storage_types.findings_of_source(source)
     sheet: dict[str, Any] | None = None
     if show is not None:
         sheet = _write_sheet(source, said, Path(show), images)
@@ -81,13 +81,13 @@ def inspect(
 
 
 def _write_sheet(source: str, said: dict[str, Any], path: Path, images: int) -> dict[str, Any]:
-    from feedline.data import shown  # imports only needed for pictures
+    from feedline.data import contact_sheet  # imports only needed for pictures
 
-    shown.check_path(path)
+    contact_sheet.check_path(path)
     dataset = feedline.open(source, **said)
     count = min(images, len(dataset))
     with steps(count, "decoding") as advance:
-        sheet = shown.sheet_of(dataset, count, epochs=1, seed=0, step=advance)
+        sheet = contact_sheet.sheet_of(dataset, count, epochs=1, seed=0, step=advance)
     sheet.save(path)
     return {"path": str(path), "images": count, "damaged": sheet.damaged}
 

@@ -265,7 +265,7 @@ def machine(command: Command) -> Command:
     return click.option("--machine", is_flag=True, help=help)(command)
 
 
-def gpu_price_alone(command: Command) -> Command:
+def gpu_price_only(command: Command) -> Command:
     """``--gpu-price``: used to compute the cost of a GPU's idle time."""
     return click.option(
         "--gpu-price",
@@ -285,7 +285,7 @@ def gpu_price(command: Command) -> Command:
         metavar="HOURS",
         help="Length of a whole job, to compute what a gain saves.",
     )
-    return gpu_price_alone(hours(command))
+    return gpu_price_only(hours(command))
 
 
 def causes_folders() -> Callable[[Command], Command]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     help="Time between updates.",
 )
 @click.option("--once", is_flag=True, help="Measure one interval, print it, and exit; implied without a terminal.")
-@parameters.gpu_price_alone
+@parameters.gpu_price_only
 @parameters.as_json("Measure one interval, and print one JSON object.")
 def top(pid: int | None, interval: float, once: bool, gpu_price: float | None, as_json: bool) -> int:
     """Monitor the loaders of a running process, and its machine.

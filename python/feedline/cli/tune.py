@@ -17,7 +17,7 @@ from rich.markup import escape
 from feedline.cli import exit_codes, parameters
 from feedline.cli.console import ERR, OUT, print_json, progress, table
 from feedline.cli.outputs import distinct
-from feedline.tune.setting import Options
+from feedline.tune.settings import Options
 
 if TYPE_CHECKING:
     from feedline.tune.script import Tuned
@@ -135,8 +135,8 @@ def _check_call(context: click.Context, what: tuple[str, ...], is_command: bool)
 
 
 def _tune_script(command: tuple[str, ...], options: Options, tell: Any, say: Any) -> Tuned | int:
+    from feedline.profiler.command import CommandError
     from feedline.tune import script
-    from feedline.watching.command import CommandError
 
     try:
         return script.tune(command, options, tell, say)
@@ -210,9 +210,9 @@ def _save(document: dict[str, Any], path: Path, as_json: bool) -> None:
 
 
 def _print(tuned: Tuned | TunedSource, report: Any) -> None:
-    assert tuned.climb is not None
+    assert tuned.result is not None
     summary = tuned.summary
-    table(report.columns(tuned), [tuple(map(escape, report.row(tuned, rung))) for rung in tuned.climb.rungs])
+    table(report.columns(tuned), [tuple(map(escape, report.row(tuned, rung))) for rung in tuned.result.rungs])
     if summary is not None and summary.loop.steps:
         OUT.print(f"the loop's own work: {summary.loop.step_ms:.1f} ms per batch; rates are batches per second")
     for note in tuned.notes:

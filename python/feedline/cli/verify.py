@@ -39,7 +39,7 @@ _MOST_ROWS = 20
     metavar="FILE",
     help="Save progress in FILE, and resume from it after an interruption.",
 )
-@click.option("--cache", metavar="FOLDER", help="Read through this cache of stored objects: docs/cache.md.")
+@click.option("--cache", metavar="FOLDER", help="Read through this cache of stored objects: docs/storage-cache.md.")
 @parameters.num_workers(help="Threads that read; auto: number of usable CPUs.")
 @parameters.as_json()
 def verify(

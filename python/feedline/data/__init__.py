@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sources, datasets and their operations."""
 
-from . import other_readers as other_readers  # registers Python readers with the engine, whichever module of this
-# package is imported first
+from . import python_readers as python_readers  # registers Python's readers with the engine before any other module

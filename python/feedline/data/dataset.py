@@ -18,25 +18,25 @@ from ..loader.batches import Batch
 from ..loader.loader import Loader
 from ..loader.tv_tensors import Wrapper
 from ..loader.unopened import UnopenedColumn, columns_of, listed
-from . import arguments, draws, image_depth, view_list, words
+from . import arguments, draws, image_depth, literals, view_list
 from .augmentations import Augmentations
-from .facts import DecodeLimit, Drawn, FieldSpec
 from .loader_options import LoaderOptions
 from .operations import Fields
-from .parts import Parts
 from .recorded_calls import Recorded
 from .rows import HeldTensor
+from .specs import DecodeLimit, Drawn, FieldSpec
+from .split import Splits
 from .targets import Targets
 
 if TYPE_CHECKING:
+    from .contact_sheet import Sheet
     from .mapping import Chain
-    from .shown import Sheet
 
 # The engine's arguments: source, format, fields, index folder, missing, and whether commands may run.
 Origin = tuple[str, str, list[str], str, str, bool]
 
 
-class Dataset(Recorded, Targets, Augmentations, Parts):
+class Dataset(Recorded, Targets, Augmentations, Splits):
     """Samples and the operations on their images. Immutable: every operation cheaply returns a new dataset.
 
     Operations have torchvision's names, arguments, defaults and sampling rules, and Pillow's pixels. A wrong
@@ -117,7 +117,7 @@ class Dataset(Recorded, Targets, Augmentations, Parts):
         limit = 0 if budget is None else arguments.byte_count(name, "budget", budget)
         return self._with(self._engine.cache(place, limit))
 
-    def collate(self, form: words.Collation, *, fields: Fields = None) -> Dataset:
+    def collate(self, form: literals.Collation, *, fields: Fields = None) -> Dataset:
         """Sets how fields are batched.
 
         By default, images, masks, numbers and arrays are stacked, and all must have the shape of the first sample.
@@ -300,10 +300,10 @@ class Dataset(Recorded, Targets, Augmentations, Parts):
     @property
     def operations(self) -> list[str]:
         """The operations so far, with all their arguments."""
-        described = list(self._engine.operations())
+        operations = list(self._engine.operations())
         for step in reversed(self._chain.steps if self._chain is not None else ()):
-            described.insert(step.behind, str(step))
-        return described
+            operations.insert(step.behind, str(step))
+        return operations
 
     @property
     def fingerprint(self) -> str:
@@ -324,9 +324,9 @@ class Dataset(Recorded, Targets, Augmentations, Parts):
 
     def explain(self) -> str:
         """Describes as text which steps run, their order and fusion, and storage advice."""
-        from . import places  # imports the texts of findings
+        from . import storage_types  # imports the texts of findings
 
-        return image_depth.explained(places.explained(self._engine.explain(), self.source), self._engine)
+        return image_depth.explained(storage_types.explained(self._engine.explain(), self.source), self._engine)
 
     def inspect(self) -> Inspection:
         """Reports formats, sizes, classes, and samples that a reader would drop or merge. Decodes nothing."""
@@ -338,9 +338,9 @@ class Dataset(Recorded, Targets, Augmentations, Parts):
         return f"<feedline.Dataset {self.source!r} ({self.format}, {len(self)} samples{left}){operations}>"
 
     def _repr_html_(self) -> str:
-        from . import described
+        from . import dataset_html
 
-        return described.html(self)
+        return dataset_html.html(self)
 
     # ---- single samples ----
 
@@ -383,7 +383,7 @@ class Dataset(Recorded, Targets, Augmentations, Parts):
             )
 
     def sample(
-        self, index: SupportsIndex, *, seed: int = 0, epoch: int = 0, output: words.SampleOutput = "numpy"
+        self, index: SupportsIndex, *, seed: int = 0, epoch: int = 0, output: literals.SampleOutput = "numpy"
     ) -> Batch:
         """Returns one transformed sample as in ``epoch`` of a loader with ``seed``: arrays, and numbers for labels.
 
@@ -435,7 +435,7 @@ class Dataset(Recorded, Targets, Augmentations, Parts):
         Raises:
             ConfigError: samples have no image, the extension is not an image format, or Pillow is missing.
         """
-        from .shown import show  # imports modules that only pictures need
+        from .contact_sheet import show  # imports modules that only pictures need
 
         where = "show"
         count, times = arguments.integer(where, "n", n, low=1), arguments.integer(where, "epochs", epochs, low=1)
@@ -486,18 +486,18 @@ class Dataset(Recorded, Targets, Augmentations, Parts):
         num_workers: int | Literal["auto"] = "auto",
         memory_budget: int | str | None = None,
         in_order: bool = True,
-        on_error: words.OnError = "raise",
+        on_error: literals.OnError = "raise",
         error_budget: int = 0,
         rank: int | None = None,
         world_size: int | None = None,
         mesh: Any = None,
         dp: str | int | Sequence[str | int] | None = None,
-        uneven: words.Uneven = "pad",
+        uneven: literals.Uneven = "pad",
         epochs: float | None = None,
         device: Any = None,
         dtype: Any = None,
-        layout: words.Layout = "NCHW",
-        output: words.BatchOutput = "torch",
+        layout: literals.Layout = "NCHW",
+        output: literals.BatchOutput = "torch",
         timeout: float | None = None,
         buckets: int | Sequence[int] | None = None,
         max_tokens: int | None = None,
@@ -508,8 +508,8 @@ class Dataset(Recorded, Targets, Augmentations, Parts):
         label_smoothing: float = 0.0,
         mix_probability: float = 1.0,
         switch_probability: float = 0.5,
-        mix_mode: words.MixMode = "batch",
-        partner: words.Partner | None = None,
+        mix_mode: literals.MixMode = "batch",
+        partner: literals.Partner | None = None,
     ) -> Loader:
         """Returns a loader, whose native threads prefetch batches. They start at the first ``iter()``.
 

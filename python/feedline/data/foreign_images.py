@@ -71,7 +71,7 @@ def _words(error: Exception) -> str:
     return f"Pillow: {words or name}"
 
 
-def told(text: str) -> str:
+def with_pillow_counts(text: str) -> str:
     """Appends to the text of a loader's ``explain()`` a line about images decoded by Pillow in this process, if any."""
     counts = _engine.foreign_images_decoded()
     if not counts:

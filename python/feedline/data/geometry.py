@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, Self
 
-from . import arguments, words
+from . import arguments, literals
 from .detection import Detection
 from .operations import Fields
 
@@ -232,7 +232,7 @@ class Geometry(Detection):
         self,
         size: int | Sequence[int],
         fill: int | Sequence[int] | None = 0,
-        padding_mode: words.PaddingMode = "constant",
+        padding_mode: literals.PaddingMode = "constant",
         position: Literal["center", "top_left"] = "center",
         *,
         fields: Fields = None,

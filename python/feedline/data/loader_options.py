@@ -189,6 +189,8 @@ def _epoch_count(epochs: float | None) -> float | None:
 
 
 def _explained(text: str, dataset: _engine.Dataset) -> str:
-    from . import foreign_images, places  # imports the texts of findings
+    from . import foreign_images, storage_types  # imports the texts of findings
 
-    return image_depth.explained(foreign_images.told(places.explained(text, dataset.source)), dataset)
+    return image_depth.explained(
+        foreign_images.with_pillow_counts(storage_types.explained(text, dataset.source)), dataset
+    )

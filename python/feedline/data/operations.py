@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 
 from .._engine import Dataset as EngineDataset
 from ..errors import ConfigError
-from . import arguments, words
+from . import arguments, literals
 from .operation_arguments import engine_values
 
 Fields = str | Sequence[str] | None  # names of fields; None: all that the operation is for
@@ -31,7 +31,7 @@ class Operations:
         self,
         mode: str = "RGB",
         *,
-        fidelity: words.Fidelity = "exact",
+        fidelity: literals.Fidelity = "exact",
         apply_exif_orientation: bool = False,
         device: str | None = None,
         fields: Fields = None,
@@ -101,7 +101,7 @@ class Operations:
         self,
         size: int | Sequence[int],
         fill: int | Sequence[int] = 0,
-        padding_mode: words.PaddingMode = "constant",
+        padding_mode: literals.PaddingMode = "constant",
         rounding: Literal["even", "down"] = "even",
         *,
         fields: Fields = None,
@@ -129,7 +129,7 @@ class Operations:
         self,
         size: int | Sequence[int],
         fill: int | Sequence[int] = 0,
-        padding_mode: words.PaddingMode = "constant",
+        padding_mode: literals.PaddingMode = "constant",
         *,
         fields: Fields = None,
     ) -> Self:
@@ -145,7 +145,7 @@ class Operations:
         padding: int | Sequence[int] | None = None,
         pad_if_needed: bool = False,
         fill: int | Sequence[int] = 0,
-        padding_mode: words.PaddingMode = "constant",
+        padding_mode: literals.PaddingMode = "constant",
         *,
         fields: Fields = None,
     ) -> Self:
@@ -201,7 +201,7 @@ class Operations:
         self,
         padding: int | Sequence[int],
         fill: int | Sequence[int] = 0,
-        padding_mode: words.PaddingMode = "constant",
+        padding_mode: literals.PaddingMode = "constant",
         *,
         fields: Fields = None,
     ) -> Self:

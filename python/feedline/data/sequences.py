@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 
 from .. import _engine
 from ..errors import ConfigError, StorageError
-from . import arguments, recorded_calls, rows, token_chunks, words
+from . import arguments, litdata_tokens, literals, recorded_calls, rows
 from .dataset import Dataset
 
 _Path = str | os.PathLike[str]
@@ -75,7 +75,7 @@ def tokens(
     vocabulary: int | None = None,
     check: bool = False,
     separator: int | None = None,
-    documents: words.Documents | None = None,
+    documents: literals.Documents | None = None,
     pad: int | None = None,
     min_length: int | None = None,
     memory: int | None = None,
@@ -157,7 +157,7 @@ def windows_of(dataset: Dataset, window: int, options: dict[str, Any]) -> Datase
     remote = next((source for source in sources if "://" in source), None)
     if remote is not None:
         raise ConfigError(f"windows: {remote} is remote; tokens are read only from local files")
-    if len(dataset) != sum(token_chunks.documents_of("windows", source) for source in sources):
+    if len(dataset) != sum(litdata_tokens.documents_of("windows", source) for source in sources):
         raise ConfigError("windows: the dataset is a subset; call windows first and split the result")
     wrong = next((name for name in ("source", "dtype") if name in options), None)
     if wrong is not None:
@@ -193,8 +193,8 @@ def _token_files(path: str, dtype: str | None) -> list[tuple[str, int, str]]:
     """Returns path, bytes before the first token, and dtype of one file, or of each chunk in a folder."""
     if path.endswith(".npy"):
         found = [(path, *_npy_header(path))]
-    elif token_chunks.is_one(path):
-        found = token_chunks.files_of("tokens", path)
+    elif litdata_tokens.is_one(path):
+        found = litdata_tokens.files_of("tokens", path)
     elif dtype is None:
         raise ConfigError(f"tokens: {path} does not specify a dtype: pass one, such as dtype='uint16'")
     else:

@@ -13,7 +13,7 @@ from .. import _engine
 from .._engine import Inspection
 from ..errors import ConfigError
 from ..loader.unopened import columns_of, listed
-from . import arguments, node_cache, recorded_calls, verification, words
+from . import arguments, literals, node_cache, recorded_calls, verification
 from .dataset import Dataset, Origin
 from .format_names import FORMATS
 
@@ -30,19 +30,19 @@ def open(
     *,
     format: str | None = None,
     fields: _FieldSpecs = None,
-    missing: words.Missing = "error",
+    missing: literals.Missing = "error",
     dtype: None = None,
     window: None = None,
     index: str | os.PathLike[str] | None = None,
     cache: str | os.PathLike[str] | None = None,
     cache_limit: int | str | None = None,
-    verify: words.Verify | None = None,
+    verify: literals.Verify | None = None,
     hedge: bool = False,
     listing_age: float = 3600,
     allow_commands: bool = False,
     images: str | os.PathLike[str] | None = None,
     split: str | None = None,
-    crowd: words.Crowd | None = None,
+    crowd: literals.Crowd | None = None,
     **storage: Any,
 ) -> Dataset:
     """Opens a dataset.
@@ -91,7 +91,7 @@ def open(
             folder ``.feedline`` next to it, or in the user's cache folder if that is not writable; the listing of a
             folder with 10,000 or more samples is stored in the cache folder.
         cache: local folder for copies of what is read: complete shards or files, each fetched once for all processes
-            that use the folder, and used by later runs; see docs/cache.md. It is created if necessary.
+            that use the folder, and used by later runs; see docs/storage-cache.md. It is created if necessary.
         cache_limit: the size of this folder for all processes together: bytes, ``"500 GiB"``, or a share of the space
             that would be free on its disk without it. By default ``"50%"``.
         verify: checks data that is read completely or copied into ``cache``: ``"manifest"`` compares the SHA-256 and
@@ -188,12 +188,12 @@ def inspect(
     *,
     format: str | None = None,
     fields: _FieldSpecs = None,
-    missing: words.Missing = "error",
+    missing: literals.Missing = "error",
     index: str | os.PathLike[str] | None = None,
     allow_commands: bool = False,
     images: str | os.PathLike[str] | None = None,
     split: str | None = None,
-    crowd: words.Crowd | None = None,
+    crowd: literals.Crowd | None = None,
 ) -> Inspection:
     """Reports a source's contents and samples that a reader would drop, merge or reject; works if :func:`open` fails.
 

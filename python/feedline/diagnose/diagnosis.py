@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from feedline.findings import Abstention, Finding
-from feedline.findings.shown import as_cause
+from feedline.findings.formats import as_cause
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from feedline.diagnose.judging.shares import IDLE_LOADER
-from feedline.watching.summary.figures import Gpu, Summary
+from feedline.diagnose.rules.shares import IDLE_LOADER
+from feedline.profiler.summary.figures import Gpu, Summary
 
 _LOW, _BUSY = 0.6, 0.9
 _UNUSED = 0.3

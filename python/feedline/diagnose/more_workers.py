@@ -3,17 +3,17 @@
 
 from __future__ import annotations
 
-from feedline.diagnose import rungs_told
+from feedline.diagnose import alternatives
 from feedline.findings import Finding
-from feedline.watching.model import prediction
-from feedline.watching.summary.figures import Summary
+from feedline.profiler.model import prediction
+from feedline.profiler.summary.figures import Summary
 
 
 def more_workers(summary: Summary, named: list[Finding]) -> str | None:
     """Returns whether more workers would help and why, or None if the run had none."""
     if summary.workers == 0 or summary.making.batches == 0:
         return None
-    measured = rungs_told.of_workers(summary)
+    measured = alternatives.of_workers(summary)
     if measured is not None:
         return measured
     is_undecided = summary.workers not in summary.ladder.rungs and any(

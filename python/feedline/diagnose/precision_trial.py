@@ -14,13 +14,13 @@ from typing import Any
 from feedline.diagnose.experiments import forced_autocast
 from feedline.diagnose.experiments.forced_autocast import OFF, SUFFIX, VARIABLE
 from feedline.diagnose.trial import steps_per_s
-from feedline.watching import session
-from feedline.watching.experiments import Experiments
-from feedline.watching.harvest import json_files
-from feedline.watching.intervals import finite, told
-from feedline.watching.recordings import Recording
-from feedline.watching.session import Trying
-from feedline.watching.summary.figures import Summary
+from feedline.profiler import session
+from feedline.profiler.collect import json_files
+from feedline.profiler.experiments import Experiments
+from feedline.profiler.intervals import finite, interval_text
+from feedline.profiler.recordings import Recording
+from feedline.profiler.session import Trying
+from feedline.profiler.summary.figures import Summary
 
 WAYS = (OFF, "bfloat16", "float16")
 _GIB = 2**30
@@ -55,7 +55,7 @@ class PrecisionTrial:
         if self.not_tried is not None:
             return [f"  mixed precision was not tried: {self.not_tried}"]
         lines = ["  mixed precision (one more run of the command for each dtype, with autocast around every step)"]
-        lines += [f"    autocast {way.autocast:<9} {_told(way)}" for way in self.ways]
+        lines += [f"    autocast {way.autocast:<9} {_way_text(way)}" for way in self.ways]
         lines.append(
             "    time and memory only: compare the losses of such runs before you change anything; float16 needs "
             'torch.amp.GradScaler("cuda"), bfloat16 does not'
@@ -132,12 +132,12 @@ def _beside(base: Way, way: Way) -> Way:
     return replace(way, ratio=way.steps_per_s / max(base.steps_per_s, 1e-9), ratio_low=low, ratio_high=high)
 
 
-def _told(way: Way) -> str:
+def _way_text(way: Way) -> str:
     if way.steps_per_s is None or way.low is None or way.high is None:
         return way.why or "not measured"
-    words = f"{way.steps_per_s:8.1f} steps/s {told(way.low, way.high)}"
+    words = f"{way.steps_per_s:8.1f} steps/s {interval_text(way.low, way.high)}"
     if way.ratio is not None and way.ratio_low is not None and way.ratio_high is not None:
-        words += f", {way.ratio:.2f} times {told(way.ratio_low, way.ratio_high, 2)}"
+        words += f", {way.ratio:.2f} times {interval_text(way.ratio_low, way.ratio_high, 2)}"
         words += "" if way.ratio_low > 1 or way.ratio_high < 1 else ", no difference shown"
     if way.memory_bytes is not None:
         words += f", peak memory {way.memory_bytes / _GIB:.2f} GiB"

@@ -9,18 +9,18 @@ from typing import Any
 from feedline import cost
 from feedline.diagnose import gpu_text
 from feedline.diagnose.diagnosis import Diagnosis
-from feedline.diagnose.experiments import told
+from feedline.diagnose.experiments import text
 from feedline.diagnose.precision_trial import PrecisionTrial
 from feedline.diagnose.trial import Trial
-from feedline.findings import shown
+from feedline.findings import formats
+from feedline.profiler.command import other_interpreter
+from feedline.profiler.model import prediction
+from feedline.profiler.model.what_if import what_if
+from feedline.profiler.probe import events
+from feedline.profiler.recordings import Recording
+from feedline.profiler.summary import timeline
+from feedline.profiler.summary.figures import Summary
 from feedline.record import chain
-from feedline.watching.command import other_interpreter
-from feedline.watching.model import prediction
-from feedline.watching.model.what_if import what_if
-from feedline.watching.probe import events
-from feedline.watching.recordings import Recording
-from feedline.watching.summary import timeline
-from feedline.watching.summary.figures import Summary
 
 SCHEMA = "feedline.diagnosis/1"
 _BAR = 40
@@ -75,7 +75,7 @@ def as_json(
         **diagnosis.as_dict(),
         "step_ms": measured.loop.step_ms,
         "wait_ms": measured.loop.wait_ms,
-        "overhead_share": measured.watching.overhead_share,
+        "overhead_share": measured.profiling.overhead_share,
         "summary": None if summary is None else summary.as_dict(),
         "experiments": None if experiments is None else experiments.as_dict(),
         "what_if": [
@@ -128,7 +128,7 @@ def as_text(
     if summary is not None and recording.experiments is None:
         lines += ["", f"  {_UNTRIED if summary.native else _UNTRIED_DROP_IN}"]
     if recording.experiments is not None:
-        lines += ["", *told.lines(recording.experiments, _what_if(summary, recording))]
+        lines += ["", *text.lines(recording.experiments, _what_if(summary, recording))]
     if summary is not None:
         lines += _changes(summary)
     if trial is not None:
@@ -151,7 +151,7 @@ def _spent(
     summary: Summary | None, diagnosis: Diagnosis, price: cost.Price
 ) -> tuple[cost.Spent | None, list[dict[str, Any]], cost.Price]:
     measured = {} if summary is None else summary.as_dict()
-    return cost.of_run(measured, price), [shown.as_cause(finding) for finding in diagnosis.verdicts], price
+    return cost.of_run(measured, price), [formats.as_cause(finding) for finding in diagnosis.verdicts], price
 
 
 def _what_if(summary: Summary | None, recording: Recording) -> dict[int, float | None]:
@@ -207,10 +207,10 @@ def _measured(summary: Summary, loaders: int) -> list[str]:
         f"   [{'#' * filled}{'.' * (_BAR - filled)}] {1 - waits.step:.0%} of the time spent waiting",
     ]
     lines += gpu_text.lines(summary)
-    if summary.watching.overhead_share is not None:
-        parts = ((name, summary.watching.overhead.get(f"{name}_share")) for name in ("hooks", "watching"))
-        told = ", ".join(f"{name} {share:.2%}" for name, share in parts if share is not None)
-        lines.append(f"  profiling overhead {summary.watching.overhead_share:.2%}{f' ({told})' if told else ''}")
+    if summary.profiling.overhead_share is not None:
+        parts = ((name, summary.profiling.overhead.get(f"{name}_share")) for name in ("hooks", "watching"))
+        shares = ", ".join(f"{name} {share:.2%}" for name, share in parts if share is not None)
+        lines.append(f"  profiling overhead {summary.profiling.overhead_share:.2%}{f' ({shares})' if shares else ''}")
     return lines
 
 

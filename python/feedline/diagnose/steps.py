@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
+from feedline.profiler.probe import events
+from feedline.profiler.recordings import Recording
+from feedline.profiler.summary.timeline import loops_of
 from feedline.record.diagnosis import Step
-from feedline.watching.probe import events
-from feedline.watching.recordings import Recording
-from feedline.watching.summary.timeline import loops_of
 
 __all__ = ["steps_of"]
 

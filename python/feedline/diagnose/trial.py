@@ -12,13 +12,13 @@ from typing import Any
 
 from feedline.diagnose import causes
 from feedline.diagnose.diagnosis import Diagnosis
-from feedline.watching import apply, session
-from feedline.watching.intervals import is_known, rate_interval
-from feedline.watching.model import prediction, what_if
-from feedline.watching.probe import events
-from feedline.watching.session import Change, Recording
-from feedline.watching.summary import timeline
-from feedline.watching.summary.figures import Summary
+from feedline.profiler import apply, session
+from feedline.profiler.intervals import is_known, rate_interval
+from feedline.profiler.model import prediction, what_if
+from feedline.profiler.probe import events
+from feedline.profiler.session import Change, Recording
+from feedline.profiler.summary import timeline
+from feedline.profiler.summary.figures import Summary
 
 _PREFETCH = "prefetch_factor="
 _WORTH = 1.02  # minimum ratio of batches per second
@@ -191,7 +191,7 @@ def steps_per_s(recording: Recording) -> tuple[float, float, float] | None:
     if not loops or summary is None or summary.loop.steps < 3:
         return None
     done, seconds = [(0.0, 0.0)], 0.0
-    for one in loops[0].told:
+    for one in loops[0].weighted_events:
         if one.event.kind == events.STEP or done[-1][0]:
             seconds += one.wall_ns / 1e9
         if one.event.kind == events.STEP:

@@ -9,25 +9,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from feedline.diagnose import rungs_told
-from feedline.diagnose.causes import in_turn, registered
+from feedline.diagnose import alternatives
+from feedline.diagnose.causes import by_priority, registered
 from feedline.diagnose.diagnosis import Diagnosis
-from feedline.diagnose.judging.case import Case
-from feedline.diagnose.judging.cause import Cause
-from feedline.diagnose.judging.naming import finding_of
-from feedline.diagnose.judging.shares import NAMED
-from feedline.diagnose.judging.signals import WORKERS
 from feedline.diagnose.more_workers import more_workers
+from feedline.diagnose.rules.analysis import Analysis
+from feedline.diagnose.rules.cause import Cause
+from feedline.diagnose.rules.findings import finding_of
+from feedline.diagnose.rules.shares import NAMED
+from feedline.diagnose.rules.signals import WORKERS
 from feedline.findings import CERTAIN, Abstention, Finding
-from feedline.watching.model import prediction
-from feedline.watching.summary.figures import Garbage, Summary
+from feedline.profiler.model import prediction
+from feedline.profiler.summary.figures import Garbage, Summary
 
-__all__ = ["CAUSES", "CERTAIN", "judge"]
+__all__ = ["CAUSES", "CERTAIN", "evaluate"]
 
 CAUSES = tuple(cause.code for cause in registered())
 
 
-def judge(summary: Summary | None, causes: tuple[Cause, ...] | None = None) -> Diagnosis:
+def evaluate(summary: Summary | None, causes: tuple[Cause, ...] | None = None) -> Diagnosis:
     """Returns the causes of a run's time.
 
     Args:
@@ -38,18 +38,18 @@ def judge(summary: Summary | None, causes: tuple[Cause, ...] | None = None) -> D
     if summary is None or summary.loop.steps == 0:
         missing = "no training loop over a DataLoader or a Feedline loader was found; see the notes"
         return Diagnosis(abstained=[Abstention(cause.code, missing) for cause in causes])
-    case = Case(prediction.comparable(summary))
-    for rule, cause in in_turn(causes):
+    analysis = Analysis(prediction.comparable(summary))
+    for rule, cause in by_priority(causes):
         if cause.of_workers and WORKERS.name in summary.missing:
             continue
-        found = rule.books(case)
+        found = rule.evaluate(analysis)
         if found is not None:
-            case.findings.append(finding_of(case, cause, found))
-    named = sorted((finding for finding in case.findings if finding.share >= NAMED), key=lambda one: -one.share)
+            analysis.findings.append(finding_of(analysis, cause, found))
+    named = sorted((finding for finding in analysis.findings if finding.share >= NAMED), key=lambda one: -one.share)
     named = _with_garbage(summary.garbage, named, {cause.code for cause in causes if cause.collects_garbage})
     told = {finding.code for finding in named}
     abstained = [one for cause in causes if cause.code not in told for one in cause.abstentions(summary)]
-    return Diagnosis(named, abstained, more_workers(summary, named), rungs_told.of_drop_in(summary))
+    return Diagnosis(named, abstained, more_workers(summary, named), alternatives.of_drop_in(summary))
 
 
 def _with_garbage(garbage: Garbage | None, named: list[Finding], collects: set[str]) -> list[Finding]:

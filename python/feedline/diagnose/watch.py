@@ -6,10 +6,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 
-from feedline.diagnose.experiments import after_run, ladder
-from feedline.watching import session
-from feedline.watching.recordings import Recording
-from feedline.watching.session import Change, Trying
+from feedline.diagnose.experiments import after_run, worker_sweep
+from feedline.profiler import session
+from feedline.profiler.recordings import Recording
+from feedline.profiler.session import Change, Trying
 
 
 def watch(
@@ -25,4 +25,4 @@ def watch(
     if budget <= 0:
         return session.run(command, change)
     make = functools.partial(after_run.make_experiments, budget=budget, tell=tell)
-    return session.run(command, change, Trying(ladder.__name__, make))
+    return session.run(command, change, Trying(worker_sweep.__name__, make))

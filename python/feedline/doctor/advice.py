@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..findings import Threshold
 from ..machine.planned_load import PlannedLoad
-from ..machine.surroundings import Surroundings
+from ..machine.preflight_facts import PreflightFacts
 from .source import Source
 
 TINY = Threshold(100e3, "bytes per sample: records, tokens, thumbnails")
@@ -31,7 +31,7 @@ def enough_ahead(sample_bytes: int | None) -> int:
     return 4 if sample_bytes <= TINY else 1 if sample_bytes >= LARGE else 2
 
 
-def advise(machine: Surroundings, load: PlannedLoad | None, source: Source | None) -> Advice:
+def advise(machine: PreflightFacts, load: PlannedLoad | None, source: Source | None) -> Advice:
     """Returns the advice for one rank."""
     ranks = load.ranks if load is not None else machine.ranks
     share = max(machine.cpus.threads // max(ranks, 1), 1)

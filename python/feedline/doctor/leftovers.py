@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..machine.root import Root
+from ..machine.system_files import SystemFiles
 
 # file names created by torch, multiprocessing and NCCL, with the process ID if there is one
 _PATTERNS = {
@@ -39,7 +39,7 @@ class Leftover:
     age_s: float
 
 
-def leftovers(root: Root, now_s: float | None = None) -> tuple[Leftover, ...]:
+def leftovers(root: SystemFiles, now_s: float | None = None) -> tuple[Leftover, ...]:
     """Returns leftovers, largest first. Empty if processes are not visible, as files in use are unknown then."""
     now_s = time.time() if now_s is None else now_s
     pids = [name for name in root.names("proc") if name.isdigit()]
@@ -74,7 +74,7 @@ def remove(found: tuple[Leftover, ...], user: int) -> tuple[int, list[str]]:
     return freed, kept
 
 
-def _candidates(root: Root, now_s: float, alive: set[str]) -> Iterator[Leftover]:
+def _candidates(root: SystemFiles, now_s: float, alive: set[str]) -> Iterator[Leftover]:
     for folder, patterns in _PATTERNS.items():
         for name in root.names(folder):
             match = next(filter(None, (re.fullmatch(pattern, name) for pattern in patterns)), None)
@@ -100,7 +100,7 @@ def _size(path: Path, status: os.stat_result) -> int:
     return total
 
 
-def _in_use(root: Root, pids: list[str]) -> set[str]:
+def _in_use(root: SystemFiles, pids: list[str]) -> set[str]:
     """Returns paths in /dev/shm and /tmp that any visible process has open or mapped."""
     found = set()
     for pid in pids:
@@ -115,7 +115,7 @@ def _in_use(root: Root, pids: list[str]) -> set[str]:
     return found
 
 
-def _quietly(root: Root, name: str) -> str:
+def _quietly(root: SystemFiles, name: str) -> str:
     """Ignores other users' processes, which are not readable."""
     try:
         return (root.path / name).read_text(errors="replace")
@@ -123,6 +123,6 @@ def _quietly(root: Root, name: str) -> str:
         return ""
 
 
-def _is_within(used: str, root: Root, path: Path) -> bool:
+def _is_within(used: str, root: SystemFiles, path: Path) -> bool:
     name = "/" + str(path.relative_to(root.path))
     return used == name or used.startswith(name + "/")

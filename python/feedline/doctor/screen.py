@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 from ..findings import Finding
 from ..machine.planned_load import PlannedLoad, need_of
-from ..machine.surroundings import Surroundings
+from ..machine.preflight_facts import PreflightFacts
 from ..version import installed_version
-from .case import gb
-from .examining import Examination
-from .judging import has_problems
+from .evaluation import has_problems
+from .examination import Examination
+from .rules import gb
 from .source import Source
 
 SCHEMA = "feedline-doctor-1"
@@ -30,11 +30,11 @@ _STYLES = {"note": "cyan", "warning": "yellow", "critical": "bold red", "error":
 
 def lines(seen: Examination) -> list[Line]:
     """Formats one screen: the machine, the plan, findings by severity, and what could not be examined."""
-    told = [Line(f"{name:<{_NAME}}{text}") for name, text in _machine(seen.case.machine)]
-    if seen.case.source is not None:
-        told.append(Line(f"{'source':<{_NAME}}{_source(seen.case.source)}"))
-    if seen.case.load is not None:
-        told.append(Line(f"{'planned':<{_NAME}}{_load(seen.case.load)}"))
+    told = [Line(f"{name:<{_NAME}}{text}") for name, text in _machine(seen.analysis.machine)]
+    if seen.analysis.source is not None:
+        told.append(Line(f"{'source':<{_NAME}}{_source(seen.analysis.source)}"))
+    if seen.analysis.load is not None:
+        told.append(Line(f"{'planned':<{_NAME}}{_load(seen.analysis.load)}"))
     advice = f"num_workers={seen.advice.workers}, prefetch_factor={seen.advice.prefetch}"
     told.append(Line(f"{'start at':<{_NAME}}{advice} ({'; '.join(seen.advice.why)}); then measure: feedline tune"))
     told.append(Line(""))
@@ -48,14 +48,14 @@ def lines(seen: Examination) -> list[Line]:
 
 
 def as_dict(seen: Examination) -> dict[str, Any]:
-    machine, load = seen.case.machine, seen.case.load
+    machine, load = seen.analysis.machine, seen.analysis.load
     return {
         "schema": SCHEMA,
         "feedline": installed_version(),
         "machine": asdict(machine) | {"gpu_links": [asdict(link) for link in machine.gpu_links]},
-        "source": _source_dict(seen.case.source),
+        "source": _source_dict(seen.analysis.source),
         "planned": None if load is None else {**asdict(load), "needs": _need(load)},
-        "script": None if seen.case.script is None else {"path": seen.case.script.path},
+        "script": None if seen.analysis.script is None else {"path": seen.analysis.script.path},
         "advice": asdict(seen.advice),
         "findings": [as_finding(finding) for finding in seen.findings],
         "unseen": list(seen.unseen),
@@ -80,7 +80,7 @@ def _finding(finding: Finding) -> list[Line]:
     return [*told, Line(f"{'':<{_NAME}}-> {finding.fix}")]
 
 
-def _machine(machine: Surroundings) -> list[tuple[str, str]]:
+def _machine(machine: PreflightFacts) -> list[tuple[str, str]]:
     where = [f"Linux {machine.kernel}", f"Python {platform.python_version()}"]
     where += [f"in {machine.container}" if machine.container else "", f"at {machine.cloud}" if machine.cloud else ""]
     told = [("machine", ", ".join(filter(None, where))), ("cpu", _cpu(machine)), ("memory", _memory(machine))]
@@ -102,7 +102,7 @@ def _machine(machine: Surroundings) -> list[tuple[str, str]]:
     return told
 
 
-def _cpu(machine: Surroundings) -> str:
+def _cpu(machine: PreflightFacts) -> str:
     cpus = machine.cpus
     by = []
     if len(cpus.allowed) < cpus.online:
@@ -116,7 +116,7 @@ def _cpu(machine: Surroundings) -> str:
     return f"{cpus.threads} usable of {cpus.online}{limit}{cores}{nodes}{load}; {cpus.model or 'unknown model'}"
 
 
-def _memory(machine: Surroundings) -> str:
+def _memory(machine: PreflightFacts) -> str:
     memory = machine.memory
     if not memory.told:
         return "not told"

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from ..errors import StorageError
 from ..machine.mounts import Mount
-from ..machine.root import Root, Space
 from ..machine.storage import device_model, local_path, mount_of_source, storage_facts
+from ..machine.system_files import Space, SystemFiles
 
 _WALK_S = 1.0
 
@@ -37,7 +37,7 @@ class Source:
         return self.total_bytes / self.files if self.files and self.total_bytes is not None else None
 
 
-def look_at(name: str, root: Root, walk_s: float = _WALK_S) -> tuple[Source, list[str]]:
+def look_at(name: str, root: SystemFiles, walk_s: float = _WALK_S) -> tuple[Source, list[str]]:
     """Returns the source, and sentences about what could not be examined.
 
     Raises:

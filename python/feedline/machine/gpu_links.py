@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from .root import Root
+from .system_files import SystemFiles
 
 _NVIDIA = "0x10de"
 _DISPLAY = "0x03"  # the PCI class of VGA and 3D controllers
@@ -24,7 +24,7 @@ class GpuLink:
     numa_node: int | None  # may be None although there is one
 
 
-def gpu_links(root: Root) -> tuple[GpuLink, ...]:
+def gpu_links(root: SystemFiles) -> tuple[GpuLink, ...]:
     """Returns the cards in PCI order."""
     found = []
     for place in root.names("sys/bus/pci/devices"):
@@ -45,16 +45,16 @@ def gpu_links(root: Root) -> tuple[GpuLink, ...]:
     return tuple(found)
 
 
-def _word(root: Root, name: str) -> str:
+def _word(root: SystemFiles, name: str) -> str:
     return (root.text(name) or "").strip().lower()
 
 
-def _lanes(root: Root, name: str) -> int | None:
+def _lanes(root: SystemFiles, name: str) -> int | None:
     """Virtual machines report 0 or 255 if the value is unknown."""
     lanes = root.number(name)
     return int(lanes) if lanes is not None and lanes in (1, 2, 4, 8, 16, 32) else None
 
 
-def _speed(root: Root, name: str) -> float | None:
+def _speed(root: SystemFiles, name: str) -> float | None:
     match = re.match(r"(\d+(?:\.\d+)?) GT/s", root.text(name) or "")
     return float(match[1]) if match else None

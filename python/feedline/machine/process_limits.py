@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from .root import Root
+from .system_files import SystemFiles
 
 _ROWS = {
     "open_files": "Max open files",
@@ -27,7 +27,7 @@ class ProcessLimits:
     told: bool = False
 
 
-def process_limits(root: Root) -> ProcessLimits:
+def process_limits(root: SystemFiles) -> ProcessLimits:
     text = root.text("proc/self/limits")
     if text is None:
         return ProcessLimits()

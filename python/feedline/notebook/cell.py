@@ -11,12 +11,12 @@ from typing import Any
 from feedline import cost
 from feedline import record as records
 from feedline.diagnose import report, verdict
-from feedline.diagnose.experiments import after_run, ladder
+from feedline.diagnose.experiments import after_run, worker_sweep
 from feedline.diagnose.steps import steps_of
-from feedline.notebook.diagnosed import Diagnosed
-from feedline.watching import here
-from feedline.watching.session import Trying
-from feedline.watching.summary import timeline
+from feedline.notebook.result import Diagnosed
+from feedline.profiler import in_process
+from feedline.profiler.session import Trying
+from feedline.profiler.summary import timeline
 
 
 def diagnose(
@@ -39,11 +39,11 @@ def diagnose(
     """
     trying = None
     if budget > 0:
-        trying = Trying(ladder.__name__, functools.partial(after_run.make_experiments, budget=budget, tell=tell))
-    recording = here.run(work, name, trying)
+        trying = Trying(worker_sweep.__name__, functools.partial(after_run.make_experiments, budget=budget, tell=tell))
+    recording = in_process.run(work, name, trying)
     recording.waits = [_renamed(one, files()) for one in recording.waits]
     summary = timeline.summarise(recording)
-    found = verdict.judge(summary)
+    found = verdict.evaluate(summary)
     record = records.from_diagnosis(report.as_json(recording, summary, found, None, price), steps_of(recording))
     text = report.as_text(recording, summary, found, None, price)
     return Diagnosed(record, found.verdicts, text)

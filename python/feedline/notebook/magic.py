@@ -14,10 +14,10 @@ from IPython.display import display
 
 from feedline import cost
 from feedline.errors import ConfigError
-from feedline.watching.here import AlreadyWatched
+from feedline.profiler.in_process import AlreadyWatched
 
 from .cell import diagnose
-from .diagnosed import Diagnosed
+from .result import Diagnosed
 
 _SHOWN = "showtraceback", "showsyntaxerror"
 

@@ -16,13 +16,13 @@ from typing import Any
 
 from feedline.errors import RecordError
 
-from ..environment.snapshot import own_fingerprint
+from ..env.snapshot import own_fingerprint
 from ..machine.facts import machine_facts
 from ..machine.packages import package_facts
 from ..machine.software import software_facts
 from ..machine.storage import storage_facts
 from . import diagnosis
-from .checking import problem
+from .validation import problem
 
 VERSION = 1
 _LARGEST_FILE = 256 << 20  # a record has about 100 kB: larger files are something else

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import students
+from . import t_distribution
 
 CHANCE = 0.001  # highest probability of a false alarm
 _CONFIDENCE = 0.975  # at either end of the reported interval
@@ -64,7 +64,7 @@ class _Side:
         return (self.error or 0.0) ** 4 / max(self.freedom, 1)
 
 
-def judge(base: Records, latest: Records, limit: float, names: Sequence[str] = ()) -> list[Judged]:
+def evaluate(base: Records, latest: Records, limit: float, names: Sequence[str] = ()) -> list[Judged]:
     """Compares the named figures of both sides, in that order; by default the first that all records share.
 
     Args:
@@ -97,9 +97,9 @@ def _judged(name: str, base: Records, latest: Records, limit: float) -> Judged:
     if all(side.error is not None for side in sides):
         error = math.hypot(*(side.error or 0.0 for side in sides))
         freedom = error**4 / parts if (parts := sum(side.part for side in sides)) else math.inf
-        half = students.quantile(_CONFIDENCE, min(freedom, 1e6)) * error
+        half = t_distribution.quantile(_CONFIDENCE, min(freedom, 1e6)) * error
         low, high = change - half, change + half
-        sure = change > students.quantile(1 - CHANCE, min(freedom, 1e6)) * error
+        sure = change > t_distribution.quantile(1 - CHANCE, min(freedom, 1e6)) * error
         outcome = REGRESSION if change > most and sure else UNDECIDED if high > most else FINE
     low, high = (None if end is None else _share_of(end, sign) for end in (low, high))
     base_mean, latest_mean = (math.exp(side.mean) for side in sides)
@@ -121,7 +121,7 @@ def _side(figures: Sequence[Mapping[str, Any]]) -> _Side:
     if one["low"] is None or one["high"] is None:
         return _Side(logarithms[0], None, 1)
     half = (one["high"] - one["low"]) / 2 / one["value"]
-    return _Side(logarithms[0], half / students.quantile(_CONFIDENCE, _BLOCKS - 1), _BLOCKS - 1)
+    return _Side(logarithms[0], half / t_distribution.quantile(_CONFIDENCE, _BLOCKS - 1), _BLOCKS - 1)
 
 
 def _log_of(share: float, sign: int) -> float:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..findings import inline, shown
+from ..findings import formats, inline
 from ..findings.markup import Element, make
 from . import charts
 from .numbers import number, with_unit
@@ -35,7 +35,7 @@ def block(record: Mapping[str, Any]) -> str:
     """
     return inline.block(
         _figures(record["figures"]),
-        *(inline.element(shown.of_cause(verdict)) for verdict in record["verdicts"]),
+        *(inline.element(formats.of_cause(verdict)) for verdict in record["verdicts"]),
         None if record["verdicts"] else make("p", _nothing(record)),
         _sentence(record.get("more_workers")),
         charts.chain(record["chain"]) if any(one["ms_per_batch"] for one in record["chain"]) else None,

@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import Any
 
 from .. import cost
-from ..findings import shown
+from ..findings import formats
 from ..findings.markup import Element, add, make, text_of
 from . import charts
 from .numbers import fact, number, size, with_unit
@@ -88,7 +88,7 @@ def _section(title: str, *content: Element | str | None, wide: bool = False) -> 
 def _verdicts(record: Mapping[str, Any]) -> Element:
     section = _section("Verdict", wide=True)
     for verdict in record["verdicts"]:
-        found = shown.pieces(shown.of_cause(verdict))
+        found = formats.pieces(formats.of_cause(verdict))
         add(section, make("h3", found.heading))
         add(section, make("ul", *(make("li", sentence) for sentence in found.sentences)))
         add(section, make("p", found.fix, class_="fix"))

@@ -14,7 +14,7 @@ from typing import Any
 from ..cost import NO_PRICE, Price, Spent, as_amounts
 from ..errors import ConfigError
 from ..findings import Finding
-from ..findings.shown import as_alarm
+from ..findings.formats import as_alarm
 from ..machine.gpu import Gpus, Reading
 from ..machine.host import Figures, HostWatch
 from ..machine.processes import Identity, identify
@@ -121,7 +121,7 @@ class Watch:
             host=host,
             gpus=gpus,
             gpus_unavailable=self._gpus.unavailable,
-            alarms=self._alarms.judge(Moment(seen, host, gpus)),
+            alarms=self._alarms.evaluate(Moment(seen, host, gpus)),
             notes=(*_silence(loaders, found), *found.notes, *host.notes),
             others=tuple(_identities(p.pid for p in found.processes if p.pid not in inside and p.loaders)),
             spent=self._spending.add(over_s, waiting, gpus, (self._process.pid, *host.pids)),

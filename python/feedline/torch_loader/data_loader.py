@@ -16,7 +16,7 @@ import torch
 from torch.utils.data import default_collate, default_convert, get_worker_info
 from torch.utils.data.dataloader import DataLoader as _TorchDataLoader
 
-from ..data import words
+from ..data import literals
 from ..errors import ConfigError, WorkerDiedError
 from ..loader import gpu
 from ..loader.loader import BadSample, publish
@@ -120,12 +120,12 @@ class DataLoader(_TorchDataLoader[_T_co]):
         in_order: bool = True,
         seed: int | None = None,
         device: torch.device | str | int | None = None,
-        on_error: words.OnError = "raise",
+        on_error: literals.OnError = "raise",
         error_budget: int = 0,
         memory_budget: int | str | None = None,
-        lower: words.Lower = "auto",
+        lower: literals.Lower = "auto",
         settings: str | os.PathLike[str] | None = None,
-        worker_method: words.WorkerMethod = "process",
+        worker_method: literals.WorkerMethod = "process",
         prefetch_epochs: bool = False,
         pool: WorkerPool | None = None,
         central_batching: bool = False,
@@ -332,10 +332,10 @@ class DataLoader(_TorchDataLoader[_T_co]):
             lines.append(f"  hand-over  one memfd ring, at most {budget:,} bytes of waiting batches, no copy")
         if has_ring and settings.adapts:
             fixed = why_fixed(settings)
-            words = f"{settings.num_workers} processes throughout: {fixed}"
+            processes = f"{settings.num_workers} processes throughout: {fixed}"
             if not fixed:
-                words = f"up to {settings.num_workers} processes, depending on how long the loop waits"
-            lines.append(f"  workers    {words}")
+                processes = f"up to {settings.num_workers} processes, depending on how long the loop waits"
+            lines.append(f"  workers    {processes}")
         if has_ring and settings.pool is not None:
             lines.append(f"  workers    in the processes of a pool, shared with other loaders: {settings.pool!r}")
         patches = foreign_patches.replaced(isinstance(plan, (ImagePlan, ArrayPlan)))

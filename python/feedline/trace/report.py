@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ..findings.shown import as_step_cause
+from ..findings.formats import as_step_cause
 from . import operators, ranks, steps, synchronisation
-from .causes import judge
+from .causes import evaluate
 from .device import Device, devices
 from .events import Trace
 from .intervals import covered_within, total, union
-from .judging import Case
+from .rules import Analysis
 
 VERSION = 1
 _MOST_OPERATORS = 30
@@ -66,7 +66,7 @@ def _analyse(trace: Trace) -> _Analysis:
     device = gpus[0] if gpus else None
     tree = operators.Operators(trace)
     waits = synchronisation.find(trace, found, tree)
-    findings = judge(Case(trace, found, waits, device))
+    findings = evaluate(Analysis(trace, found, waits, device))
     summary = steps.summary(found)
     result = {
         "file": _file(trace),

@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from feedline.tune.ladder import Refused, Visit
+from feedline.tune.search import Refused, Visit
 
 _LEAST_BATCHES = 3
 _MOST_WAITS = 512  # of which a visit stores the times

@@ -7,7 +7,7 @@ import math
 from collections.abc import Generator
 from dataclasses import dataclass
 
-from feedline.tune.setting import DROP_IN, SOURCE, Limits, Setting
+from feedline.tune.settings import DROP_IN, SOURCE, Limits, Setting
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 """Runs in the script's processes under ``feedline tune``: forks the copy that measures, and holds the loop during that.
 
 The copy is forked when the first loop begins. The loop then continues, so that its steps can be timed, until the
-watching side asks it to hold. It waits inside next(), and then continues or ends the script by SystemExit, as
+profiling process asks it to hold. It waits inside next(), and then continues or ends the script by SystemExit, as
 requested.
 """
 
@@ -18,9 +18,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from feedline.watching import copies
-from feedline.watching.probe.recorder import Recorder
-from feedline.watching.variables import EXTENSION, SESSION
+from feedline.profiler import process_copies
+from feedline.profiler.probe.recorder import Recorder
+from feedline.profiler.variables import EXTENSION, SESSION
 
 SOCKET, CLAIM, HOLD, HELD, RELEASE = "tune.socket", "tune.claim", "tune.hold", "held", "tune.release"
 GO, END = "go", "end"
@@ -68,12 +68,12 @@ def _around_next(original: Any, recorder: Recorder) -> Any:
 
 
 def _wait(session: Path) -> None:
-    """Waits until the watching side decides how to continue. If it has died, the script ends."""
+    """Waits until the profiling process decides how to continue. If it has died, the script ends."""
     global _released
     (session / f"{os.getpid()}.{HELD}").touch()
     answer = END
     with contextlib.suppress(OSError):
-        watcher = Path("/proc", (session / copies.WATCHER).read_text())
+        watcher = Path("/proc", (session / process_copies.WATCHER).read_text())
         while watcher.exists():
             if (session / RELEASE).exists():
                 answer = (session / RELEASE).read_text()
@@ -89,23 +89,23 @@ def _offer(loader: Any, recorder: Recorder) -> None:
     try:
         if (recorder.session / CLAIM).exists():
             return
-        refused = copies.refusal(loader)
+        refused = process_copies.refusal(loader)
         if refused is not None:
             recorder.note(f"no copy: {refused}")
             return
-        if copies.claim(recorder.session / CLAIM):
-            copies.fork_away(lambda: _live(loader, recorder))
+        if process_copies.claim(recorder.session / CLAIM):
+            process_copies.fork_away(lambda: _live(loader, recorder))
     except Exception as error:
         recorder.note(f"no copy: the script's process could not be copied: {error!r}")
 
 
 def _live(loader: Any, recorder: Recorder) -> None:
-    """The copy's main function: connects to the watching side and serves its requests until it disconnects."""
+    """The copy's main function: connects to the profiling process and serves its requests until it disconnects."""
     recorder.silent = True
-    (recorder.session / copies.PID).write_text(str(os.getpid()))
+    (recorder.session / process_copies.PID).write_text(str(os.getpid()))
     for name in (EXTENSION, SESSION):  # processes started by this one are not watched
         os.environ.pop(name, None)
-    copies.let_go()
+    process_copies.let_go()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connect(connection, recorder.session)
         lines = connection.makefile("rw", encoding="utf-8")
@@ -119,7 +119,7 @@ def _live(loader: Any, recorder: Recorder) -> None:
 
 
 def connect(connection: socket.socket, session: Path) -> None:
-    """Connects to the watching side, whose path may exceed the maximum length of a socket address."""
+    """Connects to the profiling process, whose path may exceed the maximum length of a socket address."""
     folder = os.open(session, os.O_PATH | os.O_DIRECTORY)
     try:
         connection.connect(f"/proc/self/fd/{folder}/{SOCKET}")
@@ -128,8 +128,8 @@ def connect(connection: socket.socket, session: Path) -> None:
 
 
 def _end_with(session: Path) -> None:
-    """Ends the copy when the watching side has died, even in the middle of a measurement."""
-    watcher = Path("/proc", (session / copies.WATCHER).read_text())
+    """Ends the copy when the profiling process has died, even in the middle of a measurement."""
+    watcher = Path("/proc", (session / process_copies.WATCHER).read_text())
     while watcher.exists():
         time.sleep(1)
     os.killpg(0, signal.SIGKILL)

@@ -8,17 +8,17 @@ from dataclasses import asdict
 from typing import Any
 
 from feedline.loader import tuned_settings as saved
+from feedline.profiler.model import prediction
+from feedline.profiler.summary.figures import Summary
 from feedline.record import envelope, series
 from feedline.record.figures import figure
 from feedline.record.files import finite
 from feedline.tune import outcome
-from feedline.tune.duel import Comparison
-from feedline.tune.ladder import Climb, Rung
+from feedline.tune.ab_test import Comparison
 from feedline.tune.script import Tuned
-from feedline.tune.setting import DROP_IN, SOURCE, Setting, words
+from feedline.tune.search import Rung, SearchResult
+from feedline.tune.settings import DROP_IN, SOURCE, Setting, words
 from feedline.tune.source import TunedSource
-from feedline.watching.model import prediction
-from feedline.watching.summary.figures import Summary
 
 SCHEMA = "feedline.tune/1"
 
@@ -27,33 +27,33 @@ def as_json(tuned: Tuned | TunedSource) -> dict[str, Any]:
     """Returns the object described in docs/tune.md."""
     subject = {"source": tuned.source} if isinstance(tuned, TunedSource) else {"command": tuned.command}
     refused = None if isinstance(tuned, TunedSource) else tuned.refused
-    climb = tuned.climb
+    result = tuned.result
     document: dict[str, Any] = {"schema": SCHEMA, **subject, "refused": refused, "notes": tuned.notes}
-    if climb is None:
+    if result is None:
         nothing = dict.fromkeys(("outcome", "conclusion", "base", "best", "gain", "settings"))
         return {**document, **nothing, "rungs": []}
     summary = tuned.summary
     return {
         **document,
-        "outcome": outcome.of(climb),
-        "conclusion": outcome.sentence(climb),
-        "base": climb.base.as_dict(),
-        "best": climb.best.as_dict(),
-        "gain": None if climb.proof is None else _comparison(climb.proof),
-        "finished": climb.finished,
+        "outcome": outcome.of(result),
+        "conclusion": outcome.sentence(result),
+        "base": result.base.as_dict(),
+        "best": result.best.as_dict(),
+        "gain": None if result.proof is None else _comparison(result.proof),
+        "finished": result.finished,
         "step_ms": None if summary is None or not summary.loop.steps else summary.loop.step_ms,
         "limits": None if tuned.limits is None else asdict(tuned.limits),
-        "rungs": [_rung(rung, climb, summary) for rung in climb.rungs],
+        "rungs": [_rung(rung, result, summary) for rung in result.rungs],
         "settings": settings_of(tuned),
     }
 
 
 def settings_of(tuned: Tuned | TunedSource) -> dict[str, Any] | None:
     """Returns the settings for ``feedline.load_settings``, or None if no settings were shown to gain."""
-    assert tuned.climb is not None
-    if not outcome.is_shown(tuned.climb):
+    assert tuned.result is not None
+    if not outcome.is_shown(tuned.result):
         return None
-    best, base = tuned.climb.best, tuned.climb.base
+    best, base = tuned.result.best, tuned.result.base
     arguments: dict[str, Any] = {"num_workers": "auto" if best.auto else best.num_workers}
     if isinstance(tuned, TunedSource):
         data: dict[str, Any] = {"source": tuned.source, "samples": tuned.samples}
@@ -81,18 +81,18 @@ def record_of(tuned: Tuned | TunedSource, command: Sequence[str], began: float, 
     """Returns a run record (docs/run-record.md). Its ladder has the numbers of workers or threads."""
     source = tuned.source if isinstance(tuned, TunedSource) else None
     subject = source if source is not None else " ".join(tuned.command) if isinstance(tuned, Tuned) else ""
-    document, climb = as_json(tuned), tuned.climb
+    document, result = as_json(tuned), tuned.result
     record = {**document, **envelope("tune", command, subject, began=began, source=source), "wall_s": wall_s}
     record["notes"] = record["notes"] + document["notes"]
-    if climb is None:
+    if result is None:
         record["ladder"] = {"rungs": [], "refused": document["refused"]}
     else:
-        shown = outcome.is_shown(climb)
-        record["configuration"] = (climb.best if shown else climb.base).as_dict()
-        record["tuning"] = _tuning(tuned, climb)
-        record["figures"] = _figures(climb)
-        record["ladder"] = {"rungs": _ladder(climb, tuned.summary), "refused": None}
-        waits = series.histogram(wait for visit in climb.visits.get(climb.best, []) for wait in visit.waits_ms)
+        shown = outcome.is_shown(result)
+        record["configuration"] = (result.best if shown else result.base).as_dict()
+        record["tuning"] = _tuning(tuned, result)
+        record["figures"] = _figures(result)
+        record["ladder"] = {"rungs": _ladder(result, tuned.summary), "refused": None}
+        waits = series.histogram(wait for visit in result.visits.get(result.best, []) for wait in visit.waits_ms)
         record["histograms"] = {} if waits is None else {"wait_ms": waits}
     whole: dict[str, Any] = finite(record)
     return whole
@@ -105,8 +105,8 @@ def columns(tuned: Tuned | TunedSource) -> tuple[str, ...]:
 
 def row(tuned: Tuned | TunedSource, rung: Rung) -> tuple[str, ...]:
     """Returns the table's row for `rung`."""
-    assert tuned.climb is not None
-    one = _rung(rung, tuned.climb, tuned.summary)
+    assert tuned.result is not None
+    one = _rung(rung, tuned.result, tuned.summary)
     looped = (_interval_words(one["looped"]),) if "in loop/s" in columns(tuned) else ()
     off = one["prediction_error"]
     model = "" if one["predicted"] is None else f"{one['predicted']:.1f}" + ("" if off is None else f" ({off:+.0%})")
@@ -120,27 +120,27 @@ def row(tuned: Tuned | TunedSource, rung: Rung) -> tuple[str, ...]:
     return (name, _interval_words(one["alone"]), *looped, model, ratio, verdict)
 
 
-def _tuning(tuned: Tuned | TunedSource, climb: Climb) -> dict[str, Any]:
+def _tuning(tuned: Tuned | TunedSource, result: SearchResult) -> dict[str, Any]:
     """Returns the table and its conclusion for a page."""
-    best = outcome.best_rung(climb)
-    rows = [list(row(tuned, rung)) for rung in climb.rungs]
+    best = outcome.best_rung(result)
+    rows = [list(row(tuned, rung)) for rung in result.rungs]
     if best is not None and best.against is not None:  # a change is relative to the settings accepted before it
-        rows[climb.rungs.index(best)][0] += f": {words(best.candidate.setting)}"
+        rows[result.rungs.index(best)][0] += f": {words(best.candidate.setting)}"
     return {
-        "outcome": outcome.of(climb),
-        "conclusion": outcome.sentence(climb),
+        "outcome": outcome.of(result),
+        "conclusion": outcome.sentence(result),
         "columns": list(columns(tuned)),
         "rows": rows,
-        "best": None if best is None else climb.rungs.index(best),
+        "best": None if best is None else result.rungs.index(best),
     }
 
 
-def _rung(rung: Rung, climb: Climb, summary: Summary | None) -> dict[str, Any]:
+def _rung(rung: Rung, result: SearchResult, summary: Summary | None) -> dict[str, Any]:
     setting = rung.candidate.setting
-    visits = climb.visits.get(setting, [])
+    visits = result.visits.get(setting, [])
     alone = _mean([visit.alone for visit in visits if visit.alone is not None])
     looped = _mean([visit.looped for visit in visits if visit.looped is not None])
-    predicted = _predicted(setting, climb.base, summary)
+    predicted = _predicted(setting, result.base, summary)
     error = None if predicted is None or alone is None else predicted / alone["value"] - 1
     waits = sorted(wait for visit in visits for wait in visit.waits_ms)
     return {
@@ -190,37 +190,40 @@ def _interval_words(rate: Mapping[str, Any] | None) -> str:
     return f"{value:.1f}" + ("" if high is None else f" ±{high / value - 1:.0%}")
 
 
-def _figures(climb: Climb) -> list[dict[str, Any]]:
+def _figures(result: SearchResult) -> list[dict[str, Any]]:
     """Yields figures. The first is for the settings to use: those found if shown to gain, else the original ones."""
     figures = []
-    as_it_was = ("samples_per_s", climb.base, "as it was")
-    if outcome.is_shown(climb):
-        sides = [("samples_per_s", climb.best, "with the settings found"), ("base_" + as_it_was[0], *as_it_was[1:])]
+    as_it_was = ("samples_per_s", result.base, "as it was")
+    if outcome.is_shown(result):
+        sides = [
+            ("samples_per_s", result.best, "with the settings found"),
+            ("base_" + as_it_was[0], *as_it_was[1:]),
+        ]
     else:
         sides = [as_it_was]
     for name, setting, label in sides:
-        found = _mean([visit.speed() for visit in climb.visits.get(setting, [])])
+        found = _mean([visit.speed() for visit in result.visits.get(setting, [])])
         if found is not None:
             value = found["value"]
             figures.append(
                 figure(name, f"samples per second, {label}", "1/s", value, found["low"], found["high"], better="higher")
             )
-    if climb.proof is not None and climb.proof.pairs > 1:
-        proof = climb.proof
+    if result.proof is not None and result.proof.pairs > 1:
+        proof = result.proof
         figures.append(
             figure("gain", "over the original settings", "ratio", proof.ratio, proof.low, proof.high, better="higher")
         )
     return figures
 
 
-def _ladder(climb: Climb, summary: Summary | None) -> list[dict[str, Any]]:
+def _ladder(result: SearchResult, summary: Summary | None) -> list[dict[str, Any]]:
     rungs: dict[int, dict[str, Any]] = {}
-    for rung in climb.rungs:
+    for rung in result.rungs:
         setting = rung.candidate.setting
         fixed = setting.but(num_workers=setting.num_workers)
-        if fixed != climb.base.but(num_workers=setting.num_workers, pin_memory=setting.pin_memory):
+        if fixed != result.base.but(num_workers=setting.num_workers, pin_memory=setting.pin_memory):
             continue
-        one = _rung(rung, climb, summary)
+        one = _rung(rung, result, summary)
         if one["alone"] is None:
             continue
         value = one["alone"]["value"]
@@ -237,4 +240,4 @@ def _ladder(climb: Climb, summary: Summary | None) -> list[dict[str, Any]]:
 
 
 def _visits(tuned: Tuned | TunedSource) -> Sequence[Any]:
-    return [] if tuned.climb is None else list(tuned.climb.visits.values())
+    return [] if tuned.result is None else list(tuned.result.visits.values())

@@ -21,13 +21,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from feedline.profiler import process_copies, session
+from feedline.profiler.command import environment_of, sampler_of, start
+from feedline.profiler.summary import timeline
+from feedline.profiler.summary.figures import Summary
 from feedline.tune import probe
-from feedline.tune.ladder import Climb, Lost, Refused, Rung, Visit, climb
-from feedline.tune.setting import Limits, Options, Setting
-from feedline.watching import copies, session
-from feedline.watching.command import environment_of, sampler_of, start
-from feedline.watching.summary import timeline
-from feedline.watching.summary.figures import Summary
+from feedline.tune.search import Lost, Refused, Rung, SearchResult, Visit, search_settings
+from feedline.tune.settings import Limits, Options, Setting
 
 _WATCH_S, _WATCH_SHARE = 10.0, 0.15  # limits on the time for timing steps, and on its share of the budget
 _START_SHARE = 0.4  # of the budget, until the loop runs
@@ -52,7 +52,7 @@ class Tuned:
 
     command: list[str]
     returncode: int | None  # the script's own; None: we stopped it
-    climb: Climb | None = None
+    result: SearchResult | None = None
     facts: dict[str, Any] = field(default_factory=dict)
     summary: Summary | None = None
     limits: Limits | None = None
@@ -92,7 +92,7 @@ class _Run:
         self._ended_by_us = True  # unless it ended by itself
 
     def to_its_end(self, tell: Callable[[Rung], None], say: Callable[[str], None]) -> Tuned:
-        (self._folder / copies.WATCHER).write_text(str(os.getpid()))
+        (self._folder / process_copies.WATCHER).write_text(str(os.getpid()))
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
             self._listen(listener)
             begin_ns = time.perf_counter_ns()
@@ -119,7 +119,7 @@ class _Run:
         left = max(self._options.budget_s - (time.monotonic() - began), 1.0)
         plant.begin(left, summary)
         limits = limits_of(self._options, plant.facts)
-        found = climb(plant, plant.setting, limits, left, time.monotonic, tell)
+        found = search_settings(plant, plant.setting, limits, left, time.monotonic, tell)
         plant.close()
         returncode = self._end(script)
         if not found.rungs:
@@ -376,5 +376,5 @@ def _refusal(folder: Path) -> str | None:
 def _has_clone(folder: Path) -> bool:
     """Whether a forked copy still runs, by the process id in its file: the folder's name is not in its arguments."""
     with contextlib.suppress(OSError, ValueError):
-        return Path("/proc", (folder / copies.PID).read_text()).exists()
+        return Path("/proc", (folder / process_copies.PID).read_text()).exists()
     return False

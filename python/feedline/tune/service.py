@@ -16,10 +16,10 @@ from dataclasses import asdict
 from typing import Any, TextIO
 
 from feedline.machine import limits
-from feedline.tune.ladder import Refused
+from feedline.profiler import apply, isolated, process_copies
 from feedline.tune.live import Live, Stable, Step
-from feedline.tune.setting import DROP_IN, Setting
-from feedline.watching import apply, attempts, copies
+from feedline.tune.search import Refused
+from feedline.tune.settings import DROP_IN, Setting
 
 
 class Service:
@@ -29,7 +29,7 @@ class Service:
         self._loader = loader
         self._stable = Stable(self._live)
         self._batch_bytes: int | None = None
-        self._lost_gpu = copies.has_lost_its_device()
+        self._lost_gpu = process_copies.has_lost_its_device()
 
     def serve(self, lines: TextIO) -> None:
         """Serves requests until the other side disconnects."""
@@ -52,12 +52,12 @@ class Service:
         except Exception as error:  # the user's code, in settings that it was never run with
             if setting is not None:
                 self._stable.drop(setting)
-            why = str(error) if isinstance(error, Refused) else attempts.reason_of(error)
+            why = str(error) if isinstance(error, Refused) else isolated.reason_of(error)
             return {"refused": why}
 
     def _facts(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Also limits the process to `cpus` of its CPUs."""
-        from feedline.watching.probe.loader_facts import torch_facts
+        from feedline.profiler.probe.loader_facts import torch_facts
 
         share, usable, allowed = limits.share_of_cpus(), limits.usable_cpus(), limits.allowed_cpus()
         if request.get("cpus"):

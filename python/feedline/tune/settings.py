@@ -1,7 +1,96 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Former home of the settings file's code: see loader/tuned_settings.py."""
+"""A loader's settings and the limits that they must respect."""
 
-from ..errors import SettingsWarning
-from ..loader.tuned_settings import check, load_settings, machine_fingerprint, write
+from __future__ import annotations
 
-__all__ = ["SettingsWarning", "check", "load_settings", "machine_fingerprint", "write"]
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from ..errors import SettingsWarning as SettingsWarning  # this and the next were defined here: imports still work
+from ..loader.tuned_settings import load_settings as load_settings
+
+TORCH, DROP_IN, SOURCE = "torch", "feedline", "source"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Settings of one loader: torch's DataLoader, our drop-in, or ``Dataset.loader`` over a source.
+
+    `num_workers` are threads for a source; `auto` is its ``num_workers="auto"``, which starts with that number and
+    adapts it. `memory_budget` is only for a source (bytes prefetched; None: the engine's choice); `prefetch_factor`,
+    `persistent_workers` and `pin_memory` are for the other two.
+    """
+
+    loader: str
+    num_workers: int
+    prefetch_factor: int | None = None
+    persistent_workers: bool = False
+    pin_memory: bool = False
+    batch_size: int | None = None
+    memory_budget: int | None = None
+    auto: bool = False
+
+    def but(self, **changes: Any) -> Setting:
+        """Returns a changed copy that torch accepts: without workers nothing is prefetched.
+
+        An explicit number of workers replaces ``"auto"``.
+        """
+        changed = replace(self, **{"auto": self.auto and "num_workers" not in changes, **changes})
+        if changed.loader == SOURCE:
+            return changed
+        workers = changed.num_workers
+        return replace(
+            changed,
+            prefetch_factor=(changed.prefetch_factor or 2) if workers else None,
+            persistent_workers=changed.persistent_workers and workers > 0,
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def batches_ahead(self) -> int:
+        """Batches that exist in torch's protocol: those made or being made by workers, and the one in the training
+        loop.
+        """
+        return self.num_workers * (self.prefetch_factor or 0) + 1
+
+
+def words(setting: Setting) -> str:
+    """Formats a setting for a table: ``4 workers, prefetch 2``."""
+    if setting.loader == SOURCE:
+        threads = f"{setting.num_workers} thread{'s' * (setting.num_workers != 1)}"
+        parts = [f"auto ({threads})" if setting.auto else threads]
+        if setting.memory_budget is not None:
+            parts.append(f"{setting.memory_budget / 1e6:.0f} MB ahead")
+    else:
+        parts = ["Feedline"] if setting.loader == DROP_IN else []
+        parts.append(f"{setting.num_workers} worker{'s' * (setting.num_workers != 1)}")
+        if setting.prefetch_factor not in (None, 2):
+            parts.append(f"prefetch {setting.prefetch_factor}")
+        parts += ["pinned"] * setting.pin_memory + ["persistent"] * setting.persistent_workers
+    if setting.batch_size is not None:
+        parts.append(f"batch {setting.batch_size}")
+    return ", ".join(parts)
+
+
+@dataclass(frozen=True)
+class Options:
+    """Limits set by the user."""
+
+    budget_s: float = 60.0
+    cpus: int | None = None  # None: this rank's share of the available ones
+    memory: int | None = None  # bytes of prefetched batches; None: a quarter of the free memory
+    batch_sizes: tuple[int, int] | None = None  # from, to; None: the batch size is fixed
+    keep_running: bool = False  # of a script, after its loader has been measured
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits on the resources of settings."""
+
+    cpus: int  # that the loader may use
+    memory: int  # bytes of prefetched batches
+    most_workers: int
+    batch_sizes: tuple[int, int] | None = None  # from, to; None: the batch size is fixed
+    gpu: bool = False
+    ahead: int = 0  # bytes that a source's loader prefetches by default

@@ -13,10 +13,10 @@ from feedline.data.dataset import Dataset
 from feedline.errors import ConfigError, Error
 from feedline.loader.loader import Loader
 from feedline.machine import limits as host_limits
-from feedline.tune.ladder import Climb, Refused, Rung, Visit, climb
+from feedline.profiler.summary.figures import Host, Making, Summary
 from feedline.tune.live import Live, Stable
-from feedline.tune.setting import SOURCE, Limits, Options, Setting
-from feedline.watching.summary.figures import Host, Making, Summary
+from feedline.tune.search import Refused, Rung, SearchResult, Visit, search_settings
+from feedline.tune.settings import SOURCE, Limits, Options, Setting
 
 _WARM_SHARE = 0.15  # of the budget, for a first epoch, after which all settings find the same page cache
 _MEMORY_SHARE = 4
@@ -30,7 +30,7 @@ class TunedSource:
     """The result of a source."""
 
     source: str
-    climb: Climb
+    result: SearchResult
     samples: int
     summary: Summary | None
     limits: Limits
@@ -66,7 +66,7 @@ def tune(
         limits = Limits(cpus, memory, _THREADS_PER_CPU * cpus, options.batch_sizes, ahead=ahead)
         say("measuring")
         left = options.budget_s - (time.monotonic() - began)
-        found = climb(plant, base, limits, left, time.monotonic, tell)
+        found = search_settings(plant, base, limits, left, time.monotonic, tell)
     return TunedSource(source, found, len(dataset), plant.summary(cpus), limits, list(found.notes))
 
 

@@ -17,7 +17,7 @@ inline constexpr int kRestartIntervalBySize = 0;
 inline constexpr int kMostRestartMcus = 65535;  // 16 bits
 
 // The number of MCUs between restart markers that suits most crops of an image with the given number of pixels; empty
-// if markers cost more than they save. docs/packing.md has the measurements.
+// if markers cost more than they save. docs/pack.md has the measurements.
 std::optional<int> restart_interval_for(int width, int height);
 
 // `interval`: MCUs between markers, 1 to kMostRestartMcus, or kRestartIntervalBySize. Empty if the image should stay

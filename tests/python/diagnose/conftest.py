@@ -3,4 +3,4 @@ import sys
 from pathlib import Path
 
 here = Path(__file__).parent
-sys.path += [str(here), str(here.parent / "watching")]  # behind those of the folder above, which has a conftest too
+sys.path += [str(here), str(here.parent / "profiler")]  # after those of the parent folder, which has a conftest too

@@ -3,7 +3,7 @@
 
 from dataclasses import fields, replace
 
-from feedline.watching.summary.figures import Copies, Gpu, Host, Making, Place, Summary, WaitedFor, Waits
+from feedline.profiler.summary.figures import Copies, Gpu, Host, Making, Place, Summary, WaitedFor, Waits
 
 LOADER = {"num_workers": 4, "batch_size": 32, "persistent_workers": False, "native": False, "cuda": False}
 EVEN = {"storage": 0.0, "decode": 0.0, "transform": 0.0, "python": 0.0, "collate": 0.0}
@@ -24,7 +24,7 @@ ASLEEP = WaitedFor(60, {"sleep": 1.0}, (Place("sleep", "train.py:8 in __getitem_
 
 GROUP_OF = {
     figure.name: group
-    for group in ("loop", "on_device", "of_ranks", "ladder", "watching")
+    for group in ("loop", "on_device", "of_ranks", "ladder", "profiling")
     for figure in fields(getattr(Summary(), group))
 }
 

@@ -66,7 +66,7 @@ def test_a_crash_is_the_scripts_own(watch):
     status, _, err, found = watch(LOOP + "        if step == 50: raise ValueError('my own mistake')")
     assert status == 1
     said = err.split("feedline diagnose")[0]
-    assert "ValueError: my own mistake" in said and "feedline/watching" not in said and "feedline/diagnose" not in said
+    assert "ValueError: my own mistake" in said and "feedline/profiler" not in said and "feedline/diagnose" not in said
     assert 0 < found["summary"]["steps"] <= 50  # those after the last event are not known
     assert any("exit status 1" in note for note in found["notes"])
 

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 from summaries import BESIDE_COMPUTING, BY_CAUSE
 
-from feedline.diagnose.verdict import judge
+from feedline.diagnose.verdict import evaluate
 
 RUNS = {**BY_CAUSE, **BESIDE_COMPUTING}
 FILE = Path(__file__).parent / "calibration.json"
 
 
 def told(measured):
-    diagnosis = judge(measured)
+    diagnosis = evaluate(measured)
     return {
         "abstained": sorted(one.code for one in diagnosis.abstained),
         "verdicts": [[v.code, v.share, v.confidence, *v.gain] for v in diagnosis.verdicts],
@@ -27,7 +27,7 @@ def told(measured):
 
 
 @pytest.mark.parametrize("cause", RUNS)
-def test_the_same_is_said_as_before(cause):
+def test_the_same_is_reported_as_before(cause):
     assert told(RUNS[cause]) == json.loads(FILE.read_text())[cause]
 
 

@@ -11,9 +11,9 @@ from summaries import BY_CAUSE, HALF, but, stages, summary, waiting, without
 from test_verdict import summaries
 
 from feedline.diagnose.causes import registered
-from feedline.diagnose.judging import certainty
-from feedline.diagnose.verdict import CAUSES, CERTAIN, judge
-from feedline.watching.summary.figures import Waits
+from feedline.diagnose.rules import certainty
+from feedline.diagnose.verdict import CAUSES, CERTAIN, evaluate
+from feedline.profiler.summary.figures import Waits
 
 SLOW = BY_CAUSE["cpu_decode"]  # half of the time, certain
 PACKED = {"pickle_ms": 4.0, "unpickle_ms": 4.0, "busy": 0.2}
@@ -30,12 +30,12 @@ CASES = {
         summary(HALF, {"stages": stages(collate=1.0)}, {"memory_pressure": 0.1, "memory_events": 4}),
         "collate",
     ),
-    "watching was expensive": (but(SLOW, overhead_share=0.08), "cpu_decode"),
+    "profiling was expensive": (but(SLOW, overhead_share=0.08), "cpu_decode"),
 }
 
 
 def confidence(measured, cause):
-    (found,) = [verdict for verdict in judge(measured).verdicts if verdict.code == cause]
+    (found,) = [verdict for verdict in evaluate(measured).verdicts if verdict.code == cause]
     return found.confidence
 
 
@@ -63,7 +63,7 @@ def test_where_memory_is_short_only_a_measurement_speaks_for_more_workers(short,
     """Two busy workers of eight CPUs, half at work and half waiting: each more would take memory of its own."""
     host = {"cpus": 8.0, "wanted_cpus": 2.0, "used_cpus": 2.0, **(SHORT if short else {})}
     split = {"stages": stages(storage=0.5, python=0.5), "busy": 0.98}
-    diagnosis = judge(summary(waiting(production=0.95), split, host, workers=2, rungs=rungs))
+    diagnosis = evaluate(summary(waiting(production=0.95), split, host, workers=2, rungs=rungs))
     proposed = [v.code for v in diagnosis.verdicts if v.fix.startswith("num_workers=")]
     assert bool(proposed) is (bool(rungs) or not short)
     assert ("memory is short" in diagnosis.more_workers) is (short and not rungs)
@@ -108,31 +108,31 @@ def test_the_shares_from_which_on_a_cause_may_be_certain(certain, doubtful, caus
 def test_nothing_is_certain_without_the_machine_the_consumer_or_the_recording(signal, cause):
     blind = replace(BY_CAUSE[cause], missing={signal: "nobody looked"})
     assert confidence(blind, cause) < CERTAIN
-    (found,) = [verdict for verdict in judge(blind).verdicts if verdict.code == cause]
+    (found,) = [verdict for verdict in evaluate(blind).verdicts if verdict.code == cause]
     assert any("nobody looked" in sentence for sentence in found.against)
 
 
 @pytest.mark.parametrize("cause", BY_CAUSE)
 def test_few_steps_make_nothing_certain(cause):
-    assert all(v.confidence < CERTAIN for v in judge(but(BY_CAUSE[cause], steps=19)).verdicts)
+    assert all(v.confidence < CERTAIN for v in evaluate(but(BY_CAUSE[cause], steps=19)).verdicts)
 
 
 def test_a_thread_that_fetches_for_another_promises_no_gain():
     """What the other one does with the batches may take as long as they do."""
-    assert judge(SLOW).verdicts[0].gain[0] > 0
-    assert judge(replace(SLOW, missing={"consumer": "who"})).verdicts[0].gain[0] == 0
+    assert evaluate(SLOW).verdicts[0].gain[0] > 0
+    assert evaluate(replace(SLOW, missing={"consumer": "who"})).verdicts[0].gain[0] == 0
 
 
 def test_a_stream_that_divides_itself_promises_no_gain_of_more_workers():
     measured = BY_CAUSE["storage_latency"]
-    assert judge(measured).verdicts[0].gain[0] > 0
+    assert evaluate(measured).verdicts[0].gain[0] > 0
     making = replace(measured.making, fewest=8, most=31)
     stream = replace(measured, loader={**measured.loader, "iterable": True}, making=making)
-    first = judge(stream).verdicts[0]
+    first = evaluate(stream).verdicts[0]
     assert first.code == "storage_latency" and first.gain[0] == 0
     assert any("IterableDataset" in sentence for sentence in first.against)
     assert any("made 31 batches, another 8" in sentence for sentence in first.against)
-    assert "up to" in judge(stream).more_workers
+    assert "up to" in evaluate(stream).more_workers
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_a_stream_that_divides_itself_promises_no_gain_of_more_workers():
     ],
 )
 def test_pressure_on_the_memory_of_others_is_not_this_runs(host, named):
-    found = {v.code: v for v in judge(summary(HALF, host={"memory_pressure": 0.4, **host})).verdicts}
+    found = {v.code: v for v in evaluate(summary(HALF, host={"memory_pressure": 0.4, **host})).verdicts}
     assert ("memory_pressure" in found) is named
     assert not named or host["memory_events"] or found["memory_pressure"].confidence < CERTAIN
 
@@ -179,14 +179,14 @@ def blinded(draw):
 @settings(max_examples=300, deadline=None)
 @given(blinded())
 def test_nothing_is_certain_without_what_could_speak_against_it(measured):
-    diagnosis = judge(measured)
+    diagnosis = evaluate(measured)
     assert sum(v.share for v in diagnosis.verdicts) <= 1.001
     assert [v.share for v in diagnosis.verdicts] == sorted((v.share for v in diagnosis.verdicts), reverse=True)
     for verdict in [v for v in diagnosis.verdicts if v.confidence >= CERTAIN]:
         needed = NEEDED.get(verdict.code, set()) | {"host", "consumer", "recording"}
         assert not needed & set(measured.missing), verdict
         assert measured.loop.steps >= 20 and verdict.share >= 0.15, verdict
-        assert (measured.watching.overhead_share or 0.0) <= 0.05
+        assert (measured.profiling.overhead_share or 0.0) <= 0.05
     if "workers" in measured.missing:
         assert not {"python_main_process", "worker_handover", "cpu_decode"} & {v.code for v in diagnosis.verdicts}
     assert not {v.code for v in diagnosis.verdicts} & {a.code for a in diagnosis.abstained}
@@ -195,7 +195,7 @@ def test_nothing_is_certain_without_what_could_speak_against_it(measured):
 @settings(max_examples=100, deadline=None)
 @given(blinded())
 def test_the_json_object_is_as_documented(measured):
-    found = json.loads(json.dumps(judge(measured).as_dict(), allow_nan=False))
+    found = json.loads(json.dumps(evaluate(measured).as_dict(), allow_nan=False))
     assert set(found) == {"verdicts", "abstained", "more_workers", "drop_in"}
     for verdict in found["verdicts"]:
         assert set(verdict) == {
@@ -212,5 +212,5 @@ def test_the_json_object_is_as_documented(measured):
 
 def test_shares_of_a_run_of_nothing_but_waits_are_sound():
     everything = Waits(0.2, 0.2, 0.2, 0.2, 0.2, 0.0, packed=0.2)
-    found = judge(summary(everything, PACKED)).verdicts
+    found = evaluate(summary(everything, PACKED)).verdicts
     assert sum(v.share for v in found) == pytest.approx(1.0) and len(found) == 5

@@ -11,11 +11,11 @@ from dataclasses import replace
 import pytest
 
 from feedline import _engine
-from feedline.diagnose.experiments import cold_files, told
+from feedline.diagnose.experiments import cold_files, text
 from feedline.diagnose.experiments.after_run import read_from_disk
 from feedline.diagnose.experiments.cold_files import ColdFiles
-from feedline.watching.dataset_files import DatasetFiles
-from feedline.watching.experiments import Experiments, Rung
+from feedline.profiler.dataset_files import DatasetFiles
+from feedline.profiler.experiments import Experiments, Rung
 
 BYTES = 64 << 10
 
@@ -48,7 +48,7 @@ def test_a_file_is_dropped_each_time_that_it_is_opened(paths):
     assert cold.warm_because is None
 
 
-def test_beyond_a_gibibyte_files_are_left_and_it_is_said(paths, monkeypatch):
+def test_beyond_a_gibibyte_files_are_left_and_it_is_reported(paths, monkeypatch):
     monkeypatch.setattr(cold_files, "MOST_BYTES", 2 * BYTES)
     cold = ColdFiles()
     for path in paths:
@@ -74,7 +74,7 @@ HEARD = """
 import sys, types
 from feedline import _engine
 from feedline.diagnose.experiments import cold_files
-from feedline.watching.probe.opened_files import OpenedFiles
+from feedline.profiler.probe.opened_files import OpenedFiles
 opened = OpenedFiles(types.SimpleNamespace(in_worker=False, local=None, silent=True))
 opened.listen()
 assert cold_files.listen(opened, False) is None and opened.collected is None
@@ -104,17 +104,17 @@ def test_a_run_was_cold_if_its_files_were_and_its_bytes_came_from_disks():
     assert not read_from_disk({}, files)
 
 
-def test_the_text_says_where_rungs_read_from():
+def test_the_text_reports_where_rungs_read_from():
     rungs = [Rung(1, 10.0, 9.0, 11.0, 20, kept=True)]
-    assert any("evicted from the page cache" in line for line in told.lines(Experiments(rungs, cold=True), {1: 11.0}))
-    warm = told.lines(Experiments(rungs, warm_because="more than 1 GiB of files was read"), {})
+    assert any("evicted from the page cache" in line for line in text.lines(Experiments(rungs, cold=True), {1: 11.0}))
+    warm = text.lines(Experiments(rungs, warm_because="more than 1 GiB of files was read"), {})
     assert any("from the page cache" in line and "1 GiB" in line for line in warm)
-    assert not any("page cache" in line for line in told.lines(Experiments(rungs), {1: 11.0}))
+    assert not any("page cache" in line for line in text.lines(Experiments(rungs), {1: 11.0}))
 
 
-def test_predictions_of_rungs_stand_in_one_column():
+def test_predictions_of_rungs_are_in_one_column():
     rungs = [Rung(0, 5.1, 4.9, 5.2, 20), Rung(4, 20.6, 19.5, 21.8, 20), Rung(8, 30.0, math.nan, math.nan, 2)]
-    ladder = told.lines(Experiments(rungs), {0: 5.7, 4: 22.6, 8: 45.2})[1:4]
+    ladder = text.lines(Experiments(rungs), {0: 5.7, 4: 22.6, 8: 45.2})[1:4]
     assert (
         len({line.index(model) + len(model) for line, model in zip(ladder, ("5.7", "22.6", "45.2"), strict=True)}) == 1
     )

@@ -78,7 +78,7 @@ def test_options_of_the_command_are_its_own(tmp_path):
 
 
 @pytest.mark.parametrize("place", ["nowhere/found.json", "a_file/found.json"])
-def test_an_output_that_cannot_be_written_is_told_before_the_command_runs(tmp_path, place):
+def test_an_output_that_cannot_be_written_is_reported_before_the_command_runs(tmp_path, place):
     (tmp_path / "a_file").write_text("")
     ran, output = tmp_path / "ran", tmp_path / place
     done = subprocess.run(

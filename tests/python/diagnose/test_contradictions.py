@@ -7,8 +7,8 @@ import pytest
 from summaries import BY_CAUSE, HALF, IN_FILES, but, stages, summary, waiting
 
 from feedline.diagnose.causes import named, registered
-from feedline.diagnose.judging import contradictions
-from feedline.diagnose.verdict import CERTAIN, judge
+from feedline.diagnose.rules import contradictions
+from feedline.diagnose.verdict import CERTAIN, evaluate
 
 READING = {"stages": stages(storage=1.0), "cpu_ms": 2.0}
 DISK = {"device_share": 1.0, "read_bytes_per_sample": 12e3, "read_bytes_per_s": 4.5e6, "disk_ceiling_bytes_per_s": 50e6}
@@ -84,7 +84,7 @@ CASES = {
 
 
 def found(measured, cause):
-    return next(verdict for verdict in judge(measured).verdicts if verdict.code == cause)
+    return next(verdict for verdict in evaluate(measured).verdicts if verdict.code == cause)
 
 
 def test_every_rule_has_a_case_and_every_cause_of_a_rule_is_one():
@@ -93,7 +93,7 @@ def test_every_rule_has_a_case_and_every_cause_of_a_rule_is_one():
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_contradicted_cause_is_not_certain_promises_nothing_and_says_why(name, monkeypatch):
+def test_a_contradicted_cause_is_not_certain_promises_nothing_and_reports_why(name, monkeypatch):
     run, contradict, cause = CASES[name]
     assert found(run, cause).confidence >= CERTAIN, "without the contradiction"
     doubted = found(contradict(run), cause)
@@ -108,27 +108,27 @@ def test_waits_that_were_no_files_are_never_storages(cause):
     """20 ms of sleep and then a small file: its bytes came from the disk once, and its time did not go there."""
     slept = {"waited_for": BY_CAUSE["blocked_outside_files"].making.waited_for}
     for disk in (DISK, FULL, {"device_share": 1.0, "read_bytes_per_sample": 12e3}):
-        named = {verdict.code: verdict for verdict in judge(summary(HALF, {**READING, **slept}, disk)).verdicts}
+        named = {verdict.code: verdict for verdict in evaluate(summary(HALF, {**READING, **slept}, disk)).verdicts}
         assert cause not in named and named["blocked_outside_files"].confidence >= CERTAIN
         assert "train.py:8" in " ".join(named["blocked_outside_files"].evidence)
 
 
-def test_waits_that_nobody_looked_at_are_certain_of_nothing():
+def test_waits_that_were_not_sampled_prove_nothing():
     for disk in (DISK, FULL, {}):
-        for verdict in judge(summary(HALF, {**READING, "waited_for": None}, disk)).verdicts:
+        for verdict in evaluate(summary(HALF, {**READING, "waited_for": None}, disk)).verdicts:
             assert verdict.confidence < CERTAIN and "not observed" in " ".join(verdict.against)
 
 
 def test_few_looks_are_certain_of_nothing():
     few = {"waited_for": replace(IN_FILES, looks=5)}
-    first = judge(summary(HALF, {**READING, **few}, {**DISK, "disk_small_read_ms": 2.5})).verdicts[0]
+    first = evaluate(summary(HALF, {**READING, **few}, {**DISK, "disk_small_read_ms": 2.5})).verdicts[0]
     assert first.code == "small_files" and first.confidence < CERTAIN
 
 
 def test_waits_of_both_kinds_are_two_causes_and_shards_help_with_one():
     both = replace(IN_FILES, kinds={"file": 0.5, "network": 0.5})
     run = summary(HALF, {**READING, "waited_for": both}, {**DISK, "disk_small_read_ms": 2.5}, workers=64)
-    named = {verdict.code: verdict for verdict in judge(run).verdicts}
+    named = {verdict.code: verdict for verdict in evaluate(run).verdicts}
     assert named["small_files"].share == pytest.approx(0.25) == named["blocked_outside_files"].share
     whole = found(replace(run, making=replace(run.making, waited_for=IN_FILES)), "small_files")
     assert named["small_files"].gain[1] < whole.gain[1]

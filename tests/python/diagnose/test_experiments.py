@@ -81,7 +81,7 @@ def was_too_short(tried):
     return any("budget" in why or "did not finish within" in why for why in reasons)
 
 
-def test_one_change_at_a_time_is_tried_beside_the_ladder(tmp_path):
+def test_one_change_at_a_time_is_tried_next_to_the_ladder(tmp_path):
     script, output = tmp_path / "train.py", tmp_path / "found.json"
     script.write_text(FILES)
     files = [tmp_path / f"{number}.bin" for number in range(60)]

@@ -7,8 +7,8 @@ import pytest
 from summaries import BY_CAUSE, but
 
 from feedline.diagnose.causes import entries
-from feedline.diagnose.verdict import judge
-from feedline.watching.dataset_files import place_of
+from feedline.diagnose.verdict import evaluate
+from feedline.profiler.dataset_files import place_of
 
 LATE = BY_CAUSE["storage_latency"]
 
@@ -18,7 +18,7 @@ def on(place, measured=LATE):
 
 
 def verdict(measured):
-    (found,) = (one for one in judge(measured).verdicts if one.code == "storage_latency")
+    (found,) = (one for one in evaluate(measured).verdicts if one.code == "storage_latency")
     return found
 
 
@@ -31,7 +31,7 @@ def verdict(measured):
         ("share", "feedline stage", "shared_folder_mount"),
     ],
 )
-def test_what_helps_there_is_said_with_its_page(place, words, page):
+def test_what_helps_there_is_reported_with_its_page(place, words, page):
     fix = verdict(on(place)).fix
     assert words in fix and f"feedline explain {page}" in fix and not fix.startswith("num_workers")
 

@@ -10,9 +10,9 @@ from simulated_loader import Load, batches_per_s
 from summaries import BY_CAUSE, HALF, LOADER, but, stages, summary, waiting
 
 from feedline.diagnose.causes import named
-from feedline.diagnose.judging import gains
-from feedline.diagnose.verdict import judge
-from feedline.watching.model import prediction
+from feedline.diagnose.rules import gains
+from feedline.diagnose.verdict import evaluate
+from feedline.profiler.model import prediction
 
 NEAR = 0.2
 
@@ -102,7 +102,7 @@ def test_workers_that_persist_start_once(epochs, start_s, work_s):
     assert named("worker_startup").gain(once, 0.5)[0] == 0.0
 
 
-def test_a_start_behind_an_order_that_takes_longer_comes_back_for_its_forks_only():
+def test_a_start_after_an_order_that_takes_longer_comes_back_for_its_forks_only():
     """The order is drawn while workers start: 600 ms of it hide 230 ms of a start but for the 30 ms of forking."""
     epochs, steps_ms, start_ms, rest_ms = 10, 100.0, 230.0, 400.0
     whole = epochs * (steps_ms + start_ms) + (epochs - 1) * rest_ms
@@ -120,10 +120,10 @@ def test_a_start_behind_an_order_that_takes_longer_comes_back_for_its_forks_only
 def test_a_full_shared_memory_that_costs_nothing_promises_nothing():
     """It is named for what it may do, not for what it takes."""
     costly = BY_CAUSE["shared_memory_limit"]
-    (found,) = (v for v in judge(costly).verdicts if v.code == "shared_memory_limit")
+    (found,) = (v for v in evaluate(costly).verdicts if v.code == "shared_memory_limit")
     assert found.gain[0] > 0.2
     free = replace(costly, waits=waiting(production=0.02))
-    (found,) = (v for v in judge(free).verdicts if v.code == "shared_memory_limit")
+    (found,) = (v for v in evaluate(free).verdicts if v.code == "shared_memory_limit")
     assert found.gain == (0.0, 0.0)
 
 
@@ -133,7 +133,7 @@ def test_the_work_of_a_pool_stays():
     for pools in (0.0, 4.0):
         made = {**making, "pools_ms": pools}
         seen = summary(HALF, made, {"cpus": 2.0, "used_cpus": 1.8}, workers=2, step_ms=1.0)
-        (found,) = (v for v in judge(seen).verdicts if v.code == "nested_pool")
+        (found,) = (v for v in evaluate(seen).verdicts if v.code == "nested_pool")
         low, high = found.gain
         assert low == pytest.approx(48 / (36 - pools) / prediction.LONGER - 1, abs=0.02)
         assert high == pytest.approx(48 / (36 - 2.5 * pools) / prediction.SHORTER - 1, abs=0.02)
@@ -190,7 +190,7 @@ def test_memory_that_suffices_gives_back_the_kernels_search_for_pages_and_readin
     made = {"wall_ms": 60.0, "cpu_ms": 20.0, "stages": stages(python=1 / 3, storage=2 / 3), "pickle_ms": 0.0}
     host = {"cpus": 4.0, "in_kernel": 0.75, "memory_pressure": 0.4, "memory_events": 900, "io_pressure": 0.4}
     seen = summary(HALF, {**made, "unpickle_ms": 0.0}, host, workers=2, step_ms=1.0)
-    (found,) = (v for v in judge(seen).verdicts if v.code == "memory_pressure")
+    (found,) = (v for v in evaluate(seen).verdicts if v.code == "memory_pressure")
     low, high = found.gain
     assert 1 + low < 30 / 2.5 < 1 + high and (1 + high) / (1 + low) < 1.4
 
@@ -200,7 +200,7 @@ def test_a_quota_that_is_raised_gives_what_the_workers_can_use():
     seen = summary(
         waiting(production=0.9), making, {"cpus": 0.5, "quota_cpus": 0.5, "throttled": 0.6}, workers=2, step_ms=1.0
     )
-    (found,) = (v for v in judge(seen).verdicts if v.code == "cpu_quota")
+    (found,) = (v for v in evaluate(seen).verdicts if v.code == "cpu_quota")
     assert 1 + found.gain[0] < 32 / 8 < 1 + found.gain[1]  # 0.5 CPUs, then two workers
 
 
@@ -210,7 +210,8 @@ def test_a_loop_without_its_synchronisation_waits_for_its_loader():
         quick, making=replace(quick.making, wall_ms=36.0, cpu_ms=36.0)
     )  # four workers: 9 ms of the step's 10
     found = [
-        judge(one).verdicts[0].gain for one in (replace(quick, workers=40, host=replace(quick.host, cpus=40.0)), slow)
+        evaluate(one).verdicts[0].gain
+        for one in (replace(quick, workers=40, host=replace(quick.host, cpus=40.0)), slow)
     ]
     assert found[0][1] > 3 and found[1][1] < 0.35
 
@@ -220,7 +221,7 @@ def test_a_loop_without_its_synchronisation_goes_no_faster_than_its_loader_was_m
     making = {"wall_ms": 1.0, "cpu_ms": 1.0, "stages": stages(python=1.0)}
     seen = summary(synchronising=0.9, synchronising_calls=500.0, workers=1, step_ms=10.0)
     seen = replace(seen, making=replace(seen.making, **making), host=replace(seen.host, cpus=4.0))
-    modelled, measured = (judge(one).verdicts[0] for one in (seen, but(seen, rungs={1: 250.0})))
+    modelled, measured = (evaluate(one).verdicts[0] for one in (seen, but(seen, rungs={1: 250.0})))
     assert modelled.code == measured.code == "loop_synchronisation"
     low, high = measured.gain
     assert 1 + low < 10 / 4 < 1 + high and high < modelled.gain[0]
@@ -229,7 +230,7 @@ def test_a_loop_without_its_synchronisation_goes_no_faster_than_its_loader_was_m
 @pytest.mark.parametrize("cause", sorted(set(BY_CAUSE) - {"unpinned_copy", "blocking_copy", "host_to_device"}))
 def test_no_promise_is_too_wide_to_be_wrong(cause):
     """The copies' are: what a side stream hides is not known before it is tried."""
-    for verdict in judge(BY_CAUSE[cause]).verdicts:
+    for verdict in evaluate(BY_CAUSE[cause]).verdicts:
         low, high = verdict.gain
         assert 0 <= low <= high and (1 + high) / (1 + low) < 2, (cause, verdict)
 
@@ -237,5 +238,5 @@ def test_no_promise_is_too_wide_to_be_wrong(cause):
 def test_half_of_the_time_is_twice_the_steps():
     low, high = gains.of_share(summary(HALF), 0.5)
     assert low < 1.0 < high and high - low < 0.5
-    (found,) = judge(summary(HALF, {"stages": stages(collate=1.0), "wall_ms": 80.0}, {"cpus": 16.0})).verdicts
+    (found,) = evaluate(summary(HALF, {"stages": stages(collate=1.0), "wall_ms": 80.0}, {"cpus": 16.0})).verdicts
     assert found.code == "collate" and found.gain[1] > 0.5

@@ -8,10 +8,10 @@ from summaries import BY_CAUSE
 from test_signals import MS, event, record_of, recording
 from watched import watched
 
-from feedline.diagnose.verdict import judge
-from feedline.watching.probe import events
-from feedline.watching.summary import timeline
-from feedline.watching.summary.figures import Garbage
+from feedline.diagnose.verdict import evaluate
+from feedline.profiler.probe import events
+from feedline.profiler.summary import timeline
+from feedline.profiler.summary.figures import Garbage
 
 
 def loop_with_collections(held, count):
@@ -36,13 +36,13 @@ def test_collections_that_were_not_seen_take_as_long_as_those_that_were():
     assert summary.garbage.share == pytest.approx(3 * 40 / (1000 * summary.loop.loop_s), rel=0.02)
 
 
-def test_of_collections_that_nobody_saw_only_the_number_is_known():
+def test_of_collections_that_no_one_saw_only_the_number_is_known():
     assert loop_with_collections(held=[], count=3).garbage == Garbage(3)
     # the wait for an epoch's first batch is for workers too
     assert loop_with_collections(held=[0], count=1).garbage == Garbage(1)
 
 
-def test_a_process_that_told_nothing_of_it_has_no_figure():
+def test_a_process_without_records_of_it_has_no_figure():
     loop = [
         event(events.ITER, 0, 1),
         event(events.WAIT, 1, 5),
@@ -53,11 +53,11 @@ def test_a_process_that_told_nothing_of_it_has_no_figure():
 
 
 @pytest.mark.parametrize(("share", "told"), [(0.4, True), (0.02, False), (None, False)])
-def test_they_are_told_with_what_makes_the_objects(share, told):
+def test_they_are_reported_with_what_makes_the_objects(share, told):
     summary = replace(BY_CAUSE["worker_handover"], garbage=Garbage(8, 80.0 if share else None, share))
-    (found,) = (v for v in judge(summary).verdicts if v.code == "worker_handover")
+    (found,) = (v for v in evaluate(summary).verdicts if v.code == "worker_handover")
     assert any("8 full garbage collections in Python, 80 ms each" in line for line in found.evidence) is told
-    assert sum("gc.freeze()" in line for v in judge(summary).verdicts for line in v.evidence) == told
+    assert sum("gc.freeze()" in line for v in evaluate(summary).verdicts for line in v.evidence) == told
 
 
 SCRIPT = """

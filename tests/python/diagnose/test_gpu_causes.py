@@ -7,19 +7,19 @@ import pytest
 from summaries import BESIDE_COMPUTING, BUSY, CUDA, FLOAT32, IDLE, but, copied, on_gpu, summary, waiting
 
 from feedline.diagnose import gpu_text
-from feedline.diagnose.verdict import CERTAIN, judge
-from feedline.watching.summary.figures import Copies
+from feedline.diagnose.verdict import CERTAIN, evaluate
+from feedline.profiler.summary.figures import Copies
 
 COPY_CAUSES = {"unpinned_copy", "blocking_copy", "host_to_device"}
 GPU_CAUSES = {*COPY_CAUSES, "precision_not_reduced"}
 
 
 def verdicts(measured):
-    return {verdict.code: verdict for verdict in judge(measured).verdicts}
+    return {verdict.code: verdict for verdict in evaluate(measured).verdicts}
 
 
 def abstained(measured):
-    return {a.code: a.missing for a in judge(measured).abstained}
+    return {a.code: a.missing for a in evaluate(measured).abstained}
 
 
 def test_a_script_without_a_gpu_is_asked_nothing():
@@ -51,14 +51,14 @@ def test_each_kind_of_copy_has_its_cause(pinned, asked, cause, certain):
     assert not set(abstained(on_gpu(copied(4.0, pinned, asked)))) & GPU_CAUSES
 
 
-def test_the_step_on_the_device_is_told_beside_the_wait():
+def test_the_step_on_the_device_is_reported_next_to_the_wait():
     timed = but(on_gpu(copied(3.0)), device_step_ms=7.25, timed_steps=40)
     assert any("needs 7.25 ms per step (stream events, 40 steps timed)" in line for line in gpu_text.lines(timed))
     few = but(timed, timed_steps=2)
     assert not any("7.25" in line for line in gpu_text.lines(few))
 
 
-def test_small_copies_and_those_beside_the_computing_are_no_cause():
+def test_small_copies_and_those_next_to_the_computing_are_no_cause():
     beside = copied(6.0, pinned=True, asked=True, other_stream=True)
     for copies in (copied(0.3), copied(0.3, pinned=True), beside):
         assert not GPU_CAUSES & (set(verdicts(on_gpu(copies))) | set(abstained(on_gpu(copies))))
@@ -71,19 +71,19 @@ def test_two_kinds_of_copies_are_both_named():
 
 
 def test_copies_longer_than_the_step_take_the_step_and_no_more():
-    diagnosis = judge(on_gpu(copied(40.0), copied(40.0, pinned=True), waits=waiting(production=0.4)))
+    diagnosis = evaluate(on_gpu(copied(40.0), copied(40.0, pinned=True), waits=waiting(production=0.4)))
     assert sum(v.share for v in diagnosis.verdicts) <= 1.0001
     assert {v.code: v.share for v in diagnosis.verdicts}["unpinned_copy"] == pytest.approx(0.6)
 
 
-def test_copies_behind_a_slow_loader_promise_nothing_certain():
+def test_copies_after_a_slow_loader_promise_nothing_certain():
     found = verdicts(on_gpu(copied(4.0), waits=waiting(production=0.5)))
     assert found["unpinned_copy"].gain[0] == 0.0
     assert any("loader" in sentence for sentence in found["unpinned_copy"].against)
     assert verdicts(on_gpu(copied(4.0)))["unpinned_copy"].gain[0] > 0.1
 
 
-def test_copies_that_nobody_timed_are_abstained_from():
+def test_copies_that_no_one_timed_are_abstained_from():
     measured = on_gpu(replace(copied(None), timed=0))
     assert "unpinned_copy" not in verdicts(measured)
     assert "20 MB per step" in abstained(measured)["unpinned_copy"]
@@ -167,7 +167,7 @@ def test_steps_that_were_not_watched_are_abstained_from():
 
 def test_float32_on_a_busy_gpu_with_tensor_cores():
     found = verdicts(BESIDE_COMPUTING["precision_not_reduced"])
-    first, second = judge(BESIDE_COMPUTING["precision_not_reduced"]).verdicts
+    first, second = evaluate(BESIDE_COMPUTING["precision_not_reduced"]).verdicts
     assert (first.code, second.code) == ("compute_bound", "precision_not_reduced")
     assert found["precision_not_reduced"].confidence < CERTAIN
     assert found["precision_not_reduced"].gain[0] == 0
@@ -223,7 +223,7 @@ def test_calls_that_wait_for_a_busy_gpu_are_no_loss():
     assert list(verdicts(busy)) == ["compute_bound"]
 
 
-def test_calls_beside_an_idle_gpu_are_named_as_far_as_it_is_idle():
+def test_calls_next_to_an_idle_gpu_are_named_as_far_as_it_is_idle():
     found = verdicts(on_gpu(synchronising=0.9, synchronising_calls=300.0, gpu=IDLE))["loop_synchronisation"]
     assert found.share == pytest.approx(0.68)  # 1 - 0.30 - 0.02, though the calls take 0.88
     assert 0.6 < found.confidence < CERTAIN
@@ -258,9 +258,9 @@ def test_what_gpu_util_is_worth(gpu, waits, words):
     assert words in second
 
 
-def test_a_gpu_that_waits_for_the_step_is_said_beside_compute_bound():
+def test_a_gpu_that_waits_for_the_step_is_reported_next_to_compute_bound():
     idle = replace(IDLE, memory_used_bytes=8 << 30)
-    (evidence,) = (v.evidence for v in judge(on_gpu(gpu=idle)).verdicts if v.code == "compute_bound")
+    (evidence,) = (v.evidence for v in evaluate(on_gpu(gpu=idle)).verdicts if v.code == "compute_bound")
     assert any("GPU-Util is 30%: mostly, it waits" in sentence for sentence in evidence)
     low = replace(idle, utilisation=0.2)
     assert any("larger batch" in hint for hint in gpu_text.hints(on_gpu(gpu=low)))

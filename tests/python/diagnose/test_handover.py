@@ -8,10 +8,10 @@ from summaries import summary, waiting
 from test_several import loop, worker
 from test_signals import MS, event, record_of, recording
 
-from feedline.diagnose.verdict import CERTAIN, judge
-from feedline.watching.probe import events
-from feedline.watching.probe.events import Total
-from feedline.watching.summary import timeline
+from feedline.diagnose.verdict import CERTAIN, evaluate
+from feedline.profiler.probe import events
+from feedline.profiler.probe.events import Total
+from feedline.profiler.summary import timeline
 
 TASKS = 40
 LOADER = {"pid": 1, "number": 0, "num_workers": 1}
@@ -48,7 +48,7 @@ def test_a_batch_that_was_packed_long_ago_costs_what_next_runs():
     found = run([2.0] * TASKS, 12.0, works, packs, 0.5, 0.6)
     assert found.waits.handover == pytest.approx(2 / 14, rel=0.1)
     assert found.waits.packed == pytest.approx(0.6 / 14, rel=0.1)
-    assert [v.code for v in judge(found).verdicts] == ["compute_bound"]
+    assert [v.code for v in evaluate(found).verdicts] == ["compute_bound"]
 
 
 @pytest.mark.parametrize(("cpu_ms", "share"), [(8.0, 0.8), (2.0, 0.2)])
@@ -58,7 +58,7 @@ def test_a_batch_waits_for_those_before_it_to_be_packed(cpu_ms, share):
     packs = [(1 + 10 * task, 8.0, cpu_ms) for task in range(TASKS)]
     found = replace(run([9.0] * TASKS, 1.0, works, packs, 0.1, 0.1), missing={})
     assert found.waits.packed == pytest.approx(share, abs=0.03)
-    verdicts = {v.code: v for v in judge(found).verdicts}
+    verdicts = {v.code: v for v in evaluate(found).verdicts}
     assert verdicts["worker_handover"].share == pytest.approx(share, abs=0.03)
     assert (verdicts["worker_handover"].confidence >= CERTAIN) is (share > 0.5)
 
@@ -77,7 +77,7 @@ def test_a_batch_that_is_made_waits_for_a_sample_that_keeps_the_interpreter():
     found = run(waits_ms, 10.0, works, packs, 0.1, 0.1, longest_ms=lambda ms: next(seen))
     assert found.waits.straggler == pytest.approx(8.0 / 18.0, abs=0.05)
     assert found.waits.handover < 0.05
-    first = judge(found).verdicts[0]
+    first = evaluate(found).verdicts[0]
     assert first.code == "straggling_sample" and first.share == pytest.approx(found.waits.straggler, abs=0.01)
 
 
@@ -86,18 +86,18 @@ def test_packing_that_no_event_tells_of_is_not_known():
     works = [(10 * task + 0.2, 0.5) for task in range(TASKS)]
     found = run([9.0] * TASKS, 1.0, works, [], 0.0, 0.1)
     assert found.waits.packed is None and found.waits.handover > 0.8
-    assert not [v for v in judge(found).verdicts if v.code == "worker_handover" and v.confidence >= CERTAIN]
+    assert not [v for v in evaluate(found).verdicts if v.code == "worker_handover" and v.confidence >= CERTAIN]
 
 
 def test_what_waits_for_a_cpu_is_no_handover_and_keeps_no_loop_from_being_computing():
     late = summary(waiting(handover=0.3, packed=0.04), {"busy": 0.2})
-    assert [v.code for v in judge(late).verdicts] == ["compute_bound"]
+    assert [v.code for v in evaluate(late).verdicts] == ["compute_bound"]
     packed = summary(waiting(handover=0.3, packed=0.28), {"busy": 0.2})
-    assert [v.code for v in judge(packed).verdicts] == ["worker_handover"]
+    assert [v.code for v in evaluate(packed).verdicts] == ["worker_handover"]
 
 
-def test_packing_that_a_full_machine_stretches_is_named_beside_a_computing_loop():
-    found = judge(summary(waiting(handover=0.3, packed=0.2, packed_cpu=0.04), {"busy": 0.2})).verdicts
+def test_packing_that_a_full_machine_stretches_is_named_next_to_a_computing_loop():
+    found = evaluate(summary(waiting(handover=0.3, packed=0.2, packed_cpu=0.04), {"busy": 0.2})).verdicts
     assert [v.code for v in found] == ["compute_bound", "worker_handover"]
     assert found[1].share == pytest.approx(0.2) and not [v for v in found if v.confidence >= CERTAIN]
 
@@ -113,7 +113,7 @@ def test_a_lack_of_cpus_stretches_packing_and_unpacking_as_all_work():
 
 def test_the_work_of_handing_over_is_not_hidden_by_busy_workers():
     """What only waits gives way to the making of later batches; packing and unpacking take their time all the same."""
-    shares = {v.code: v.share for v in judge(summary(waiting(handover=0.5, packed=0.2), {"busy": 0.96})).verdicts}
+    shares = {v.code: v.share for v in evaluate(summary(waiting(handover=0.5, packed=0.2), {"busy": 0.96})).verdicts}
     assert shares["worker_handover"] == pytest.approx(0.2) and shares["cpu_decode"] == pytest.approx(0.3)
 
 
@@ -134,7 +134,7 @@ def test_a_loader_whose_workers_were_not_seen_is_not_judged_as_if_it_had_none():
     main = record_of(1, 0, loop(0, [8.0] * 30, 2.0))
     whole = recording([main], [{"pid": 1, "number": 0, "num_workers": 2}])
     found = timeline.summarise(whole)
-    diagnosis = judge(found)
+    diagnosis = evaluate(found)
     assert "workers" in found.missing
     assert diagnosis.verdicts == [] and diagnosis.more_workers is None
     abstained = [a.code for a in diagnosis.abstained]
@@ -143,4 +143,4 @@ def test_a_loader_whose_workers_were_not_seen_is_not_judged_as_if_it_had_none():
     whole.loaders[0]["num_workers"] = 0
     assert "workers" not in timeline.summarise(whole).missing
     computing = recording([record_of(1, 0, loop(0, [0.1] * 30, 9.9))], [{"pid": 1, "number": 0, "num_workers": 2}])
-    assert [v.code for v in judge(timeline.summarise(computing)).verdicts] == ["compute_bound"]
+    assert [v.code for v in evaluate(timeline.summarise(computing)).verdicts] == ["compute_bound"]

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from watched import FEEDLINE, watched
 
-from feedline.watching.harvest import Harvest
-from feedline.watching.probe import events
-from feedline.watching.probe.recorder import CAPACITY, Recorder
+from feedline.profiler.collect import FileCollector
+from feedline.profiler.probe import events
+from feedline.profiler.probe.recorder import CAPACITY, Recorder
 
 pytest.importorskip("torch", reason="torch, whose loader is watched, is not installed")
 pytest.importorskip("click", reason="click, for the command line, is not installed")
@@ -106,7 +106,7 @@ def test_days_of_loops_take_a_bounded_folder(tmp_path):
     sizes = [path.stat().st_size for path in tmp_path.iterdir()]
     assert len(sizes) < 100 and sum(sizes) < 2 * 56 * CAPACITY
     assert len((tmp_path / f"{os.getpid()}.note").read_text().splitlines()) < 50
-    (ring,) = Harvest(tmp_path).processes()
+    (ring,) = FileCollector(tmp_path).processes()
     assert ring.totals[events.WAIT].times == 50_000 and len(ring.events) <= CAPACITY
     assert ring.events[-1].b == 49_999  # the latest are kept
 
@@ -121,7 +121,7 @@ def test_a_closed_standard_error_does_not_change_the_status(tmp_path):
         assert subprocess.run([shell, "-c", f"{quoted} {closed}"], capture_output=True).returncode == 5, closed
 
 
-def test_nothing_is_left_behind(tmp_path):
+def test_nothing_is_left_over(tmp_path):
     """In the folder for temporary files, where the session is, and of /dev/shm in what a process's number names."""
     source = LOOP + "    print(os.environ['FEEDLINE_DIAGNOSE_SESSION'], os.getpid())"
     status, out, *_ = watched(tmp_path, source, "--quick", environment={"TMPDIR": str(tmp_path)})

@@ -40,7 +40,7 @@ def diagnose(folder, tmp_path, gpus, steps):
     return done.stderr, json.loads(output.read_text())
 
 
-def test_gpu_util_stands_beside_the_waits_and_is_explained(folder, tmp_path):
+def test_gpu_util_is_next_to_the_waits_and_is_explained(folder, tmp_path):
     does = "utilisation 0 30\nmemory 0 12288\nreceived 0 1200000\nreasons 0 64\nfail Temperature 3\n"
     text, found = diagnose(folder, tmp_path, does, steps=250)
     gpu = found["summary"]["gpu"]

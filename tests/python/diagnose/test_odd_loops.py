@@ -10,11 +10,11 @@ from test_signals import record_of, recording
 from watched import watched
 
 from feedline import _engine
-from feedline.diagnose.verdict import judge
-from feedline.watching.probe import events, fetch_hooks
-from feedline.watching.probe.events import Event
-from feedline.watching.probe.recorder import Recorder
-from feedline.watching.summary import timeline
+from feedline.diagnose.verdict import evaluate
+from feedline.profiler.probe import events, fetch_hooks
+from feedline.profiler.probe.events import Event
+from feedline.profiler.probe.recorder import Recorder
+from feedline.profiler.summary import timeline
 
 
 class Loader:
@@ -62,7 +62,7 @@ def test_processes_whose_records_were_let_go_are_a_missing_signal():
 
 def test_a_thread_promises_nothing_by_more_workers():
     more = summary(HALF, {"stages": {"storage": 1.0}, "cpu_ms": 2.0}, missing={"consumer": "who"})
-    assert all(verdict.gain[0] == 0 for verdict in judge(more).verdicts)
+    assert all(verdict.gain[0] == 0 for verdict in evaluate(more).verdicts)
 
 
 @pytest.mark.parametrize(("collects", "waits", "slow"), [(True, 0.0, False), (False, 0.3, True), (True, 0.3, True)])

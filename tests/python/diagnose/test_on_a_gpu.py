@@ -8,7 +8,7 @@ import pytest
 
 from feedline.diagnose.experiments import pinning
 from feedline.diagnose.watch import watch
-from feedline.watching.summary import timeline
+from feedline.profiler.summary import timeline
 
 torch = pytest.importorskip("torch", reason="torch, whose tensors are watched, is not installed")
 if not torch.cuda.is_available():

@@ -9,9 +9,9 @@ from summaries import HALF, LOADER, stages, summary
 from test_signals import recording
 from watched import rungs_of, watched, with_experiments
 
-from feedline.diagnose.verdict import judge
-from feedline.watching.model import prediction
-from feedline.watching.summary import engine_summary, host_summary
+from feedline.diagnose.verdict import evaluate
+from feedline.profiler.model import prediction
+from feedline.profiler.summary import engine_summary, host_summary
 
 pytest.importorskip("click", reason="click, for the command line, is not installed")
 
@@ -81,22 +81,22 @@ def test_more_threads_do_not_shorten_what_is_read_ahead():
     lowered = summary(HALF, waiting, workers=2, loader={**OWN, "class": "feedline.torch_loader.data_loader.DataLoader"})
     assert prediction.cycle_ms(own, 4) == pytest.approx(0.5 + 39.0, abs=0.6)  # an epoch begins with a whole batch
     assert prediction.cycle_ms(lowered, 4) == pytest.approx(20.0, abs=0.8)
-    fixes = [judge(measured).verdicts[0].fix for measured in (own, lowered)]
+    fixes = [evaluate(measured).verdicts[0].fix for measured in (own, lowered)]
     assert fixes[0].startswith("Reads are already prefetched") and ".cache(" in fixes[0]
     assert (
-        judge(own).more_workers
+        evaluate(own).more_workers
         == "more threads will not help: reads are already prefetched for all of them, and storage limits the rate"
     )
     assert fixes[1].startswith("num_workers=8. Keep more reads in flight: more threads")
 
 
 def test_fixes_are_in_the_loaders_own_words():
-    decode = judge(summary(HALF, loader=OWN)).verdicts[0]
+    decode = evaluate(summary(HALF, loader=OWN)).verdicts[0]
     assert decode.code == "cpu_decode" and ".cache(" in decode.fix and "--raw" in decode.fix
-    few = judge(summary(HALF, {"wall_ms": 40.0, "cpu_ms": 39.0}, {"wanted_cpus": 2.1}, workers=2, loader=OWN))
+    few = evaluate(summary(HALF, {"wall_ms": 40.0, "cpu_ms": 39.0}, {"wanted_cpus": 2.1}, workers=2, loader=OWN))
     assert (few.verdicts[0].code, few.verdicts[0].fix) == ("too_few_workers", "num_workers=4.")
     assert few.verdicts[0].evidence[0].startswith("2 threads")
-    assert judge(summary(HALF, loader=OWN)).more_workers.startswith("more threads will not help")
+    assert evaluate(summary(HALF, loader=OWN)).more_workers.startswith("more threads will not help")
 
 
 FROM_DISK = {"device_share": 0.9, "read_bytes_per_sample": 4096.0, "files_seen": 0}
@@ -106,7 +106,7 @@ FROM_DISK = {"device_share": 0.9, "read_bytes_per_sample": 4096.0, "files_seen":
                                              ("webdataset", "storage_latency")])  # fmt: skip
 def test_small_samples_are_small_files_where_each_has_one(form, cause):
     loader = {**OWN, "engine": {"format": form}}
-    found = judge(summary(HALF, {"stages": stages(storage=1.0), "cpu_ms": 1.0}, FROM_DISK, workers=2, loader=loader))
+    found = evaluate(summary(HALF, {"stages": stages(storage=1.0), "cpu_ms": 1.0}, FROM_DISK, workers=2, loader=loader))
     assert found.verdicts[0].code == cause
 
 

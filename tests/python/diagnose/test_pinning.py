@@ -12,7 +12,7 @@ from watched import with_experiments
 
 from feedline.diagnose import verdict
 from feedline.diagnose.experiments import pinning
-from feedline.watching.summary.figures import Copies
+from feedline.profiler.summary.figures import Copies
 
 pytest.importorskip("torch", reason="torch, whose loader is watched, is not installed")
 SCRIPTS = Path(__file__).parents[2] / "scenarios" / "scripts"
@@ -57,7 +57,7 @@ NOT_TRIED = {
 
 
 @pytest.mark.parametrize("name", NOT_TRIED)
-def test_what_cannot_be_timed_is_said(name):
+def test_what_cannot_be_timed_is_reported(name):
     changed, limit, why = NOT_TRIED[name]
     found, (one,) = pinning.measure([{**BATCH, **changed}], limit)
     assert found == [] and one["change"] == "pin_memory=True, non_blocking=True" and why in one["why"]
@@ -90,9 +90,9 @@ def test_nothing_is_tried_where_no_copy_could_gain(facts):
 def test_what_was_measured_is_what_is_predicted(pinned, workers, cause, low, high):
     copies = Copies(pinned, False, False, 1.0, 1e7, 10.0, 10.0, 50)
     run = but(summary(), workers=workers, steps=100, loop_s=2.0, step_ms=20.0, wait_ms=0.0, copies=(copies,))
-    (before,) = (one for one in verdict.judge(run).verdicts if one.code == cause)
+    (before,) = (one for one in verdict.evaluate(run).verdicts if one.code == cause)
     measured = {"pin_memory=True": (0.4, 0.5), "non_blocking=True": (0.0, 0.1), "page-locking": (0.05, 0.1)}
-    (after,) = (one for one in verdict.judge(but(run, copies_with=measured)).verdicts if one.code == cause)
+    (after,) = (one for one in verdict.evaluate(but(run, copies_with=measured)).verdicts if one.code == cause)
     assert after.share == before.share == pytest.approx(0.5)
     assert after.gain == pytest.approx((low, high), abs=0.002)
     assert any("measured after the run" in sentence for sentence in after.evidence)
@@ -110,7 +110,7 @@ for batch in torch.utils.data.DataLoader(range(240), batch_size=1):
 """
 
 
-def test_a_run_that_copies_from_pageable_memory_is_told_its_gain(tmp_path, device):
+def test_the_gain_of_a_run_that_copies_from_pageable_memory_is_reported(tmp_path, device):
     pytest.importorskip("click", reason="click, for the command line, is not installed")
     environment = {"PYTHONPATH": device, "PYTHONWARNINGS": "ignore"}
 

@@ -15,7 +15,7 @@ from feedline.cli.diagnose import diagnose
 from feedline.diagnose import precision_trial
 from feedline.diagnose.experiments.forced_autocast import Forced
 from feedline.diagnose.precision_trial import PrecisionTrial, Way
-from feedline.watching.recordings import Recording
+from feedline.profiler.recordings import Recording
 
 torch = pytest.importorskip("torch", reason="torch, whose autocast is forced, is not installed")
 
@@ -128,7 +128,7 @@ def test_a_scripts_own_autocast_is_of_the_forced_type(forced, dtype, product):
         assert (weight @ weight).dtype == torch.float32
 
 
-def test_a_type_that_cannot_be_entered_is_said(forced, monkeypatch):
+def test_a_type_that_cannot_be_entered_is_reported(forced, monkeypatch):
     def refuse(*_arguments, **_options):
         raise RuntimeError("Current CUDA Device does not support bfloat16.\nmore")
 
@@ -163,7 +163,7 @@ def test_nothing_is_tried_where_it_would_tell_nothing(measured, recording, why):
     assert (reason is None) if why is None else why in reason
 
 
-def test_the_command_line_says_why_nothing_was_tried(monkeypatch, tmp_path):
+def test_the_command_line_reports_why_nothing_was_tried(monkeypatch, tmp_path):
     monkeypatch.setattr("feedline.diagnose.watch.watch", lambda *_arguments, **_options: RUN)
     output = tmp_path / "found.json"
     done = CliRunner().invoke(diagnose, ["--amp", "--output", str(output), "--", "x"], standalone_mode=False)

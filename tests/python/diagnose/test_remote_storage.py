@@ -14,9 +14,9 @@ from summaries import HALF, LOADER, OF_STORE, stages, summary
 from watched import recorded
 
 from feedline.diagnose import verdict
-from feedline.watching.probe import seen_waits, system_calls
-from feedline.watching.summary import timeline
-from feedline.watching.summary.figures import Store, WaitedFor
+from feedline.profiler.probe import system_calls, wait_sampler
+from feedline.profiler.summary import timeline
+from feedline.profiler.summary.figures import Store, WaitedFor
 
 KNOWN = pytest.mark.skipif(not system_calls.are_known(), reason="this kernel does not tell in what call a thread is")
 LATENCY_S = 0.03
@@ -25,7 +25,7 @@ STORE = Store("store.example:443", 6400, 6400 * 110_000, 50.3, 80e6)  # a batch 
 
 
 def codes(measured):
-    return [found.code for found in verdict.judge(measured).verdicts]
+    return [found.code for found in verdict.evaluate(measured).verdicts]
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def server(tmp_path):
 
 def test_of_feedlines_threads_the_requests_are_the_evidence():
     waiting = summary(HALF, {"stages": stages(storage=1.0), "cpu_ms": 2.0, "store": STORE}, loader=NATIVE)
-    found = verdict.judge(waiting).verdicts[0]
+    found = verdict.evaluate(waiting).verdicts[0]
     assert found.code == "remote_storage"
     assert "received 6400 requests, for 110 KB each; time to first byte was 50.3 ms" in found.evidence[2]
     assert "80.0 MB/s" in found.evidence[2]
@@ -65,8 +65,8 @@ def test_of_python_the_most_of_what_is_waited_for_decides():
     assert codes(waits(store=0.3, sleep=0.7)) == ["blocked_outside_files"]
     assert codes(waits(network=1.0)) == ["blocked_outside_files"], "a socket may be anything"
     assert codes(waits(file=0.6, store=0.4)) == ["storage_latency", "remote_storage"]
-    certain = verdict.judge(waits(**OF_STORE.kinds)).verdicts[0].confidence
-    assert certain >= verdict.CERTAIN > verdict.judge(waits(store=0.7, sleep=0.3)).verdicts[0].confidence
+    certain = verdict.evaluate(waits(**OF_STORE.kinds)).verdicts[0].confidence
+    assert certain >= verdict.CERTAIN > verdict.evaluate(waits(store=0.7, sleep=0.3)).verdicts[0].confidence
 
 
 @KNOWN
@@ -88,7 +88,7 @@ def test_a_script_that_reads_urls_by_a_library_of_pythons(server, tmp_path):
     )
     seen = summary.making.waited_for
     assert seen is not None and seen.outside == "store" and "urlopen" in (tmp_path / "train.py").read_text()
-    found = verdict.judge(summary).verdicts[0]
+    found = verdict.evaluate(summary).verdicts[0]
     assert found.code == "remote_storage" and any("train.py:6 in __getitem__()" in line for line in found.evidence)
 
 
@@ -112,12 +112,12 @@ def test_a_loader_of_feedlines_that_reads_urls(server, tmp_path):
     asked = len(server.requests)
     assert 0.3 * asked < store.requests <= asked and 0 < store.bytes < 10 * 48 * 200_000
     assert store.latency_ms is not None and store.latency_ms > 900 * LATENCY_S
-    found = verdict.judge(summary).verdicts[0]
+    found = verdict.evaluate(summary).verdicts[0]
     assert found.code == "remote_storage" and any(store.host in line for line in found.evidence)
 
 
 @KNOWN
-def test_a_program_that_fetches_is_told_from_one_that_does_not(tmp_path):
+def test_a_program_that_fetches_is_distinguished_from_one_that_does_not(tmp_path):
     """As of webdataset's `pipe:curl`: what is waited for is a child's output."""
     for name, fetches in (("curl", True), ("sleeper", False)):
         program = tmp_path / name
@@ -125,9 +125,9 @@ def test_a_program_that_fetches_is_told_from_one_that_does_not(tmp_path):
         with subprocess.Popen([program, "60"]) as child:
             try:
                 deadline = time.monotonic() + 60
-                while (name not in seen_waits._text(f"/proc/{child.pid}/comm")) and time.monotonic() < deadline:
+                while (name not in wait_sampler._text(f"/proc/{child.pid}/comm")) and time.monotonic() < deadline:
                     time.sleep(0.01)
-                assert seen_waits._has_fetcher() == fetches
+                assert wait_sampler._has_fetcher() == fetches
             finally:
                 child.kill()
 
@@ -138,5 +138,5 @@ def test_only_a_librarys_own_code_asks_stores(tmp_path):
     for place in (tmp_path / "requests" / "train.py", tmp_path / "site-packages" / "requests" / "sessions.py"):
         scope = {"frames": frames, "sys": sys}
         exec(compile("def ask(): frames.append(sys._getframe())\nask()", str(place), "exec"), scope)
-    assert [seen_waits.asks_store(frame) for frame in frames] == [False, True]
-    assert not seen_waits.asks_store(None)
+    assert [wait_sampler.asks_store(frame) for frame in frames] == [False, True]
+    assert not wait_sampler.asks_store(None)

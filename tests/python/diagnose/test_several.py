@@ -8,11 +8,11 @@ from summaries import BY_CAUSE, summary, waiting
 from test_signals import MS, event, record_of, recording
 from watched import recorded, watched
 
-from feedline.diagnose.verdict import judge
-from feedline.watching.experiments import Experiments, Rung
-from feedline.watching.probe import events
-from feedline.watching.probe.events import Total
-from feedline.watching.summary import making, timeline
+from feedline.diagnose.verdict import evaluate
+from feedline.profiler.experiments import Experiments, Rung
+from feedline.profiler.probe import events
+from feedline.profiler.probe.events import Total
+from feedline.profiler.summary import batch_production, timeline
 
 
 def loop(loader, waits, step_ms=5, begin=0.0):
@@ -58,7 +58,7 @@ def test_of_loaders_that_are_waited_for_alike_the_one_whose_batches_take_longest
     assert own.waits.step < 0.3
 
 
-def test_a_short_loop_beside_a_long_one_is_not_judged():
+def test_a_short_loop_next_to_a_long_one_is_not_judged():
     main = record_of(1, 0, [*loop(0, [1.0] * 50), *loop(1, [8.0] * 3)])
     assert timeline.summarise(recording([main])).loop.steps == 50
 
@@ -74,7 +74,7 @@ def test_a_rank_is_slow_only_where_its_batches_take_longer(second_ms, alike):
     whole.loaders[:] = [{"pid": 10 * (r + 1), "number": 0, "rank": str(r), "num_workers": 1} for r in range(2)]
     found = timeline.summarise(whole)
     assert found.of_ranks.ranks_alike is alike and len(found.of_ranks.ranks) == 2
-    assert ("straggling_rank" in {v.code for v in judge(found).verdicts}) is not alike
+    assert ("straggling_rank" in {v.code for v in evaluate(found).verdicts}) is not alike
 
 
 @pytest.mark.parametrize("longest", [0, 1])
@@ -87,7 +87,7 @@ def test_the_other_ranks_wait_for_a_slow_one_in_their_steps(longest):
         ranks.append(record_of(10 + rank, 1, passed, {events.FETCH: made}))
     whole = recording(ranks)
     whole.loaders[:] = [{"pid": 10 + rank, "number": 0, "rank": str(rank), "num_workers": 0} for rank in range(2)]
-    first = judge(timeline.summarise(whole)).verdicts[0]
+    first = evaluate(timeline.summarise(whole)).verdicts[0]
     assert first.code == "straggling_rank" and first.share == pytest.approx(0.875, abs=0.05)
     assert first.evidence[0].startswith("rank 1 waits ")
 
@@ -103,10 +103,10 @@ def test_experiments_on_another_loader_are_not_this_ones():
 
 def test_what_next_does_itself_is_the_loops_process():
     measured = summary(waiting(handover=0.5), {"next_cpu_ms": 9.0, "busy": 0.1})
-    first = judge(measured).verdicts[0]
+    first = evaluate(measured).verdicts[0]
     assert first.code == "python_main_process" and first.share == pytest.approx(0.45)
     assert "sampler" in first.evidence[0] and "order" in first.fix
-    assert "python_main_process" not in {v.code for v in judge(BY_CAUSE["worker_handover"]).verdicts}
+    assert "python_main_process" not in {v.code for v in evaluate(BY_CAUSE["worker_handover"]).verdicts}
 
 
 def test_time_in_which_threads_of_a_worker_run_is_no_waiting_for_storage():
@@ -114,8 +114,8 @@ def test_time_in_which_threads_of_a_worker_run_is_no_waiting_for_storage():
         return {events.FETCH: Total(10, 1000 * MS, 50 * MS), events.DETAILED_FETCH: Total(10, 1000 * MS, 50 * MS),
                 events.SAMPLE: Total(80, 990 * MS, 45 * MS)}.get(kind, Total())  # fmt: skip
 
-    assert making.stages_of(sum_of, 0.0, True)["storage"] > 0.9
-    beside = making.stages_of(sum_of, 0.0, True, beside=0.9)
+    assert batch_production.stages_of(sum_of, 0.0, True)["storage"] > 0.9
+    beside = batch_production.stages_of(sum_of, 0.0, True, beside=0.9)
     assert beside["python"] > 0.9 and beside["storage"] < 0.1
     assert sum(beside.values()) == pytest.approx(1)
 
@@ -157,7 +157,7 @@ if __name__ == "__main__":
 """
 
 
-def test_workers_are_told_apart_by_the_loader_that_started_them(tmp_path):
+def test_workers_are_distinguished_by_the_loader_that_started_them(tmp_path):
     pytest.importorskip("torch", reason="torch, whose loader is watched, is not installed")
     status, _, _, found = watched(tmp_path, TWO, "--quick")
     assert status == 0

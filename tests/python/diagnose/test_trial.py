@@ -16,11 +16,11 @@ pytest.importorskip("click", reason="click, for the command line, is not install
 from feedline.diagnose import trial
 from feedline.diagnose.diagnosis import Diagnosis
 from feedline.diagnose.trial import Trial
-from feedline.diagnose.verdict import judge
+from feedline.diagnose.verdict import evaluate
 from feedline.findings import Finding
-from feedline.watching.experiments import Comparison, Experiments
-from feedline.watching.model import prediction, what_if
-from feedline.watching.recordings import Recording
+from feedline.profiler.experiments import Comparison, Experiments
+from feedline.profiler.model import prediction, what_if
+from feedline.profiler.recordings import Recording
 
 FEEDLINE = [sys.executable, "-c", "import sys; from feedline.cli import main; sys.exit(main())"]
 SCRIPT = """
@@ -47,7 +47,7 @@ def verdict(cause, gain):
 
 
 def proposed(summary, *comparisons):
-    return trial.propose(summary, judge(summary), recording(*comparisons))
+    return trial.propose(summary, evaluate(summary), recording(*comparisons))
 
 
 def prefetching(ratio, low, high):
@@ -142,15 +142,15 @@ def test_a_prediction_comes_true_where_the_intervals_meet(low, high, true, words
 
 def test_a_command_that_failed_is_not_run_again():
     summary = BY_CAUSE["too_few_workers"]
-    found = trial.run(["/nowhere"], summary, judge(summary), recording(returncode=3))
+    found = trial.run(["/nowhere"], summary, evaluate(summary), recording(returncode=3))
     assert found.not_tried == "the command failed" and found.came_true is None
     native = replace(summary, loader={**summary.loader, "native": True})
-    assert "own loaders" in trial.run(["/nowhere"], native, judge(native), recording()).not_tried
+    assert "own loaders" in trial.run(["/nowhere"], native, evaluate(native), recording()).not_tried
 
 
 def test_where_nothing_would_gain_nothing_is_run():
     for summary in (BY_CAUSE["compute_bound"], but(BY_CAUSE["worker_startup"], epochs=1)):
-        found = trial.run(["/nowhere"], summary, judge(summary), recording())
+        found = trial.run(["/nowhere"], summary, evaluate(summary), recording())
         assert found.settings == {} and found.not_tried.startswith("no loader argument")
 
 

@@ -21,9 +21,9 @@ from summaries import (
     without,
 )
 
-from feedline.diagnose.verdict import CAUSES, CERTAIN, judge
+from feedline.diagnose.verdict import CAUSES, CERTAIN, evaluate
 from feedline.findings import severity_of
-from feedline.watching.summary.figures import Waits
+from feedline.profiler.summary.figures import Waits
 
 
 def names(diagnosis):
@@ -36,7 +36,7 @@ def test_the_summaries_here_cover_every_cause_that_is_judged():
 
 @pytest.mark.parametrize("cause", BY_CAUSE)
 def test_a_planted_cause_comes_first(cause):
-    diagnosis = judge(BY_CAUSE[cause])
+    diagnosis = evaluate(BY_CAUSE[cause])
     assert names(diagnosis)[0] == cause
     first = diagnosis.verdicts[0]
     assert first.evidence and first.fix
@@ -59,35 +59,35 @@ BESIDE = {
 
 
 @pytest.mark.parametrize("cause", BY_CAUSE)
-def test_beside_a_planted_cause_only_what_is_there_is_certain(cause):
-    certain = {v.code: v.share for v in judge(BY_CAUSE[cause]).verdicts[1:] if v.confidence >= CERTAIN}
+def test_next_to_a_planted_cause_only_what_is_there_is_certain(cause):
+    certain = {v.code: v.share for v in evaluate(BY_CAUSE[cause]).verdicts[1:] if v.confidence >= CERTAIN}
     assert certain == pytest.approx(BESIDE.get(cause, {}), abs=0.005)
 
 
 def test_a_loop_that_waits_for_another_rank_is_not_certainly_computing():
-    verdicts = {v.code: v for v in judge(BY_CAUSE["straggling_rank"]).verdicts}
+    verdicts = {v.code: v for v in evaluate(BY_CAUSE["straggling_rank"]).verdicts}
     assert verdicts["compute_bound"].confidence < CERTAIN
 
 
 def test_two_causes_are_both_named_with_their_shares():
-    diagnosis = judge(summary(HALF, {"stages": stages(storage=0.6, decode=0.4), "cpu_ms": 9.0}))
+    diagnosis = evaluate(summary(HALF, {"stages": stages(storage=0.6, decode=0.4), "cpu_ms": 9.0}))
     shares = {verdict.code: verdict.share for verdict in diagnosis.verdicts}
     assert shares["storage_latency"] == pytest.approx(0.3)
     assert shares["cpu_decode"] == pytest.approx(0.2)
 
 
-def test_waits_of_different_kinds_are_told_apart():
-    diagnosis = judge(summary(waiting(production=0.3, startup=0.2, border=0.1), {"startup_ms": 500.0}))
+def test_waits_of_different_kinds_are_distinguished():
+    diagnosis = evaluate(summary(waiting(production=0.3, startup=0.2, border=0.1), {"startup_ms": 500.0}))
     assert names(diagnosis) == ["cpu_decode", "worker_startup", "epoch_border"]
 
 
 def test_no_loop_abstains_from_everything():
-    diagnosis = judge(None)
+    diagnosis = evaluate(None)
     assert diagnosis.verdicts == [] and [a.code for a in diagnosis.abstained] == list(CAUSES)
 
 
 def test_few_steps_are_no_ground_for_certainty():
-    assert all(v.confidence < CERTAIN for v in judge(but(BY_CAUSE["cpu_decode"], steps=5)).verdicts)
+    assert all(v.confidence < CERTAIN for v in evaluate(but(BY_CAUSE["cpu_decode"], steps=5)).verdicts)
 
 
 @pytest.mark.parametrize(
@@ -102,13 +102,13 @@ def test_few_steps_are_no_ground_for_certainty():
     ],
 )
 def test_a_missing_signal_is_an_abstention(signal, causes, host):
-    diagnosis = judge(without(BY_CAUSE["storage_latency"], signal, **host))
+    diagnosis = evaluate(without(BY_CAUSE["storage_latency"], signal, **host))
     assert causes <= {a.code for a in diagnosis.abstained}
     assert all(a.missing for a in diagnosis.abstained)
 
 
 def test_without_stages_no_stage_is_blamed():
-    diagnosis = judge(without(summary(HALF, {"stages": None}), "stages"))
+    diagnosis = evaluate(without(summary(HALF, {"stages": None}), "stages"))
     assert not {"cpu_decode", "cpu_transform", "collate", "storage_latency"} & set(names(diagnosis))
     assert {"cpu_decode", "cpu_transform", "collate", "storage_latency"} <= {a.code for a in diagnosis.abstained}
 
@@ -117,35 +117,35 @@ def test_other_programs_make_no_cause():
     """A machine full of other work: finished batches wait for a CPU, and the loader is not to blame."""
     waits = waiting(handover=0.3)
     busy = summary(waits, {"busy": 0.2}, {"others_cpus": 3.9, "used_cpus": 0.2, "wanted_cpus": 0.9})
-    assert names(judge(busy)) == ["compute_bound"]
-    assert all(v.confidence < CERTAIN for v in judge(busy).verdicts)
+    assert names(evaluate(busy)) == ["compute_bound"]
+    assert all(v.confidence < CERTAIN for v in evaluate(busy).verdicts)
     quiet = summary(waits, {"busy": 0.2}, {"others_cpus": 0.0, "used_cpus": 0.2, "wanted_cpus": 0.3})
-    assert names(judge(quiet)) == ["worker_handover"]
+    assert names(evaluate(quiet)) == ["worker_handover"]
 
 
 def test_batches_that_arrive_late_from_busy_workers_wait_for_their_making():
     """The sending thread shares the interpreter with the next batch's Python: late, but not what sets the pace."""
     late = summary(waiting(handover=0.5), {"stages": stages(python=1.0), "busy": 0.96, "delayed": 0.02})
-    assert names(judge(late)) == ["cpu_transform"]
+    assert names(evaluate(late)) == ["cpu_transform"]
     idle = summary(waiting(handover=0.5), {"stages": stages(python=1.0), "busy": 0.3, "delayed": 0.02})
-    assert names(judge(idle)) == ["worker_handover"]
+    assert names(evaluate(idle)) == ["worker_handover"]
     packing = {"stages": stages(python=1.0), "busy": 0.96, "pickle_ms": 3.0, "unpickle_ms": 3.0}
-    assert names(judge(summary(waiting(handover=0.5), packing))) == ["worker_handover"]
+    assert names(evaluate(summary(waiting(handover=0.5), packing))) == ["worker_handover"]
 
 
 def test_more_workers_will_not_help_when_the_cpus_are_used_up():
-    full = judge(BY_CAUSE["cpu_decode"]).more_workers  # 4 workers on 4 CPUs, 79 ms of CPU per batch
+    full = evaluate(BY_CAUSE["cpu_decode"]).more_workers  # 4 workers on 4 CPUs, 79 ms of CPU per batch
     assert full is not None and full.startswith("more workers will not help") and "79.2 ms of CPU" in full
-    room = judge(BY_CAUSE["too_few_workers"]).more_workers  # 2 workers
+    room = evaluate(BY_CAUSE["too_few_workers"]).more_workers  # 2 workers
     assert room == "4 workers instead of 2 would help: 93% more batches per second (predicted, not measured)"
 
 
 def test_the_measured_ladder_overrules_the_model():
     flat = but(BY_CAUSE["too_few_workers"], rungs={1: 26.0, 2: 50.0, 4: 51.0})
-    diagnosis = judge(flat)
+    diagnosis = evaluate(flat)
     assert diagnosis.more_workers is not None and diagnosis.more_workers.startswith("more workers will not help")
     assert names(diagnosis) == ["cpu_decode"]
-    steep = judge(but(flat, rungs={1: 25.0, 2: 50.0, 4: 97.0}))
+    steep = evaluate(but(flat, rungs={1: 25.0, 2: 50.0, 4: 97.0}))
     first = steep.verdicts[0]
     assert first.code == "too_few_workers" and first.confidence >= CERTAIN and first.fix == "num_workers=4."
 
@@ -172,42 +172,42 @@ SMALL = {"device_share": 1.0, "read_bytes_per_sample": 12e3, "read_bytes_per_s":
         ({**FROM_DISK, "read_bytes_per_sample": 150, "read_bytes_per_s": 50e3}, "storage_latency", False),
     ],
 )
-def test_a_disk_that_is_late_full_or_asked_too_often_is_told_apart(host, cause, certain):
-    first = judge(summary(HALF, READING, host)).verdicts[0]
+def test_a_disk_that_is_late_full_or_asked_too_often_is_distinguished(host, cause, certain):
+    first = evaluate(summary(HALF, READING, host)).verdicts[0]
     assert first.code == cause and (first.confidence >= CERTAIN) == certain, first
 
 
 def test_what_a_cold_cache_costs_speaks_for_or_against_the_disk():
     known = {**FROM_DISK, "disk_ceiling_bytes_per_s": 900e6}
-    cold = judge(summary(HALF, READING, {**known, "cold_share": 0.4})).verdicts[0]
+    cold = evaluate(summary(HALF, READING, {**known, "cold_share": 0.4})).verdicts[0]
     assert any("40% of the batches" in sentence for sentence in cold.evidence)
-    same = judge(summary(HALF, READING, {**known, "cold_share": 0.98})).verdicts[0]
+    same = evaluate(summary(HALF, READING, {**known, "cold_share": 0.98})).verdicts[0]
     assert any("98% of the batches" in sentence for sentence in same.against)
 
 
 def test_a_spent_quota_is_what_its_tasks_wait_for():
     limited = {"throttled": 0.2, "quota_cpus": 0.5, "used_cpus": 0.49, "cpus": 0.5, "wanted_cpus": 3.0}
-    spent = {v.code: v for v in judge(summary(HALF, {"delayed": 0.8}, limited)).verdicts}
+    spent = {v.code: v for v in evaluate(summary(HALF, {"delayed": 0.8}, limited)).verdicts}
     assert spent["cpu_quota"].share == pytest.approx(0.4) and "oversubscribed" not in spent
     # others take the CPUs: the quota is not what holds the run up
-    shared = {v.code: v for v in judge(summary(HALF, {"delayed": 0.8}, {**limited, "used_cpus": 0.2})).verdicts}
+    shared = {v.code: v for v in evaluate(summary(HALF, {"delayed": 0.8}, {**limited, "used_cpus": 0.2})).verdicts}
     assert shared["cpu_quota"].share == pytest.approx(0.1)
 
 
 def test_a_quotas_stops_are_not_taken_for_storage():
     stopped = summary(HALF, {"stages": stages(storage=0.6, python=0.4)}, {"throttled": 0.3, "quota_cpus": 1.5})
-    shares = {v.code: v.share for v in judge(stopped).verdicts}
+    shares = {v.code: v.share for v in evaluate(stopped).verdicts}
     assert shares["cpu_quota"] == pytest.approx(0.15) and shares["storage_latency"] == pytest.approx(0.15)
 
 
 def test_memory_pressure_takes_what_the_kernel_spends_on_finding_pages():
     thrashing = {"memory_pressure": 0.2, "memory_events": 9, "io_pressure": 0.2, "in_kernel": 0.9}
     split = {"stages": stages(storage=0.5, python=0.5)}
-    shares = {v.code: v.share for v in judge(summary(HALF, split, thrashing)).verdicts}
+    shares = {v.code: v.share for v in evaluate(summary(HALF, split, thrashing)).verdicts}
     assert shares["memory_pressure"] == pytest.approx(0.25 + 0.9 * 0.25)
-    reading = {v.code: v.share for v in judge(summary(HALF, split, {**thrashing, "io_pressure": 0.8})).verdicts}
+    reading = {v.code: v.share for v in evaluate(summary(HALF, split, {**thrashing, "io_pressure": 0.8})).verdicts}
     assert reading["memory_pressure"] < shares["memory_pressure"]
-    usual = {v.code: v.share for v in judge(summary(HALF, split, {**thrashing, "in_kernel": 0.05})).verdicts}
+    usual = {v.code: v.share for v in evaluate(summary(HALF, split, {**thrashing, "in_kernel": 0.05})).verdicts}
     assert usual["memory_pressure"] == pytest.approx(0.25)
 
 
@@ -266,7 +266,7 @@ def summaries(draw):
 @settings(max_examples=300, deadline=None)
 @given(summaries())
 def test_whatever_was_measured_the_verdicts_are_sound(measured):
-    diagnosis = judge(measured)
+    diagnosis = evaluate(measured)
     assert sum(v.share for v in diagnosis.verdicts) <= 1.001
     assert [v.share for v in diagnosis.verdicts] == sorted((v.share for v in diagnosis.verdicts), reverse=True)
     assert len(set(names(diagnosis))) == len(diagnosis.verdicts)

@@ -12,9 +12,9 @@ from summaries import BY_CAUSE, HALF, LOADER, but, stages, summary, waiting
 
 from feedline.diagnose import report
 from feedline.diagnose.more_workers import more_workers
-from feedline.watching.model import prediction
-from feedline.watching.model.loop_model import Batch, cycle_ms
-from feedline.watching.model.what_if import what_if, with_samples
+from feedline.profiler.model import prediction
+from feedline.profiler.model.loop_model import Batch, cycle_ms
+from feedline.profiler.model.what_if import what_if, with_samples
 
 
 def batch_of(load):
@@ -82,7 +82,7 @@ def test_workers_in_turn_wait_for_the_slowest_of_them():
 
 @pytest.mark.parametrize("workers", [0, 1, 2, 4])
 @pytest.mark.parametrize("prefetch", [1, 2, 6])
-def test_one_long_batch_holds_up_all_behind_it(workers, prefetch):
+def test_one_long_batch_holds_up_all_after_it(workers, prefetch):
     """One of 40 batches takes 30 times as long: workers that would make 4 times as many in all make far fewer."""
     usual = 40 / 69
     times = tuple(30 * usual if number == 23 else usual for number in range(40))

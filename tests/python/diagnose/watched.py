@@ -7,7 +7,7 @@ import subprocess
 import sys
 import textwrap
 
-from feedline.watching import session
+from feedline.profiler import session
 
 FEEDLINE = [sys.executable, "-c", "import sys; from feedline.cli import main; sys.exit(main())"]
 

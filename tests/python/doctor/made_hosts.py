@@ -10,9 +10,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from feedline.doctor.examining import Asked, Examination, examine
+from feedline.doctor.examination import Examination, Request, examine
 from feedline.machine.gpu import Reading
-from feedline.machine.root import Root
+from feedline.machine.system_files import SystemFiles
 
 GB = 10**9
 KIB = {"MemTotal": 64 * GB, "MemAvailable": 58 * GB, "SwapTotal": 8 * GB, "SwapFree": 8 * GB}
@@ -101,7 +101,7 @@ class Host:
     gpus: tuple[Reading, ...] = ()
     trouble: str = "there is no libnvidia-ml.so.1"
     environment: Mapping[str, str] = field(default_factory=dict)
-    asked: Asked | None = None
+    request: Request | None = None
     mount: str | None = None  # of the source: "kind device options"
     source_files: Mapping[str, int] = field(default_factory=dict)  # sizes, with holes
     left: Mapping[str, tuple[int, float]] = field(default_factory=dict)  # bytes and hours
@@ -126,7 +126,7 @@ class MadeGpus:
         return self._host.gpus
 
 
-def build(host: Host, folder: Path) -> tuple[Root, str | None]:
+def build(host: Host, folder: Path) -> tuple[SystemFiles, str | None]:
     """Writes it down. Gives its root, and the source where it has one."""
     root, source = folder / "root", None
     files: dict[str, str | None] = {**usual(), **host.files}
@@ -159,9 +159,9 @@ def build(host: Host, folder: Path) -> tuple[Root, str | None]:
             f_frsize=1, f_bsize=1, f_blocks=total, f_bavail=free, f_files=inodes, f_favail=free_inodes
         )
 
-    return Root(root, statvfs), source
+    return SystemFiles(root, statvfs), source
 
 
 def examined(host: Host, folder: Path, words: tuple[str, ...] = ()) -> Examination:
     root, source = build(host, folder)
-    return examine(root, MadeGpus(host), host.environment, source, words, host.asked)
+    return examine(root, MadeGpus(host), host.environment, source, words, host.request)

@@ -22,7 +22,7 @@ from made_hosts import (
     pressure,
 )
 
-from feedline.doctor.examining import Asked
+from feedline.doctor.examination import Request
 
 TINY = (64 * 2**20, 64 * 2**20, 1000, 999)
 DOCKER = {".dockerenv": ""}
@@ -30,7 +30,7 @@ SPINS = {"sys/dev/block/8:1/queue/rotational": "1\n", "sys/dev/block/8:1/device/
 EBS = {"sys/dev/block/8:1/queue/rotational": "0\n", "sys/dev/block/8:1/device/model": "Amazon Elastic Block Store\n"}
 NFS = "nfs4 server:/export rw,vers=4.2,rsize=1048576,hard"
 MANY = {f"{i:05d}.jpg": 110_000 for i in range(10_001)}
-GUIDE = Asked(workers=16, prefetch=5, batch_bytes=500_000_000)  # of the well-known example: 40 GB
+GUIDE = Request(workers=16, prefetch=5, batch_bytes=500_000_000)  # of the well-known example: 40 GB
 BIG = {**cpus(32), "proc/meminfo": meminfo(MemTotal=256 * GB, MemAvailable=240 * GB)}
 
 # the code that is named first, by what is wrong
@@ -56,49 +56,56 @@ PLANTED: dict[str, tuple[str, Host]] = {
     "the launcher binds to one core": ("one_cpu", Host({"proc/self/status": allowed("3")})),
     "the example of 40 GB": (
         "memory_needed",
-        Host({**cpus(32), "proc/meminfo": meminfo(MemAvailable=38 * GB)}, asked=GUIDE),
+        Host({**cpus(32), "proc/meminfo": meminfo(MemAvailable=38 * GB)}, request=GUIDE),
     ),
     "40 GB in a container of 32": (
         "memory_needed",
-        Host({**BIG, **IN_GROUP, f"{GROUP}/memory.max": f"{32 * GB}\n", f"{GROUP}/memory.current": "0\n"}, asked=GUIDE),
+        Host(
+            {**BIG, **IN_GROUP, f"{GROUP}/memory.max": f"{32 * GB}\n", f"{GROUP}/memory.current": "0\n"}, request=GUIDE
+        ),
     ),
     "eight ranks of it": (
         "memory_needed",
-        Host({**BIG, **cpus(256)}, asked=replace(GUIDE, ranks=8), spaces={"dev/shm": (999 * GB, 999 * GB, 9, 8)}),
+        Host({**BIG, **cpus(256)}, request=replace(GUIDE, ranks=8), spaces={"dev/shm": (999 * GB, 999 * GB, 9, 8)}),
     ),
     "a list of 4 GB in each worker": (
         "dataset_copies",
-        Host(asked=Asked(workers=15, batch_bytes=10_000_000, dataset_bytes=5 * GB)),
+        Host(request=Request(workers=15, batch_bytes=10_000_000, dataset_bytes=5 * GB)),
     ),
     "docker's /dev/shm, and images": (
         "shared_memory_needed",
-        Host(DOCKER, spaces={"dev/shm": TINY}, asked=Asked(workers=4, batch_bytes=154_000_000)),
+        Host(DOCKER, spaces={"dev/shm": TINY}, request=Request(workers=4, batch_bytes=154_000_000)),
     ),
     "volumes through half the memory": (
         "shared_memory_needed",
-        Host(BIG, asked=Asked(workers=16, prefetch=2, batch_bytes=1_100_000_000)),
+        Host(BIG, request=Request(workers=16, prefetch=2, batch_bytes=1_100_000_000)),
     ),
     "a batch for a larger GPU": (
         "gpu_memory_needed",
-        GPU_HOST.but(gpus=(replace(GPU, memory_bytes=8 * GB),), asked=Asked(workers=1, prefetch=1, batch_bytes=4 * GB)),
+        GPU_HOST.but(
+            gpus=(replace(GPU, memory_bytes=8 * GB),), request=Request(workers=1, prefetch=1, batch_bytes=4 * GB)
+        ),
     ),
     "96 workers and 1024 files": (
         "open_files_needed",
-        Host({**cpus(128), "proc/self/limits": limits(open_files=1024)}, asked=Asked(96, 4, 1_000_000)),
+        Host({**cpus(128), "proc/self/limits": limits(open_files=1024)}, request=Request(96, 4, 1_000_000)),
     ),
-    "16 workers on 8 CPUs": ("oversubscribed", Host(cpus(8), asked=Asked(workers=16, batch_bytes=1_000_000))),
-    "8 ranks of 8 on 32 CPUs": ("oversubscribed", Host(cpus(32), asked=Asked(workers=8, batch_bytes=1, ranks=8))),
+    "16 workers on 8 CPUs": ("oversubscribed", Host(cpus(8), request=Request(workers=16, batch_bytes=1_000_000))),
+    "8 ranks of 8 on 32 CPUs": ("oversubscribed", Host(cpus(32), request=Request(workers=8, batch_bytes=1, ranks=8))),
     "workers by os.cpu_count() under a quota": (
         "oversubscribed",
         Host(
             {**cpus(64), **IN_GROUP, f"{GROUP}/cpu.max": "800000 100000\n"},
             environment={"OMP_NUM_THREADS": "8"},
-            asked=Asked(workers=64, batch_bytes=1_000_000),
+            request=Request(workers=64, batch_bytes=1_000_000),
         ),
     ),
-    "ten ahead of video": ("prefetch_deep", Host(asked=Asked(4, 10, 200_000_000, batch_size=4))),
-    "page-locked without a GPU": ("pin_without_gpu", Host(asked=Asked(workers=4, batch_bytes=1_000_000, pinned=True))),
-    "no workers on 16 CPUs": ("too_few_workers", Host(asked=Asked(workers=0, batch_bytes=1_000_000))),
+    "ten ahead of video": ("prefetch_deep", Host(request=Request(4, 10, 200_000_000, batch_size=4))),
+    "page-locked without a GPU": (
+        "pin_without_gpu",
+        Host(request=Request(workers=4, batch_bytes=1_000_000, pinned=True)),
+    ),
+    "no workers on 16 CPUs": ("too_few_workers", Host(request=Request(workers=0, batch_bytes=1_000_000))),
     "a hot GPU": ("gpu_slowed", GPU_HOST.but(gpus=(replace(GPU, slowed=True, temperature_c=91),))),
     "somebody else's model": ("gpu_memory_taken", GPU_HOST.but(gpus=(replace(GPU, memory_used_bytes=80 * GB),))),
     "a riser of four lanes": ("pcie_narrow", GPU_HOST.but({f"{PLACE}/current_link_width": "4\n"})),
@@ -223,9 +230,9 @@ SOUND: dict[str, Host] = {
     ),
     "files of a run that begins": Host(left={"dev/shm/torch_999_1_2": (70 * 2**20, 0.1)}),
     "a plan that fits": GPU_HOST.but(
-        asked=Asked(workers=8, prefetch=2, batch_bytes=154_000_000, batch_size=256, pinned=True)
+        request=Request(workers=8, prefetch=2, batch_bytes=154_000_000, batch_size=256, pinned=True)
     ),
-    "a plan of twelve workers": Host(asked=Asked(workers=12, batch_bytes=1_000_000)),
+    "a plan of twelve workers": Host(request=Request(workers=12, batch_bytes=1_000_000)),
     "a large dataset on SSD": Host(SSD, mount="ext4 /dev/sda1 rw", source_files={"a.tar": 900 * GB}),
     "governor performance": Host({"sys/devices/system/cpu/cpu0/cpufreq/scaling_governor": "performance\n"}),
 }

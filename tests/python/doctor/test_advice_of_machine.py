@@ -9,7 +9,7 @@ import pytest
 from made_hosts import GB, GROUP, IN_GROUP, Host, allowed, cpus, examined, meminfo
 
 from feedline.doctor.advice import enough_ahead
-from feedline.doctor.examining import Asked
+from feedline.doctor.examination import Request
 
 SPINS = {"sys/dev/block/8:1/queue/rotational": "1\n"}
 FEW = {"a.tar": 10**6}
@@ -22,14 +22,14 @@ FEW = {"a.tar": 10**6}
         (Host(cpus(1)), 1, 2),
         (Host({"proc/self/status": allowed("0-5")}), 5, 2),
         (Host({**IN_GROUP, f"{GROUP}/cpu.max": "250000 100000\n"}), 2, 2),
-        (Host(cpus(64), asked=Asked(ranks=8, workers=1)), 7, 2),
+        (Host(cpus(64), request=Request(ranks=8, workers=1)), 7, 2),
         (Host(mount="nfs4 server:/x rw", source_files=FEW), 15, 2),
         (Host(mount="fuse.s3fs s3fs rw", source_files=FEW), 30, 2),
         (Host(SPINS, mount="ext4 /dev/sda1 rw", source_files=FEW), 4, 2),
-        (Host(asked=Asked(batch_bytes=100_000, batch_size=64)), 15, 4),
-        (Host(asked=Asked(batch_bytes=400_000_000, batch_size=4)), 15, 1),
-        (Host({"proc/meminfo": meminfo(MemAvailable=38 * GB)}, asked=Asked(batch_bytes=500_000_000)), 15, 1),
-        (Host({"proc/meminfo": meminfo(MemAvailable=8 * GB)}, asked=Asked(batch_bytes=500_000_000)), 4, 1),
+        (Host(request=Request(batch_bytes=100_000, batch_size=64)), 15, 4),
+        (Host(request=Request(batch_bytes=400_000_000, batch_size=4)), 15, 1),
+        (Host({"proc/meminfo": meminfo(MemAvailable=38 * GB)}, request=Request(batch_bytes=500_000_000)), 15, 1),
+        (Host({"proc/meminfo": meminfo(MemAvailable=8 * GB)}, request=Request(batch_bytes=500_000_000)), 4, 1),
     ],
     ids=(
         *("16 CPUs", "1 CPU", "a mask", "a quota", "8 ranks", "NFS", "s3fs", "a disk that spins", "tiny samples"),
@@ -45,11 +45,11 @@ def test_begin_at(host: Host, workers: int, prefetch: int, tmp_path: Path) -> No
 def test_a_bucket_is_known_by_its_url(tmp_path: Path) -> None:
     from made_hosts import MadeGpus, build
 
-    from feedline.doctor.examining import examine
+    from feedline.doctor.examination import examine
 
     root, _ = build(Host(), tmp_path)
     seen = examine(root, MadeGpus(Host()), {}, "s3://bucket/{000..146}.tar")
-    assert seen.advice.workers == 30 and seen.case.source is not None and seen.case.source.scheme == "s3"
+    assert seen.advice.workers == 30 and seen.analysis.source is not None and seen.analysis.source.scheme == "s3"
     assert any("the size of" in sentence for sentence in seen.unseen)
 
 

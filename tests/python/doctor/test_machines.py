@@ -29,7 +29,7 @@ def test_a_folder_too_slow_to_be_counted_is_named(monkeypatch, files, codes, tmp
 
 
 @pytest.mark.parametrize("host", SOUND.values(), ids=SOUND)
-def test_nothing_is_said_of_a_sound_machine(host: Host, tmp_path: Path) -> None:
+def test_nothing_is_reported_for_a_sound_machine(host: Host, tmp_path: Path) -> None:
     assert [(finding.code, finding.evidence) for finding in examined(host, tmp_path).findings] == []
 
 
@@ -57,7 +57,7 @@ def test_files_of_nonsense_make_no_finding_and_no_traceback(text: str, tmp_path:
     assert screen.lines(seen) and screen.as_dict(seen)
 
 
-def test_a_machine_that_tells_nothing_is_said_to_tell_nothing(tmp_path: Path) -> None:
+def test_a_machine_without_facts_is_reported_as_such(tmp_path: Path) -> None:
     from made_hosts import usual
 
     seen = examined(Host(dict.fromkeys(usual())), tmp_path)

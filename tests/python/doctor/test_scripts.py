@@ -10,8 +10,8 @@ import pytest
 from made_hosts import GPU_HOST, MadeGpus, build
 from planted_scripts import PLANTED, SOUND, Planted
 
-from feedline.doctor.examining import examine
-from feedline.doctor.judging import judge
+from feedline.doctor.evaluation import evaluate
+from feedline.doctor.examination import examine
 from feedline.doctor.script.command import parsed
 from feedline.findings import Finding
 
@@ -21,7 +21,7 @@ def found(planted: Planted, folder: Path) -> tuple[Finding, ...]:
     path.write_text(planted.text)
     root, _ = build(GPU_HOST, folder)
     seen = examine(root, MadeGpus(GPU_HOST), {}, None, ["python", str(path), *planted.words])
-    return judge(replace(seen.case, machine=replace(seen.case.machine, python=planted.python)))
+    return evaluate(replace(seen.analysis, machine=replace(seen.analysis.machine, python=planted.python)))
 
 
 @pytest.mark.parametrize(("code", "planted"), PLANTED.values(), ids=PLANTED)
@@ -34,7 +34,7 @@ def test_a_mistake_is_named_first_with_its_line(code: str, planted: Planted, tmp
 
 
 @pytest.mark.parametrize("planted", SOUND.values(), ids=SOUND)
-def test_nothing_is_said_of_a_sound_script(planted: Planted, tmp_path: Path) -> None:
+def test_nothing_is_reported_for_a_sound_script(planted: Planted, tmp_path: Path) -> None:
     assert [(finding.code, finding.evidence) for finding in found(planted, tmp_path)] == []
 
 
@@ -60,7 +60,7 @@ def test_a_script_that_is_not_there_is_a_finding(tmp_path: Path) -> None:
     assert finding.code == "script_unreadable" and "none.py" in finding.text
 
 
-def test_a_command_without_a_script_is_said_not_to_be_seen(tmp_path: Path) -> None:
+def test_a_command_without_a_script_is_reported_as_not_seen(tmp_path: Path) -> None:
     root, _ = build(GPU_HOST, tmp_path)
     seen = examine(root, MadeGpus(GPU_HOST), {}, None, ["python", "-m", "train"])
     assert not seen.findings and any("does not name a Python file" in sentence for sentence in seen.unseen)
@@ -149,7 +149,7 @@ def test_a_dataset_of_another_file_is_read_there(imports: str, dataset: str, tmp
     assert "mydata/photos.py, line 15: requests.get" in told["network_in_dataset"], "by a function that it calls"
 
 
-def test_what_the_script_does_not_use_is_not_told(tmp_path: Path) -> None:
+def test_what_the_script_does_not_use_is_not_reported(tmp_path: Path) -> None:
     told = found_beside(tmp_path, "from mydata.photos import Photos, Unused", "[1, 2]")
     assert told == [], "imported and never made"
     (tmp_path / "again").mkdir()
@@ -171,14 +171,14 @@ def test_a_base_class_and_a_collate_function_are_followed(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("data", ["def (", "\0", "class Photos(" * 400])
-def test_a_file_beside_that_is_no_python_is_said_not_to_be_seen(data: str, tmp_path: Path) -> None:
+def test_a_file_next_to_it_that_is_not_python_is_reported_as_not_seen(data: str, tmp_path: Path) -> None:
     assert found_beside(tmp_path, "from mydata.photos import Photos", "Photos()", data=data) == []
     root, _ = build(GPU_HOST, tmp_path)
     seen = examine(root, MadeGpus(GPU_HOST), {}, None, ["python", str(tmp_path / "train.py")])
     assert any("mydata/photos.py" in one and "cannot be read" in one for one in seen.unseen)
 
 
-def test_loaders_that_other_files_make_are_said_not_to_be_read(tmp_path: Path) -> None:
+def test_loaders_that_other_files_make_are_reported_as_not_read(tmp_path: Path) -> None:
     data = "from torch.utils.data import DataLoader\ndef make():\n    return DataLoader([1], num_workers=9)\n"
     found_beside(tmp_path, "from mydata.photos import make", "make()", data=data)
     root, _ = build(GPU_HOST, tmp_path)

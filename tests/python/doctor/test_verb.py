@@ -30,7 +30,7 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Arguments for the usual machine; file systems have its sizes, whatever this one has left."""
     root, _ = build(Host(), tmp_path)
     (root.path / "dev/shm").mkdir(parents=True)
-    monkeypatch.setattr("feedline.machine.root.Root", lambda path: type(root)(path, root._statvfs))
+    monkeypatch.setattr("feedline.machine.system_files.SystemFiles", lambda path: type(root)(path, root._statvfs))
     return ["doctor", "--root", str(root.path)]
 
 
@@ -70,7 +70,7 @@ def test_a_terminal_gets_lines_that_fit_and_all_their_words(width: int, host: li
     assert wrapped("", 80) == [""]
 
 
-def test_json_says_the_same(host: list[str], capsys: Any) -> None:
+def test_json_agrees(host: list[str], capsys: Any) -> None:
     status, told = as_json(capsys, *host, *PLAN, "--pin")
     assert status == 1 and told["schema"] == "feedline-doctor-1" and told["has_problems"]
     needs = told["planned"]["needs"]
@@ -93,7 +93,7 @@ def test_notes_are_advice_and_leave_the_status_alone(host: list[str], capsys: An
     assert [finding["severity"] for finding in seen["findings"]] == ["note"] and status == 0
 
 
-def test_a_source_and_a_script_behind_dashes(host: list[str], tmp_path: Path, capsys: Any) -> None:
+def test_a_source_and_a_script_after_dashes(host: list[str], tmp_path: Path, capsys: Any) -> None:
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "a.jpg").write_bytes(bytes(1000))
     script = tmp_path / "train.py"
@@ -106,7 +106,7 @@ def test_a_source_and_a_script_behind_dashes(host: list[str], tmp_path: Path, ca
     assert seen["source"]["files"] == 1 and seen["planned"]["workers"] == 4
 
 
-def test_watch_goes_on_until_ctrl_c(host: list[str], capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_watch_continues_until_ctrl_c(host: list[str], capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     looks = []
 
     def sleep(seconds: float) -> None:
@@ -187,7 +187,7 @@ def test_this_machine_is_seen_without_torch_and_without_starting_anything(
 
 
 def test_a_driver_that_does_not_answer_is_not_waited_for(tmp_path: Path) -> None:
-    from feedline.doctor.examining import Patient
+    from feedline.doctor.examination import Patient
 
     class Slow:
         unavailable = ""

@@ -216,7 +216,7 @@ def test_a_file_of_a_pattern_with_other_bytes_is_read_as_it_is(tmp_path: Path) -
     assert after == [*before[:3], "other", *before[4:]]
 
 
-def test_a_folder_that_changed_is_listed_anew(tmp_path: Path) -> None:
+def test_a_folder_that_changed_is_listed_again(tmp_path: Path) -> None:
     path = make_folder(tmp_path / "x", [sample(i) for i in range(COUNT)])
 
     def opened() -> feedline.Dataset:
@@ -276,7 +276,7 @@ def test_a_full_disk_stops_only_who_chose_the_folder(make: Callable[..., Made], 
     assert without_room(made, "", environment).startswith(f"{COUNT} ")
 
 
-def test_an_index_of_another_version_is_made_anew(make: Callable[..., Made], tmp_path: Path) -> None:
+def test_an_index_of_another_version_is_rebuilt(make: Callable[..., Made], tmp_path: Path) -> None:
     made = make()
     age(made.path)
     fields = EXTENSIONS if made.kind == "tar" else PATTERNS
@@ -295,7 +295,7 @@ def test_an_index_of_another_version_is_made_anew(make: Callable[..., Made], tmp
     assert "another version" not in opened()
 
 
-def test_a_collate_function_that_raises_is_told_as_it_is(make: Callable[..., Made]) -> None:
+def test_a_collate_function_that_raises_is_reported_as_it_is(make: Callable[..., Made]) -> None:
     pytest.importorskip("torch", reason="torch is not installed")
     made = make()
 
@@ -313,7 +313,7 @@ def test_a_collate_function_that_raises_is_told_as_it_is(make: Callable[..., Mad
         assert seen == [0, 1, 2, 3]
 
 
-def test_a_cache_beside_a_tar_that_is_gone(tmp_path: Path) -> None:
+def test_a_cache_next_to_a_tar_that_is_gone(tmp_path: Path) -> None:
     """What is kept goes on; what is not is an error with its place."""
     samples = [sample(number) for number in range(COUNT)]
     path = make_tar(tmp_path / "x.tar", samples)

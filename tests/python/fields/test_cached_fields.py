@@ -232,7 +232,7 @@ def test_another_versions_file_is_refused_and_stays(tmp_path: Path) -> None:
     assert kept.read_bytes() == content
 
 
-def test_other_fields_in_a_file_are_told(tmp_path: Path) -> None:
+def test_other_fields_in_a_file_are_reported(tmp_path: Path) -> None:
     path = make_tar(tmp_path / "x.tar", samples())
     kept = tmp_path / "kept.pixels"
     feedline.pack_pixels(feedline.open(path, fields=("left.jpg", "json")), kept)

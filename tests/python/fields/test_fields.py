@@ -104,7 +104,7 @@ def test_boxes_are_padded_with_their_lengths(source: Any) -> None:
         start += len(boxes)
 
 
-def test_the_schema_says_form_and_kind(source: Any) -> None:
+def test_the_schema_defines_form_and_kind(source: Any) -> None:
     schema = opened(source).center_crop(8).collate("list", fields=name(source, 3)).schema
     assert [(spec.form, spec.kind) for spec in schema.values()] == [
         ("stack", "array"),
@@ -235,7 +235,7 @@ def test_a_bad_field_is_that_samples_error(tmp_path: Path, field: str, on_error:
     assert caught.value.stage in ("decode", "format", "transform")
 
 
-def test_arrays_of_another_shape_say_what_helps(tmp_path: Path) -> None:
+def test_arrays_of_another_shape_report_what_helps(tmp_path: Path) -> None:
     data = feedline.open(make_tar(tmp_path / "x.tar", [sample(1), sample(2)]), fields=["boxes.npy"])
     assert data.schema["boxes.npy"] == ((1, 4), "float32")
     assert data[1][0].shape == (2, 4)  # a single sample needs no common shape
@@ -318,7 +318,7 @@ def test_json_is_what_python_loads(tmp_path: Path, text: str) -> None:
             data[0]
 
 
-def test_bytes_and_kinds_that_are_said(tmp_path: Path) -> None:
+def test_bytes_and_kinds_that_are_reported(tmp_path: Path) -> None:
     path = make_tar(tmp_path / "x.tar", [{"bin": b"\x00\xff", "cls": b"7", "tag": b"word", "n": b" 12 "}])
     data = feedline.open(path, fields=("bin", "cls:text", "tag:text", "n:value"))
     assert tuple(data[0]) == (b"\x00\xff", "7", "word", 12)
@@ -349,7 +349,7 @@ def test_sixteen_bit_masks_are_uint16(tmp_path: Path) -> None:
     assert data.center_crop((3, 4)).schema["mask.png"].dtype == "uint16"
 
 
-def test_a_state_goes_on_with_lists(source: Any) -> None:
+def test_a_state_resumes_with_lists(source: Any) -> None:
     data = opened(source).center_crop(8).collate("list", fields=name(source, 3))
 
     def loader() -> feedline.Loader:

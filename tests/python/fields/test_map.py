@@ -133,7 +133,7 @@ def test_images_of_any_size_and_the_loaders_dtype_and_layout(tar: Path) -> None:
         assert next(iter(loader)).left_jpg == ["(48, 60, 3, dtype('float16'))"]
 
 
-def test_maps_run_one_behind_the_other_and_hand_on_what_they_like(pairs: feedline.Dataset) -> None:
+def test_maps_run_one_after_the_other_and_hand_on_what_they_like(pairs: feedline.Dataset) -> None:
     seen = []
     data = pairs.map(lambda label: {label}, "cls").map(lambda found: seen.append(found) or max(found) + 1, "cls")
     data = data.map(lambda sample: {"n": sample["cls"], "mean": sample["left.jpg"].mean()}).map(lambda n: -n, "n")
@@ -141,7 +141,7 @@ def test_maps_run_one_behind_the_other_and_hand_on_what_they_like(pairs: feedlin
     assert seen[0] == {0}
 
 
-def test_operations_on_other_fields_go_on_behind_it(fields: feedline.Dataset) -> None:
+def test_operations_on_other_fields_continue_after_it(fields: feedline.Dataset) -> None:
     """What they draw is what they would draw without the map."""
     bare = feedline.open(fields.source, fields=EXTENSIONS).collate("list", fields="boxes.npy")
     with_map = bare.map(str.upper, "txt").random_crop(24).random_horizontal_flip()
@@ -348,7 +348,7 @@ def test_what_does_not_fit_the_first_sample(labels: feedline.Dataset, function: 
         (lambda: 1, "cls", "TypeError"),
     ],
 )
-def test_what_never_fits_is_told_before_the_first_batch(
+def test_what_never_fits_is_reported_before_the_first_batch(
     pairs: feedline.Dataset, function: Any, fields: Any, words: str
 ) -> None:
     with pytest.raises(feedline.DataError, match=words):
@@ -364,7 +364,7 @@ def test_other_fields_than_the_first_samples(labels: feedline.Dataset) -> None:
     assert batches(swapped, COUNT)[0] == plain([np.full(COUNT, 1), np.full(COUNT, 2)])
 
 
-def test_the_first_sound_sample_says_what_all_are(labels: feedline.Dataset) -> None:
+def test_the_first_sound_sample_sets_the_type(labels: feedline.Dataset) -> None:
     def late(label: int) -> int:
         if label < 3:
             raise ValueError("early")
@@ -413,7 +413,7 @@ def test_samples_of_different_lengths_are_refused() -> None:
         data.map(str, "x")
 
 
-def test_a_cache_before_it_keeps_what_stands_before_it(tar: Path) -> None:
+def test_a_cache_before_it_keeps_what_precedes_it(tar: Path) -> None:
     data = feedline.open(tar, fields=("left.jpg", "cls"))
     cached = data.resize((20, 20)).cache().random_horizontal_flip().map(mapped.flipped, "left.jpg")
     without = data.resize((20, 20)).random_horizontal_flip().map(mapped.flipped, "left.jpg")
@@ -431,7 +431,7 @@ def test_a_mixture_may_be_mapped(pairs: feedline.Dataset) -> None:
     assert batches(mixed, num_workers=1, shuffle=True) == batches(mixed, num_workers=3, shuffle=True)
 
 
-def test_it_says_what_runs_and_where(pairs: feedline.Dataset) -> None:
+def test_it_reports_what_runs_and_where(pairs: feedline.Dataset) -> None:
     data = pairs.map(mapped.flipped, "left.jpg").map(mapped.plain, "cls", processes=2)
     assert data.operations[-2:] == ["map(flipped, fields='left.jpg')", "map(plain, fields='cls', processes=2)"]
     assert "map(flipped" in repr(data)

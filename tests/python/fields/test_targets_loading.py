@@ -64,7 +64,7 @@ def test_threads_and_resume_change_nothing(tar: Path, form: str) -> None:
         assert batches(second) == wanted[seen:]
 
 
-def test_padded_rows_say_their_lengths(tar: Path) -> None:
+def test_padded_rows_report_their_lengths(tar: Path) -> None:
     data = (
         feedline.open(tar, fields=FLOATS)
         .resize((32, 32))
@@ -116,7 +116,7 @@ def test_several_images_of_a_sample_are_cut_as_its_boxes(tmp_path: Path) -> None
     assert len({row.left_png.tobytes() for row in data}) == 20
 
 
-def test_what_is_drawn_and_said_of_them(tar: Path) -> None:
+def test_what_is_drawn_and_reported_of_them(tar: Path) -> None:
     data = detection(feedline.open(tar, fields=FLOATS).boxes("floats.npy", "CXCYWH", None))
     assert data.schema["floats.npy"] == ((-1, 4), "float32")
     assert data.schema["points.npy"] == ((-1, -1, 2), "float32")
@@ -213,7 +213,7 @@ def test_lists_in_json_and_other_dtypes(tmp_path: Path) -> None:
             assert row.npy.shape == (0, 4)
 
 
-def test_what_cannot_be_is_said_before_the_first_read(tar: Path) -> None:
+def test_what_cannot_be_is_reported_before_the_first_read(tar: Path) -> None:
     data = feedline.open(tar, fields=FLOATS)
     none = feedline.open(tar, fields=NAMES[:2])
     two = feedline.open(tar, fields=("png", "floats.npy:boxes", "integers.npy:boxes"))

@@ -13,9 +13,9 @@ pytest.importorskip("rich", reason="rich, for the command line, is not installed
 
 from feedline.cli.explain import pages_of
 from feedline.cli.root import run
-from feedline.data import places, stored_images
+from feedline.data import storage_types, stored_images
 from feedline.diagnose import causes
-from feedline.findings import shown
+from feedline.findings import formats
 from feedline.top import alarms
 from feedline.trace import causes as of_trace
 
@@ -42,7 +42,7 @@ def test_a_page_is_whole(page):
     assert page.verb in ("inspect", "verify", "diff") or page.example
     assert page.title[-1] != "." and all(text[-1] in ".!?" for text in (page.means, page.recognised, page.to_do))
     assert all(one.reason for one in page.thresholds)
-    assert not re.search(r"data\sset", json.dumps(shown.entry_as_dict(page)))  # one word
+    assert not re.search(r"data\sset", json.dumps(formats.entry_as_dict(page)))  # one word
 
 
 def number(text):
@@ -52,9 +52,7 @@ def number(text):
         return None
 
 
-@pytest.mark.parametrize(
-    "folder", ["diagnose.causes", "trace.causes", "top.alarms", "environment.checks", "doctor.causes"]
-)
+@pytest.mark.parametrize("folder", ["diagnose.causes", "trace.causes", "top.alarms", "env.checks", "doctor.causes"])
 def test_a_file_compares_with_numbers_that_have_a_name_and_a_reason(folder):
     """A bare number in a comparison of a rule would be a threshold that no page lists."""
     package = importlib.import_module(f"feedline.{folder}")
@@ -65,10 +63,10 @@ def test_a_file_compares_with_numbers_that_have_a_name_and_a_reason(folder):
 
 
 def test_every_cause_has_a_turn_of_its_own():
-    turns = [rule.turn for cause in causes.registered() for rule in cause.rules]
-    assert len(set(turns)) == len(turns)
-    of_others = [cause.turn for cause in of_trace.registered()], [alarm.turn for alarm in alarms.registered()]
-    assert all(len(set(turns)) == len(turns) for turns in of_others)
+    priorities = [rule.priority for cause in causes.registered() for rule in cause.rules]
+    assert len(set(priorities)) == len(priorities)
+    of_others = [cause.priority for cause in of_trace.registered()], [alarm.priority for alarm in alarms.registered()]
+    assert all(len(set(priorities)) == len(priorities) for priorities in of_others)
 
 
 def test_every_code_of_the_engine_has_a_page():
@@ -86,7 +84,7 @@ def test_every_code_of_the_engine_has_a_page():
         r'|\bProblem\(\{"([a-z_]+)"|\b(?:is_data|kData)\s+\? "([a-z_]+)"'
     )
     said = {name for text in texts for names in behind.findall(text) for name in names if name}
-    in_python = {page.code for page in (*places.entries(), *stored_images.entries())}  # whose rule is in Python
+    in_python = {page.code for page in (*storage_types.entries(), *stored_images.entries())}  # whose rule is in Python
     assert said == {page.code for page in PAGES if page.verb == "inspect"} - in_python
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feedline.errors import ConfigError
-from feedline.findings import CERTAIN, SEVERITIES, Entry, Finding, Threshold, modules_in, severity_of, shown
+from feedline.findings import CERTAIN, SEVERITIES, Entry, Finding, Threshold, formats, modules_in, severity_of
 from feedline.findings.catalogue import thresholds_of
 
 TEXT = st.text(max_size=40)
@@ -30,15 +30,15 @@ FINDINGS = st.builds(
 
 @given(FINDINGS)
 def test_a_run_record_gives_back_what_was_found(finding):
-    read = shown.of_cause(shown.as_cause(finding) | {"severity": finding.severity})
+    read = formats.of_cause(formats.as_cause(finding) | {"severity": finding.severity})
     assert read == finding
-    without_against = shown.of_cause(shown.as_step_cause(finding))  # trace says nothing against its own
+    without_against = formats.of_cause(formats.as_step_cause(finding))  # trace says nothing against its own
     assert without_against == Finding(**{**vars(finding), "against": ()})
 
 
 @given(FINDINGS)
 def test_a_page_shows_all_of_a_finding(finding):
-    heading, sentences, fix = shown.pieces(finding)
+    heading, sentences, fix = formats.pieces(finding)
     assert finding.code in heading and ("certain" in heading) is (finding.confidence >= CERTAIN)
     assert sentences == [*finding.evidence, *(f"but: {one}" for one in finding.against)]
     assert fix.startswith(finding.fix) and ("Predicted gain" in fix) is (finding.gain[1] > 0)
@@ -51,7 +51,7 @@ def test_the_words_for_shares():
 
 def test_an_alarm_is_what_is_critical():
     for severity, word in (("critical", "alarm"), ("note", "note")):
-        told = shown.as_alarm(Finding("swap", severity, evidence=("it swaps",)))
+        told = formats.as_alarm(Finding("swap", severity, evidence=("it swaps",)))
         assert told == {"name": "swap", "severity": word, "text": "it swaps"}
 
 
@@ -70,7 +70,7 @@ def test_a_page_lists_the_thresholds_that_a_file_names():
 
 def test_a_page_shows_all_of_an_entry():
     entry = Entry("a_code", "diagnose", "title of it", "meaning of it", "recognising", "doing", "abstaining", "a case")
-    for lines in (shown.entry_lines(entry), shown.entry_markdown(entry)):
+    for lines in (formats.entry_lines(entry), formats.entry_markdown(entry)):
         text = "\n".join(lines)
         assert all(value in text for value in vars(entry).values() if isinstance(value, str) and value != entry.title)
         assert "Title of it." in text

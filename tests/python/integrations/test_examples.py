@@ -46,7 +46,7 @@ def steps(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
 
 
-def test_pretraining_goes_on_to_the_same_losses_after_a_kill(tmp_path: Path, environment: dict[str, str]) -> None:
+def test_pretraining_continues_to_the_same_losses_after_a_kill(tmp_path: Path, environment: dict[str, str]) -> None:
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     run, until = pretrain(killed, environment), time.monotonic() + HANG_S
     try:
@@ -69,7 +69,7 @@ def test_pretraining_goes_on_to_the_same_losses_after_a_kill(tmp_path: Path, env
     assert sum(losses[-5:]) / 5 < losses[0] - 0.5
 
 
-def test_the_torchrun_example_proves_what_it_says(environment: dict[str, str]) -> None:
+def test_the_torchrun_example_proves_its_claims(environment: dict[str, str]) -> None:
     command = [sys.executable, str(EXAMPLES / "torchrun_resume/prove.py"), "--epochs", "3", "--seed", "2"]
     run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=HANG_S)
     assert run.returncode == 0, run.stdout + run.stderr

@@ -61,7 +61,7 @@ def test_ignite_makes_loaders_of_ours():
     assert type(distributed.auto_dataloader(Points(), batch_size=8)) is TorchLoader
 
 
-def test_ray_makes_loaders_anew_as_ours():
+def test_ray_rebuilds_loaders_as_ours():
     pytest.importorskip("ray.train.torch")
     from ray.train.torch import train_loop_utils
 
@@ -84,7 +84,7 @@ def test_a_name_that_was_not_there_is_not_there_again():
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_lightning_goes_on_behind_an_epochs_end_with_the_next_ones_order(tmp_path, workers):
+def test_lightning_continues_after_an_epochs_end_with_the_next_ones_order(tmp_path, workers):
     """Without the callback the order of epoch 0 comes again, for Lightning does not load the loader's state there."""
     pytest.importorskip("lightning")
     import lightning_runs

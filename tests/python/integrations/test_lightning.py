@@ -35,7 +35,7 @@ def test_fit_gives_the_same_losses_on_two_ranks_with_a_sampler_put_in(tmp_path):
     assert sorted(seen) == list(range(50))
 
 
-def test_a_loader_made_anew_keeps_what_feedline_adds():
+def test_a_rebuilt_loader_keeps_what_feedline_adds():
     given = {
         "seed": 7,
         "on_error": "skip",
@@ -55,7 +55,7 @@ def test_a_loader_made_anew_keeps_what_feedline_adds():
     assert len(list(remade)) == 4
 
 
-def test_a_seeded_order_stays_that_of_its_seed_in_a_loader_made_anew():
+def test_a_seeded_order_stays_that_of_its_seed_in_a_rebuilt_loader():
     loader = feedline.DataLoader(Points(), 8, shuffle=True, seed=7)
     remade = _update_dataloader(loader, loader.sampler)
     orders = [[batch["index"].tolist() for batch in each] for each in (loader, remade, loader, remade)]

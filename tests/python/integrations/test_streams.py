@@ -69,7 +69,7 @@ def test_what_comes_is_what_torchs_loader_gives(found, kind):
 
 
 @pytest.mark.parametrize("kind", ["streaming", "litdata"])
-def test_a_state_goes_on_in_any_epoch_and_behind_its_end(found, kind):
+def test_a_state_resumes_in_any_epoch_and_after_its_end(found, kind):
     for workers in WORKERS:
         runs = found(kind)[workers]["feedline"]
         for place in ("first", "within", "end"):
@@ -78,21 +78,21 @@ def test_a_state_goes_on_in_any_epoch_and_behind_its_end(found, kind):
 
 
 @pytest.mark.parametrize("kind", ["streaming", "litdata"])
-def test_a_state_goes_on_as_one_of_their_own_loader(found, kind):
+def test_a_state_resumes_as_one_of_their_own_loader(found, kind):
     for workers in WORKERS:
         runs = found(kind)[workers]
         assert runs["feedline"]["within"] == runs["own"]["within"], workers
 
 
 @pytest.mark.parametrize("kind", ["streaming", "litdata"])
-def test_another_number_of_workers_goes_on_with_what_is_left(found, kind):
+def test_another_number_of_workers_continues_with_what_is_left(found, kind):
     for workers in ("2", "persistent"):
         place = found(kind)[workers]["feedline"]["other_workers"]
         assert sorted(flat(place["loaded"][0])) == sorted(flat(place["going_on"][0]))
         assert set(flat(place["loaded"][1])) == set(range(61))
 
 
-def test_webdatasets_pipelines_go_on_where_workers_begin_with_the_epoch(found):
+def test_webdatasets_pipelines_continue_where_workers_begin_with_the_epoch(found):
     runs = found("webdataset")
     assert runs["2"]["feedline"]["within"]["loaded"] == runs["2"]["feedline"]["within"]["going_on"]
     for workers in WORKERS:  # their count of epochs is nobody's to set: the first one alone
@@ -100,7 +100,7 @@ def test_webdatasets_pipelines_go_on_where_workers_begin_with_the_epoch(found):
         assert place["loaded"][0] == place["going_on"][0], workers
 
 
-def test_tables_of_hugging_face_go_on_within_the_epoch_and_give_all_in_the_next(found):
+def test_tables_of_hugging_face_continue_within_the_epoch_and_give_all_in_the_next(found):
     for workers in WORKERS:
         for place in ("first", "within", "end"):
             run = found("datasets")[workers]["feedline"][place]
@@ -109,7 +109,7 @@ def test_tables_of_hugging_face_go_on_within_the_epoch_and_give_all_in_the_next(
 
 
 @pytest.mark.parametrize("workers", ["0", "2"])
-def test_energons_loaders_give_what_their_own_give_and_go_on_from_each_others_states(found, workers):
+def test_energons_loaders_give_what_their_own_give_and_resume_from_each_others_states(found, workers):
     runs = found("energon")[workers]
     for what in ("epochs", "basic", "taken"):
         assert runs["feedline"][what] == runs["own"][what], what

@@ -111,7 +111,7 @@ def test_join_trains_on_every_sample_as_one_process_would(whole: list[list[dict[
             assert torch.allclose(torch.tensor(ours), alone.detach().flatten(), atol=1e-6)
 
 
-def test_a_run_with_a_killed_rank_goes_on_with_two(tmp_path: Path) -> None:
+def test_a_run_with_a_killed_rank_continues_with_two(tmp_path: Path) -> None:
     process = torchrun("until_killed", tmp_path)
     try:
         moments, until = random.Random(1), time.monotonic() + HANG_S

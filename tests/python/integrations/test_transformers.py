@@ -108,7 +108,7 @@ def test_trainer_resumes_from_a_checkpoint_to_the_same_losses(stock, request, tm
     assert [*train(tmp_path, resume=str(folder / "checkpoint-4"))[:2]] == expected
 
 
-def test_what_it_logs_has_the_loaders_numbers_beside_the_loss(tmp_path):
+def test_what_it_logs_has_the_loaders_numbers_next_to_the_loss(tmp_path):
     from feedline.integrations import transformers as ours
 
     log, told = Trainer.log, []

@@ -39,7 +39,7 @@ def test_two_gpus_of_which_the_second_is_another_users(
     )
 
 
-def test_what_is_not_told_is_left_out(library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_reported_is_left_out(library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script(tmp_path, monkeypatch, "fail Name 3\nfail Memory 3\nfail Version 3\nfail Generation 3\nfail Width 3\n")
     assert gpu_facts(tmp_path, str(library)) == ({"gpus": 1}, None)
     script(tmp_path, monkeypatch, "gpus 0\n")
@@ -54,7 +54,7 @@ def test_a_driver_of_years_ago(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize(("fails", "said"), [("Init 9", "--gpus all"), ("Init 18", "reboot"), ("Count 4", "count")])
-def test_a_driver_that_does_not_work_is_said(
+def test_a_driver_that_does_not_work_is_reported(
     library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str, said: str
 ) -> None:
     script(tmp_path, monkeypatch, f"fail {fails}\n")

@@ -14,7 +14,7 @@ import pytest
 from feedline import _engine
 from feedline.machine import facts as machine
 from feedline.machine import limits, memory
-from feedline.watching.probe import loader_facts
+from feedline.profiler.probe import loader_facts
 
 ROOT = Path(__file__).resolve().parents[3]
 GIB = 1 << 30
@@ -195,7 +195,7 @@ def test_tune_offers_no_more_than_a_ranks_share(make: Make, monkeypatch: pytest.
     from torch.utils.data import DataLoader
 
     from feedline.tune import script, service
-    from feedline.tune.setting import Options
+    from feedline.tune.settings import Options
 
     make(NO_LIMITS)
     eight_ranks(monkeypatch, "torchrun")
@@ -210,12 +210,12 @@ def test_the_copies_of_diagnose_try_workers_up_to_a_ranks_share(make: Make, monk
     pytest.importorskip("torch", reason="torch is not installed")
     from torch.utils.data import DataLoader
 
-    from feedline.diagnose.experiments import ladder
+    from feedline.diagnose.experiments import worker_sweep
 
     make(NO_LIMITS)
-    assert max(ladder._ladder(DataLoader([1, 2, 3]))) == 16
+    assert max(worker_sweep._ladder(DataLoader([1, 2, 3]))) == 16
     eight_ranks(monkeypatch, "torchrun")
-    assert max(ladder._ladder(DataLoader([1, 2, 3]))) == 4
+    assert max(worker_sweep._ladder(DataLoader([1, 2, 3]))) == 4
 
 
 # What tells CPUs and limits: known to the reader, and to nobody else.
@@ -232,7 +232,7 @@ _OF_SCRIPTS = {"python/feedline/machine/launchers.py"} | {
 _ASKS_THE_READER = 'base::cgroup_limit("cpu.max")'
 
 
-def test_nobody_but_the_reader_reads_limits() -> None:
+def test_only_the_reader_reads_limits() -> None:
     told = []
     for folder in ("src", "include", "python"):
         for path in sorted((ROOT / folder).rglob("*")):

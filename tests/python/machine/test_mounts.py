@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from feedline.data import places
+from feedline.data import storage_types
 from feedline.machine import storage
 from feedline.machine.mounts import Mount, mount_of
 
@@ -64,7 +64,7 @@ def test_what_a_later_mount_hides_is_not_seen(tmp_path: Path) -> None:
     assert (found := mount_of(inner, machine(tmp_path, ROOT, under, over, top, own))) and found.device == "server:/seen"
 
 
-def test_where_the_root_is_not_listed_and_lines_make_no_sense_what_can_be_told_is(tmp_path: Path) -> None:
+def test_where_the_root_is_not_listed_and_lines_make_no_sense_what_can_be_read_is_reported(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
     only = f"7 3 0:5 / {tmp_path / 'd'} rw shared:1 master:2 - nfs4 s:/d rw,rsize=1048576,nconnect=4"
     root = machine(tmp_path, "", "nonsense", "1 2 3 - x", "a b 0:1 / / rw - ext4 x rw", only)
@@ -104,41 +104,45 @@ def test_each_kind_of_place_has_a_finding_with_what_helps_and_a_page(
 ) -> None:
     root = machine(tmp_path, ROOT, f"2 1 0:5 / {tmp_path} rw - {kind} {device} rw")
     (tmp_path / "x.tar").touch()
-    (finding,) = places.findings_of_source(str(tmp_path / "x.tar"), root)
+    (finding,) = storage_types.findings_of_source(str(tmp_path / "x.tar"), root)
     assert (finding.code, finding.severity) == (code, "note")
     assert device in finding.text and words in finding.fix
-    assert code in {page.code for page in places.entries()}
+    assert code in {page.code for page in storage_types.entries()}
     facts, _ = storage.storage_facts(str(tmp_path), root)
     assert facts is not None and facts["kind"] == ("overlay" if family == "overlay" else "network")
-    told = places.explained("reads\n", str(tmp_path / "{0..9}.tar"), root)
+    told = storage_types.explained("reads\n", str(tmp_path / "{0..9}.tar"), root)
     assert (f"feedline explain {code}" in told) is (family != "overlay") and told.startswith("reads\n")
-    assert places.explained("cache '/x' of at most", str(tmp_path), root) == "cache '/x' of at most", "copies are kept"
+    assert storage_types.explained("cache '/x' of at most", str(tmp_path), root) == "cache '/x' of at most", (
+        "copies are kept"
+    )
 
 
 def test_disks_urls_and_datasets_without_files_have_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = machine(tmp_path, ROOT)
-    assert places.findings_of_source(str(tmp_path), root) == []
+    assert storage_types.findings_of_source(str(tmp_path), root) == []
     root = machine(tmp_path, ROOT, f"2 1 0:5 / {tmp_path} rw - nfs server:/data rw")
     monkeypatch.chdir(tmp_path)
     for source in ("https://host/x.tar", "s3://bucket/x", "pipe:cat x", "arrays", "a + b", "nowhere/{0..9}.tar"):
-        assert places.findings_of_source(source, root) == [], source
-    assert [one.code for one in places.findings_of_source(f"{tmp_path}::https://host/x.tar", root)] == ["nfs_mount"]
-    assert len(places.findings_of_source(f"{tmp_path}::{tmp_path}", root)) == 1
+        assert storage_types.findings_of_source(source, root) == [], source
+    assert [one.code for one in storage_types.findings_of_source(f"{tmp_path}::https://host/x.tar", root)] == [
+        "nfs_mount"
+    ]
+    assert len(storage_types.findings_of_source(f"{tmp_path}::{tmp_path}", root)) == 1
 
 
-def test_a_bind_mount_says_of_what(tmp_path: Path) -> None:
+def test_a_bind_mount_reports_its_source(tmp_path: Path) -> None:
     root = machine(tmp_path, ROOT, f"2 1 259:1 /srv/data {tmp_path} rw - ext4 /dev/nvme0n1p1 rw")
-    (finding,) = places.findings_of_source(str(tmp_path), root)
+    (finding,) = storage_types.findings_of_source(str(tmp_path), root)
     assert finding.code == "bind_mount" and "/srv/data of /dev/nvme0n1p1" in finding.text
     facts, _ = storage.storage_facts(str(tmp_path), root)
     assert facts is not None and facts["bind_of"] == "/srv/data"
     both = machine(tmp_path, ROOT, f"2 1 0:5 /data {tmp_path} rw - nfs4 server:/ rw")
-    assert [one.code for one in places.findings_of_source(str(tmp_path), both)] == ["nfs_mount", "bind_mount"]
+    assert [one.code for one in storage_types.findings_of_source(str(tmp_path), both)] == ["nfs_mount", "bind_mount"]
     subvolume = Mount("0:5", "/@home", "/home", "btrfs", "/dev/sda1", "rw")
     assert subvolume.bound is None
 
 
-def test_an_nfs_mount_with_several_connections_is_not_told_to_have_them(tmp_path: Path) -> None:
+def test_an_nfs_mount_with_several_connections_is_not_reported_to_have_them(tmp_path: Path) -> None:
     root = machine(tmp_path, ROOT, f"2 1 0:5 / {tmp_path} rw - nfs4 server:/data rw,nconnect=8,rsize=1048576")
-    (finding,) = places.findings_of_source(str(tmp_path), root)
+    (finding,) = storage_types.findings_of_source(str(tmp_path), root)
     assert "nconnect=8, rsize=1048576" in finding.text and "nconnect" not in finding.fix

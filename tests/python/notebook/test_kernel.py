@@ -25,7 +25,7 @@ def outputs(cells: list[str]) -> list[list[Any]]:
     return [cell.outputs for cell in notebook.cells]
 
 
-def test_a_notebook_shows_the_diagnosis_with_its_experiments_and_goes_on() -> None:
+def test_a_notebook_shows_the_diagnosis_with_its_experiments_and_continues() -> None:
     made = outputs(["%load_ext feedline", SETUP, f"%%feedline --budget 8s\n{LOOP}", "len(seen)", "%%feedline\n1 / 0"])
     shown = [one for one in made[2] if one.output_type == "execute_result"]
     assert len(shown) == 1 and shown[0].execution_count == 3

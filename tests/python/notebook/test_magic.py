@@ -61,7 +61,7 @@ def test_the_last_expression_and_prints_come_as_ever(shell: Any, capsys: pytest.
     assert "printed" in (out := capsys.readouterr().out) and "60" in out
 
 
-def test_an_error_is_the_cells_own_and_told_once(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_error_is_the_cells_own_and_reported_once(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     run(shell, SETUP)
     capsys.readouterr()
     cell = f"%%feedline --quick\n{LOOP}\n1 / 0"
@@ -75,13 +75,13 @@ def test_an_error_is_the_cells_own_and_told_once(shell: Any, capsys: pytest.Capt
     assert not {"showtraceback", "showsyntaxerror"} & shell.__dict__.keys()
 
 
-def test_a_cell_that_is_no_python_says_so_once(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_cell_that_is_no_python_reports_it_once(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     result = shell.run_cell("%%feedline --quick\nfor batch in", store_history=False)
     assert isinstance(result.error_in_exec or result.error_before_exec, SyntaxError)
     assert "".join(capsys.readouterr()).count("SyntaxError") == 1
 
 
-def test_a_cell_without_a_loop_says_that_none_was_seen(shell: Any) -> None:
+def test_a_cell_without_a_loop_reports_that_none_was_seen(shell: Any) -> None:
     found = run(shell, "%%feedline\nx = 1")
     assert not found.findings and "no process iterated over" in repr(found)
     assert "was found" in found._repr_html_() and shell.user_ns["x"] == 1

@@ -13,7 +13,7 @@ ENDS = list(ends_of_processes.ENDS)
 
 
 @pytest.mark.parametrize(("number", "state"), list(enumerate(ends_of_processes.STATES)))
-def test_a_process_ends_as_it_was_told_to(
+def test_a_process_ends_as_requested(
     number: int, state: str, folder: Path, environment: dict[str, str], long_form: bool
 ) -> None:
     """One of the ends for each state, at a moment drawn anew; the long form has them all, ten times."""
@@ -22,7 +22,7 @@ def test_a_process_ends_as_it_was_told_to(
 
 
 @pytest.mark.parametrize("state", list(ends_of_processes.TORCH_STATES))
-def test_a_process_with_the_drop_in_ends_as_it_was_told_to(
+def test_a_process_with_the_drop_in_ends_as_requested(
     state: str, folder: Path, environment: dict[str, str], long_form: bool
 ) -> None:
     if not long_form:

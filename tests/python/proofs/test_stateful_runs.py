@@ -21,7 +21,7 @@ FIRST = 10_000  # other cases than those of test_stateful_protocol
 
 
 @pytest.mark.filterwarnings("ignore:This DataLoader will create")
-def test_every_drawn_case_goes_on_as_if_it_was_not_interrupted() -> None:
+def test_every_drawn_case_continues_as_if_it_was_not_interrupted() -> None:
     for seed in range(FIRST, FIRST + CASES):
         case = stateful_cases.draw(seed)
         expected, resumed = stateful_cases.outcomes(case, feedline.DataLoader)

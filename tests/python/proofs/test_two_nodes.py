@@ -88,7 +88,7 @@ def lose_in_the_middle(nodes: list[Node], folder: Path, runs: list[Any], steps: 
 
 
 @pytest.mark.skipif(not namespaces(), reason="making network namespaces takes root and iproute2")
-def test_one_node_goes_on_where_two_were(tmp_path: Path, environment: dict[str, str], long_form: bool) -> None:
+def test_one_node_continues_where_two_were(tmp_path: Path, environment: dict[str, str], long_form: bool) -> None:
     pytest.importorskip("torch", reason="torchrun starts the ranks")
     if not long_form:
         pytest.skip("a minute of ranks that wait for each other: tools/test --proofs")

@@ -28,7 +28,9 @@ def bench(source: str, environment: dict[str, str], *options: str) -> subprocess
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=HANG_S)
 
 
-def test_the_network_is_told_as_the_server_saw_it(shards: Path, tmp_path: Path, environment: dict[str, str]) -> None:
+def test_the_network_is_reported_as_the_server_saw_it(
+    shards: Path, tmp_path: Path, environment: dict[str, str]
+) -> None:
     own = {**environment, "XDG_CACHE_HOME": str(tmp_path)}
     record = tmp_path / "run.json"
     with serving(shards) as server:

@@ -13,7 +13,7 @@ import pytest
 from range_server import RangeServer, serving
 
 import feedline
-from feedline.packing import listing
+from feedline.pack import listing
 
 
 def _describe(folder: Path, end: str, captions: dict[str, str]) -> None:

@@ -34,7 +34,7 @@ ROWS: dict[str, tuple[set[str], list[str]]] = {
         {"garbage", "broken_record"},
         ["test_faults.py::test_what_can_be_healed_changes_no_batch"],
     ),
-    "has an untrusted certificate": (set(), ["test_servers.py::test_a_certificate_that_nobody_has_signed_is_an_error"]),
+    "has an untrusted certificate": (set(), ["test_servers.py::test_a_certificate_that_no_one_has_signed_is_an_error"]),
     "sends fewer bytes than announced": (
         {"cut", "cut_at_border"},
         [
@@ -60,7 +60,7 @@ ROWS: dict[str, tuple[set[str], list[str]]] = {
         [
             "HttpStorageTest.AnObjectThatChangedIsAnError",
             "HttpStorageTest.WithoutAnETagTheDateIsCompared",
-            "test_many_shards.py::test_a_shard_that_changed_is_named_to_ranks_that_read_nothing_of_it_and_indexed_anew",
+            "test_many_shards.py::test_a_shard_that_changed_is_named_to_ranks_that_read_nothing_of_it_and_reindexed",
         ],
     ),
     "reports expired keys": (

@@ -20,7 +20,7 @@ from range_server import RangeServer, serving
 from running_processes import HANG_S
 
 import feedline
-from feedline.packing import foreign_indexes
+from feedline.pack import foreign_indexes
 
 _SHARDS = 1000
 _AT_ONCE = 8  # that must be under way together: 32 are allowed
@@ -79,7 +79,7 @@ def _replaced(shards: Path, number: int) -> Iterator[None]:
         file.write_bytes(whole)
 
 
-def test_opening_takes_few_requests_a_shard_side_by_side_and_none_where_the_index_is_kept(server: RangeServer) -> None:
+def test_opening_takes_few_requests_a_shard_side_by_side_and_none_with_a_cached_index(server: RangeServer) -> None:
     together = threading.Barrier(_AT_ONCE)
     first = set(range(_AT_ONCE))
 
@@ -134,7 +134,7 @@ def test_the_first_epoch_asks_once_for_each_shard_that_was_not_asked_for(server:
     assert not [path for path, asked in second if asked == "bytes=0-0"], "all are known"
 
 
-def test_a_shard_that_changed_is_named_to_ranks_that_read_nothing_of_it_and_indexed_anew(
+def test_a_shard_that_changed_is_named_to_ranks_that_read_nothing_of_it_and_reindexed(
     server: RangeServer, shards: Path
 ) -> None:
     before = _open(server)
@@ -247,9 +247,7 @@ def test_a_server_that_is_gone_is_missed_by_reads_alone(shards: Path, server: Ra
     assert len(feedline.open(source, fields=("cls",))) == expected, "which says nothing about the indexes"
 
 
-def test_with_listing_age_0_a_shard_that_was_replaced_is_indexed_anew_at_once(
-    server: RangeServer, shards: Path
-) -> None:
+def test_with_listing_age_0_a_shard_that_was_replaced_is_reindexed_at_once(server: RangeServer, shards: Path) -> None:
     before = _open(server)
     with _replaced(shards, 51):
         after, requests = _requests_of(server, lambda: _open(server, listing_age=0))

@@ -103,7 +103,7 @@ def _are_few(requests: list[tuple[str, str]], kind: str, names: list[str], looks
     return all(of_shards[name] <= _MOST_REQUESTS[kind] + more + looks * (name == names[0]) for name in names)
 
 
-def test_a_shard_is_opened_by_few_requests_and_by_none_once_these_are_kept(
+def test_a_shard_is_opened_by_few_requests_and_by_none_once_these_are_cached(
     server: RangeServer, kind: str, names: list[str]
 ) -> None:
     dataset, cold = _requests_of(server, lambda: _open(server, kind))
@@ -130,7 +130,7 @@ def test_other_fields_are_read_of_what_was_kept_and_the_rest(server: RangeServer
     assert not _shards_of(warm), "what both have read is kept together"
 
 
-def test_a_changed_shard_is_never_other_data_and_is_read_anew(
+def test_a_changed_shard_is_never_other_data_and_is_read_again(
     server: RangeServer, kind: str, names: list[str], tmp_path: Path
 ) -> None:
     _, cold = _requests_of(server, lambda: _open(server, kind))
@@ -149,7 +149,7 @@ def test_a_changed_shard_is_never_other_data_and_is_read_anew(
     assert numbers[: 3 * _EACH] == list(range(3 * _EACH))
 
 
-def test_a_sample_of_a_changed_shard_says_so_and_the_next_opening_knows(
+def test_a_sample_of_a_changed_shard_reports_it_and_the_next_opening_knows(
     server: RangeServer, kind: str, names: list[str], tmp_path: Path
 ) -> None:
     _open(server, kind)
@@ -188,9 +188,7 @@ def test_lines_and_their_table_are_opened_without_a_request(tmp_path: Path, monk
         assert int(_open(server, "mds", ("n",))[1].n) == 50_001
 
 
-def test_what_is_kept_and_damaged_is_made_anew(
-    server: RangeServer, kind: str, names: list[str], tmp_path: Path
-) -> None:
+def test_damaged_cached_data_is_rebuilt(server: RangeServer, kind: str, names: list[str], tmp_path: Path) -> None:
     _open(server, kind)
     kept = sorted((tmp_path / "cache").rglob("*.feedline-index"))
     assert len(kept) == len(names)

@@ -43,7 +43,7 @@ def root(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _served(kind: str, root: Path) -> Iterator[tuple[str, dict[str, str]]]:
     """What folders of `root` are called there, and the environment to read them in."""
     if kind == "http":
-        from feedline.packing import listing
+        from feedline.pack import listing
 
         for name in ("photos", "begun"):  # packed folders are found without one
             listing.write_listing(root / name)

@@ -119,7 +119,7 @@ def test_other_servers_list_the_same(
         check(address, root, expected, environment, tmp_path)
 
 
-def test_what_cannot_be_listed_is_an_error_that_says_so(
+def test_what_cannot_be_listed_is_an_error_that_reports_it(
     endpoint: str, environment: dict[str, str], tmp_path: Path
 ) -> None:
     own = {**environment, **servers.environment_of(endpoint), "XDG_CACHE_HOME": str(tmp_path)}
@@ -162,7 +162,7 @@ assert sum(len(b.label) for b in again.decode().center_crop(8).loader(2, output=
     python(code, own)
 
 
-def test_a_folder_behind_http_opens_by_its_listing(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_over_http_opens_by_its_listing(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "indexes"))
     served = tmp_path / "served"
     shutil.copytree(root / FOLDER, served / "train")

@@ -109,7 +109,7 @@ def found_in(text: bytes) -> list[str]:
 
 
 @pytest.mark.parametrize("google", ["token", "hmac"])
-def test_secrets_are_in_nothing_that_is_said_kept_or_written(
+def test_secrets_are_in_nothing_that_is_reported_kept_or_written(
     environment_of_secrets: dict[str, str], tmp_path: Path, google: str
 ) -> None:
     served = tmp_path.parent / f"{tmp_path.name}-served"

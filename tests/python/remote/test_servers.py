@@ -112,7 +112,7 @@ def test_batches_are_those_of_local_files(
             assert len(list((own / "cache").rglob("*.object"))) == 3
 
 
-def test_a_certificate_that_nobody_has_signed_is_an_error(
+def test_a_certificate_that_no_one_has_signed_is_an_error(
     root: Path, tmp_path: Path, authority: Authority, environment: dict[str, str]
 ) -> None:
     with servers.moto(root) as endpoint, over_tls(endpoint, authority) as encrypted:

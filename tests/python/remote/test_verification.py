@@ -58,7 +58,7 @@ def pixels(data: feedline.Dataset) -> list[bytes]:
 
 
 @pytest.mark.parametrize("verify", ["manifest", "headers"])
-def test_what_fits_is_read_and_said_to_be_compared(
+def test_what_fits_is_read_and_reported_to_be_compared(
     server: RangeServer, packed: Path, tmp_path: Path, verify: str
 ) -> None:
     expected = pixels(feedline.open(f"{packed}/{shards_of(packed)}"))

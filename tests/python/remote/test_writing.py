@@ -188,7 +188,7 @@ KILLED = (
 )
 
 
-def test_killed_it_goes_on_to_the_same_bytes(bucket: Bucket, folder: Path, tmp_path: Path) -> None:
+def test_killed_it_resumes_to_the_same_bytes(bucket: Bucket, folder: Path, tmp_path: Path) -> None:
     expected = local(folder, tmp_path / "local", *ARGUMENTS)
     place = "s3://data/train"
     for moment in (3, 11, 18):
@@ -294,7 +294,7 @@ def test_a_shard_that_is_gone_or_another_is_named(bucket: Bucket, folder: Path) 
     assert "feedline-pack.json" not in bucket.names("train")
 
 
-def test_what_cannot_be_written_is_said_before_any_work(bucket: Bucket, folder: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_written_is_reported_before_any_work(bucket: Bucket, folder: Path, tmp_path: Path) -> None:
     missing = tmp_path / "no such source"
     failed = bucket.run("pack", missing, "s3://elsewhere/x", status=3).stderr
     assert "NoSuchBucket" in failed and "s3://elsewhere/x" in failed and "s3:PutObject" in failed

@@ -13,8 +13,8 @@ from feedline.cost import NO_PRICE, Price, Spent
 from feedline.machine import gpu, host, memory, processes
 from feedline.top import published, rates, screen, watch
 from feedline.top.alarms import LOOKS, Alarms
-from feedline.top.judging import Moment, Seen
-from feedline.top.signs import rising_bytes
+from feedline.top.host_indicators import rising_bytes
+from feedline.top.rules import Moment, Seen
 from feedline.top.spending import Spending
 
 GPU = gpu.Reading(0, "GPU", 0.1, 10**9, 10**10, None, None, None, None, None, ())
@@ -95,7 +95,7 @@ def test_a_line_on_the_screen() -> None:
 def sentence(looks: list[Moment]) -> str:
     alarms, found = Alarms(len(looks)), ()
     for look in looks:
-        found = alarms.judge(look)
+        found = alarms.evaluate(look)
     return next((one.text for one in found if one.code in ("gpu_idle", "gpu_sawtooth")), "")
 
 
@@ -107,7 +107,7 @@ def sentence(looks: list[Moment]) -> str:
         ({"cpus_used": 3.9, "pids": (7, 8, 9)}, "3 processes use 3.9 of 4 CPUs, so making batches"),
     ],
 )
-def test_few_busy_cpus_beside_reading_are_storage_and_all_busy_ones_are_not(host: dict[str, Any], words: str) -> None:
+def test_few_busy_cpus_next_to_reading_are_storage_and_all_busy_ones_are_not(host: dict[str, Any], words: str) -> None:
     assert words in sentence([moment((GPU,), **host)] * LOOKS)
 
 
@@ -119,7 +119,7 @@ def test_few_busy_cpus_beside_reading_are_storage_and_all_busy_ones_are_not(host
         {"cpus_used": 2.5, "io_pressure": 0.5},
     ],
 )
-def test_an_idle_gpu_beside_nothing_is_no_alarm(host: dict[str, Any]) -> None:
+def test_an_idle_gpu_next_to_nothing_is_no_alarm(host: dict[str, Any]) -> None:
     assert sentence([moment((GPU,), **host)] * LOOKS) == ""
 
 

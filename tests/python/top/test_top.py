@@ -25,7 +25,7 @@ from rich.cells import cell_len
 
 import feedline
 from feedline.findings import Finding
-from feedline.findings.shown import as_alarm
+from feedline.findings.formats import as_alarm
 from feedline.machine import gpu, host, memory, processes
 from feedline.machine.disks import Disk, DiskWatch
 from feedline.top import amounts, published, rates, screen, watch
@@ -158,7 +158,7 @@ def test_the_iterators_of_one_loader_are_one_loader() -> None:
     assert views[3][0].rates is not None and views[3][0].rates.batches_per_s == 28 + 10
 
 
-def test_a_drop_in_counts_anew_in_each_epoch() -> None:
+def test_a_drop_in_restarts_counting_in_each_epoch() -> None:
     before = loader(kind="DataLoader", batches=95, samples=950, wait_s=3.0)
     found = rates.between(before, loader(kind="DataLoader", batches=5, samples=50, wait_s=0.5), 2.0)
     assert found is not None
@@ -200,7 +200,7 @@ def test_rates_of_any_counters_make_sense(before: published.Loader, after: publi
 
 def names_after(*moments: Moment, looks: int = LOOKS) -> dict[str, str]:
     alarms = Alarms(looks)
-    found = [alarms.judge(moment) for moment in moments]
+    found = [alarms.evaluate(moment) for moment in moments]
     return {alarm["name"]: alarm["severity"] for alarm in map(as_alarm, found[-1])}
 
 
@@ -251,16 +251,16 @@ def test_what_may_be_a_moments_must_last(bad: Moment) -> None:
     assert names_after(*[bad] * (LOOKS - 1)) == {}
 
 
-def test_a_disk_that_is_always_busy_is_no_alarm_while_nobody_waits() -> None:
+def test_a_disk_that_is_always_busy_is_no_alarm_while_no_one_waits() -> None:
     busy = (Disk("nvme0n1", 1.0, 12.0),)
     assert names_after(*[moment(disks=busy, io_pressure=0.0)] * LOOKS) == {"disk_busy": "note"}
     assert names_after(*[moment(disks=busy)] * LOOKS) == {"disk_busy": "note"}, "nor where that is not told"
 
 
-def test_who_has_the_cpus_is_said() -> None:
+def test_who_has_the_cpus_is_reported() -> None:
     alarms = Alarms(1)
     for used, words in ((0.5, "other programs use the CPUs"), (3.5, "more busy threads than CPUs")):
-        (found,) = alarms.judge(moment(delay_share=0.8, cpus_used=used, cpus_busy=4.0))
+        (found,) = alarms.evaluate(moment(delay_share=0.8, cpus_used=used, cpus_busy=4.0))
         assert (found.code, found.severity) == ("cpu_contention", "note") and words in found.text
 
 
@@ -268,7 +268,7 @@ def test_a_waiting_loop_is_a_note_first() -> None:
     assert names_after(*[moment(waits=0.15)] * LOOKS) == {"loop_waits": "note"}
 
 
-def test_a_gpu_with_a_full_memory_or_nobody_to_blame_is_not_called_idle() -> None:
+def test_a_gpu_with_a_full_memory_or_no_one_to_blame_is_not_called_idle() -> None:
     full = dataclasses.replace(GPU, memory_used_bytes=9 * 10**9)
     assert "gpu_idle" not in names_after(*[moment((full,), 0.5)] * LOOKS)
     assert "gpu_idle" not in names_after(*[moment((GPU,), 0.0, cpus_used=1.0)] * LOOKS)
@@ -434,7 +434,7 @@ def test_memory_of_the_tightest_cgroup(tmp_path: Path, version: int) -> None:
     assert (found.pss_bytes, found.swapped_bytes, found.notes) == (500 << 10, 3 << 10, ())
 
 
-def test_a_process_is_told_from_a_later_one_of_its_number(tmp_path: Path) -> None:
+def test_a_process_is_distinguished_from_a_later_one_of_its_number(tmp_path: Path) -> None:
     def write(start: int, state: str = "S") -> None:
         (tmp_path / "proc/7").mkdir(parents=True, exist_ok=True)
         (tmp_path / "proc/7/stat").write_text(f"7 (a) b (c) {state} 3 " + "0 " * 17 + f"{start} 0 0\n")

@@ -129,7 +129,7 @@ def test_many_open_files_are_no_obstacle(folder: Path, environment: dict[str, st
         assert [process.pid for process in answers()] == [run.pid]
 
 
-def test_training_goes_on_where_nothing_can_be_published(
+def test_training_continues_where_nothing_can_be_published(
     train: feedline.Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*arguments: Any, **named: Any) -> Any:
@@ -159,7 +159,7 @@ def test_it_can_be_forbidden(train: feedline.Dataset, runtime: Path, monkeypatch
         assert not publish_threads() and not runtime.exists()
 
 
-def test_nothing_runs_while_nobody_asks(train: feedline.Dataset) -> None:
+def test_nothing_runs_while_no_one_asks(train: feedline.Dataset) -> None:
     def switches() -> int:
         text = Path(f"/proc/self/task/{thread.native_id}/status").read_text()
         return sum(int(line.split()[1]) for line in text.splitlines() if "ctxt_switches" in line)

@@ -76,7 +76,7 @@ def test_a_dataset_that_does_not_share_itself_out_is_read_by_one_worker(persiste
 
 
 @pytest.mark.parametrize("dataset", [Shared, Positioned, Unshared])
-def test_a_state_of_any_point_goes_on(dataset):
+def test_a_state_of_any_point_resumes(dataset):
     """Also behind the ends of workers, among the samples that they had left."""
 
     def make():

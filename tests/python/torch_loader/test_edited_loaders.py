@@ -176,7 +176,7 @@ def shape(tensor):
     return tuple(tensor.shape)
 
 
-def test_transforms_that_run_natively_in_workers_are_made_anew(folder):
+def test_transforms_that_run_natively_in_workers_are_rebuilt(folder):
     with stand_in_torchvision.vision() as vision:
         of = vision.transforms
 

@@ -20,9 +20,9 @@ from torch.utils.data import DistributedSampler, TensorDataset, get_worker_info
 from torch.utils.data import dataloader as torch_dataloader
 
 from feedline import ConfigError, DataLoader
+from feedline.profiler.probe.loop_hooks import _task_of
 from feedline.serving import publishing
 from feedline.torch_loader.options.settings import Settings
-from feedline.watching.probe.loop_hooks import _task_of
 
 # -- attributes
 
@@ -37,7 +37,7 @@ def test_public_attributes_are_arguments(workers):
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_a_loader_is_made_anew_from_its_public_attributes(workers):
+def test_a_loader_is_rebuilt_from_its_public_attributes(workers):
     given = {
         "seed": 3,
         "on_error": "skip",
@@ -58,7 +58,7 @@ def test_a_loader_is_made_anew_from_its_public_attributes(workers):
     assert flatten(again) == flatten(loader)
 
 
-def test_a_loader_that_is_made_anew_from_an_automatic_one_is_automatic():
+def test_a_loader_that_is_rebuilt_from_an_automatic_one_is_automatic():
     loader = DataLoader(Numbers(12), 4, num_workers="auto")
     workers = vars(loader)["num_workers"]
     assert type(Settings.of(loader).num_workers) is int and workers == Settings.of(loader).num_workers > 0
@@ -377,7 +377,7 @@ def test_the_same_epoch_set_again_is_the_same_order():
     assert orders[0] == orders[1] == orders[2] and sampler.epoch == 7
 
 
-def test_a_forgotten_epoch_still_goes_on_by_one_beside_other_loaders():
+def test_a_forgotten_epoch_still_continues_by_one_next_to_other_loaders():
     sampler = DistributedSampler(range(40), 2, 0, seed=3)
     one, two = (DataLoader(Numbers(), 4, sampler=sampler) for _ in range(2))
     epochs = []

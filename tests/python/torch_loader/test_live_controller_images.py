@@ -45,7 +45,7 @@ def test_batches_do_not_depend_on_it(augmented, monkeypatch, seed) -> None:
     assert_same(epochs("auto"), epochs(1))
 
 
-def test_it_is_told(augmented, monkeypatch) -> None:
+def test_it_is_reported(augmented, monkeypatch) -> None:
     monkeypatch.setenv("FEEDLINE_CONTROLLER", "random")
     loader = DataLoader(augmented, 4, num_workers="auto")
     assert f"up to {limits.usable_cpus()} thread" in loader.explain()

@@ -106,7 +106,7 @@ def test_damage_and_odd_rows_are_the_datasets(vision: Any, root: Path, tmp_path:
         assert errors[0] is errors[1] is not None
 
 
-def test_what_is_not_lowered_says_why(vision: Any, root: Path) -> None:
+def test_what_is_not_lowered_reports_why(vision: Any, root: Path) -> None:
     t = vision.transforms
     joint, altered = (made(vision, root, "CocoDetection", t.ToTensor()) for _ in range(2))
     joint.transforms = lambda image, target: (image, target)

@@ -255,7 +255,7 @@ def test_a_property_of_a_class_that_hides_what_an_object_keeps_stays_in_python(
     assert torch.equal(found, wanted) and not torch.equal(plain, wanted)
 
 
-def test_augmentations_draw_anew_for_every_sample_and_epoch(one: Path) -> None:
+def test_augmentations_redraw_for_every_sample_and_epoch(one: Path) -> None:
     dataset = dataset_of(one, v1.Resize(SIZE), v1.TrivialAugmentWide(), v1.PILToTensor())
     epochs = {}
     for workers in (0, 3):

@@ -93,7 +93,7 @@ def test_what_pillow_reads_under_another_name_is_torchs_sample(photos, how, work
     assert loader.errors == []
 
 
-def test_a_file_that_the_engine_does_not_read_is_augmented_anew_in_each_batch_and_epoch(vision, photos):
+def test_a_file_that_the_engine_does_not_read_is_augmented_again_in_each_batch_and_epoch(vision, photos):
     t = vision.transforms
     photos.transform = t.Compose([t.RandomResizedCrop(16), t.ToTensor()])
     for index in (0, 8):
@@ -194,7 +194,7 @@ def test_a_batch_that_is_late_raises_and_may_still_come(photos, options, error, 
 
 @pytest.mark.parametrize("bad", [[], [3, 9]])
 @pytest.mark.parametrize("options", [{"generator": True}, {"seed": 4}, {"on_error": "skip"}])
-def test_a_state_goes_on_in_any_loader_of_the_same_samples(photos, options, bad):
+def test_a_state_resumes_in_any_loader_of_the_same_samples(photos, options, bad):
     if bad and "on_error" not in options:
         pytest.skip("an error ends the epoch")
     for index in bad:
@@ -230,7 +230,7 @@ def test_a_state_goes_on_in_any_loader_of_the_same_samples(photos, options, bad)
                     assert_same(rest, epochs[1])
 
 
-def test_random_crops_go_on_where_the_state_was_taken(vision, photos):
+def test_random_crops_continue_where_the_state_was_taken(vision, photos):
     t = vision.transforms
     photos.transform = t.Compose([t.RandomResizedCrop(16), t.ToTensor()])
     make = lambda workers: DataLoader(photos, 4, shuffle=True, seed=2, num_workers=workers)  # noqa: E731
@@ -301,7 +301,7 @@ def test_a_state_of_a_resumed_epoch_keeps_its_refills(photos, lower):
 # -- what stays in Python
 
 
-def test_what_keeps_a_folder_in_python_is_said(vision, files, photos):
+def test_what_keeps_a_folder_in_python_is_reported(vision, files, photos):
     t, folder = vision.transforms, vision.datasets.ImageFolder
 
     class Own(folder):

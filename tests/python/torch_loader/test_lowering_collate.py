@@ -273,7 +273,7 @@ UNKNOWN: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("name", UNKNOWN)
-def test_what_is_not_known_stays_in_python_and_says_why(folder: Path, name: str) -> None:
+def test_what_is_not_known_stays_in_python_and_reports_why(folder: Path, name: str) -> None:
     collate, why = UNKNOWN[name]
     loader = DataLoader(photos_of(folder), 4, collate_fn=collate)
     assert plan_of(loader) == "prefix"

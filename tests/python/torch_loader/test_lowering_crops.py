@@ -104,7 +104,7 @@ def test_the_crops_are_torchvisions_in_the_layout_of_the_class(
 
 
 @pytest.mark.parametrize("module", [v1, v2], ids=["v1", "v2"])
-def test_every_view_draws_what_its_parts_say(folder: Path, module: Any) -> None:
+def test_every_view_draws_what_its_parts_specify(folder: Path, module: Any) -> None:
     """What each operation draws is held against torchvision elsewhere; this is that they are the same ones."""
     augmentation = named(Parts, as_published)(module)
     crops = known_views.crops_of(augmentation)
@@ -327,7 +327,7 @@ def one_behind_the_other(self: Any, image: Any) -> Any:
     return [self.normalize(crop), self.normalize(changed), last, other]
 
 
-def test_of_several_forks_each_is_drawn_as_the_first_view_behind_it(folder: Path) -> None:
+def test_of_several_forks_each_is_drawn_as_the_first_view_after_it(folder: Path) -> None:
     augmentation = named(Parts, one_behind_the_other)(v2)
     augmentation.normalize = v2.ToImage()
     augmentation.global_transfo1, augmentation.global_transfo2 = v2.RandomInvert(0.5), v2.RandomInvert(1.0)
@@ -354,7 +354,7 @@ def cut_out_of_crops(self: Any, image: Any) -> Any:
     return [crop[:, at : at + 16, at : at + 16] for crop in crops for at in np.random.randint(0, 2, 2) * 8]
 
 
-def test_what_views_cannot_say_of_dinov3_stays_in_python_by_its_option(folder: Path) -> None:
+def test_what_views_cannot_express_of_dinov3_stays_in_python_by_its_option(folder: Path) -> None:
     grams = named(Parts, with_distorted_grams)(v2)
     grams.gram_teacher_crops_size, grams.gram_teacher_no_distortions = 25, False
     grams.resize_gram_teacher = v2.Resize(25)

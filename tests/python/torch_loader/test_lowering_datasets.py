@@ -127,7 +127,7 @@ def test_explain_knows_our_datasets(crops: feedline.Dataset) -> None:
     assert "seeded by one of torch's random numbers per sample" in text
 
 
-def test_a_state_goes_on_with_the_same_batches(crops: feedline.Dataset) -> None:
+def test_a_state_resumes_with_the_same_batches(crops: feedline.Dataset) -> None:
     loader = DataLoader(crops, batch_size=4, shuffle=True, seed=3, num_workers=2)
     list(loader)
     iterator = iter(loader)
@@ -168,7 +168,7 @@ def test_what_collate_would_refuse_stays_in_python(folder: Path) -> None:
         DataLoader(ragged, lower="require")
 
 
-def test_a_last_batch_that_is_never_full_is_said(whole: feedline.Dataset) -> None:
+def test_a_last_batch_that_is_never_full_is_reported(whole: feedline.Dataset) -> None:
     with pytest.warns(UserWarning, match=r"drop_last leaves no batch: 21 samples, fewer than batch_size=22"):
         assert list(DataLoader(whole, batch_size=22, drop_last=True)) == []
 
@@ -234,7 +234,7 @@ def test_no_random_operation_draws_nothing(whole: feedline.Dataset) -> None:
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_a_second_epoch_of_the_same_draws_is_said_once(folder: Path) -> None:
+def test_a_second_epoch_of_the_same_draws_is_reported_once(folder: Path) -> None:
     """torch's loader without workers gives a dataset of the user's no sign of itself."""
     crops = feedline.open(folder).random_resized_crop(24)
     loader = TorchLoader(Wrapped(crops), batch_size=4)

@@ -75,7 +75,7 @@ def test_subsets_weights_and_repeated_samples(vision: Any) -> None:
         assert error_of(lambda loader=ours: list(loader)) is error_of(lambda loader=theirs: list(loader)) is not None
 
 
-def test_random_transforms_are_drawn_anew_and_the_same_by_seed(vision: Any) -> None:
+def test_random_transforms_are_redrawn_and_the_same_by_seed(vision: Any) -> None:
     t = vision.transforms
     dataset = made(vision, "MNIST", t.Compose([t.RandomResizedCrop(28), t.RandomHorizontalFlip(), t.ToTensor()]))
     first, again = (DataLoader(dataset, 8, seed=1) for _ in range(2))
@@ -99,7 +99,7 @@ def test_what_is_written_into_the_images_shows(vision: Any) -> None:
     assert not torch.equal(before, after[0][0])
 
 
-def test_what_stays_in_python_says_why(vision: Any) -> None:
+def test_what_stays_in_python_reports_why(vision: Any) -> None:
     t = vision.transforms
     cases = {
         "Lambda": made(vision, "CIFAR10", t.Compose([t.Lambda(lambda image: image), t.ToTensor()])),

@@ -387,7 +387,7 @@ def test_numbers_that_torch_refuses_at_iter_are_refused(crops, options):
 
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("into", [0, 2])
-def test_random_crops_go_on_under_another_seed_of_torch(vision, tmp_path: Path, workers: int, into: int) -> None:
+def test_random_crops_continue_under_another_seed_of_torch(vision, tmp_path: Path, workers: int, into: int) -> None:
     """The state has the engine's seed, so a resumed run has the same augmentations within an epoch."""
     made_data.make_folder(tmp_path / "train", per_class=5)
     crops = vision.transforms.Compose([vision.transforms.RandomResizedCrop(16), vision.transforms.ToTensor()])

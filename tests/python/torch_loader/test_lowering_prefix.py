@@ -90,7 +90,7 @@ def test_a_transform_of_ones_own_gets_the_image_that_torchvision_gives(vision, m
 
 
 @pytest.mark.parametrize("version", ["v1", "v2", "mixed"])
-def test_torchvisions_own_transforms_go_on_from_it(real, make, version):
+def test_torchvisions_own_transforms_continue_from_it(real, make, version):
     t, v2 = real.transforms, real.transforms.v2
     chains = {
         "v1": [
@@ -170,7 +170,7 @@ def test_labels_and_batches_are_made_by_ones_own_functions(vision, make):
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_random_numbers_behind_a_prefix_are_torchs(vision, make, workers):
+def test_random_numbers_after_a_prefix_are_torchs(vision, make, workers):
     """Nothing is drawn for a prefix that decides nothing."""
     t = vision.transforms
     dataset = make(t.Resize((20, 30)), t.ToTensor(), noise)
@@ -234,7 +234,7 @@ def test_an_error_of_a_transform_is_its_own(vision, make):
         assert found[0] is found[1]
 
 
-def test_explain_says_what_runs_where(vision, make):
+def test_explain_reports_what_runs_where(vision, make):
     t = vision.transforms
     dataset = make(t.Resize((20, 30)), t.Lambda(blur), t.ToTensor())
     words = DataLoader(dataset, 4, num_workers=2).explain()
@@ -339,7 +339,7 @@ def count_native(monkeypatch) -> list:
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_what_is_known_behind_a_transform_of_ones_own_runs_natively(vision, make, workers, monkeypatch):
+def test_what_is_known_after_a_transform_of_ones_own_runs_natively(vision, make, workers, monkeypatch):
     t = vision.transforms
     norm = t.Normalize([0.5, 0.4, 0.3], [0.2, 0.3, 0.4])
     seen = count_native(monkeypatch)
@@ -359,7 +359,7 @@ def test_what_is_known_behind_a_transform_of_ones_own_runs_natively(vision, make
     assert workers or seen == ["RGB"] * 5 * 21 + ["RGB"] * 21 + ["L"] * 21
 
 
-def test_other_values_than_pillows_rgb_and_grey_go_on_as_they_are(vision, folder, make, monkeypatch):
+def test_other_values_than_pillows_rgb_and_grey_continue_as_they_are(vision, folder, make, monkeypatch):
     t = vision.transforms
     for one, native in ((with_alpha, 0), (np.array, 0), (t.ToTensor(), 0), (by_index, 3), (t.Lambda(np.array), 0)):
         seen = count_native(monkeypatch)
@@ -386,7 +386,7 @@ def describe_tensor(tensor):
     return tuple(tensor.shape), tensor
 
 
-def test_draws_behind_come_after_those_of_ones_own(vision, make):
+def test_later_draws_come_after_those_of_ones_own(vision, make):
     t = vision.transforms
     draws = []
 
@@ -416,7 +416,7 @@ def test_draws_behind_come_after_those_of_ones_own(vision, make):
     assert len({image.numpy().tobytes() for image in images}) == 12
 
 
-def test_an_error_behind_is_the_transforms_own(vision, make):
+def test_an_error_in_a_later_transform_is_its_own(vision, make):
     t = vision.transforms
     for chain in ([t.Resize((9, 9)), blur, t.ToTensor(), t.Normalize([0.5, 0.5], [0.5, 0.5])],):
         dataset = make(*chain)

@@ -73,7 +73,7 @@ def test_threads_go_with_the_loader(dataset):
     wait_for_threads(before)
 
 
-def test_many_epochs_that_are_broken_off_leave_nothing_behind(dataset):
+def test_many_epochs_that_are_broken_off_leave_nothing(dataset):
     list(DataLoader(dataset, 21))
     gc.collect()
     seen, before = [], threads()
@@ -90,7 +90,7 @@ def test_many_epochs_that_are_broken_off_leave_nothing_behind(dataset):
     assert min(seen[-10:]) - min(seen[10:20]) < 120 << 20
 
 
-def test_a_failed_epoch_that_is_garbage_says_nothing(photos, monkeypatch):
+def test_a_failed_epoch_that_is_garbage_reports_nothing(photos, monkeypatch):
     said = []
     monkeypatch.setattr(sys, "unraisablehook", said.append)
     photos.samples[5] = ("missing.jpg", 0)

@@ -102,7 +102,7 @@ def test_a_data_pipeline_and_images_are_lowered_too(server: RangeServer) -> None
 
 @pytest.mark.parametrize("before", ["", "pipe:curl -sL "])
 @pytest.mark.parametrize("composed", [False, True])
-def test_all_shards_behind_a_network_are_read_where_that_is_required(
+def test_all_shards_over_a_network_are_read_where_that_is_required(
     server: RangeServer, before: str, composed: bool
 ) -> None:
     urls = [before + server.url(f"{i}.tar") for i in range(3)]
@@ -194,7 +194,7 @@ def test_a_command_that_does_more_is_refused_and_not_run(command: str) -> None:
     assert "hunter2" not in str(caught.value)
 
 
-def test_where_nobody_reads_them_it_is_said(server: RangeServer, tmp_path: Path) -> None:
+def test_where_no_one_reads_them_it_is_reported(server: RangeServer, tmp_path: Path) -> None:
     shards = [f"feedline.{server.url('0.tar')}"]
     with pytest.raises(ConfigError, match='cannot read them: lower="never"'):
         DataLoader(wds.WebDataset(shards, shardshuffle=False), batch_size=None, lower="never").explain()

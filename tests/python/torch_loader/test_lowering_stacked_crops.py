@@ -105,7 +105,7 @@ CHAINS: dict[str, tuple[Any, list[Any]]] = {
 
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("name", CHAINS)
-def test_what_stands_around_it_runs_natively(folder: Path, name: str, workers: int) -> None:
+def test_what_surrounds_it_runs_natively(folder: Path, name: str, workers: int) -> None:
     module, members = CHAINS[name]
     assert_same_epochs(dataset_of(folder, members, module), plan="images", batch_size=4, workers=workers)
 
@@ -114,7 +114,7 @@ def same(image: Any) -> Any:
     return image
 
 
-def test_behind_a_function_of_ones_own_crops_are_native_too(folder: Path) -> None:
+def test_after_a_function_of_ones_own_crops_are_native_too(folder: Path) -> None:
     for last in (FUNCTIONS["normalized"], lambda crops: [to_tensor(crop) for crop in crops]):
         dataset = dataset_of(folder, [v1.Resize(32), same, v1.FiveCrop(20), last])
         assert_same_epochs(dataset, plan="prefix", batch_size=4)
@@ -123,7 +123,7 @@ def test_behind_a_function_of_ones_own_crops_are_native_too(folder: Path) -> Non
         assert line[2] == "native," and " ".join(line).endswith("if same returns an RGB or L PIL image")
 
 
-def test_crops_that_are_not_stacked_go_on_as_a_tuple(folder: Path) -> None:
+def test_crops_that_are_not_stacked_continue_as_a_tuple(folder: Path) -> None:
     for members in (
         [v2.FiveCrop(20), v2.ToImage(), SCALED],
         [v2.FiveCrop(20), v2.PILToTensor()],

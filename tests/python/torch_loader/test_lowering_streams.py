@@ -189,7 +189,7 @@ def test_states_are_datasets_own(vision, folder):
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_a_loaders_state_goes_on_in_the_middle(vision, folder, workers):
+def test_a_loaders_state_resumes_in_the_middle(vision, folder, workers):
     data = opened(folder).map(one(chain_of(vision)), remove_columns="image")
     loader = DataLoader(data, batch_size=3, num_workers=workers)
     batches, state = [], None

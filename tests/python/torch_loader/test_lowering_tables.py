@@ -240,7 +240,7 @@ def test_subsets_odd_rows_and_another_transform(table: Any, vision: Any) -> None
     assert set(first[0]) == {"label", "text", "pixel_values"}
 
 
-def test_random_transforms_are_drawn_anew_and_the_same_by_seed(table: Any, vision: Any) -> None:
+def test_random_transforms_are_redrawn_and_the_same_by_seed(table: Any, vision: Any) -> None:
     dataset = table.with_transform(in_place(chain_of(vision, random=True)))
     first, again = (DataLoader(dataset, 8, seed=1) for _ in range(2))
     epochs = [torch.cat([batch["pixel_values"] for batch in loader]) for loader in (first, first, again)]
@@ -248,7 +248,7 @@ def test_random_transforms_are_drawn_anew_and_the_same_by_seed(table: Any, visio
     assert not torch.equal(epochs[0], epochs[1])
 
 
-def test_what_is_not_known_says_why(table: Any, vision: Any) -> None:
+def test_what_is_not_known_reports_why(table: Any, vision: Any) -> None:
     chain = chain_of(vision)
 
     def twice(batch):
@@ -323,7 +323,7 @@ def test_columns_of_numbers_are_gathered(columns: Any, workers: int) -> None:
     assert_same_batches(fixed, "arrays", workers, batch_size=3)
 
 
-def test_columns_that_are_no_rows_of_numbers_say_why(columns: Any) -> None:
+def test_columns_that_are_no_rows_of_numbers_report_why(columns: Any) -> None:
     lacking = hf.Dataset.from_dict({"x": [1, None, 3]})
     cases = {
         '"text" is string': columns.with_format("torch", columns=["text"]),

@@ -113,7 +113,7 @@ STRINGS = {
 
 
 @pytest.mark.parametrize("policy", STRINGS)
-def test_an_object_draws_what_its_string_says(one: Path, policy: str) -> None:
+def test_an_object_draws_what_its_string_shows(one: Path, policy: str) -> None:
     """Strings are held against timm's draws in test_random_operations."""
     hparams, opened = STRINGS[policy], feedline.open(one).resize((24, 28))
     lowered = transforms.chain_of(made(policy, **hparams), opened)

@@ -149,7 +149,7 @@ def test_workers_that_are_not_forked(vision, shards, context):
     assert_same_as_torch(data, multiprocessing_context=context)
 
 
-def test_random_transforms_are_drawn_anew_for_every_sample_and_again_from_the_same_seed(vision, tmp_path):
+def test_random_transforms_are_redrawn_for_every_sample_and_again_from_the_same_seed(vision, tmp_path):
     same = [write_shard(tmp_path / f"{i}.tar", range(1)) for i in range(30)]
     crop = vision.transforms.Compose([vision.transforms.RandomResizedCrop(8), vision.transforms.ToTensor()])
     data = pipeline(same).to_tuple("jpg;png").map_tuple(crop)

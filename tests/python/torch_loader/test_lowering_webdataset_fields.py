@@ -214,7 +214,7 @@ def test_a_handler_of_ones_own_gets_its_fields_as_ever(vision, shards):
     assert "the handler is the user's" in DataLoader(data).explain()
 
 
-def test_batches_that_webdataset_makes_and_makes_anew(vision, shards):
+def test_batches_that_webdataset_makes_and_rebuilds(vision, shards):
     data = opened(shards).decode("pil").to_tuple("left.jpg;left.png", "json", "npy", "cls").map_tuple(resized(vision))
     assert_same_as_torch(data.batched(5), batch_size=None, num_workers=2)
     found = []
@@ -344,7 +344,7 @@ def test_images_of_a_sample_are_drawn_for_apart(vision, tmp_path):
 
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("after", [0, 1, 3])
-def test_a_state_goes_on_with_the_samples_that_were_not_given_yet(vision, shards, workers, after):
+def test_a_state_resumes_with_the_samples_that_were_not_given_yet(vision, shards, workers, after):
     def made():
         data = opened(shards).shuffle(9, seed=7).decode("pil").to_tuple(*_FIELDS)
         data = data.map_tuple(resized(vision), resized(vision), nearest(vision))
@@ -391,7 +391,7 @@ def test_errors_and_handlers_are_webdatasets(vision, tmp_path, wrong, decode, la
 
 
 @pytest.mark.parametrize("how", ["extract_keys", "rename_keys", "rename", "partial decode"])
-def test_a_bad_image_is_told_before_what_follows_decode(vision, tmp_path, how):
+def test_a_bad_image_is_reported_before_what_follows_decode(vision, tmp_path, how):
     refused = {"json": b"{" if how == "partial decode" else None}
     both = {4: {**refused, "right.jpg": b"no image"}}
     for skip, changed in itertools.product((True, False), (both, {2: refused, **both})):
@@ -418,7 +418,7 @@ def test_a_bad_image_that_no_transform_is_for_goes_to_decodes_handler(vision, tm
     assert len(outcome(DataLoader, data)[0]) == 7
 
 
-def test_errors_of_a_function_behind_the_known_ones_are_the_map_stages(vision, tmp_path):
+def test_errors_of_a_function_after_the_known_ones_are_the_map_stages(vision, tmp_path):
     def refuse(image):
         if image.sum() > image.numel() / 2:
             raise ValueError("too bright")

@@ -111,7 +111,7 @@ def test_a_gpu_that_lags_by_a_step_costs_no_copy(gpu, workers, size):
     gpu.finish()
 
 
-def test_a_gpu_that_lags_behind_costs_copies_and_nothing_else(gpu):
+def test_a_gpu_that_lags_costs_copies_and_nothing_else(gpu):
     """More batches wait for the GPU than are locked: torch pins the others."""
     seen = []
     for i, batch in enumerate(loader_of(80, num_workers=2)):
@@ -242,7 +242,7 @@ def test_bytes_held_are_those_that_you_hold(gpu):
 
 
 @pytest.mark.parametrize("call", ["cuMemHostRegister_v2", "cuDevicePrimaryCtxRetain", "cuCtxPushCurrent_v2"])
-def test_locking_that_fails_is_torchs_copy_and_said_once(gpu, caplog, call):
+def test_locking_that_fails_is_torchs_copy_and_reported_once(gpu, caplog, call):
     gpu.fail(call)
     loader = loader_of(num_workers=2)
     with caplog.at_level(logging.WARNING, "feedline"):
@@ -418,7 +418,7 @@ def test_the_interpreter_ends_whatever_the_gpu_does(cuda_driver, last):
 
 
 @pytest.mark.gpu
-def test_on_a_gpu_that_lags_behind():
+def test_on_a_gpu_that_lags():
     """No stand-in: the copies wait behind a kernel that sleeps while the loop lets go of their batches."""
     if not torch.cuda.is_available():
         pytest.skip("there is no GPU")
@@ -573,7 +573,7 @@ def test_a_border_is_put_between_blocks(gpu):
     ring.close()
 
 
-def test_no_block_lies_across_a_border():
+def test_no_block_crosses_a_border():
     ring = Ring(1)
     writer = RingWriter(ring, 0, 1 << 40, 2)
     control = ring.control(0)

@@ -57,7 +57,7 @@ def test_an_os_error_keeps_errno_and_filename():
      SyntaxError("broken"), TimeoutError("broken"), RuntimeError("broken")],
     ids=repr,
 )  # fmt: skip
-def test_an_error_says_which_worker_in_its_message(error):
+def test_an_error_reports_which_worker_in_its_message(error):
     """Pain 8: in the message, as torch has it, and not in a note."""
     with pytest.raises(type(error), match=r"Caught .* in DataLoader worker process 0") as caught:
         next(iter(DataLoader(Failing(8, {0}, error), num_workers=1, worker_method="thread")))
@@ -143,7 +143,7 @@ def test_more_bad_samples_than_the_budget_end_the_run(num_workers):
 
 
 @pytest.mark.parametrize("num_workers", [0, 1])
-def test_a_stream_goes_on_after_a_broken_item_but_a_broken_generator_never_ends_silently(num_workers):
+def test_a_stream_continues_after_a_broken_item_but_a_broken_generator_never_ends_silently(num_workers):
     loader = DataLoader(FlakyStream(), batch_size=4, num_workers=num_workers, on_error="skip")
     assert flatten(loader) == [i for i in range(20) if i != 5]
     assert [len(batch) for batch in loader] == [4, 4, 4, 4, 3]

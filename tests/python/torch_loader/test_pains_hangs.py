@@ -124,7 +124,7 @@ def _ignore_sigterm(worker):
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
-def test_a_killed_worker_says_everything_that_is_known(tmp_path):
+def test_a_killed_worker_reports_everything_that_is_known(tmp_path):
     """Pain 7."""
     loader = DataLoader(Dying(tmp_path / "died"), batch_size=4, num_workers=2)
     with pytest.raises(

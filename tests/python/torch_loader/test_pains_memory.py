@@ -81,7 +81,7 @@ def test_one_kept_tensor_of_a_finished_loader_does_not_hold_the_rest():
     os.close(fd)
 
 
-def test_memory_budget_holds_whatever_prefetch_factor_says():
+def test_memory_budget_holds_for_any_prefetch_factor():
     """Pain 2, 26: bytes, not batches, bound what waits."""
     loader = DataLoader(Large(60, 250_000), batch_size=1, num_workers=1, prefetch_factor=40, memory_budget=4_000_000)
     iterator = iter(loader)
@@ -167,7 +167,7 @@ class LargeWithBad(Large):
 
 @pytest.mark.parametrize("memory_budget", [None, 20_000_000, 1000])
 @pytest.mark.parametrize("workers", [1, 2])
-def test_large_batches_with_bad_samples_do_not_wait_for_those_behind_them(workers, memory_budget):
+def test_large_batches_with_bad_samples_do_not_wait_for_those_after_them(workers, memory_budget):
     """Pain 2, 11: the batches behind fill what memory there is, and the one in front is made a second time."""
     loader = DataLoader(
         LargeWithBad(40, 1_000_000),

@@ -159,7 +159,7 @@ def test_an_unsharded_stream_is_reported(caplog):
     assert "sharded" not in caplog.text
 
 
-def test_a_framework_makes_the_loader_anew_from_its_attributes():
+def test_a_framework_rebuilds_the_loader_from_its_attributes():
     """Pain 31: by the names of the constructor's arguments; with a seed, the order stays that of the seed."""
     loader = DataLoader(Numbers(), 4, shuffle=True, seed=7, on_error="skip", stall_timeout=9)
     names = set(inspect.signature(DataLoader.__init__).parameters) - {"self", "shuffle", "batch_sampler"}
@@ -208,7 +208,7 @@ def test_threads_as_workers():
     assert get_worker_info() is None
 
 
-def test_lower_require_says_why_not_and_explain_tells_the_truth():
+def test_lower_require_reports_why_not_and_explain_tells_the_truth():
     why = "Numbers is not a dataset that the engine knows"
     with pytest.raises(feedline.ConfigError, match=rf"cannot run natively: read \(Numbers\): {why}"):
         DataLoader(Numbers(), lower="require")

@@ -105,7 +105,7 @@ def told(samples: int, epoch: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("options", [{}, {"persistent_workers": True}])
-def test_a_dataset_told_where_to_continue_does_so_once(workers: int, options: dict[str, Any]) -> None:
+def test_a_dataset_with_a_resume_position_resumes_once(workers: int, options: dict[str, Any]) -> None:
     data = LitStream()
     state = told(44, 3) | {"num_workers": workers or 1}
     data.load_state_dict(state)
@@ -119,7 +119,7 @@ def test_a_dataset_told_where_to_continue_does_so_once(workers: int, options: di
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_a_dataset_told_its_epoch_has_it(workers: int) -> None:
+def test_a_dataset_with_set_epoch_gets_its_epoch(workers: int) -> None:
     data = LitStream()
     data.set_epoch(6)
     loader = feedline.DataLoader(data, batch_size=BATCH, num_workers=workers)
@@ -165,7 +165,7 @@ def test_a_loaders_own_state_is_stronger_than_the_datasets() -> None:
     assert flat(fresh)[0] == 2000
 
 
-def test_mosaics_datasets_told_where_to_continue() -> None:
+def test_mosaics_datasets_with_a_resume_position() -> None:
     data = MosaicStream()
     data.load_state_dict({"epoch": 2, "sample_in_epoch": 44})
     loader = feedline.DataLoader(data, batch_size=BATCH)

@@ -41,7 +41,7 @@ def made(*arguments: Any, **options: Any) -> list[str]:
     return [str(one.message) for one in told if one.category is SettingsWarning]
 
 
-def test_what_does_not_fit_is_said_with_figures_and_once(left: Any) -> None:
+def test_what_does_not_fit_is_reported_with_figures_and_once(left: Any) -> None:
     left(3 * GB)
     (words,) = made(wide(), 5, num_workers=2, prefetch_factor=4, memory_budget=8 * GB)
     assert "needs 5.0 GB of the 3.0 GB" in words and "2 workers x 4 ahead x 500.0 MB" in words
@@ -78,7 +78,7 @@ def test_rows_of_known_size(dataset: Any, size: int | None) -> None:
     assert preflight.row_bytes(dataset) == size
 
 
-def test_of_rows_of_unknown_size_nothing_is_said_and_none_is_read(left: Any) -> None:
+def test_of_rows_of_unknown_size_nothing_is_reported_and_none_is_read(left: Any) -> None:
     class Rows:
         def __len__(self) -> int:
             return 4

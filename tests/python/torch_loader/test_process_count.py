@@ -97,7 +97,7 @@ def test_a_pause_of_the_loop_is_no_lack_of_waiting():
 
 
 @pytest.mark.parametrize(("mode", "numbers"), [("off", {4}), ("random", {1, 2, 3, 4})])
-def test_the_environment_says_how(mode, numbers):
+def test_the_environment_decides_how(mode, numbers):
     count = ProcessCount(4, mode)
     assert {count.note(0.1, 0.0) for _ in range(100)} == numbers
 
@@ -121,7 +121,7 @@ def test_samples_and_their_order_do_not_depend_on_how_many_work(order, persisten
         assert found == expected if "in_order" not in order else sorted(found) == sorted(expected)
 
 
-def test_a_state_goes_on_with_another_number(monkeypatch):
+def test_a_state_resumes_with_another_number(monkeypatch):
     monkeypatch.setenv("FEEDLINE_CONTROLLER", "random")
     loader = loader_of(Augmented(31), shuffle=True, persistent_workers=True)
     whole = told(loader) + told(loader)

@@ -163,7 +163,7 @@ def test_an_empty_state_changes_nothing():
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_random_numbers_go_on_with_a_seed(workers):
+def test_random_numbers_continue_with_a_seed(workers):
     loader = DataLoader(Augmented(), batch_size=4, num_workers=workers, seed=1, shuffle=True)
     list(loader)
     iterator = iter(loader)
@@ -189,7 +189,7 @@ def test_bad_samples_and_resuming():
 
 @pytest.mark.parametrize("workers", [0, 1, 3])
 @pytest.mark.parametrize("stop", [1, 4, 9])
-def test_a_stream_is_passed_over_and_says_so(workers, stop, caplog):
+def test_a_stream_is_passed_over_and_reports_it(workers, stop, caplog):
     loader = DataLoader(Stream(), batch_size=3, num_workers=workers)
     iterator = iter(loader)
     for _ in range(stop):
@@ -279,7 +279,7 @@ IterableDataset.__module__ = "datasets.iterable_dataset"
 
 @pytest.mark.parametrize("options", [{}, {"num_workers": 1, "persistent_workers": True}])
 @pytest.mark.parametrize("taken", [3, 5])  # within the epoch and at its end
-def test_epochs_behind_one_that_a_stream_of_hugging_face_goes_on_with_are_whole(options, taken):
+def test_epochs_after_one_that_a_stream_of_hugging_face_resumes_are_whole(options, taken):
     loader = DataLoader(IterableDataset(10), batch_size=2, **options)
     loader.state_dict()
     batches = iter(loader)

@@ -109,7 +109,7 @@ def batches(loader):
 
 
 @pytest.mark.parametrize("workers, persistent", WORKERS)
-def test_nobody_is_asked_before_a_state_is_wanted(workers, persistent, tmp_path: Path):
+def test_no_one_is_asked_before_a_state_is_wanted(workers, persistent, tmp_path: Path):
     mark = tmp_path / "asked"
     loader = DataLoader(Asked(mark), 4, num_workers=workers, persistent_workers=persistent)
     assert batches(loader) == batches(loader)
@@ -202,7 +202,7 @@ def test_a_later_epoch_of_workers_that_live_on_is_resumed_as_itself(every):
     assert batches(resumed) == rest
 
 
-def test_a_state_that_knows_nothing_of_earlier_epochs_says_so(caplog):
+def test_a_state_that_knows_nothing_of_earlier_epochs_reports_it(caplog):
     loader = DataLoader(CountsEpochs(), 4, num_workers=2, persistent_workers=True)
     list(loader)
     iterator = iter(loader)

@@ -87,7 +87,7 @@ def test_a_resumed_run_that_is_interrupted_again_still_waits_for_them():
     assert seen + list(last) == [*seen, *(batch for batch in expected if batch not in seen)]
 
 
-def test_what_fills_up_an_order_from_its_end_does_not_go_on_from_within_it():
+def test_what_fills_up_an_order_from_its_end_does_not_continue_from_within_it():
     *_, state, _ = interrupted()
     resumed = make(Gated(None), 0, on_error="skip")
     resumed.load_state_dict(state)

@@ -32,7 +32,7 @@ def loader(name):
 
 
 @pytest.mark.parametrize("name", REST)
-def test_a_state_of_version_1_goes_on(name):
+def test_a_state_of_version_1_resumes(name):
     """`REST` is what the release that wrote the states gave."""
     assert SAVED[name]["version"] == 1
     resumed = loader(name)

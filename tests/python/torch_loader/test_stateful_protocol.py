@@ -117,7 +117,7 @@ def test_a_state_at_the_end_of_an_epoch_has_the_order_of_the_next():
 
 @pytest.mark.parametrize("workers", [0, 1])
 @pytest.mark.parametrize("stop", [None, 2])
-def test_the_process_s_generators_go_on_where_a_run_that_was_not_interrupted_has_them(workers, stop):
+def test_the_process_s_generators_continue_where_a_run_that_was_not_interrupted_has_them(workers, stop):
     """Whoever restores them beside the loader's state gets the orders of all epochs behind it, too."""
 
     def orders(loader, iterator):
@@ -157,7 +157,7 @@ def test_workers_that_live_on_are_asked_for_a_state_first_when_an_epoch_has_ende
     assert list(resumed) == expected
 
 
-def test_a_state_of_other_workers_leaves_out_what_their_datasets_said(caplog):
+def test_a_state_of_other_workers_leaves_out_what_their_datasets_reported(caplog):
     loader = DataLoader(Counting(), 4, num_workers=1, collate_fn=list)
     iterator = iter(loader)
     take(iterator, 2)

@@ -49,7 +49,7 @@ def test_another_sampler_is_named(taken, resumed, batches):
 
 
 @pytest.mark.parametrize("batches", [0, 2])
-def test_the_same_kind_of_sampler_goes_on(batches):
+def test_the_same_kind_of_sampler_continues(batches):
     loader = feedline.DataLoader(DATASET, sampler=distributed(), batch_size=4)
     loader.load_state_dict(state_after(batches, TAKEN["distributed"]()))
     assert len(list(loader)) == 3 - batches

@@ -189,7 +189,7 @@ def test_attributes_come_along(no_descriptors):
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_subclasses_lie_in_the_ring_as_plain_tensors_do(size, no_descriptors):
+def test_subclasses_are_in_the_ring_as_plain_tensors_do(size, no_descriptors):
     loader = DataLoader(Made("meta", size), num_workers=1, collate_fn=first)
     iterator = iter(loader)
     held = [next(iterator)["thing"] for _ in range(2)]

@@ -109,7 +109,7 @@ class _Stream(torch.utils.data.IterableDataset):
         return iter(range(8))
 
 
-def test_a_worker_that_just_dies_is_still_told_as_that(tmp_path):
+def test_a_worker_that_just_dies_is_still_reported_as_that(tmp_path):
     from loader_datasets import Dying
 
     with pytest.raises(feedline.torch_loader.data_loader.WorkerDiedError, match="is killed by signal"):

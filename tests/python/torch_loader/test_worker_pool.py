@@ -164,7 +164,7 @@ def test_worker_init_fn_runs_once_in_each_worker_of_each_loader():
     assert ours == theirs
 
 
-def test_a_validation_that_is_given_up_leaves_nothing_behind():
+def test_a_validation_that_is_given_up_leaves_nothing():
     def progress(train, val):
         out = []
         for _ in range(3):
@@ -235,7 +235,7 @@ def test_a_dataset_that_changes_before_its_first_epoch_is_read_as_it_is_then():
     assert flatten(val) == [5] * 8
 
 
-def test_a_loader_that_comes_later_and_one_that_begins_anew_are_in_the_same_processes():
+def test_a_loader_that_comes_later_and_one_that_restarts_are_in_the_same_processes():
     before, pool = processes(), WorkerPool()
     train = DataLoader(ResumableStream(), batch_size=2, num_workers=2, pool=pool)
     iterator = iter(train)
@@ -250,7 +250,7 @@ def test_a_loader_that_comes_later_and_one_that_begins_anew_are_in_the_same_proc
     assert torch.equal(torch.cat(again)[:, 0], torch.cat(rest)[:, 0]) and len(first) + len(rest) == 20
 
 
-def test_a_state_and_the_epochs_behind_it_do_not_depend_on_the_pool():
+def test_a_state_and_the_epochs_after_it_do_not_depend_on_the_pool():
     states = []
     for pool in (None, WorkerPool()):
         torch.manual_seed(3)
@@ -274,7 +274,7 @@ def test_training_that_may_make_no_more_batches_does_not_stop_validation():
     assert [int(batch[0, 0]) for batch in [first, *iterator]] == list(range(0, 40, 4))
 
 
-def test_a_worker_that_dies_in_validation_is_told_there_and_in_the_epoch_that_it_was_in(tmp_path):
+def test_a_worker_that_dies_in_validation_is_reported_there_and_in_the_epoch_that_it_was_in(tmp_path):
     pool = WorkerPool()
     train = DataLoader(Numbers(40), batch_size=4, num_workers=2, pool=pool)
     val = DataLoader(Dying(tmp_path / "died"), batch_size=4, num_workers=2, pool=pool)
@@ -288,7 +288,7 @@ def test_a_worker_that_dies_in_validation_is_told_there_and_in_the_epoch_that_it
     assert len(list(val)) == 10
 
 
-def test_between_two_epochs_nobody_is_told_of_a_death_in_validation(tmp_path):
+def test_a_death_in_validation_between_two_epochs_is_not_reported(tmp_path):
     pool = WorkerPool()
     train = DataLoader(Numbers(40), batch_size=4, num_workers=2, pool=pool)
     val = DataLoader(Dying(tmp_path / "died"), batch_size=4, num_workers=2, pool=pool)
@@ -344,7 +344,7 @@ def test_a_copy_of_a_loader_and_a_pickled_one_have_a_pool_too():
         ({}, "requires num_workers > 0"),
     ],
 )
-def test_what_a_pool_cannot_be_is_said(arguments, words):
+def test_what_a_pool_cannot_be_is_reported(arguments, words):
     with pytest.raises(ConfigError, match=words):
         DataLoader(Numbers(), **{"pool": WorkerPool(), **arguments})
 

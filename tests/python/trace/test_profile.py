@@ -95,7 +95,7 @@ def test_a_loop_that_ends_early_is_written_as_far_as_it_went(train_loader: Any, 
     assert sorted(numbers)[:2] == [1, 2]
 
 
-def test_nothing_recorded_is_said(train_loader: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_nothing_recorded_is_reported(train_loader: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING), feedline.profile(tmp_path, wait=3, warmup=2) as profiler:
         train(train_loader, profiler, 4)
     assert profiler.files == []
@@ -301,7 +301,7 @@ def test_torchs_own_loader_in_a_real_trace(tmp_path: Path) -> None:
     assert "aten::item" in names
 
 
-def test_without_torch_it_says_so(environment: dict[str, str], tmp_path: Path) -> None:
+def test_without_torch_it_reports_it(environment: dict[str, str], tmp_path: Path) -> None:
     script = (
         "import sys; sys.modules['torch'] = None\n"
         "import feedline\n"

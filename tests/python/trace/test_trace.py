@@ -233,7 +233,7 @@ def test_float32_products_on_a_gpu_with_tensor_cores(tmp_path: Path) -> None:
     assert "precision_not_reduced" in {a["cause"] for a in analysed(tmp_path, unknown)["abstained"]}
 
 
-def test_kernels_without_matrix_products_say_nothing_about_precision(tmp_path: Path) -> None:
+def test_kernels_without_matrix_products_report_nothing_about_precision(tmp_path: Path) -> None:
     name = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float> >(int)"
     result = analysed(tmp_path, loop(kernel=name))
     assert result["gpus"][0]["tensor_cores"]["share_of_matrix_time"] is None
@@ -339,7 +339,7 @@ def test_odd_headers_do_no_harm(tmp_path: Path, odd: Any) -> None:
     assert analysed(tmp_path, made)["steps"]["count"] == 6
 
 
-def test_a_trace_without_a_gpu_says_what_is_missing(tmp_path: Path) -> None:
+def test_a_trace_without_a_gpu_reports_what_is_missing(tmp_path: Path) -> None:
     made = loop(loader_us=10)
     made.events = [e for e in made.events if e["cat"] in ("cpu_op", "user_annotation")]
     result = analysed(tmp_path, made)

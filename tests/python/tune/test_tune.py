@@ -122,7 +122,7 @@ def test_a_script_is_tuned_as_it_is_and_ended(tune, tmp_path):
     assert found["conclusion"] in html.unescape(page.read_text()) and "→ " in page.read_text()
 
 
-def test_a_script_may_go_on_to_its_own_end(tune):
+def test_a_script_may_continue_to_its_own_end(tune):
     status, out, _ = tune(
         SCRIPT.replace("EPOCHS", "1").replace("800", "300"), "--budget", "3s", "--keep-running", "--cpus", 1
     )
@@ -156,7 +156,7 @@ def test_a_script_that_uses_a_device_is_tuned_without_it(tune):
          """, "cannot be iterated a second time"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_tuned_is_said_and_saves_nothing(tune, tmp_path, source, said):
+def test_what_cannot_be_tuned_is_reported_and_saves_nothing(tune, tmp_path, source, said):
     output = tmp_path / "tuned.json"
     status, out, err = tune(source, "--budget", "4s", "--settings", output)
     assert status == 3 and said in err
@@ -226,7 +226,7 @@ def test_a_source_is_tuned(folder, tmp_path):
         (["--size", "8", "--", "touch", "RAN"], "--size requires a SOURCE"),
     ],
 )
-def test_a_wrong_call_says_what_is_right_before_anything_runs(arguments, said, tmp_path):
+def test_a_wrong_call_reports_what_is_right_before_anything_runs(arguments, said, tmp_path):
     done = subprocess.run([*FEEDLINE, "tune", *arguments], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 2 and said in " ".join(done.stderr.split())
     assert list(tmp_path.iterdir()) == []
@@ -246,7 +246,7 @@ def test_settings_from_before_stay_where_nothing_is_shown_to_gain(folder, tmp_pa
 
     from feedline.cli.root import run
     from feedline.tune import source
-    from feedline.tune.setting import SOURCE, Limits, Setting
+    from feedline.tune.settings import SOURCE, Limits, Setting
 
     found = tune(Machine(lambda setting: 30.0), Setting(SOURCE, 2, batch_size=4, auto=True))
     made = source.TunedSource("photos", found, 21, None, Limits(2, 10**9, 4))

@@ -14,12 +14,12 @@ from made_machine import OWN, Machine, tune, up_to
 
 from feedline import record
 from feedline.report.page import page
-from feedline.tune import ladder, outcome, report
-from feedline.tune.duel import Comparison
-from feedline.tune.ladder import OPEN_GAIN, Climb, Rung
+from feedline.tune import outcome, report, search
+from feedline.tune.ab_test import Comparison
 from feedline.tune.moves import Candidate
 from feedline.tune.script import Tuned
-from feedline.tune.setting import DROP_IN, SOURCE, Limits, Setting
+from feedline.tune.search import OPEN_GAIN, Rung, SearchResult
+from feedline.tune.settings import DROP_IN, SOURCE, Limits, Setting
 from feedline.tune.source import TunedSource
 
 FACTS = {"loader": {"dataset": "Slow"}, "samples": 800, "batch_bytes": 4096}
@@ -28,21 +28,21 @@ AUTO = Setting(SOURCE, 2, batch_size=16, auto=True)
 LIMITS = Limits(cpus=4, memory=10**9, most_workers=32)
 
 
-def of_script(found: Climb) -> Tuned:
+def of_script(found: SearchResult) -> Tuned:
     return Tuned(["python", "train.py"], 0, found, FACTS)
 
 
-def of_source(found: Climb) -> TunedSource:
+def of_source(found: SearchResult) -> TunedSource:
     return TunedSource("photos", found, 800, None, LIMITS)
 
 
 def searched(
     comparison: Comparison, kept: bool = False, proof: Comparison | None = None, must_gain: bool = True
-) -> Climb:
+) -> SearchResult:
     """One change, four workers, that was measured so."""
     begin = Rung(Candidate(OWN, "as it is"), True, "where it begins")
     rung = Rung(Candidate(FOUR, "4 workers", must_gain), kept, "", comparison, OWN)
-    return Climb(OWN, FOUR if kept else OWN, [begin, rung], proof=proof, budget_s=50)
+    return SearchResult(OWN, FOUR if kept else OWN, [begin, rung], proof=proof, budget_s=50)
 
 
 def test_a_change_that_looked_best_when_the_time_was_up_is_undecided() -> None:
@@ -66,7 +66,7 @@ def test_an_interval_that_holds_a_large_gain_is_no_proof_that_nothing_gains(high
     assert "[0.25, " in outcome.sentence(found) and "--budget" in outcome.sentence(found)
 
 
-def test_what_no_interval_allows_is_no_gain_and_its_bound_is_said() -> None:
+def test_what_no_interval_allows_is_no_gain_and_its_bound_is_reported() -> None:
     found = searched(Comparison(1.0, 0.92, 1.09, 4, "unclear"))
     assert outcome.of(found) == outcome.NO_GAIN
     assert outcome.sentence(found).startswith("no tried change gains more than 9%: the present settings are good")
@@ -87,14 +87,14 @@ def test_a_last_comparison_that_time_cut_short_does_not_contradict_the_step(
     pairs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With two pairs an interval is 25 deviations wide, so it does not refute the one step that gained with 99 %."""
-    duel = ladder._Climber._duel
+    run_ab_test = search._Search._ab_test
 
     def cut_short(self, candidate, against, until, **options):
         if not options.get("afresh"):
-            return duel(self, candidate, against, until, **options)
+            return run_ab_test(self, candidate, against, until, **options)
         return Comparison(3.21, 0.08, 120.96, pairs, "unclear")
 
-    monkeypatch.setattr(ladder._Climber, "_duel", cut_short)
+    monkeypatch.setattr(search._Search, "_ab_test", cut_short)
     found = tune(Machine(lambda setting: 30.0 if setting.num_workers == OWN.num_workers else 95.0), OWN)
     kept = [rung for rung in found.rungs[1:] if rung.kept]
     assert len(kept) == 1 and found.proof == kept[0].comparison
@@ -110,7 +110,7 @@ def test_steps_that_gained_are_not_called_no_gain_after_a_few_pairs() -> None:
     assert "2 pairs were too few" in outcome.sentence(found) and "no gain was shown" not in outcome.sentence(found)
 
 
-def test_what_is_as_fast_and_takes_less_is_said_and_not_saved() -> None:
+def test_what_is_as_fast_and_takes_less_is_reported_and_not_saved() -> None:
     found = searched(
         Comparison(0.99, 0.97, 1.01, 8, "as fast"), True, Comparison(0.99, 0.97, 1.01, 5, "as fast"), False
     )
@@ -162,7 +162,7 @@ def test_the_time_kept_for_a_last_comparison_goes_to_what_was_left_open(monkeypa
     rate = lambda s: 30.0 * (1.6 if s.num_workers >= 4 else 1)  # noqa: E731
     count = lambda: sum(outcome.is_shown(tune(Machine(rate, noise=0.25, seed=seed))) for seed in range(100))  # noqa: E731
     with_it = count()
-    monkeypatch.setattr(ladder._Climber, "_decide", lambda self: None)
+    monkeypatch.setattr(search._Search, "_decide", lambda self: None)
     assert with_it >= count() + 5
 
 
@@ -211,7 +211,7 @@ def test_the_page_has_the_winning_row(tmp_path: Path) -> None:
     assert shown.count("<tr") >= len(found.rungs)
 
 
-def test_the_page_says_undecided_and_marks_no_row(tmp_path: Path) -> None:
+def test_the_page_reports_undecided_and_marks_no_row(tmp_path: Path) -> None:
     shown = drawn(of_script(searched(Comparison(3.4, 0.0, float("inf"), 1, "unclear"))), tmp_path)
     assert "undecided: of 1 change none was shown to gain" in shown and 'class="best"' not in shown
     assert "No row is worth changing to yet." in shown

@@ -108,7 +108,7 @@ def test_a_sources_settings_are_not_for_a_data_loader(tmp_path, for_, workers) -
         feedline.load_settings(path, for_=for_)
 
 
-def test_settings_found_with_our_data_loader_say_so_in_torchs(tmp_path) -> None:
+def test_settings_found_with_our_data_loader_report_it_in_torchs(tmp_path) -> None:
     path = put(tmp_path, made(use="feedline"))
     with pytest.warns(saved.SettingsWarning, match=r'with Feedline\'s DataLoader.*for_="feedline.DataLoader"'):
         assert feedline.load_settings(path)["num_workers"] == 4
@@ -135,7 +135,7 @@ def test_auto_is_a_number_of_threads_and_not_of_workers(tmp_path, train) -> None
 @pytest.mark.parametrize(
     ("fact", "value"), [("cpu", "Abacus 4"), ("usable_cpus", 8.0), ("memory_bytes", 8_000_000_000), ("gpus", 1)]
 )
-def test_another_machine_is_said(tmp_path, machine, fact, value) -> None:
+def test_another_machine_is_reported(tmp_path, machine, fact, value) -> None:
     path = put(tmp_path, made(machine={**machine, fact: value}))
     with pytest.warns(saved.SettingsWarning, match=f"{fact} is .* and was {value!r}"):
         assert feedline.load_settings(path)["num_workers"] == 4
@@ -148,7 +148,7 @@ def test_a_few_pages_of_memory_are_no_other_machine(tmp_path, machine) -> None:
         feedline.load_settings(path)
 
 
-def test_other_data_is_said(tmp_path) -> None:
+def test_other_data_is_reported(tmp_path) -> None:
     path = put(tmp_path, made())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -162,7 +162,7 @@ def test_other_data_is_said(tmp_path) -> None:
         feedline.load_settings(path, source="other")
 
 
-def test_a_later_version_says_so(tmp_path) -> None:
+def test_a_later_version_reports_it(tmp_path) -> None:
     with pytest.raises(feedline.ConfigError, match="version 2; this Feedline reads up to 1: update it"):
         feedline.load_settings(put(tmp_path, made(feedline_settings=2)))
 

@@ -11,7 +11,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from feedline.diagnose.judging.cause import Cause, Rule
+from feedline.diagnose.rules.cause import Cause, Rule
 from feedline.findings import Entry, rules_in
 
 __all__ = ["entries", "in_turn", "named", "registered"]
@@ -19,7 +19,7 @@ __all__ = ["entries", "in_turn", "named", "registered"]
 
 @functools.cache
 def registered(folders: tuple[Path | str, ...] = ()) -> tuple[Cause, ...]:
-    """Returns all causes of this folder and of further `folders`, ordered by their rules' turns.
+    """Returns all causes of this folder and of further `folders`, by priority.
 
     Raises:
         ConfigError: a file defines no cause, or its cause's code differs from the file name. The error names the file.
@@ -28,7 +28,7 @@ def registered(folders: tuple[Path | str, ...] = ()) -> tuple[Cause, ...]:
         replace(cause, page=replace(cause.page, contradicted=tuple(cause.contradicted)))
         for cause in rules_in(sys.modules[__name__], folders, "CAUSE", Cause)
     ]
-    return tuple(sorted(causes, key=lambda cause: (cause.rules[0].turn, cause.code)))
+    return tuple(sorted(causes, key=lambda cause: (cause.rules[0].priority, cause.code)))
 
 
 def named(code: str) -> Cause | None:
@@ -36,10 +36,10 @@ def named(code: str) -> Cause | None:
     return next((cause for cause in registered() if cause.code == code), None)
 
 
-def in_turn(causes: tuple[Cause, ...]) -> list[tuple[Rule, Cause]]:
+def by_priority(causes: tuple[Cause, ...]) -> list[tuple[Rule, Cause]]:
     """Returns all rules in the order in which they are evaluated."""
     rules = [(rule, cause) for cause in causes for rule in cause.rules]
-    return sorted(rules, key=lambda one: (one[0].turn, one[1].code))
+    return sorted(rules, key=lambda one: (one[0].priority, one[1].code))
 
 
 def entries(folders: tuple[Path | str, ...] = ()) -> list[Entry]:

@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-from feedline.diagnose.judging import gains, making, reading, signals, waiting
-from feedline.diagnose.judging.case import Case, gain_of_workers
-from feedline.diagnose.judging.cause import Cause, Found, Gain, Rule
-from feedline.diagnose.judging.fixes import more_within_reach, with_workers
-from feedline.diagnose.judging.shares import NAMED
-from feedline.diagnose.judging.waiting import ENOUGH_LOOKS, MOSTLY
+from feedline.diagnose.rules import gains, idle_waits, production, reading, signals
+from feedline.diagnose.rules.analysis import Analysis, gain_of_workers
+from feedline.diagnose.rules.cause import Cause, Found, Gain, Rule
+from feedline.diagnose.rules.fixes import more_within_reach, with_workers
+from feedline.diagnose.rules.idle_waits import ENOUGH_LOOKS, MOSTLY
+from feedline.diagnose.rules.shares import NAMED
 from feedline.findings import Entry, Threshold
-from feedline.watching.model import prediction, what_if
-from feedline.watching.summary.figures import Summary
+from feedline.profiler.model import prediction, what_if
+from feedline.profiler.summary.figures import Summary
 
 __all__ = ["CAUSE", "ENOUGH_LOOKS", "MOSTLY", "NAMED", "UNSEEN"]
 
@@ -30,27 +30,27 @@ _WORDS = {
 _ELSE = "Find out what the worker waits for there: no disk, shard or cache changes it."
 
 
-def _books(case: Case) -> Found | None:
-    summary, seen = case.summary, case.summary.making.waited_for
-    share = reading.of(case).outside
-    if share < NAMED or case.outside_is_taken:
+def _evaluate(analysis: Analysis) -> Found | None:
+    summary, seen = analysis.summary, analysis.summary.making.waited_for
+    share = reading.of(analysis).outside
+    if share < NAMED or analysis.outside_is_taken:
         return None
     against, gain = [], None
     if seen is None:
         against.append("the blocking system calls were not observed: a network file system can block in the same way")
         confidence = float(UNSEEN)
     else:
-        confidence = waiting.limit_of(summary, 1.0 - seen.in_files)
+        confidence = idle_waits.limit_of(summary, 1.0 - seen.in_files)
     best = _workers(summary)
     if best is not None:
         gain, doubts = gain_of_workers(summary, best)
         against += doubts
-    evidence = [*making.evidence(case), *waiting.sentences(seen)]
-    return Found(share, confidence, evidence, against, gain, making.NEEDS)
+    evidence = [*production.evidence(analysis), *idle_waits.sentences(seen)]
+    return Found(share, confidence, evidence, against, gain, production.NEEDS)
 
 
 def _workers(summary: Summary) -> int | None:
-    if waiting.outside_for(summary) == "lock":
+    if idle_waits.outside_for(summary) == "lock":
         return None  # all workers may wait for the same lock
     return more_within_reach(summary)
 
@@ -73,8 +73,8 @@ CAUSE = Cause(
         abstains="The stages of a batch were not observed.",
         example="waiting in 66 samples: a socket 100 %; 100 % of them at train.py:24 in __getitem__().",
     ),
-    rules=(Rule(210, _books),),
-    fix=lambda summary: with_workers(_workers(summary), _WORDS.get(waiting.outside_for(summary), _ELSE)),
+    rules=(Rule(210, _evaluate),),
+    fix=lambda summary: with_workers(_workers(summary), _WORDS.get(idle_waits.outside_for(summary), _ELSE)),
     gain=_gain,
     workers=_workers,
     signals=(signals.WORKERS, signals.STAGES),

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from feedline.diagnose.judging import copies
-from feedline.diagnose.judging.cause import Cause, Rule
-from feedline.diagnose.judging.copies import FEWEST_TIMED, LAUNCH, SLOWEST
-from feedline.diagnose.judging.fixes import Fix
-from feedline.diagnose.judging.shares import IDLE_LOADER, NAMED
+from feedline.diagnose.rules import copies
+from feedline.diagnose.rules.cause import Cause, Rule
+from feedline.diagnose.rules.copies import FEWEST_TIMED, LAUNCH, SLOWEST
+from feedline.diagnose.rules.fixes import Fix
+from feedline.diagnose.rules.shares import IDLE_LOADER, NAMED
 from feedline.findings import Entry, Threshold
-from feedline.watching.experiments import ASKED
+from feedline.profiler.experiments import ASKED
 
 __all__ = ["CAUSE", "FEWEST_TIMED", "IDLE_LOADER", "LAUNCH", "LEAST", "NAMED", "SLOWEST", "SURE"]
 
@@ -38,7 +38,7 @@ CAUSE = Cause(
         example="2 copies (20 MB in total) per step, from page-locked memory without non_blocking=True, occupy the "
         "device's stream for 6.00 ms of a 10 ms step: blocking_copy, 60 %.",
     ),
-    rules=(Rule(20, _KIND.books),),
+    rules=(Rule(20, _KIND.evaluate),),
     fix=Fix(".to(device, non_blocking=True) under torch.cuda.stream(...), on a separate stream one batch ahead."),
     unseen=_KIND.unseen,
 )

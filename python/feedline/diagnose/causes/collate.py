@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from feedline.diagnose.judging import contradictions, gains, making, signals
-from feedline.diagnose.judging.cause import Cause, Rule
-from feedline.diagnose.judging.certainty import CPU_OF_PAGING
-from feedline.diagnose.judging.fixes import Fix
+from feedline.diagnose.rules import contradictions, gains, production, signals
+from feedline.diagnose.rules.cause import Cause, Rule
+from feedline.diagnose.rules.certainty import CPU_OF_PAGING
+from feedline.diagnose.rules.fixes import Fix
 from feedline.findings import Entry
 
 CAUSE = Cause(
@@ -21,7 +21,7 @@ CAUSE = Cause(
         abstains="The stages of a batch were not observed.",
         example="a batch takes 80.0 ms to produce, 79.0 ms of it CPU; by stage: collate 100 %.",
     ),
-    rules=(Rule(200, lambda case: making.found(case, 0.92, "collate")),),
+    rules=(Rule(200, lambda analysis: production.found(analysis, 0.92, "collate")),),
     fix=Fix(
         "Collate less in Python: return equal-shaped tensors or arrays, and stack them once.",
         own="Copy less: a smaller dtype, or shorter rows; batch samples of similar length together (buckets=).",

@@ -3,22 +3,22 @@
 
 from __future__ import annotations
 
-from feedline.diagnose.judging.case import Case
-from feedline.diagnose.judging.cause import Cause, Found, Rule
-from feedline.diagnose.judging.fixes import Fix
-from feedline.diagnose.judging.shares import CROWDED, IDLE_LOADER, LARGE, NAMED
+from feedline.diagnose.rules.analysis import Analysis
+from feedline.diagnose.rules.cause import Cause, Found, Rule
+from feedline.diagnose.rules.fixes import Fix
+from feedline.diagnose.rules.shares import CROWDED, IDLE_LOADER, LARGE, NAMED
 from feedline.findings import Entry, Threshold
-from feedline.watching.model import prediction
-from feedline.watching.summary.figures import Summary
+from feedline.profiler.model import prediction
+from feedline.profiler.summary.figures import Summary
 
 LOW_UTILISATION = Threshold(0.5, "GPU-Util: below this, the text explains what the GPU waits for")
 SLOWER = Threshold(0.9, "of the loop's pace: a loader slower than this by itself cannot be waiting for the loop")
 
 
-def _books(case: Case) -> Found | None:
-    summary, waits = case.summary, case.summary.waits
+def _evaluate(analysis: Analysis) -> Found | None:
+    summary, waits = analysis.summary, analysis.summary.waits
     crowded = summary.workers >= CROWDED * summary.host.cpus  # then the lack of CPUs is caused by the loader itself
-    queued = case.unexplained + case.stretched
+    queued = analysis.unexplained + analysis.stretched
     loader = waits.loader - (0.0 if crowded else queued)
     if loader >= IDLE_LOADER:
         return None
@@ -32,7 +32,7 @@ def _books(case: Case) -> Found | None:
         evidence.append(f"GPU-Util is {summary.on_device.gpu.utilisation:.0%}{waiting if low else ''}")
     confidence = 0.95 if loader < NAMED else 0.8
     against = []
-    if case.named("straggling_rank"):
+    if analysis.named("straggling_rank"):
         against.append("a step also waits for the other ranks")
         confidence = 0.6
     if queued >= NAMED:
@@ -40,7 +40,7 @@ def _books(case: Case) -> Found | None:
             f"{queued:.0%} of the time, finished batches waited for a CPU or a wake-up before their hand-over"
         )
         confidence = 0.8 if queued < LARGE else 0.6
-    return Found(case.step, confidence, evidence, against, prediction.gain_of_share(loader, 0.0))
+    return Found(analysis.step, confidence, evidence, against, prediction.gain_of_share(loader, 0.0))
 
 
 def _loader_is_slower(summary: Summary, _share: float) -> str | None:
@@ -63,7 +63,7 @@ CAUSE = Cause(
         to_do="None in the loader. Look at the step: `feedline trace` shows what the GPU does in it.",
         example="next() waits 0.20 ms and the loop works 10.00 ms per step; a perfect loader would save 2.0 %.",
     ),
-    rules=(Rule(100, _books),),
+    rules=(Rule(100, _evaluate),),
     fix=Fix("No change to the loader is needed: the loop's own work sets the pace."),
     contradicted={"the loader by itself is slower": _loader_is_slower},
     minds_others=False,

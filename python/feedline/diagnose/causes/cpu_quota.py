@@ -3,22 +3,22 @@
 
 from __future__ import annotations
 
-from feedline.diagnose.judging import gains, signals
-from feedline.diagnose.judging.case import Case
-from feedline.diagnose.judging.cause import Cause, Found, Gain, Rule
-from feedline.diagnose.judging.contradictions import gain_of_more
-from feedline.diagnose.judging.fixes import Fix
-from feedline.diagnose.judging.shares import HELPS, NAMED
+from feedline.diagnose.rules import gains, signals
+from feedline.diagnose.rules.analysis import Analysis
+from feedline.diagnose.rules.cause import Cause, Found, Gain, Rule
+from feedline.diagnose.rules.contradictions import gain_of_more
+from feedline.diagnose.rules.fixes import Fix
+from feedline.diagnose.rules.shares import HELPS, NAMED
 from feedline.findings import Entry, Threshold
-from feedline.watching.model import prediction
-from feedline.watching.summary.figures import Summary
+from feedline.profiler.model import prediction
+from feedline.profiler.summary.figures import Summary
 
 SPENT = Threshold(0.8, "of the quota, used by the run: from here on, every wait for a CPU is a wait for the quota")
 UNSPENT = Threshold(0.5, "of the quota, used by the entire run: sustained work cannot reach it")
 
 
-def _books(case: Case) -> Found | None:
-    host, delayed = case.summary.host, case.summary.making.delayed
+def _evaluate(analysis: Analysis) -> Found | None:
+    host, delayed = analysis.summary.host, analysis.summary.making.delayed
     if not host.throttled or host.throttled < NAMED:
         return None
     part = host.throttled
@@ -26,15 +26,15 @@ def _books(case: Case) -> Found | None:
     if spent:  # every wait for a CPU is then a wait for the quota, whether throttled or queued
         part = max(part, delayed or 0.0)
     part = min(part, 1.0)
-    share = part * (case.production + case.unexplained)
+    share = part * (analysis.production + analysis.unexplained)
     quota = f" of {host.quota_cpus:.2g} CPUs" if host.quota_cpus else ""
     evidence = [f"the cgroup's quota{quota} throttled its processes for {host.throttled:.0%} of the time"]
     if host.used_cpus is not None and host.quota_cpus:
         evidence.append(f"the run used {host.ranks * host.used_cpus:.2f} CPUs")
     if spent and delayed:
         evidence.append(f"workers were runnable without a CPU for {delayed:.0%} of the time")
-    case.unexplained *= 1 - part
-    case.take_waiting(part * case.production)
+    analysis.unexplained *= 1 - part
+    analysis.take_waiting(part * analysis.production)
     return Found(share, 0.9, evidence, needs=("throttled",))
 
 
@@ -64,7 +64,7 @@ CAUSE = Cause(
         abstains="The cgroup's cpu.stat cannot be read, or the run was too short.",
         example="the cgroup's quota of 1.5 CPUs throttled its processes for 50 % of the time.",
     ),
-    rules=(Rule(110, _books),),
+    rules=(Rule(110, _evaluate),),
     fix=Fix(
         "Raise the container's CPU limit, or use no more workers than the quota has CPUs.",
         own="Raise the container's CPU limit; until then, set num_workers no higher than the quota's CPUs.",

@@ -5,18 +5,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from feedline.diagnose.judging import contradictions, gains, making, signals
-from feedline.diagnose.judging.case import Case
-from feedline.diagnose.judging.cause import Cause, Found, Rule
-from feedline.diagnose.judging.certainty import CPU_OF_PAGING
-from feedline.diagnose.judging.fixes import Fix
+from feedline.diagnose.rules import contradictions, gains, production, signals
+from feedline.diagnose.rules.analysis import Analysis
+from feedline.diagnose.rules.cause import Cause, Found, Rule
+from feedline.diagnose.rules.certainty import CPU_OF_PAGING
+from feedline.diagnose.rules.fixes import Fix
 from feedline.findings import Entry
 
 _MOST_TRANSFORMS = 3  # the slowest, which are named
 
 
-def _books(case: Case) -> Found:
-    found, transforms = making.found(case, 0.9, "transform", "python"), case.summary.making.transforms
+def _evaluate(analysis: Analysis) -> Found:
+    found, transforms = production.found(analysis, 0.9, "transform", "python"), analysis.summary.making.transforms
     if not transforms:
         return found
     slowest = ", ".join(f"{name} {ms:.2f} ms" for name, ms in list(transforms.items())[:_MOST_TRANSFORMS])
@@ -36,7 +36,7 @@ CAUSE = Cause(
         abstains="The stages of a batch were not observed.",
         example="a batch takes 80.0 ms to produce, 79.0 ms of it CPU; by stage: transform 60 %, own code 40 %.",
     ),
-    rules=(Rule(260, _books),),
+    rules=(Rule(260, _evaluate),),
     fix=Fix(
         "Move work out of the dataset's Python: use native operations (feedline.DataLoader lowers torchvision's) "
         "or vectorised NumPy, or preprocess the data once offline.",

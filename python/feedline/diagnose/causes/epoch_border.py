@@ -3,16 +3,16 @@
 
 from __future__ import annotations
 
-from feedline.diagnose.judging import gains, signals
-from feedline.diagnose.judging.case import Case
-from feedline.diagnose.judging.cause import Cause, Found, Rule
-from feedline.diagnose.judging.fixes import Fix
-from feedline.diagnose.judging.shares import NAMED
+from feedline.diagnose.rules import gains, signals
+from feedline.diagnose.rules.analysis import Analysis
+from feedline.diagnose.rules.cause import Cause, Found, Rule
+from feedline.diagnose.rules.fixes import Fix
+from feedline.diagnose.rules.shares import NAMED
 from feedline.findings import Entry
 
 
-def _books(case: Case) -> Found | None:
-    summary, share = case.summary, case.summary.waits.border
+def _evaluate(analysis: Analysis) -> Found | None:
+    summary, share = analysis.summary, analysis.summary.waits.border
     if share < NAMED:
         return None
     later = max(summary.loop.epochs - 1, 1)
@@ -35,7 +35,7 @@ CAUSE = Cause(
         abstains="The workers were not observed.",
         example="between epochs the loop waits 2000 ms longer than for other batches (1 times).",
     ),
-    rules=(Rule(140, _books),),
+    rules=(Rule(140, _evaluate),),
     fix=Fix(
         "Start the next epoch's batches before this one ends: feedline.DataLoader(prefetch_epochs=True, "
         "persistent_workers=True); or make epochs longer.",

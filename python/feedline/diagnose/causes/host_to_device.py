@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from feedline.diagnose.judging import copies
-from feedline.diagnose.judging.cause import Cause, Rule
-from feedline.diagnose.judging.copies import FEWEST_TIMED, LAUNCH, SLOWEST
-from feedline.diagnose.judging.fixes import Fix
-from feedline.diagnose.judging.shares import IDLE_LOADER, NAMED, UNCERTAIN
+from feedline.diagnose.rules import copies
+from feedline.diagnose.rules.cause import Cause, Rule
+from feedline.diagnose.rules.copies import FEWEST_TIMED, LAUNCH, SLOWEST
+from feedline.diagnose.rules.fixes import Fix
+from feedline.diagnose.rules.shares import IDLE_LOADER, NAMED, UNCERTAIN
 from feedline.findings import Entry, Threshold
 
 __all__ = ["CAUSE", "FEWEST_TIMED", "IDLE_LOADER", "LAUNCH", "LEAST", "NAMED", "SLOWEST", "UNCERTAIN"]
@@ -37,7 +37,7 @@ CAUSE = Cause(
         example="2 copies (20 MB in total) per step, from page-locked memory, on the compute stream, occupy the "
         "device's stream for 6.00 ms of a 10 ms step: host_to_device, 60 %.",
     ),
-    rules=(Rule(30, _KIND.books),),
+    rules=(Rule(30, _KIND.evaluate),),
     fix=Fix(
         "Copy the next batch on a separate stream, torch.cuda.Stream(), while this one computes; or send uint8 and "
         "convert on the GPU."

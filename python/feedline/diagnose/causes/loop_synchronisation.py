@@ -5,22 +5,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from feedline.diagnose.judging import gains, signals
-from feedline.diagnose.judging.case import Case
-from feedline.diagnose.judging.cause import Cause, Found, Gain, Rule
-from feedline.diagnose.judging.copies import TRACE
-from feedline.diagnose.judging.fixes import Fix
-from feedline.diagnose.judging.shares import NAMED, UNCERTAIN
+from feedline.diagnose.rules import gains, signals
+from feedline.diagnose.rules.analysis import Analysis
+from feedline.diagnose.rules.cause import Cause, Found, Gain, Rule
+from feedline.diagnose.rules.copies import TRACE
+from feedline.diagnose.rules.fixes import Fix
+from feedline.diagnose.rules.shares import NAMED, UNCERTAIN
 from feedline.findings import Entry, Threshold
-from feedline.watching.model import prediction
-from feedline.watching.summary.figures import Summary
+from feedline.profiler.model import prediction
+from feedline.profiler.summary.figures import Summary
 
 AGAIN = Threshold(2, "calls per step: a single call waits for the step's work, which is needed anyway")
 
 
-def _books(case: Case) -> Found | None:
-    summary = case.summary
-    calls, share = summary.loop.synchronising_calls or 0.0, case.step * min(summary.loop.synchronising or 0.0, 1.0)
+def _evaluate(analysis: Analysis) -> Found | None:
+    summary = analysis.summary
+    calls, share = summary.loop.synchronising_calls or 0.0, analysis.step * min(summary.loop.synchronising or 0.0, 1.0)
     if share < NAMED:
         return None
     evidence = [
@@ -39,7 +39,7 @@ def _books(case: Case) -> Found | None:
         else:
             confidence = UNCERTAIN if calls >= AGAIN else 0.6
             evidence.append(f"the GPU was idle for {idle:.0%} of the time, not counting waits for the loader")
-    case.step -= share
+    analysis.step -= share
     return Found(share, confidence, evidence, against)
 
 
@@ -90,7 +90,7 @@ CAUSE = Cause(
         "only a trace shows how long the GPU idles after it.",
         example="500 calls of .item() or .tolist() per step, and the code between them, take 60 % of its time.",
     ),
-    rules=(Rule(40, _books),),
+    rules=(Rule(40, _evaluate),),
     fix=Fix("Keep values as tensors and read them every few steps: sum on the device, one .item() per log line."),
     gain=_gain,
     signals=(signals.SYNCHRONISING,),

@@ -3,21 +3,21 @@
 
 from __future__ import annotations
 
-from feedline.diagnose.judging import gains, signals
-from feedline.diagnose.judging.case import Case
-from feedline.diagnose.judging.cause import Cause, Found, Gain, Rule
-from feedline.diagnose.judging.fixes import Fix
-from feedline.diagnose.judging.shares import FEW_FAULTS, MUCH_KERNEL, NAMED
+from feedline.diagnose.rules import gains, signals
+from feedline.diagnose.rules.analysis import Analysis
+from feedline.diagnose.rules.cause import Cause, Found, Gain, Rule
+from feedline.diagnose.rules.fixes import Fix
+from feedline.diagnose.rules.shares import FEW_FAULTS, MUCH_KERNEL, NAMED
 from feedline.findings import Entry
-from feedline.watching.model import prediction
-from feedline.watching.summary.figures import Host, Summary
+from feedline.profiler.model import prediction
+from feedline.profiler.summary.figures import Host, Summary
 
 
-def _books(case: Case) -> Found | None:
-    host = case.summary.host
+def _evaluate(analysis: Analysis) -> Found | None:
+    host = analysis.summary.host
     if not host.memory_pressure or host.memory_pressure < NAMED or _is_of_others(host):
         return None
-    share = min(max(host.memory_pressure, _of_reclaim(case)), case.production)
+    share = min(max(host.memory_pressure, _of_reclaim(analysis)), analysis.production)
     evidence = [f"tasks waited for memory {host.memory_pressure:.0%} of the time"]
     if host.memory_events:
         evidence.append(f"the cgroup hit its limit {host.memory_events} times")
@@ -26,7 +26,7 @@ def _books(case: Case) -> Found | None:
     if host.memory_bytes and host.memory_limit_bytes:
         of = host.memory_bytes / host.memory_limit_bytes
         evidence.append(f"the run's processes use {host.memory_bytes / 1e6:.0f} MB, {of:.0%} of the limit")
-    case.take_waiting(share)
+    analysis.take_waiting(share)
     return Found(share, 0.9 if host.memory_events else 0.7, evidence, needs=("pressure",))
 
 
@@ -37,14 +37,16 @@ def _is_of_others(host: Host) -> bool:
     return host.major_faults_per_s < FEW_FAULTS and (host.in_kernel or 0.0) <= MUCH_KERNEL
 
 
-def _of_reclaim(case: Case) -> float:
+def _of_reclaim(analysis: Analysis) -> float:
     """At a cgroup's limit: reading evicted pages again, and the CPU time of evicting them."""
-    host = case.summary.host
+    host = analysis.summary.host
     if not host.memory_events:
         return 0.0
-    waiting = case.stage_share("storage") * min((host.memory_pressure or 0.0) / max(host.io_pressure or 0.0, 1e-9), 1.0)
+    waiting = analysis.stage_share("storage") * min(
+        (host.memory_pressure or 0.0) / max(host.io_pressure or 0.0, 1e-9), 1.0
+    )
     kernel = host.in_kernel or 0.0
-    running = case.stage_share("decode", "transform", "python", "collate")
+    running = analysis.stage_share("decode", "transform", "python", "collate")
     return waiting + (running * kernel if kernel > MUCH_KERNEL else 0.0)
 
 
@@ -77,7 +79,7 @@ CAUSE = Cause(
         "this run's.",
         example="tasks waited for memory 40 % of the time; the cgroup hit its limit 12 times.",
     ),
-    rules=(Rule(120, _books),),
+    rules=(Rule(120, _evaluate),),
     fix=Fix(
         "Use less memory: fewer workers, prefetch_factor=2, data shared between workers (memory-mapped).",
         own="Use less memory: a smaller memory_budget, and a budget for .cache(...).",

@@ -5,23 +5,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from feedline.diagnose.judging import gains, signals
-from feedline.diagnose.judging.case import Case
-from feedline.diagnose.judging.cause import Cause, Found, Gain, Rule
-from feedline.diagnose.judging.fixes import Fix
+from feedline.diagnose.rules import gains, signals
+from feedline.diagnose.rules.analysis import Analysis
+from feedline.diagnose.rules.cause import Cause, Found, Gain, Rule
+from feedline.diagnose.rules.fixes import Fix
 from feedline.findings import Entry, Threshold
-from feedline.watching.model import prediction
-from feedline.watching.summary.figures import Summary
+from feedline.profiler.model import prediction
+from feedline.profiler.summary.figures import Summary
 
 POOL = Threshold(2.5, "times its creation: CPU time of a pool of three threads over its lifetime; of processes, 1.3")
 
 
-def _books(case: Case) -> Found | None:
-    making = case.summary.making
+def _evaluate(analysis: Analysis) -> Found | None:
+    making = analysis.summary.making
     if not making.nested_pools:
         return None
     evidence = [f"workers created {making.nested_pools} pools"]
-    return Found(case.take_stages("python", "storage"), 0.8, evidence)
+    return Found(analysis.take_stages("python", "storage"), 0.8, evidence)
 
 
 def _gain(summary: Summary, _share: float) -> Gain:
@@ -49,7 +49,7 @@ CAUSE = Cause(
         abstains="The workers were not observed. A pool that is created once and reused is not reported.",
         example="workers created 40 pools.",
     ),
-    rules=(Rule(160, _books),),
+    rules=(Rule(160, _evaluate),),
     fix=Fix("Use the DataLoader's workers as the only pool: raise num_workers, and do the work in the worker."),
     gain=_gain,
     signals=(signals.WORKERS,),

@@ -3,28 +3,28 @@
 
 from __future__ import annotations
 
-from feedline.diagnose.judging import signals
-from feedline.diagnose.judging.case import Case
-from feedline.diagnose.judging.cause import Cause, Found, Rule
-from feedline.diagnose.judging.fixes import is_slower
-from feedline.diagnose.judging.shares import CROWDED, NAMED, SAME
+from feedline.diagnose.rules import signals
+from feedline.diagnose.rules.analysis import Analysis
+from feedline.diagnose.rules.cause import Cause, Found, Rule
+from feedline.diagnose.rules.fixes import is_slower
+from feedline.diagnose.rules.shares import CROWDED, NAMED, SAME
 from feedline.findings import Entry, Threshold
-from feedline.watching.model import prediction
-from feedline.watching.summary.figures import Summary
+from feedline.profiler.model import prediction
+from feedline.profiler.summary.figures import Summary
 
 DELAYED = Threshold(0.3, "of the time that workers are runnable, without a CPU")
 LEAST = Threshold(0.1, "of the share: saving from fewer workers, as the work itself remains")
 
 
-def _books(case: Case) -> Found | None:
-    summary, making, host = case.summary, case.summary.making, case.summary.host
+def _evaluate(analysis: Analysis) -> Found | None:
+    summary, making, host = analysis.summary, analysis.summary.making, analysis.summary.host
     delayed = making.delayed
     if delayed is None or delayed < DELAYED or summary.workers < CROWDED * host.cpus:
         return None
-    if case.named("cpu_quota"):
+    if analysis.named("cpu_quota"):
         return None  # they wait for the quota
-    running = case.stage_share("decode", "transform", "python", "collate")
-    share = running * delayed + case.unexplained
+    running = analysis.stage_share("decode", "transform", "python", "collate")
+    share = running * delayed + analysis.unexplained
     if share < NAMED:
         return None
     best = prediction.best_workers(summary, range(1, max(int(host.cpus), 1) + 1))
@@ -34,7 +34,7 @@ def _books(case: Case) -> Found | None:
         f"{summary.counted(best)} can already use all of these CPUs",
     ]
     against = ["fewer of them free CPUs and memory; the work itself remains"]
-    case.production -= running * delayed
+    analysis.production -= running * delayed
     return Found(share, 0.92, evidence, against, (0.0, prediction.gain_of_share(share, LEAST)[0] + LEAST))
 
 
@@ -72,7 +72,7 @@ CAUSE = Cause(
         "quota that stops them.",
         example="16 workers on 4 CPUs: they were runnable without a CPU 70 % of the time.",
     ),
-    rules=(Rule(180, _books),),
+    rules=(Rule(180, _evaluate),),
     fix=_fix,
     workers=_workers,
     signals=(signals.WORKERS, signals.PROCESSES, signals.HOST),

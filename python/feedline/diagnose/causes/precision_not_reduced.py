@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from feedline.diagnose.judging.case import Case
-from feedline.diagnose.judging.cause import Cause, Found, Rule
-from feedline.diagnose.judging.copies import TRACE
-from feedline.diagnose.judging.fixes import Fix
-from feedline.diagnose.judging.shares import IDLE_LOADER
+from feedline.diagnose.rules.analysis import Analysis
+from feedline.diagnose.rules.cause import Cause, Found, Rule
+from feedline.diagnose.rules.copies import TRACE
+from feedline.diagnose.rules.fixes import Fix
+from feedline.diagnose.rules.shares import IDLE_LOADER
 from feedline.findings import Entry, Threshold
-from feedline.watching.model import prediction
-from feedline.watching.summary.figures import Summary
+from feedline.profiler.model import prediction
+from feedline.profiler.summary.figures import Summary
 
 FEWEST_WATCHED = Threshold(5, "steps without autocast, to conclude that none used it")
 BUSY = Threshold(0.8, "GPU-Util: below this, the step does not wait for the GPU's own speed")
@@ -23,15 +23,15 @@ MOST_FLOAT32 = Threshold(0.5, "of the parameters: with a smaller share in float3
 LEAST = Threshold(0.8, "of the matrix time: saving from lower precision")
 
 
-def _books(case: Case) -> Found | None:
-    summary, gpu = case.summary, case.summary.on_device.gpu
+def _evaluate(analysis: Analysis) -> Found | None:
+    summary, gpu = analysis.summary, analysis.summary.on_device.gpu
     capability = _capability(summary)
     if gpu is None or gpu.shared or gpu.utilisation < BUSY or summary.waits.loader >= IDLE_LOADER:
         return None
     if capability is None or capability < VOLTA or _is_reduced(summary) is not False:
         return None
-    share = case.step * gpu.utilisation * MATRIX
-    case.step -= share
+    share = analysis.step * gpu.utilisation * MATRIX
+    analysis.step -= share
     evidence = [
         f"{gpu.name or 'the GPU'} (compute capability {capability / 10:.1f}) has Tensor Cores and is busy "
         f"{gpu.utilisation:.0%} of the time",
@@ -101,7 +101,7 @@ CAUSE = Cause(
         abstains="Other programs use the GPU too; no optimizer step was observed; the GPU's model or load is unknown.",
         example="A100 (compute capability 8.0) has Tensor Cores and is busy 96 % of the time.",
     ),
-    rules=(Rule(90, _books),),
+    rules=(Rule(90, _evaluate),),
     fix=Fix(
         "torch.autocast with bfloat16 (float16 and GradScaler before Ampere), or "
         "torch.set_float32_matmul_precision('high')."

@@ -6,15 +6,15 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from feedline.diagnose.judging import contradictions, gains, signals, waiting
-from feedline.diagnose.judging.case import Case, gain_of_workers, stage_sentence
-from feedline.diagnose.judging.cause import Cause, Found, Gain, Rule
-from feedline.diagnose.judging.fixes import with_workers
-from feedline.diagnose.judging.shares import LARGE, NAMED
+from feedline.diagnose.rules import contradictions, gains, idle_waits, signals
+from feedline.diagnose.rules.analysis import Analysis, gain_of_workers, stage_sentence
+from feedline.diagnose.rules.cause import Cause, Found, Gain, Rule
+from feedline.diagnose.rules.fixes import with_workers
+from feedline.diagnose.rules.shares import LARGE, NAMED
 from feedline.findings import Entry, Threshold
-from feedline.watching.intervals import GAIN
-from feedline.watching.model import prediction
-from feedline.watching.summary.figures import DROP_IN, Summary
+from feedline.profiler.intervals import GAIN
+from feedline.profiler.model import prediction
+from feedline.profiler.summary.figures import DROP_IN, Summary
 
 ONE_CPU = Threshold(0.9, "of a cycle: one CPU that is this busy has no room for another process")
 CPUS_FOR_TWO = Threshold(2, "usable CPUs: the minimum to run a loop and a worker at the same time")
@@ -23,38 +23,38 @@ USEFUL = Threshold(0.95, "of the present cycle: a change that leaves more is not
 _MOST_TRIED = 17  # exclusive maximum of the numbers of workers considered
 
 
-def _draws(case: Case) -> Found | None:
+def _draws(analysis: Analysis) -> Found | None:
     """The CPU time of next() in the loop's process, where samplers run with any number of workers."""
-    summary = case.summary
+    summary = analysis.summary
     cycle = max(prediction.current_ms(summary), 1e-9)
-    share = min(summary.making.next_cpu_ms / cycle, case.handover + case.production)
+    share = min(summary.making.next_cpu_ms / cycle, analysis.handover + analysis.production)
     if summary.workers == 0 or summary.native or share < NAMED:
         return None
     evidence = [
         f"next() itself takes {summary.making.next_cpu_ms:.1f} ms of CPU per batch in the loop's process, excluding "
         "unpickling: samplers and batch samplers run there"
     ]
-    case.handover, late = max(case.handover - share, 0.0), max(share - case.handover, 0.0)
-    case.production -= late
+    analysis.handover, late = max(analysis.handover - share, 0.0), max(share - analysis.handover, 0.0)
+    analysis.production -= late
     return Found(share, 0.9 if share >= LARGE / 2 else 0.75, evidence)
 
 
-def _makes(case: Case) -> Found | None:
+def _makes(analysis: Analysis) -> Found | None:
     """num_workers=0: the production of all batches."""
-    summary, host = case.summary, case.summary.host
-    if summary.workers > 0 or summary.loader.get("native") or case.production < NAMED:
+    summary, host = analysis.summary, analysis.summary.host
+    if summary.workers > 0 or summary.loader.get("native") or analysis.production < NAMED:
         return None
     best = prediction.advised_workers(summary, range(1, _MOST_TRIED))
     cycle = prediction.cycle_ms(summary, best or 1)
-    waits = case.stages.get("storage", 0.0)
+    waits = analysis.stages.get("storage", 0.0)
     if cycle > ONE_CPU * (summary.loop.step_ms + summary.making.wall_ms) and host.cpus < CPUS_FOR_TWO:
         return None  # the only CPU is fully used, so another process could not run
     evidence = [
         f"num_workers=0: next() produces each batch itself in {summary.loop.wait_ms:.1f} ms while the loop waits",
-        stage_sentence(case.summary.making.stages),
+        stage_sentence(analysis.summary.making.stages),
     ]
     against = [] if waits < MOSTLY_WAITING else ["most of that is waiting, which threads would hide as well"]
-    evidence += waiting.sentences(summary.making.waited_for if waits >= NAMED else None)
+    evidence += idle_waits.sentences(summary.making.waited_for if waits >= NAMED else None)
     confidence = 0.95 if host.cpus >= CPUS_FOR_TWO else 0.8
     known = (
         "were not shown to help the loop" if prediction.some_are_better(summary) else "did not improve it in this run"
@@ -64,7 +64,7 @@ def _makes(case: Case) -> Found | None:
         gain, doubts = gain_of_workers(summary, best)
     if best is None or (best in summary.ladder.rungs and cycle > USEFUL * prediction.cycle_ms(summary, 0)):
         confidence = 0.6
-    share, case.production = case.production, 0.0
+    share, analysis.production = analysis.production, 0.0
     return Found(share, confidence, evidence, [*against, *doubts], gain, needs=("stages",))
 
 

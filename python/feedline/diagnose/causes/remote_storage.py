@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-from feedline.diagnose.judging import gains, making, reading, signals, waiting
-from feedline.diagnose.judging.case import Case, gain_of_workers
-from feedline.diagnose.judging.cause import Cause, Found, Gain, Rule
-from feedline.diagnose.judging.fixes import Fix, more_within_reach, with_workers
-from feedline.diagnose.judging.shares import NAMED
-from feedline.diagnose.judging.waiting import ENOUGH_LOOKS, MOSTLY
+from feedline.diagnose.rules import gains, idle_waits, production, reading, signals
+from feedline.diagnose.rules.analysis import Analysis, gain_of_workers
+from feedline.diagnose.rules.cause import Cause, Found, Gain, Rule
+from feedline.diagnose.rules.fixes import Fix, more_within_reach, with_workers
+from feedline.diagnose.rules.idle_waits import ENOUGH_LOOKS, MOSTLY
+from feedline.diagnose.rules.shares import NAMED
 from feedline.findings import Entry, Threshold
-from feedline.watching.model import prediction, what_if
-from feedline.watching.summary.figures import Store, Summary
+from feedline.profiler.model import prediction, what_if
+from feedline.profiler.summary.figures import Store, Summary
 
 __all__ = ["CAUSE", "ENOUGH_LOOKS", "FROM_STORE", "MOSTLY", "NAMED"]
 
@@ -33,25 +33,25 @@ _WORDS = Fix(
 )
 
 
-def _books(case: Case) -> Found | None:
-    summary, read = case.summary, reading.of(case)
+def _evaluate(analysis: Analysis) -> Found | None:
+    summary, read = analysis.summary, reading.of(analysis)
     if summary.native:
         store = summary.making.store
-        if store is None or not read.is_named or case.reading_is_taken or not _brings_samples(store, summary):
+        if store is None or not read.is_named or analysis.reading_is_taken or not _brings_samples(store, summary):
             return None
-        return reading.found(case, read, 0.92, _asked(store), [])
+        return reading.found(analysis, read, 0.92, _asked(store), [])
     seen = summary.making.waited_for
-    if seen is None or read.outside < NAMED or waiting.outside_for(summary) != "store":
+    if seen is None or read.outside < NAMED or idle_waits.outside_for(summary) != "store":
         return None
-    case.outside_is_taken = True
+    analysis.outside_is_taken = True
     against: list[str] = []
     gain = None
     best = _workers(summary)
     if best is not None:
         gain, against = gain_of_workers(summary, best)
-    evidence = [*making.evidence(case), *_each(summary), *waiting.sentences(seen)]
-    confidence = waiting.limit_of(summary, seen.kinds["store"])
-    return Found(read.outside, confidence, evidence, against, gain, making.NEEDS)
+    evidence = [*production.evidence(analysis), *_each(summary), *idle_waits.sentences(seen)]
+    confidence = idle_waits.limit_of(summary, seen.kinds["store"])
+    return Found(read.outside, confidence, evidence, against, gain, production.NEEDS)
 
 
 def _brings_samples(store: Store, summary: Summary) -> bool:
@@ -108,7 +108,7 @@ CAUSE = Cause(
         example="store.example:443 received 1280 requests, for 110 KB each; time to first byte was 50.3 ms, "
         "and the transfer rate was 80.0 MB/s.",
     ),
-    rules=(Rule(205, _books),),
+    rules=(Rule(205, _evaluate),),
     fix=lambda summary: with_workers(_workers(summary), _WORDS(summary)),
     gain=_gain,
     workers=_workers,

@@ -3,25 +3,25 @@
 
 from __future__ import annotations
 
-from feedline.diagnose.judging import gains, signals
-from feedline.diagnose.judging.case import Case
-from feedline.diagnose.judging.cause import Cause, Found, Gain, Rule
-from feedline.diagnose.judging.fixes import Fix
-from feedline.diagnose.judging.shares import NAMED
+from feedline.diagnose.rules import gains, signals
+from feedline.diagnose.rules.analysis import Analysis
+from feedline.diagnose.rules.cause import Cause, Found, Gain, Rule
+from feedline.diagnose.rules.fixes import Fix
+from feedline.diagnose.rules.shares import NAMED
 from feedline.findings import Entry, Threshold
-from feedline.watching.summary.figures import Summary
+from feedline.profiler.summary.figures import Summary
 
 FULL = Threshold(0.9, "of /dev/shm, at its peak: another batch may not fit")
 
 
-def _books(case: Case) -> Found | None:
-    used = case.summary.host.shared_memory_used
+def _evaluate(analysis: Analysis) -> Found | None:
+    used = analysis.summary.host.shared_memory_used
     if used is None or used < FULL:
         return None
-    share, case.handover = case.handover, 0.0
+    share, analysis.handover = analysis.handover, 0.0
     if share < NAMED:  # reported whatever its cost, as it may crash the run at any time
-        share = min(NAMED, case.step)
-        case.step -= share
+        share = min(NAMED, analysis.step)
+        analysis.step -= share
     return Found(share, 0.7, [f"/dev/shm, through which workers pass tensors, was {used:.0%} full"])
 
 
@@ -42,7 +42,7 @@ CAUSE = Cause(
         abstains="The host's counters were not read: the run was too short.",
         example="/dev/shm, through which workers pass tensors, was 97 % full.",
     ),
-    rules=(Rule(60, _books),),
+    rules=(Rule(60, _evaluate),),
     fix=Fix("Enlarge /dev/shm (docker run --shm-size), or use fewer workers and a smaller prefetch_factor."),
     gain=_gain,
     signals=(signals.HOST,),

@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-from feedline.diagnose.judging import contradictions, gains, reading, signals
-from feedline.diagnose.judging.case import Case
-from feedline.diagnose.judging.cause import Cause, Found, Rule
-from feedline.diagnose.judging.certainty import READS_OF_PAGING
-from feedline.diagnose.judging.fixes import Fix
-from feedline.diagnose.judging.reading import FEWEST_BYTES, FROM_DEVICE, NEAR_CEILING
-from feedline.diagnose.judging.shares import NAMED
+from feedline.diagnose.rules import contradictions, gains, reading, signals
+from feedline.diagnose.rules.analysis import Analysis
+from feedline.diagnose.rules.cause import Cause, Found, Rule
+from feedline.diagnose.rules.certainty import READS_OF_PAGING
+from feedline.diagnose.rules.fixes import Fix
+from feedline.diagnose.rules.reading import FEWEST_BYTES, FROM_DEVICE, NEAR_CEILING
+from feedline.diagnose.rules.shares import NAMED
 from feedline.findings import Entry, Threshold
-from feedline.watching.summary.figures import Summary
+from feedline.profiler.summary.figures import Summary
 
 __all__ = ["CAUSE", "FEWEST_BYTES", "FROM_DEVICE", "LARGEST", "NAMED", "NEAR_CEILING", "SMALLEST"]
 
@@ -22,16 +22,16 @@ LARGEST = Threshold(
 _OF_FILES = ("folder", "files")  # Feedline's formats with a file per sample
 
 
-def _books(case: Case) -> Found | None:
-    host, read = case.summary.host, reading.of(case)
+def _evaluate(analysis: Analysis) -> Found | None:
+    host, read = analysis.summary.host, reading.of(analysis)
     small = int(host.read_bytes_per_sample or 0) in reading.SMALL_FILE_BYTES
-    if not read.is_named or not read.from_device or not small or not _may_be_files(case.summary):
+    if not read.is_named or not read.from_device or not small or not _may_be_files(analysis.summary):
         return None
     if read.full and reading.bytes_are_scarce(host):
         return None  # storage_bandwidth
     evidence = [*read.evidence, f"a sample reads {(host.read_bytes_per_sample or 0) / 1024:.0f} KiB from the disk"]
     confidence = reading.UNMEASURED if host.disk_ceiling_bytes_per_s is None else 0.9
-    return reading.found(case, read, confidence, evidence, read.against)
+    return reading.found(analysis, read, confidence, evidence, read.against)
 
 
 def _may_be_files(summary: Summary) -> bool:
@@ -53,7 +53,7 @@ CAUSE = Cause(
         abstains="The run's reads cannot be counted, for example because its processes belong to another user.",
         example="a sample reads 9 KiB from the disk.",
     ),
-    rules=(Rule(220, _books),),
+    rules=(Rule(220, _evaluate),),
     fix=Fix(
         "Pack the files into shards (WebDataset tars): one large read instead of thousands of small ones.",
         own="feedline pack SOURCE 'shards/{:06d}.tar': one large read instead of thousands of small ones.",

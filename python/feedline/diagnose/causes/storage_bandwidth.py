@@ -3,25 +3,25 @@
 
 from __future__ import annotations
 
-from feedline.diagnose.judging import contradictions, gains, reading, signals
-from feedline.diagnose.judging.case import Case
-from feedline.diagnose.judging.cause import Cause, Found, Rule
-from feedline.diagnose.judging.certainty import READS_OF_PAGING
-from feedline.diagnose.judging.contradictions import gain_of_more
-from feedline.diagnose.judging.fixes import Fix
-from feedline.diagnose.judging.reading import FROM_DEVICE, NEAR_CEILING
-from feedline.diagnose.judging.shares import HELPS, NAMED
+from feedline.diagnose.rules import contradictions, gains, reading, signals
+from feedline.diagnose.rules.analysis import Analysis
+from feedline.diagnose.rules.cause import Cause, Found, Rule
+from feedline.diagnose.rules.certainty import READS_OF_PAGING
+from feedline.diagnose.rules.contradictions import gain_of_more
+from feedline.diagnose.rules.fixes import Fix
+from feedline.diagnose.rules.reading import FROM_DEVICE, NEAR_CEILING
+from feedline.diagnose.rules.shares import HELPS, NAMED
 from feedline.findings import Entry
-from feedline.watching.summary.figures import Summary
+from feedline.profiler.summary.figures import Summary
 
 __all__ = ["CAUSE", "FROM_DEVICE", "HELPS", "NAMED", "NEAR_CEILING"]
 
 
-def _books(case: Case) -> Found | None:
-    read = reading.of(case)
-    if not read.is_named or not read.full or case.reading_is_taken:
+def _evaluate(analysis: Analysis) -> Found | None:
+    read = reading.of(analysis)
+    if not read.is_named or not read.full or analysis.reading_is_taken:
         return None
-    return reading.found(case, read, 0.92, read.evidence, read.against)
+    return reading.found(analysis, read, 0.92, read.evidence, read.against)
 
 
 def _full_disk(summary: Summary, _share: float) -> str | None:
@@ -43,7 +43,7 @@ CAUSE = Cause(
         abstains="The disk was not probed (--quick), or the run's reads cannot be counted.",
         example="480.0 MB/s were read; a probe of the disk reached 500.0 MB/s.",
     ),
-    rules=(Rule(230, _books),),
+    rules=(Rule(230, _evaluate),),
     fix=Fix(
         "Read fewer bytes: smaller files, a local copy on a faster disk, or a cache of frequently read data.",
         own='Read fewer bytes: .cache(PATH) on a faster disk or .cache("memory"), or smaller files.',

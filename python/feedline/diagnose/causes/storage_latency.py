@@ -5,15 +5,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from feedline.diagnose.judging import contradictions, gains, reading, signals
-from feedline.diagnose.judging.case import Case, gain_of_workers
-from feedline.diagnose.judging.cause import Cause, Found, Rule
-from feedline.diagnose.judging.certainty import READS_OF_PAGING
-from feedline.diagnose.judging.fixes import Fix, is_lowered, more_within_reach, with_workers
-from feedline.diagnose.judging.reading import FROM_DEVICE, NEAR_CEILING
-from feedline.diagnose.judging.shares import NAMED
+from feedline.diagnose.rules import contradictions, gains, reading, signals
+from feedline.diagnose.rules.analysis import Analysis, gain_of_workers
+from feedline.diagnose.rules.cause import Cause, Found, Rule
+from feedline.diagnose.rules.certainty import READS_OF_PAGING
+from feedline.diagnose.rules.fixes import Fix, is_lowered, more_within_reach, with_workers
+from feedline.diagnose.rules.reading import FROM_DEVICE, NEAR_CEILING
+from feedline.diagnose.rules.shares import NAMED
 from feedline.findings import Entry
-from feedline.watching.summary.figures import Host, Summary
+from feedline.profiler.summary.figures import Host, Summary
 
 __all__ = ["CAUSE", "FROM_DEVICE", "NAMED", "NEAR_CEILING"]
 
@@ -42,16 +42,16 @@ _NOT_AHEAD = (
 )
 
 
-def _books(case: Case) -> Found | None:
-    summary, read = case.summary, reading.of(case)
-    if not read.is_named or case.reading_is_taken:
+def _evaluate(analysis: Analysis) -> Found | None:
+    summary, read = analysis.summary, reading.of(analysis)
+    if not read.is_named or analysis.reading_is_taken:
         return None
     if read.from_device:
         confidence, evidence, against = _on_this_disk(summary.host)
-        found = reading.found(case, read, confidence, [*read.evidence, *evidence], [*read.against, *against])
+        found = reading.found(analysis, read, confidence, [*read.evidence, *evidence], [*read.against, *against])
     else:
         elsewhere = ["little was read from local disks: the files are on remote storage"]
-        found = reading.found(case, read, 0.85, [], elsewhere)
+        found = reading.found(analysis, read, 0.85, [], elsewhere)
     best = _workers(summary)
     if best is None:
         return found
@@ -98,7 +98,7 @@ CAUSE = Cause(
         abstains="The stages of a batch were not observed. Never certain if it is unknown what the workers waited for.",
         example="4.5 MB/s were read, but the disk reaches 50.0 MB/s: it is not saturated.",
     ),
-    rules=(Rule(240, _books),),
+    rules=(Rule(240, _evaluate),),
     fix=_fix,
     gain=gains.stages("storage"),
     workers=_workers,

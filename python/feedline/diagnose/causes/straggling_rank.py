@@ -3,25 +3,25 @@
 
 from __future__ import annotations
 
-from feedline.diagnose.judging import gains, signals
-from feedline.diagnose.judging.case import Case
-from feedline.diagnose.judging.cause import Cause, Found, Rule
-from feedline.diagnose.judging.fixes import Fix
-from feedline.diagnose.judging.shares import IDLE_LOADER
+from feedline.diagnose.rules import gains, signals
+from feedline.diagnose.rules.analysis import Analysis
+from feedline.diagnose.rules.cause import Cause, Found, Rule
+from feedline.diagnose.rules.fixes import Fix
+from feedline.diagnose.rules.shares import IDLE_LOADER
 from feedline.findings import Entry
 
 
-def _books(case: Case) -> Found | None:
-    ranks = case.summary.of_ranks.ranks
-    if len(ranks) < 2 or case.summary.of_ranks.ranks_alike:
+def _evaluate(analysis: Analysis) -> Found | None:
+    ranks = analysis.summary.of_ranks.ranks
+    if len(ranks) < 2 or analysis.summary.of_ranks.ranks_alike:
         return None
     others = sorted(ranks)[: len(ranks) - 1]
     slowest, usual = max(ranks), others[len(others) // 2]
-    share = min(slowest - usual, max(case.step, 0.0))
+    share = min(slowest - usual, max(analysis.step, 0.0))
     if share < IDLE_LOADER:
         return None
     evidence = [f"rank {ranks.index(slowest)} waits for data {slowest:.0%} of its time, the others {usual:.0%}"]
-    case.step -= share
+    analysis.step -= share
     return Found(share, 0.8, evidence)
 
 
@@ -37,7 +37,7 @@ CAUSE = Cause(
         abstains="Fewer than two ranks were observed, or their batches take equally long to produce.",
         example="rank 1 waits for data 60 % of its time, the others 2 %.",
     ),
-    rules=(Rule(50, _books),),
+    rules=(Rule(50, _evaluate),),
     fix=Fix("Give every rank the same work: look at that rank's storage, CPUs and share of the samples."),
     gain=gains.of_share,
     signals=(signals.WORKERS,),

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import re
 
-from feedline.diagnose.judging import gains, signals
-from feedline.diagnose.judging.case import Case
-from feedline.diagnose.judging.cause import Cause, Found, Rule
-from feedline.diagnose.judging.fixes import Fix
-from feedline.diagnose.judging.shares import LARGE, NAMED
+from feedline.diagnose.rules import gains, signals
+from feedline.diagnose.rules.analysis import Analysis
+from feedline.diagnose.rules.cause import Cause, Found, Rule
+from feedline.diagnose.rules.fixes import Fix
+from feedline.diagnose.rules.shares import LARGE, NAMED
 from feedline.findings import Entry, Threshold
-from feedline.watching.summary.figures import Summary
+from feedline.profiler.summary.figures import Summary
 
 STRAGGLES = Threshold(2.0, "times the mean sample: minimum time of a straggler")
 _IN_ORDER_SINCE = (2, 6)  # version of torch
@@ -22,8 +22,8 @@ _WORDS = Fix(
 )
 
 
-def _books(case: Case) -> Found | None:
-    making, share = case.summary.making, case.summary.waits.straggler
+def _evaluate(analysis: Analysis) -> Found | None:
+    making, share = analysis.summary.making, analysis.summary.waits.straggler
     if share < NAMED:
         return None
     evidence = []
@@ -72,7 +72,7 @@ CAUSE = Cause(
         abstains="Individual samples were not observed, as in native threads.",
         example="sample 7 took 400 ms, the mean is 0.60 ms; the batches after it were ready and waited for it.",
     ),
-    rules=(Rule(150, _books),),
+    rules=(Rule(150, _evaluate),),
     fix=_fix,
     gain=gains.of_share,
     signals=(signals.WORKERS, signals.SAMPLES),

@@ -3,23 +3,23 @@
 
 from __future__ import annotations
 
-from feedline.diagnose.judging import contradictions, signals
-from feedline.diagnose.judging.case import Case, gain_of_workers
-from feedline.diagnose.judging.cause import Cause, Found, Rule
-from feedline.diagnose.judging.certainty import CPU_OF_PAGING
-from feedline.diagnose.judging.fixes import with_workers
-from feedline.diagnose.judging.shares import HELPS, NAMED, UNCERTAIN
+from feedline.diagnose.rules import contradictions, signals
+from feedline.diagnose.rules.analysis import Analysis, gain_of_workers
+from feedline.diagnose.rules.cause import Cause, Found, Rule
+from feedline.diagnose.rules.certainty import CPU_OF_PAGING
+from feedline.diagnose.rules.fixes import with_workers
+from feedline.diagnose.rules.shares import HELPS, NAMED, UNCERTAIN
 from feedline.findings import Entry, Threshold
-from feedline.watching.model import prediction
-from feedline.watching.summary.figures import Summary
+from feedline.profiler.model import prediction
+from feedline.profiler.summary.figures import Summary
 
 BUSY_WORKERS = Threshold(0.7, "of the workers' time, busy: below this, more workers would wait as well")
 FREE_CPUS = Threshold(0.75, "of the usable CPUs, needed: below this, there is room for another worker")
 
 
-def _books(case: Case) -> Found | None:
-    summary, making, host = case.summary, case.summary.making, case.summary.host
-    share = case.stage_share("decode", "transform", "python")
+def _evaluate(analysis: Analysis) -> Found | None:
+    summary, making, host = analysis.summary, analysis.summary.making, analysis.summary.host
+    share = analysis.stage_share("decode", "transform", "python")
     if summary.workers == 0 or share < NAMED or (making.busy is not None and making.busy < BUSY_WORKERS):
         return None
     if host.wanted_cpus is None or host.wanted_cpus > FREE_CPUS * host.cpus:
@@ -47,7 +47,7 @@ def _books(case: Case) -> Found | None:
         return None
     gain, against = gain_of_workers(summary, best)
     # running code is explained; storage and collation remain of production
-    case.keep_stages("storage", "collate")
+    analysis.keep_stages("storage", "collate")
     return Found(share, confidence, evidence, against, gain, needs=("stages", "processes"))
 
 
@@ -68,7 +68,7 @@ CAUSE = Cause(
         "supports more workers.",
         example="2 workers busy 95 % of the time; the run needed 2.1 of 4 CPUs: there is room for more.",
     ),
-    rules=(Rule(190, _books),),
+    rules=(Rule(190, _evaluate),),
     fix=lambda summary: with_workers(_workers(summary), ""),
     workers=_workers,
     signals=(signals.WORKERS, signals.PROCESSES, signals.HOST),

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from feedline.diagnose.judging import copies
-from feedline.diagnose.judging.cause import Cause, Rule
-from feedline.diagnose.judging.copies import FASTEST, FEWEST_TIMED, LAUNCH, SLOWEST
-from feedline.diagnose.judging.fixes import Fix
-from feedline.diagnose.judging.shares import IDLE_LOADER, NAMED
+from feedline.diagnose.rules import copies
+from feedline.diagnose.rules.cause import Cause, Rule
+from feedline.diagnose.rules.copies import FASTEST, FEWEST_TIMED, LAUNCH, SLOWEST
+from feedline.diagnose.rules.fixes import Fix
+from feedline.diagnose.rules.shares import IDLE_LOADER, NAMED
 from feedline.findings import Entry, Threshold
-from feedline.watching.experiments import LOCKED
-from feedline.watching.summary.figures import Summary
+from feedline.profiler.experiments import LOCKED
+from feedline.profiler.summary.figures import Summary
 
 __all__ = ["CAUSE", "FASTEST", "FEWEST_TIMED", "IDLE_LOADER", "LAUNCH", "LEAST", "NAMED", "SLOWEST"]
 
@@ -41,7 +41,7 @@ CAUSE = Cause(
         example="2 copies (20 MB in total) per step, from pageable memory, occupy the device's stream for 6.00 ms of a "
         "10 ms step: unpinned_copy, 60 %.",
     ),
-    rules=(Rule(10, _KIND.books),),
+    rules=(Rule(10, _KIND.evaluate),),
     # batches of Feedline's threads are in pageable memory
     fix=Fix(
         _STOCK,

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from feedline.diagnose.judging import gains, signals
-from feedline.diagnose.judging.case import Case
-from feedline.diagnose.judging.cause import Cause, Claim, Found, Gain, Limit, Rule
-from feedline.diagnose.judging.fixes import Fix, with_workers
-from feedline.diagnose.judging.shares import DOUBTFUL, EXPLAINED, LARGE, NAMED
+from feedline.diagnose.rules import gains, signals
+from feedline.diagnose.rules.analysis import Analysis
+from feedline.diagnose.rules.cause import Cause, Claim, Found, Gain, Limit, Rule
+from feedline.diagnose.rules.fixes import Fix, with_workers
+from feedline.diagnose.rules.shares import DOUBTFUL, EXPLAINED, LARGE, NAMED
 from feedline.findings import Entry, Threshold
-from feedline.watching.model import prediction
-from feedline.watching.summary.figures import Summary
+from feedline.profiler.model import prediction
+from feedline.profiler.summary.figures import Summary
 
 PIPE_BYTES_PER_MS = Threshold(500_000.0, "minimum throughput of a pipe between two processes")
 MUCH_LONGER = Threshold(1.5, "times packing and unpacking: how far a fully loaded machine can stretch them")
@@ -24,11 +24,11 @@ _WORDS = Fix(
 )
 
 
-def _books(case: Case) -> Found | None:
-    summary, making = case.summary, case.summary.making
+def _evaluate(analysis: Analysis) -> Found | None:
+    summary, making = analysis.summary, analysis.summary.making
     cycle = max(prediction.current_ms(summary), 1e-9)
-    against = [] if summary.waits.packed is not None else _unseen_packing(case, cycle)
-    share = case.handover
+    against = [] if summary.waits.packed is not None else _unseen_packing(analysis, cycle)
+    share = analysis.handover
     if share < NAMED:
         return None
     waited = share * cycle
@@ -39,25 +39,27 @@ def _books(case: Case) -> Found | None:
     ]
     if (making.pin_ms or 0.0) > EXPLAINED * waited:
         evidence.append(f"torch's loader takes {making.pin_ms:.2f} ms to copy each into page-locked memory")
-    certain = not against and case.unexplained < share / 2
-    if case.unexplained >= NAMED:
-        against.append(f"for another {case.unexplained:.0%} of the time they waited without being pickled or unpickled")
+    certain = not against and analysis.unexplained < share / 2
+    if analysis.unexplained >= NAMED:
+        against.append(
+            f"for another {analysis.unexplained:.0%} of the time they waited without being pickled or unpickled"
+        )
     fewer = prediction.fewer_workers(summary)
     gain = None if fewer is None else prediction.gain(summary, prediction.cycle_ms(summary, fewer))
     return Found(share, 0.92 if certain else 0.6, evidence, against, gain)
 
 
-def _unseen_packing(case: Case, cycle: float) -> list[str]:
+def _unseen_packing(analysis: Analysis, cycle: float) -> list[str]:
     """Reports and removes hand-over time that packing and unpacking do not explain, if not observed singly."""
-    making, host, share = case.summary.making, case.summary.host, case.handover
+    making, host, share = analysis.summary.making, analysis.summary.host, analysis.handover
     delay = min(making.delayed or 0.0, MOST_DELAYED)
     running = making.pickle_ms + making.unpickle_ms
     if running > EXPLAINED * share * cycle:
         return []
     if (host.others_cpus or 0.0) > host.cpus / 4 or (host.wanted_cpus or 0.0) > host.cpus:
         moving = running / (1 - delay) + making.message_bytes / PIPE_BYTES_PER_MS
-        case.unexplained = max(share - MUCH_LONGER * min(moving, 2 * running) / cycle, 0.0)
-        case.handover -= case.unexplained
+        analysis.unexplained = max(share - MUCH_LONGER * min(moving, 2 * running) / cycle, 0.0)
+        analysis.handover -= analysis.unexplained
     return ["pickling and unpickling do not take that long: the processes may have waited for CPUs"]
 
 
@@ -102,7 +104,7 @@ CAUSE = Cause(
         abstains="The workers were not observed.",
         example="pickling takes 4.00 ms of CPU, unpickling 4.00 ms, for a message of 488.3 KiB.",
     ),
-    rules=(Rule(80, _books),),
+    rules=(Rule(80, _evaluate),),
     fix=lambda summary: with_workers(prediction.fewer_workers(summary), _WORDS(summary)),
     gain=_gain,
     workers=prediction.fewer_workers,

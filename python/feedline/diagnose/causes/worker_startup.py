@@ -5,18 +5,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from feedline.diagnose.judging import gains, signals
-from feedline.diagnose.judging.case import Case
-from feedline.diagnose.judging.cause import Cause, Found, Gain, Rule
-from feedline.diagnose.judging.shares import NAMED, NO_SHORTER, SAME
+from feedline.diagnose.rules import gains, signals
+from feedline.diagnose.rules.analysis import Analysis
+from feedline.diagnose.rules.cause import Cause, Found, Gain, Rule
+from feedline.diagnose.rules.shares import NAMED, NO_SHORTER, SAME
 from feedline.findings import Entry, Threshold
-from feedline.watching.summary.figures import Summary
+from feedline.profiler.summary.figures import Summary
 
 LATER = Threshold(0.5, "of a start: a longer delay of an epoch is not due to the start itself")
 
 
-def _books(case: Case) -> Found | None:
-    summary, share = case.summary, case.summary.waits.startup
+def _evaluate(analysis: Analysis) -> Found | None:
+    summary, share = analysis.summary, analysis.summary.waits.startup
     if share < NAMED:
         return None
     ready = summary.making.startup_ms
@@ -76,7 +76,7 @@ CAUSE = Cause(
         abstains="The workers were not observed.",
         example="2 epochs started 4 workers each; a worker takes 900 ms from its first line of code to its first task.",
     ),
-    rules=(Rule(130, _books),),
+    rules=(Rule(130, _evaluate),),
     fix=_fix,
     gain=_gain,
     settings=_settings,

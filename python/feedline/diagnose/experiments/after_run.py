@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the experiments after the script has ended: on a copy of its process (ladder.py), its disk and its device."""
+"""Runs the experiments after the script has ended: on a copy of its process, its disk and its device."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from feedline.diagnose.experiments import disk_probe, ladder, pinning
-from feedline.watching import copies
-from feedline.watching.dataset_files import DatasetFiles
-from feedline.watching.experiments import Ceiling, Comparison, Experiments, Handing, Rung, keep
-from feedline.watching.intervals import rate_interval
-from feedline.watching.probe.events import STEP
-from feedline.watching.recordings import ProcessRecord, Recording
+from feedline.diagnose.experiments import disk_probe, pinning, worker_sweep
+from feedline.profiler import process_copies
+from feedline.profiler.dataset_files import DatasetFiles
+from feedline.profiler.experiments import Ceiling, Comparison, Experiments, Handing, Rung, keep
+from feedline.profiler.intervals import rate_interval
+from feedline.profiler.probe.events import STEP
+from feedline.profiler.recordings import ProcessRecord, Recording
 
 _GRACE_S = 5.0  # extra time beyond the budget
 _PROBE_S, _PROBE_SHARE = 1.2, 0.25  # maximum share of the budget
@@ -84,12 +84,12 @@ def _ask_the_copy(
 ) -> dict[str, Any]:
     """Wakes the copy in `session` and waits for its results."""
     try:
-        pid = int((session / copies.PID).read_text())
+        pid = int((session / process_copies.PID).read_text())
     except (OSError, ValueError):
         return {"refused": "there is no copy of the script's process to measure with"}
-    unfinished = session / f"{ladder.GO}.part"
+    unfinished = session / f"{worker_sweep.GO}.part"
     unfinished.write_text(f"{budget} {step_s} {int(cold)}")
-    unfinished.replace(session / ladder.GO)
+    unfinished.replace(session / worker_sweep.GO)
     until = time.monotonic() + budget + _GRACE_S
     try:
         while time.monotonic() < until and _is_alive(pid):
@@ -99,7 +99,7 @@ def _ask_the_copy(
             tell(made.get("trying", "the loader"), until - _GRACE_S - time.monotonic())
             time.sleep(0.05)
     finally:
-        copies.end_the_copy(session)
+        process_copies.end_the_copy(session)
     found = _read(session)
     if found is None:
         return {"refused": "the copy of the script's process exited or hung before it finished its measurements"}
@@ -108,7 +108,7 @@ def _ask_the_copy(
 
 def _read(session: Path) -> dict[str, Any] | None:
     try:
-        value = json.loads((session / ladder.RESULT).read_text())
+        value = json.loads((session / worker_sweep.RESULT).read_text())
     except (OSError, ValueError):
         return None
     return value if isinstance(value, dict) else None

@@ -11,7 +11,7 @@ import os
 import threading
 
 from feedline import _engine
-from feedline.watching.probe.opened_files import OpenedFiles, open_for_reading
+from feedline.profiler.probe.opened_files import OpenedFiles, open_for_reading
 
 MOST_BYTES = 1 << 30
 _STILL_CACHED = 0.5

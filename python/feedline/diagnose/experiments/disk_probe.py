@@ -17,8 +17,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from feedline.machine.disks import read_past_cache
-from feedline.watching.experiments import DiskProbe
-from feedline.watching.intervals import interval, rate_interval
+from feedline.profiler.experiments import DiskProbe
+from feedline.profiler.intervals import interval, rate_interval
 
 _LARGE, _SMALL = 1 << 20, 4096
 _THREADS = 4

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Forces autocast around each step of a script's loops, with the dtype set by a variable.
 
-An extension of the probe (watching/variables.py). A step lasts from one `next()` of a loader to the following one. If
+An extension of the probe (profiler/variables.py). A step lasts from one `next()` of a loader to the following one. If
 the script enables autocast itself, the forced dtype replaces its own; if it disables autocast, for a loss perhaps,
 autocast stays disabled. With "off", autocast is never enabled, not even by the script. Steps belong to the thread that
 runs the loop; hooks stay installed until the process ends.
@@ -18,7 +18,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from feedline.watching.probe.recorder import Recorder
+from feedline.profiler.probe.recorder import Recorder
 
 VARIABLE = "FEEDLINE_AUTOCAST"  # "cuda bfloat16": the device type, and a dtype's name or "off"
 OFF = "off"

@@ -6,8 +6,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from feedline.diagnose.experiments import rungs
-from feedline.watching.copies import remake_of
+from feedline.diagnose.experiments import loader_rates
+from feedline.profiler.process_copies import remake_of
 
 
 def workers_of(loader: Any) -> int:
@@ -26,7 +26,7 @@ def with_workers(loader: Any, workers: int) -> Any:
     remake = remake_of(loader)
     if remake is not None:
         return remake(workers)
-    return _drop_in(loader, workers) if is_feedlines(loader) else rungs.loader_like(loader, workers)
+    return _drop_in(loader, workers) if is_feedlines(loader) else loader_rates.loader_like(loader, workers)
 
 
 def is_feedlines(loader: Any) -> bool:

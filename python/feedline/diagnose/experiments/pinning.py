@@ -15,9 +15,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from feedline.diagnose.experiments import copy_probe, rungs
-from feedline.watching.attempts import NotTried
-from feedline.watching.experiments import ASKED, LOCKED
+from feedline.diagnose.experiments import copy_probe, loader_rates
+from feedline.profiler.experiments import ASKED, LOCKED
+from feedline.profiler.isolated import NotTried
 
 _PROGRAM = Path(copy_probe.__file__)
 _MEASURED_S = 1.0
@@ -72,6 +72,6 @@ def _comparisons(found: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Compares the stream's time with and without page-locking, then the loop's with and without non_blocking=True."""
     (pageable, _), (_, waited), (locked, asked) = (zip(*found[way], strict=True) for way in copy_probe.WAYS)
     size = f"{found['bytes'] / 1e6:.3g} MB"
-    locking = rungs.comparison(LOCKED, f"ms of the device's stream for a batch of {size}", [pageable, locked])
-    waiting = rungs.comparison(ASKED, f"ms inside the calls for a batch of {size}, page-locked", [waited, asked])
+    locking = loader_rates.comparison(LOCKED, f"ms of the device's stream for a batch of {size}", [pageable, locked])
+    waiting = loader_rates.comparison(ASKED, f"ms inside the calls for a batch of {size}, page-locked", [waited, asked])
     return [{**locking, "own_ms": statistics.median(found["page_locking"])}, waiting]

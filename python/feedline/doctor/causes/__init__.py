@@ -7,7 +7,7 @@ import functools
 import sys
 
 from ...findings import Entry, rules_in
-from ..case import Cause
+from ..rules import Cause
 
 __all__ = ["entries", "registered"]
 
@@ -16,7 +16,7 @@ __all__ = ["entries", "registered"]
 def registered() -> tuple[Cause, ...]:
     """Returns all causes in order."""
     causes = rules_in(sys.modules[__name__], (), "CAUSE", Cause)
-    return tuple(sorted(causes, key=lambda cause: (cause.turn, cause.page.code)))
+    return tuple(sorted(causes, key=lambda cause: (cause.priority, cause.page.code)))
 
 
 def entries() -> list[Entry]:

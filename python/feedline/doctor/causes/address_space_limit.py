@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import MACHINE, Case, Cause, Found, gb, page
+from ..rules import MACHINE, Analysis, Cause, Found, gb, page
 
 TIMES = Threshold(4, "times the memory: CUDA alone reserves as much as the machine and all GPUs have")
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    limit, memory = case.machine.limits.address_space, case.machine.memory
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    limit, memory = analysis.machine.limits.address_space, analysis.machine.memory
     if limit is not None and memory.told and limit < TIMES * memory.physical:
         yield Found("warning", (f"address space limited to {gb(limit)}, machine memory is {gb(memory.physical)}",))
 
@@ -28,6 +28,6 @@ CAUSE = Cause(
         to_do="ulimit -v unlimited; on a cluster, run in a job, not on the login node.",
         example="address space limited to 16.0 GB, machine memory is 64.0 GB.",
     ),
-    turn=MACHINE + 190,
-    judge=_judge,
+    priority=MACHINE + 190,
+    evaluate=_evaluate,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..case import STORAGE, Case, Cause, Found, page
+from ..rules import STORAGE, Analysis, Cause, Found, page
 
 _VOLUMES = {
     "amazon elastic block store": "an EBS volume",
@@ -15,8 +15,8 @@ _VOLUMES = {
 }
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    source = case.source
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    source = analysis.source
     if source is None or source.model is None or source.mount is None:
         return
     name = next((name for mark, name in _VOLUMES.items() if mark in source.model.lower()), None)
@@ -34,6 +34,6 @@ CAUSE = Cause(
         to_do="Copy the dataset to the instance's own NVMe (feedline stage), or raise the volume's throughput.",
         example="/data is on an EBS volume (Amazon Elastic Block Store).",
     ),
-    turn=STORAGE + 40,
-    judge=_judge,
+    priority=STORAGE + 40,
+    evaluate=_evaluate,
 )

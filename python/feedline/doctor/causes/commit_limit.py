@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import MACHINE, Case, Cause, Found, gb, page
+from ..rules import MACHINE, Analysis, Cause, Found, gb, page
 
 SMALL = Threshold(8 * 2**30, "bytes: a script with torch and CUDA commits about 5 GB, and so does each of its workers")
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    left = case.machine.memory.commit_left
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    left = analysis.machine.memory.commit_left
     if left is not None and left < SMALL:
         yield Found("warning", (f"vm.overcommit_memory is 2, and only {gb(left)} can still be committed",))
 
@@ -28,6 +28,6 @@ CAUSE = Cause(
         "feedline.DataLoader(worker_method='thread').",
         example="vm.overcommit_memory is 2, and only 1.2 GB can still be committed.",
     ),
-    turn=MACHINE + 210,
-    judge=_judge,
+    priority=MACHINE + 210,
+    evaluate=_evaluate,
 )

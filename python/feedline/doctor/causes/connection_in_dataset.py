@@ -5,16 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..case import SCRIPT, Case, Cause, Found, page
-from ..starting import method_of
+from ..rules import SCRIPT, Analysis, Cause, Found, page
+from ..start_method import method_of
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    script = case.script
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    script = analysis.script
     if script is None or not script.may_have_workers:
         return
     for place in script.held:
-        severity = "critical" if method_of(case) != "fork" and script.most_workers else "warning"
+        severity = "critical" if method_of(analysis) != "fork" and script.most_workers else "warning"
         yield Found(severity, (f"{place.at}: the dataset stores {place.what}",), about=place.about)
 
 
@@ -29,6 +29,6 @@ CAUSE = Cause(
         "worker_init_fn. Store the path, not the file.",
         example="line 8: the dataset stores a connection (sqlite3.connect).",
     ),
-    turn=SCRIPT + 60,
-    judge=_judge,
+    priority=SCRIPT + 60,
+    evaluate=_evaluate,
 )

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..case import MACHINE, Case, Cause, Found, page
+from ..rules import MACHINE, Analysis, Cause, Found, page
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    cpus = case.machine.cpus
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    cpus = analysis.machine.cpus
     if cpus.governor == "powersave" and cpus.governor_driver not in (
         None,
         "intel_pstate",
@@ -29,6 +29,6 @@ CAUSE = Cause(
         to_do="cpupower frequency-set -g performance (root), or schedutil.",
         example="governor powersave with acpi-cpufreq.",
     ),
-    turn=MACHINE + 160,
-    judge=_judge,
+    priority=MACHINE + 160,
+    evaluate=_evaluate,
 )

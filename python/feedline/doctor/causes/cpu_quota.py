@@ -6,16 +6,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import MACHINE, Case, Cause, Found, page
+from ..rules import MACHINE, Analysis, Cause, Found, page
 
 PART = Threshold(0.5, "of the CPUs that are seen: nearer to them, threads hardly take turns")
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    cpus = case.machine.cpus
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    cpus = analysis.machine.cpus
     if cpus.quota is None or cpus.quota > PART * len(cpus.allowed):
         return
-    threads = case.machine.environment.get("OMP_NUM_THREADS", "")
+    threads = analysis.machine.environment.get("OMP_NUM_THREADS", "")
     if threads.isdecimal() and 1 <= int(threads) <= cpus.threads:
         return
     fix = CAUSE.page.to_do.replace("N,", f"{cpus.threads},", 1).replace("(N)", f"({cpus.threads})")
@@ -35,6 +35,6 @@ CAUSE = Cause(
         "feedline.DataLoader(num_workers='auto') respects it.",
         example="64 CPUs are visible, but the quota allows 8.",
     ),
-    turn=MACHINE + 70,
-    judge=_judge,
+    priority=MACHINE + 70,
+    evaluate=_evaluate,
 )

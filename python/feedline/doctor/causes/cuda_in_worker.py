@@ -5,16 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..case import SCRIPT, Case, Cause, Found, page
-from ..starting import method_of
+from ..rules import SCRIPT, Analysis, Cause, Found, page
+from ..start_method import method_of
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    script = case.script
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    script = analysis.script
     if script is None or not script.may_have_workers:
         return
     for place in script.cuda_in_workers:
-        forks = method_of(case) == "fork" and bool(script.most_workers)
+        forks = method_of(analysis) == "fork" and bool(script.most_workers)
         where = f"{place.at}: {place.what} in code that workers run"
         yield Found("critical" if forks else "warning", (where,), about=place.about)
 
@@ -30,6 +30,6 @@ CAUSE = Cause(
         "non_blocking=True).",
         example="line 17: .cuda() in code that workers run.",
     ),
-    turn=SCRIPT + 30,
-    judge=_judge,
+    priority=SCRIPT + 30,
+    evaluate=_evaluate,
 )

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...machine.planned_load import need_of
-from ..case import LOAD, Case, Cause, Found, gb, page
+from ..rules import LOAD, Analysis, Cause, Found, gb, page
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    load, memory = case.load, case.machine.memory
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    load, memory = analysis.load, analysis.machine.memory
     if load is None or not memory.told or not load.dataset_bytes:
         return
     need = need_of(load)
@@ -30,6 +30,6 @@ CAUSE = Cause(
         "string: those remain shared.",
         example="16 workers x 4.0 GB = 64.0 GB of 38.0 GB left.",
     ),
-    turn=LOAD + 20,
-    judge=_judge,
+    priority=LOAD + 20,
+    evaluate=_evaluate,
 )

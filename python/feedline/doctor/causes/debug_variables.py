@@ -5,18 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..case import MACHINE, Case, Cause, Found, page
+from ..rules import MACHINE, Analysis, Cause, Found, page
 
 
-def _judge(case: Case) -> Iterator[Found]:
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
     off = ("", "0")
     for name in ("CUDA_LAUNCH_BLOCKING", "PYTHONDEVMODE", "PYTHONTRACEMALLOC", "MALLOC_CHECK_"):
-        value = case.machine.environment.get(name, "")
+        value = analysis.machine.environment.get(name, "")
         if value not in off:
             yield Found("warning", (f"{name}={value}",))
-    if "debug" in case.machine.environment.get("PYTHONMALLOC", ""):
-        yield Found("warning", (f"PYTHONMALLOC={case.machine.environment['PYTHONMALLOC']}",))
-    if case.machine.environment.get("TORCH_DISTRIBUTED_DEBUG", "").upper() == "DETAIL":
+    if "debug" in analysis.machine.environment.get("PYTHONMALLOC", ""):
+        yield Found("warning", (f"PYTHONMALLOC={analysis.machine.environment['PYTHONMALLOC']}",))
+    if analysis.machine.environment.get("TORCH_DISTRIBUTED_DEBUG", "").upper() == "DETAIL":
         yield Found("warning", ("TORCH_DISTRIBUTED_DEBUG=DETAIL",))
 
 
@@ -31,6 +31,6 @@ CAUSE = Cause(
         to_do="unset it for runs in which speed matters.",
         example="CUDA_LAUNCH_BLOCKING=1.",
     ),
-    turn=MACHINE + 90,
-    judge=_judge,
+    priority=MACHINE + 90,
+    evaluate=_evaluate,
 )

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..case import SCRIPT, Case, Cause, Found, page
+from ..rules import SCRIPT, Analysis, Cause, Found, page
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    places = case.script.old_amp if case.script is not None else ()
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    places = analysis.script.old_amp if analysis.script is not None else ()
     if places:
         lines = ", ".join(dict.fromkeys(f"line {place.line}: {place.what}" for place in places))
         yield Found("warning", (lines,), about={"line": places[0].line})
@@ -25,6 +25,6 @@ CAUSE = Cause(
         to_do="torch.amp.autocast('cuda'), and torch.amp.GradScaler('cuda') with float16.",
         example="line 40: torch.cuda.amp.autocast.",
     ),
-    turn=SCRIPT + 140,
-    judge=_judge,
+    priority=SCRIPT + 140,
+    evaluate=_evaluate,
 )

@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import MACHINE, Case, Cause, Found, gb, page
+from ..rules import MACHINE, Analysis, Cause, Found, gb, page
 
 LEFT = Threshold(0.05, "of the disk, free")
 SMALL = Threshold(2 * 2**30, "bytes: a checkpoint; a large disk that is 95 % full still has room for several")
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    space = case.machine.temporary
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    space = analysis.machine.temporary
     if space is not None and space.total_bytes and space.free_bytes < min(LEFT * space.total_bytes, SMALL):
         yield Found("warning", (f"/tmp has {gb(space.free_bytes)} free",))
 
@@ -28,6 +28,6 @@ CAUSE = Cause(
         to_do="Remove unneeded files, or set TMPDIR to another disk.",
         example="/tmp has 120 MB free.",
     ),
-    turn=MACHINE + 230,
-    judge=_judge,
+    priority=MACHINE + 230,
+    evaluate=_evaluate,
 )

@@ -6,15 +6,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import MACHINE, Case, Cause, Found, page
+from ..rules import MACHINE, Analysis, Cause, Found, page
 
 LEAST = Threshold(2, "CPUs per GPU: one of them launches its work")
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    gpus = len(case.machine.gpus)
-    if gpus and case.machine.cpus.threads < LEAST * gpus:
-        cpus = case.machine.cpus.threads
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    gpus = len(analysis.machine.gpus)
+    if gpus and analysis.machine.cpus.threads < LEAST * gpus:
+        cpus = analysis.machine.cpus.threads
         yield Found("warning", (f"{cpus} usable CPU{'s' if cpus > 1 else ''} for {gpus} GPU{'s' if gpus > 1 else ''}",))
 
 
@@ -29,6 +29,6 @@ CAUSE = Cause(
         "cache decoded pixels: .cache().",
         example="3 usable CPUs for 4 GPUs.",
     ),
-    turn=MACHINE + 60,
-    judge=_judge,
+    priority=MACHINE + 60,
+    evaluate=_evaluate,
 )

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..case import MACHINE, Case, Cause, Found, page
+from ..rules import MACHINE, Analysis, Cause, Found, page
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    machine = case.machine
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    machine = analysis.machine
     nodes = {node for node, cpus in machine.cpus.nodes.items() if set(cpus) & set(machine.cpus.allowed)}
     far = {link.numa_node for link in machine.gpu_links}
     if nodes and far and None not in far and not far & nodes:
@@ -31,6 +31,6 @@ CAUSE = Cause(
         "--gpu-bind=closest, --gres-flags=enforce-binding).",
         example="GPUs are on NUMA node 1, usable CPUs on node 0.",
     ),
-    turn=MACHINE + 50,
-    judge=_judge,
+    priority=MACHINE + 50,
+    evaluate=_evaluate,
 )

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..case import BROKEN, Case, Cause, Found, page
+from ..rules import BROKEN, Analysis, Cause, Found, page
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    names = case.machine.environment.get("CUDA_VISIBLE_DEVICES")
-    count = len(case.machine.gpus)
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    names = analysis.machine.environment.get("CUDA_VISIBLE_DEVICES")
+    count = len(analysis.machine.gpus)
     if names is None or not count:
         return
     first = names.split(",")[0].strip()
@@ -28,6 +28,6 @@ CAUSE = Cause(
         to_do="unset CUDA_VISIBLE_DEVICES, or list the GPUs: CUDA_VISIBLE_DEVICES=0,1.",
         example="CUDA_VISIBLE_DEVICES is '' and hides 4 GPUs.",
     ),
-    turn=BROKEN + 30,
-    judge=_judge,
+    priority=BROKEN + 30,
+    evaluate=_evaluate,
 )

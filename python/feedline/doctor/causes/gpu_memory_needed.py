@@ -6,17 +6,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...machine.planned_load import gpu_bytes_of
-from ..case import LOAD, Case, Cause, Found, gb, page
+from ..rules import LOAD, Analysis, Cause, Found, gb, page
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    if case.load is None or not case.load.batch_bytes:
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    if analysis.load is None or not analysis.load.batch_bytes:
         return
-    for gpu in case.machine.gpus:
+    for gpu in analysis.machine.gpus:
         if gpu.memory_bytes and gpu.memory_used_bytes is not None:
             free = gpu.memory_bytes - gpu.memory_used_bytes
-            if gpu_bytes_of(case.load) > free:
-                batches = f"two batches of {gb(case.load.batch_bytes)}"
+            if gpu_bytes_of(analysis.load) > free:
+                batches = f"two batches of {gb(analysis.load.batch_bytes)}"
                 yield Found(
                     "critical", (f"{batches}, but GPU {gpu.index} has {gb(free)} free",), about={"gpu": gpu.index}
                 )
@@ -34,6 +34,6 @@ CAUSE = Cause(
         to_do="Use smaller batches; end other programs on the GPU; decode to uint8 and convert on the GPU.",
         example="two batches of 6.0 GB, but GPU 0 has 8.0 GB free.",
     ),
-    turn=LOAD + 40,
-    judge=_judge,
+    priority=LOAD + 40,
+    evaluate=_evaluate,
 )

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import MACHINE, Case, Cause, Found, gb, page
+from ..rules import MACHINE, Analysis, Cause, Found, gb, page
 
 MOST = Threshold(0.5, "of its memory, used: more than a desktop needs")
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    for gpu in case.machine.gpus:
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    for gpu in analysis.machine.gpus:
         if gpu.memory_bytes and gpu.memory_used_bytes is not None and gpu.memory_used_bytes > MOST * gpu.memory_bytes:
             free = gpu.memory_bytes - gpu.memory_used_bytes
             words = f"GPU {gpu.index} has {gb(free)} of {gb(gpu.memory_bytes)} free"
@@ -29,6 +29,6 @@ CAUSE = Cause(
         to_do="nvidia-smi lists the processes; end leftover ones, or use another GPU: CUDA_VISIBLE_DEVICES.",
         example="GPU 0 has 2.1 GB of 85.0 GB free.",
     ),
-    turn=MACHINE + 20,
-    judge=_judge,
+    priority=MACHINE + 20,
+    evaluate=_evaluate,
 )

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..case import BROKEN, Case, Cause, Found, page
+from ..rules import BROKEN, Analysis, Cause, Found, page
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    machine = case.machine
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    machine = analysis.machine
     if machine.has_driver and machine.container and not machine.has_device_files and not machine.gpus:
         place = f"this {machine.container} container"
         yield Found("critical", (f"the host's kernel has NVIDIA's driver, but {place} has no /dev/nvidia*",))
@@ -26,6 +26,6 @@ CAUSE = Cause(
         "the NVIDIA container toolkit.",
         example="the host's kernel has NVIDIA's driver, but this Docker container has no /dev/nvidia*.",
     ),
-    turn=BROKEN + 20,
-    judge=_judge,
+    priority=BROKEN + 20,
+    evaluate=_evaluate,
 )

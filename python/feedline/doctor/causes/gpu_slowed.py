@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..case import MACHINE, Case, Cause, Found, page
+from ..rules import MACHINE, Analysis, Cause, Found, page
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    for gpu in case.machine.gpus:
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    for gpu in analysis.machine.gpus:
         if gpu.slowed:
             at = f", at {gpu.temperature_c} C" if gpu.temperature_c is not None else ""
             yield Found("warning", (f"GPU {gpu.index} is throttled by power or heat{at}",), about={"gpu": gpu.index})
@@ -24,6 +24,6 @@ CAUSE = Cause(
         to_do="Check its cooling and power limit: nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE.",
         example="GPU 2 is throttled by power or heat, at 91 C.",
     ),
-    turn=MACHINE + 10,
-    judge=_judge,
+    priority=MACHINE + 10,
+    evaluate=_evaluate,
 )

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..case import BROKEN, Case, Cause, Found, page
+from ..rules import BROKEN, Analysis, Cause, Found, page
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    machine = case.machine
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    machine = analysis.machine
     if machine.has_driver and machine.has_device_files and not machine.gpus:
         trouble = machine.gpu_trouble or "the driver's library reports no GPU"
         yield Found("critical", ("/proc/driver/nvidia and /dev/nvidia* exist", trouble))
@@ -27,6 +27,6 @@ CAUSE = Cause(
         "until then, torch.cuda.is_available() returns False.",
         example="NVML: Driver/library version mismatch.",
     ),
-    turn=BROKEN + 10,
-    judge=_judge,
+    priority=BROKEN + 10,
+    evaluate=_evaluate,
 )

@@ -6,15 +6,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import MACHINE, Case, Cause, Found, page
+from ..rules import MACHINE, Analysis, Cause, Found, page
 
 LEFT = Threshold(0.02, "of the inodes, free")
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    spaces = [("/tmp", case.machine.temporary)]
-    if case.source is not None:
-        spaces.append((case.source.name, case.source.space))
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    spaces = [("/tmp", analysis.machine.temporary)]
+    if analysis.source is not None:
+        spaces.append((analysis.source.name, analysis.source.space))
     for name, space in spaces:
         if space is not None and space.inodes and space.free_inodes < LEFT * space.inodes:
             yield Found("warning", (f"{name} can hold {space.free_inodes:,} more files",))
@@ -30,6 +30,6 @@ CAUSE = Cause(
         to_do="Remove small files there (df -i); pack image folders into shards: feedline pack.",
         example="/tmp can hold 120 more files.",
     ),
-    turn=MACHINE + 220,
-    judge=_judge,
+    priority=MACHINE + 220,
+    evaluate=_evaluate,
 )

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import MACHINE, Case, Cause, Found, page
+from ..rules import MACHINE, Analysis, Cause, Found, page
 
 MUCH = Threshold(0.2, "of the time: the critical level of diagnose, as other processes wait, not this run")
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    share = case.machine.io_pressure
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    share = analysis.machine.io_pressure
     if share is not None and share >= MUCH:
         yield Found("warning", (f"{share:.0%} of the last minute, some process waited for disks",))
 
@@ -29,6 +29,6 @@ CAUSE = Cause(
         abstains="The kernel does not measure pressure.",
         example="45% of the last minute, some process waited for disks.",
     ),
-    turn=MACHINE + 140,
-    judge=_judge,
+    priority=MACHINE + 140,
+    evaluate=_evaluate,
 )

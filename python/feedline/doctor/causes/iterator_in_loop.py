@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..case import SCRIPT, Case, Cause, Found, page
+from ..rules import SCRIPT, Analysis, Cause, Found, page
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    for place in case.script.iterators_in_loops if case.script is not None else ():
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    for place in analysis.script.iterators_in_loops if analysis.script is not None else ():
         yield Found("critical", (f"line {place.line}: {place.what} in a loop",), about={"line": place.line})
 
 
@@ -24,6 +24,6 @@ CAUSE = Cause(
         to_do="Use for batch in loader, or create one iterator before the loop: it = iter(loader).",
         example="line 25: next(iter(loader)) in a loop.",
     ),
-    turn=SCRIPT + 70,
-    judge=_judge,
+    priority=SCRIPT + 70,
+    evaluate=_evaluate,
 )

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import MACHINE, Case, Cause, Found, gb, page
+from ..rules import MACHINE, Analysis, Cause, Found, gb, page
 
 MUCH = Threshold(64 * 2**20, "bytes: less is not worth reporting")
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    found = case.leftovers
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    found = analysis.leftovers
     total = sum(one.size for one in found)
     if total < MUCH:
         return
@@ -34,6 +34,6 @@ CAUSE = Cause(
         to_do="feedline doctor --clean lists them, asks for confirmation, and removes them.",
         example="3 files (1.2 GB) of user 1000, the oldest 26 h old.",
     ),
-    turn=MACHINE + 240,
-    judge=_judge,
+    priority=MACHINE + 240,
+    evaluate=_evaluate,
 )

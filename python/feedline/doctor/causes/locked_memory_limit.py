@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import MACHINE, Case, Cause, Found, gb, page
+from ..rules import MACHINE, Analysis, Cause, Found, gb, page
 
 SMALL = Threshold(1 * 2**30, "bytes: NCCL buffers for a few peers")
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    limit = case.machine.limits.locked_bytes
-    if case.machine.has_infiniband and limit is not None and limit < SMALL:
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    limit = analysis.machine.limits.locked_bytes
+    if analysis.machine.has_infiniband and limit is not None and limit < SMALL:
         yield Found("warning", (f"only {gb(limit)} of memory can be locked, but there are InfiniBand devices",))
 
 
@@ -28,6 +28,6 @@ CAUSE = Cause(
         to_do="ulimit -l unlimited; docker run --ulimit memlock=-1.",
         example="only 8 MB of memory can be locked, but there are InfiniBand devices.",
     ),
-    turn=MACHINE + 200,
-    judge=_judge,
+    priority=MACHINE + 200,
+    evaluate=_evaluate,
 )

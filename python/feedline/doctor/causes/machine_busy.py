@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import MACHINE, Case, Cause, Found, page
+from ..rules import MACHINE, Analysis, Cause, Found, page
 
 MUCH = Threshold(1.25, "runnable programs per CPU")
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    cpus = case.machine.cpus
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    cpus = analysis.machine.cpus
     if cpus.load is not None and cpus.load > MUCH * cpus.online:
         yield Found("warning", (f"a load of {cpus.load:.1f} on {cpus.online} CPUs",))
 
@@ -27,6 +27,6 @@ CAUSE = Cause(
         to_do="Wait for them or end them; feedline top shows which they are.",
         example="a load of 70.2 on 32 CPUs.",
     ),
-    turn=MACHINE + 150,
-    judge=_judge,
+    priority=MACHINE + 150,
+    evaluate=_evaluate,
 )

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..case import SCRIPT, Case, Cause, Found, page
-from ..starting import method_of
+from ..rules import SCRIPT, Analysis, Cause, Found, page
+from ..start_method import method_of
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    script, method = case.script, method_of(case)
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    script, method = analysis.script, method_of(analysis)
     if script is None or script.unguarded is None or not script.most_workers:
         return
     words = f"line {script.unguarded} starts loading outside the guard, and workers start with {method}"
@@ -29,6 +29,6 @@ CAUSE = Cause(
         to_do="Move the code into a function main(), and call it under if __name__ == '__main__'.",
         example="line 30 starts loading outside the guard, and workers start with spawn.",
     ),
-    turn=SCRIPT + 50,
-    judge=_judge,
+    priority=SCRIPT + 50,
+    evaluate=_evaluate,
 )

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import BROKEN, Case, Cause, Found, gb, page
+from ..rules import BROKEN, Analysis, Cause, Found, gb, page
 
 LEFT = Threshold(0.05, "of the usable memory, still free: on 16 GB, about what an interpreter with torch needs")
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    memory = case.machine.memory
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    memory = analysis.machine.memory
     usable = min(memory.limit or memory.physical, memory.physical)
     if memory.told and memory.left < LEFT * usable:
         yield Found("critical", (f"{gb(memory.left)} of {gb(usable)} left",))
@@ -30,6 +30,6 @@ CAUSE = Cause(
         abstains="/proc/meminfo could not be read.",
         example="0.4 GB of 16.0 GB left.",
     ),
-    turn=BROKEN + 40,
-    judge=_judge,
+    priority=BROKEN + 40,
+    evaluate=_evaluate,
 )

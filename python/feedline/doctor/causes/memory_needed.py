@@ -7,24 +7,26 @@ from collections.abc import Iterator
 
 from ...findings import Threshold
 from ...machine.planned_load import Need, PlannedLoad, need_of
-from ..case import LOAD, Case, Cause, Found, gb, page
+from ..rules import LOAD, Analysis, Cause, Found, gb, page
 
 MOST = Threshold(0.8, "of the memory left: the script itself and the page cache need some")
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    load, memory = case.load, case.machine.memory
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    load, memory = analysis.load, analysis.machine.memory
     if load is None or not memory.told:
         return
     need = need_of(load)
     if need.least - need.copies > memory.left or (need.least > memory.left and 2 * need.copies <= need.least):
-        yield Found("critical", (f"needs {gb(need.least)} of {gb(memory.left)} left", *_parts(load, need, case)))
+        yield Found("critical", (f"needs {gb(need.least)} of {gb(memory.left)} left", *_parts(load, need, analysis)))
     elif need.least <= memory.left and (need.least > MOST * memory.left or need.most > memory.left):
         later = f", and up to {gb(need.most)} if all batches are page-locked" if need.most > need.least else ""
-        yield Found("warning", (f"needs {gb(need.least)} of {gb(memory.left)} left{later}", *_parts(load, need, case)))
+        yield Found(
+            "warning", (f"needs {gb(need.least)} of {gb(memory.left)} left{later}", *_parts(load, need, analysis))
+        )
 
 
-def _parts(load: PlannedLoad, need: Need, case: Case) -> list[str]:
+def _parts(load: PlannedLoad, need: Need, analysis: Analysis) -> list[str]:
     ranks = f"{load.ranks} ranks x " if load.ranks > 1 else ""
     found = [
         f"{ranks}{load.workers} workers x {load.prefetch} prefetched x {gb(load.batch_bytes or 0)} = {gb(need.waiting)}"
@@ -32,7 +34,7 @@ def _parts(load: PlannedLoad, need: Need, case: Case) -> list[str]:
     found.append(f"current batches{', page-locked' if load.pinned else ''}: {gb(need.in_hand)}")
     if need.copies:
         found.append(f"copies of the dataset in workers: {gb(need.copies)}")
-    if case.machine.memory.swap and load.pinned:
+    if analysis.machine.memory.swap and load.pinned:
         found.append("swap does not help with page-locked batches")
     return found
 
@@ -53,6 +55,6 @@ CAUSE = Cause(
         abstains="The size of a batch is unknown (--batch-mb), or /proc/meminfo could not be read.",
         example="needs 41.1 GB of 38.0 GB left.",
     ),
-    turn=LOAD + 10,
-    judge=_judge,
+    priority=LOAD + 10,
+    evaluate=_evaluate,
 )

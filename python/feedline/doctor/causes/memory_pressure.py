@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import MACHINE, Case, Cause, Found, page
+from ..rules import MACHINE, Analysis, Cause, Found, page
 
 MUCH = Threshold(0.05, "of the time: the level of a note in diagnose")
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    share = case.machine.memory_pressure
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    share = analysis.machine.memory_pressure
     if share is not None and share >= MUCH:
         yield Found("warning", (f"{share:.0%} of the last minute, all processes waited for memory",))
 
@@ -28,6 +28,6 @@ CAUSE = Cause(
         abstains="The kernel does not measure pressure.",
         example="12% of the last minute, all processes waited for memory.",
     ),
-    turn=MACHINE + 130,
-    judge=_judge,
+    priority=MACHINE + 130,
+    evaluate=_evaluate,
 )

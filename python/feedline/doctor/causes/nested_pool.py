@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..case import SCRIPT, Case, Cause, Found, page
+from ..rules import SCRIPT, Analysis, Cause, Found, page
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    script = case.script
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    script = analysis.script
     if script is None or not script.may_have_workers:
         return
     for place in script.pools:
@@ -29,6 +29,6 @@ CAUSE = Cause(
         "concurrent.futures.ThreadPoolExecutor.",
         example="line 21: multiprocessing.Pool in code that workers run.",
     ),
-    turn=SCRIPT + 20,
-    judge=_judge,
+    priority=SCRIPT + 20,
+    evaluate=_evaluate,
 )

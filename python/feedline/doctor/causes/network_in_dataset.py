@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..case import SCRIPT, Case, Cause, Found, page
+from ..rules import SCRIPT, Analysis, Cause, Found, page
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    for place in case.script.network_in_workers if case.script is not None else ():
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    for place in analysis.script.network_in_workers if analysis.script is not None else ():
         yield Found("warning", (f"{place.at}: {place.what} in code that workers run",), about=place.about)
 
 
@@ -24,6 +24,6 @@ CAUSE = Cause(
         "feedline.open('https://.../{000..146}.tar').",
         example="line 12: requests.get in code that workers run.",
     ),
-    turn=SCRIPT + 130,
-    judge=_judge,
+    priority=SCRIPT + 130,
+    evaluate=_evaluate,
 )

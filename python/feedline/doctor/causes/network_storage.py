@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import STORAGE, Case, Cause, Found, page
+from ..rules import STORAGE, Analysis, Cause, Found, page
 
 SMALL = Threshold(65536, "bytes per read: NFS uses 1 MB today")
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    mount = case.source.mount if case.source is not None else None
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    mount = analysis.source.mount if analysis.source is not None else None
     if mount is None or mount.family not in ("nfs", "parallel", "share"):
         return
     words = f"{mount.point} is {mount.kind}, mounted from {mount.device}"
@@ -35,6 +35,6 @@ CAUSE = Cause(
         "pack small files: feedline pack.",
         example="/data is nfs4, mounted from server:/export.",
     ),
-    turn=STORAGE + 20,
-    judge=_judge,
+    priority=STORAGE + 20,
+    evaluate=_evaluate,
 )

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..case import SCRIPT, Case, Cause, Found, page
+from ..rules import SCRIPT, Analysis, Cause, Found, page
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    for loop in case.script.loops if case.script is not None else ():
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    for loop in analysis.script.loops if analysis.script is not None else ():
         plain = [call for call in loop.loaders if call.get("pin_memory") is False]
         copies = [copy for copy in loop.copies if copy.non_blocking and not copy.pinned_by_hand]
         if plain and len(plain) == len(loop.loaders) and copies:
@@ -31,6 +31,6 @@ CAUSE = Cause(
         to_do="DataLoader(..., pin_memory=True).",
         example="line 33: non_blocking=True, but the loader in line 20 has no pin_memory.",
     ),
-    turn=SCRIPT + 110,
-    judge=_judge,
+    priority=SCRIPT + 110,
+    evaluate=_evaluate,
 )

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..case import STORAGE, Case, Cause, Found, page
+from ..rules import STORAGE, Analysis, Cause, Found, page
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    mount = case.source.mount if case.source is not None else None
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    mount = analysis.source.mount if analysis.source is not None else None
     if mount is not None and mount.family == "objects":
         yield Found("warning", (f"{mount.point} is {mount.client or mount.kind}",))
 
@@ -25,6 +25,6 @@ CAUSE = Cause(
         "feedline.open('s3://bucket/shards/{000..146}.tar'), and cache='/local/nvme' for later epochs.",
         example="/mnt/s3 is s3fs.",
     ),
-    turn=STORAGE + 10,
-    judge=_judge,
+    priority=STORAGE + 10,
+    evaluate=_evaluate,
 )

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..case import BROKEN, Case, Cause, Found, page
+from ..rules import BROKEN, Analysis, Cause, Found, page
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    cpus = case.machine.cpus
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    cpus = analysis.machine.cpus
     if len(cpus.allowed) == 1 and cpus.online > 1:
         yield Found("critical", (f"this process may run only on CPU {cpus.allowed[0]}, of {cpus.online}",))
 
@@ -25,6 +25,6 @@ CAUSE = Cause(
         to_do="Slurm: --cpus-per-task=8; mpirun --bind-to none; in a notebook os.sched_setaffinity(0, range(64)).",
         example="this process may run only on CPU 3, of 64.",
     ),
-    turn=BROKEN + 60,
-    judge=_judge,
+    priority=BROKEN + 60,
+    evaluate=_evaluate,
 )

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..case import MACHINE, Case, Cause, Found, page
+from ..rules import MACHINE, Analysis, Cause, Found, page
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    kills = case.machine.memory.oom_kills
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    kills = analysis.machine.memory.oom_kills
     if kills:
         words = f"{kills} process{'es' if kills > 1 else ''} of this control group were killed for lack of memory"
         yield Found("warning", (words,))
@@ -25,6 +25,6 @@ CAUSE = Cause(
         to_do="Raise the container's memory limit, or plan with less; see dmesg and memory.events.",
         example="3 processes of this control group were killed for lack of memory.",
     ),
-    turn=MACHINE + 120,
-    judge=_judge,
+    priority=MACHINE + 120,
+    evaluate=_evaluate,
 )

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import MACHINE, Case, Cause, Found, page
+from ..rules import MACHINE, Analysis, Cause, Found, page
 
 FEW = Threshold(1024, "files: the default of Linux, sufficient for most loaders")
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    limit = case.machine.limits.open_files
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    limit = analysis.machine.limits.open_files
     if limit is not None and limit < FEW:
         yield Found("warning", (f"only {limit} files can be open",))
 
@@ -27,6 +27,6 @@ CAUSE = Cause(
         to_do="ulimit -n 65536, or docker run --ulimit nofile=65536.",
         example="only 256 files can be open.",
     ),
-    turn=MACHINE + 170,
-    judge=_judge,
+    priority=MACHINE + 170,
+    evaluate=_evaluate,
 )

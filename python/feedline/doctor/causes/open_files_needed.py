@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...machine.planned_load import open_files_of
-from ..case import LOAD, Case, Cause, Found, page
+from ..rules import LOAD, Analysis, Cause, Found, page
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    limit = case.machine.limits.open_files
-    if case.load is not None and limit is not None and open_files_of(case.load) > limit:
-        needed = f"{case.load.workers} workers need about {open_files_of(case.load):,} open files"
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    limit = analysis.machine.limits.open_files
+    if analysis.load is not None and limit is not None and open_files_of(analysis.load) > limit:
+        needed = f"{analysis.load.workers} workers need about {open_files_of(analysis.load):,} open files"
         yield Found("critical", (f"{needed}, but only {limit:,} are allowed",))
 
 
@@ -27,6 +27,6 @@ CAUSE = Cause(
         "torch.multiprocessing.set_sharing_strategy('file_system').",
         example="64 workers need about 1,100 open files, but only 1,024 are allowed.",
     ),
-    turn=LOAD + 50,
-    judge=_judge,
+    priority=LOAD + 50,
+    evaluate=_evaluate,
 )

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..case import STORAGE, Case, Cause, Found, page
+from ..rules import STORAGE, Analysis, Cause, Found, page
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    mount = case.source.mount if case.source is not None else None
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    mount = analysis.source.mount if analysis.source is not None else None
     if mount is not None and mount.family == "overlay":
-        yield Found("note", (f"{case.source.name if case.source else mount.point} is on an overlay",))
+        yield Found("note", (f"{analysis.source.name if analysis.source else mount.point} is on an overlay",))
 
 
 CAUSE = Cause(
@@ -24,6 +24,6 @@ CAUSE = Cause(
         to_do="Mount it: docker run -v /data/imagenet:/data:ro.",
         example="/app/data is on an overlay.",
     ),
-    turn=STORAGE + 50,
-    judge=_judge,
+    priority=STORAGE + 50,
+    evaluate=_evaluate,
 )

@@ -6,23 +6,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import LOAD, Case, Cause, Found, page
+from ..rules import LOAD, Analysis, Cause, Found, page
 
 MANY = Threshold(2.0, "workers per usable CPU: each gets less than half of one")
 WAITING = Threshold(4.0, "workers per usable CPU, if they wait for a network")
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    if case.load is None:
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    if analysis.load is None:
         return
-    workers, usable = case.load.ranks * case.load.workers, case.machine.cpus.threads
-    waits = case.source is not None and case.source.kind in ("network", "remote")
+    workers, usable = analysis.load.ranks * analysis.load.workers, analysis.machine.cpus.threads
+    waits = analysis.source is not None and analysis.source.kind in ("network", "remote")
     if workers <= usable or (waits and workers <= WAITING * usable):
         return
-    ranks = f" ({case.load.ranks} ranks x {case.load.workers})" if case.load.ranks > 1 else ""
+    ranks = f" ({analysis.load.ranks} ranks x {analysis.load.workers})" if analysis.load.ranks > 1 else ""
     words = f"{workers} workers{ranks} on {usable} usable CPU{'s' if usable > 1 else ''}"
-    if usable < case.machine.cpus.online:
-        words += f", although the machine has {case.machine.cpus.online}"
+    if usable < analysis.machine.cpus.online:
+        words += f", although the machine has {analysis.machine.cpus.online}"
     yield Found("critical" if workers >= MANY * usable else "warning", (words,))
 
 
@@ -39,6 +39,6 @@ CAUSE = Cause(
         to_do="Set num_workers as advised above the findings, then measure: feedline tune -- python train.py.",
         example="16 workers on 8 usable CPUs.",
     ),
-    turn=LOAD + 60,
-    judge=_judge,
+    priority=LOAD + 60,
+    evaluate=_evaluate,
 )

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..case import MACHINE, Case, Cause, Found, page
+from ..rules import MACHINE, Analysis, Cause, Found, page
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    for link in case.machine.gpu_links:
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    for link in analysis.machine.gpu_links:
         if link.width is not None and link.most_width is not None and link.width < link.most_width:
             words = f"the GPU at {link.place} uses {link.width} of {link.most_width} PCIe lanes"
             yield Found("warning", (words,), about={"gpu": link.place})
@@ -27,6 +27,6 @@ CAUSE = Cause(
         "loop waits for copies.",
         example="the GPU at 0000:17:00.0 uses 4 of 16 PCIe lanes.",
     ),
-    turn=MACHINE + 30,
-    judge=_judge,
+    priority=MACHINE + 30,
+    evaluate=_evaluate,
 )

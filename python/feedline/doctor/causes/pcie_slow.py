@@ -6,16 +6,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import MACHINE, Case, Cause, Found, page
+from ..rules import MACHINE, Analysis, Cause, Found, page
 
 BUSY = Threshold(0.5, "of the time with a kernel, on every GPU: GPUs are not matched to bus addresses")
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    busy = [gpu for gpu in case.machine.gpus if gpu.utilisation is not None and gpu.utilisation >= BUSY]
-    if len(busy) < len(case.machine.gpus) or not busy:
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    busy = [gpu for gpu in analysis.machine.gpus if gpu.utilisation is not None and gpu.utilisation >= BUSY]
+    if len(busy) < len(analysis.machine.gpus) or not busy:
         return
-    for link in case.machine.gpu_links:
+    for link in analysis.machine.gpu_links:
         if link.speed is not None and link.most_speed is not None and link.speed < link.most_speed:
             words = f"the GPU at {link.place} runs at {link.speed:g} of {link.most_speed:g} GT/s although it is busy"
             yield Found("warning", (words,), about={"gpu": link.place})
@@ -34,6 +34,6 @@ CAUSE = Cause(
         abstains="A GPU is idle, or its utilization is unknown.",
         example="the GPU at 0000:17:00.0 runs at 8 of 16 GT/s although it is busy.",
     ),
-    turn=MACHINE + 40,
-    judge=_judge,
+    priority=MACHINE + 40,
+    evaluate=_evaluate,
 )

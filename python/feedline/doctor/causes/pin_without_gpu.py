@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..case import LOAD, Case, Cause, Found, page
+from ..rules import LOAD, Analysis, Cause, Found, page
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    if case.load is not None and case.load.pinned and not case.wants_gpu:
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    if analysis.load is not None and analysis.load.pinned and not analysis.wants_gpu:
         yield Found("note", ("pin_memory=True, but this machine has no NVIDIA GPU",))
 
 
@@ -23,6 +23,6 @@ CAUSE = Cause(
         to_do="pin_memory=torch.cuda.is_available().",
         example="pin_memory=True, but this machine has no NVIDIA GPU.",
     ),
-    turn=LOAD + 80,
-    judge=_judge,
+    priority=LOAD + 80,
+    evaluate=_evaluate,
 )

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..case import SCRIPT, Case, Cause, Found, page
+from ..rules import SCRIPT, Analysis, Cause, Found, page
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    for loop in case.script.loops if case.script is not None else ():
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    for loop in analysis.script.loops if analysis.script is not None else ():
         pinned = [call for call in loop.loaders if call.get("pin_memory") is True]
         if len(pinned) == len(loop.loaders) and loop.copies and all(copy.non_blocking is False for copy in loop.copies):
             line = loop.copies[0].line
@@ -28,6 +28,6 @@ CAUSE = Cause(
         to_do="batch.to(device, non_blocking=True).",
         example="line 33: a copy without non_blocking, from the loader in line 20 with pin_memory=True.",
     ),
-    turn=SCRIPT + 100,
-    judge=_judge,
+    priority=SCRIPT + 100,
+    evaluate=_evaluate,
 )

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..case import SCRIPT, Case, Cause, Found, page
+from ..rules import SCRIPT, Analysis, Cause, Found, page
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    for loop in case.script.loops if case.script is not None else ():
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    for loop in analysis.script.loops if analysis.script is not None else ():
         for copy in loop.copies:
             if copy.pinned_by_hand:
                 yield Found("warning", (f"line {copy.line}: .pin_memory().to(...)",), about={"line": copy.line})
@@ -26,6 +26,6 @@ CAUSE = Cause(
         "non_blocking=True).",
         example="line 33: .pin_memory().to(...).",
     ),
-    turn=SCRIPT + 120,
-    judge=_judge,
+    priority=SCRIPT + 120,
+    evaluate=_evaluate,
 )

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 from ...findings import Threshold
 from ..advice import enough_ahead
-from ..case import LOAD, Case, Cause, Found, gb, page
+from ..rules import LOAD, Analysis, Cause, Found, gb, page
 
 DEEP = Threshold(4.0, "batches per worker: a loop that still waits needs more workers, not a longer queue")
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    load = case.load
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    load = analysis.load
     if load is None or not load.workers:
         return
     enough = enough_ahead(load.sample_bytes)
@@ -34,6 +34,6 @@ CAUSE = Cause(
         "workers: feedline diagnose shows which.",
         example="prefetch_factor=10 with samples of 50 MB: 1 is enough.",
     ),
-    turn=LOAD + 70,
-    judge=_judge,
+    priority=LOAD + 70,
+    evaluate=_evaluate,
 )

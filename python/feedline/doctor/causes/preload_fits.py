@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import ADVICE, Case, Cause, Found, gb, page
+from ..rules import ADVICE, Analysis, Cause, Found, gb, page
 
 PART = Threshold(0.25, "of the memory left: queued batches and the script need the rest")
 MOST = Threshold(10e9, "bytes: reading more takes minutes, which the first epoch overlaps with training")
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    source, memory = case.source, case.machine.memory
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    source, memory = analysis.source, analysis.machine.memory
     if (
         source is None
         or source.kind in (None, "memory")
@@ -37,6 +37,6 @@ CAUSE = Cause(
         "the files once beforehand, caches the files.",
         example="6.2 GB, and 120.0 GB of memory left.",
     ),
-    turn=ADVICE + 10,
-    judge=_judge,
+    priority=ADVICE + 10,
+    evaluate=_evaluate,
 )

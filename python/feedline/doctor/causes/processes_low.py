@@ -6,15 +6,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import MACHINE, Case, Cause, Found, page
+from ..rules import MACHINE, Analysis, Cause, Found, page
 
 FEW = Threshold(
     512, "processes and threads of a user: 8 workers with 16 threads each are 128, plus a desktop or a shell"
 )
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    limit = case.machine.limits.processes
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    limit = analysis.machine.limits.processes
     if limit is not None and limit < FEW:
         yield Found("warning", (f"only {limit} processes and threads can be started",))
 
@@ -29,6 +29,6 @@ CAUSE = Cause(
         to_do="ulimit -u 4096, or ask the administrator; OMP_NUM_THREADS=1 in workers needs fewer.",
         example="only 128 processes and threads can be started.",
     ),
-    turn=MACHINE + 180,
-    judge=_judge,
+    priority=MACHINE + 180,
+    evaluate=_evaluate,
 )

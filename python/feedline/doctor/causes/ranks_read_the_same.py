@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..case import SCRIPT, Case, Cause, Found, page
+from ..rules import SCRIPT, Analysis, Cause, Found, page
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    script = case.script
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    script = analysis.script
     if script is None or script.distributed is None or script.shards_itself:
         return
     plain = [
@@ -32,6 +32,6 @@ CAUSE = Cause(
         "of feedline.open(...) shards by itself.",
         example="line 14: init_process_group, but the DataLoader in line 20 has no sampler.",
     ),
-    turn=SCRIPT + 80,
-    judge=_judge,
+    priority=SCRIPT + 80,
+    evaluate=_evaluate,
 )

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..case import SCRIPT, Case, Cause, Found, page
+from ..rules import SCRIPT, Analysis, Cause, Found, page
 from ..script.facts import LoaderCall
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    for call in case.script.loaders if case.script is not None else ():
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    for call in analysis.script.loaders if analysis.script is not None else ():
         for problem in _problems(call):
             yield Found("critical", (f"line {call.line}: {problem}",), about={"line": call.line})
 
@@ -55,6 +55,6 @@ CAUSE = Cause(
         "shuffle or a sampler.",
         example="line 12: prefetch_factor=0: must be at least 1 with workers.",
     ),
-    turn=SCRIPT + 10,
-    judge=_judge,
+    priority=SCRIPT + 10,
+    evaluate=_evaluate,
 )

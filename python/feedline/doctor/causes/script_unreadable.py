@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..case import SCRIPT, Case, Cause, Found, page
+from ..rules import SCRIPT, Analysis, Cause, Found, page
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    if case.script is not None and case.script.problem:
-        yield Found("error", (case.script.problem,))
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    if analysis.script is not None and analysis.script.problem:
+        yield Found("error", (analysis.script.problem,))
 
 
 CAUSE = Cause(
@@ -22,6 +22,6 @@ CAUSE = Cause(
         to_do="Fix the line, or run this command with the Python that runs the script.",
         example="train.py, line 3: invalid syntax.",
     ),
-    turn=SCRIPT + 5,
-    judge=_judge,
+    priority=SCRIPT + 5,
+    evaluate=_evaluate,
 )

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..case import SCRIPT, Case, Cause, Found, page
+from ..rules import SCRIPT, Analysis, Cause, Found, page
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    if case.script is not None and case.script.sampler_line is not None:
-        line = case.script.sampler_line
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    if analysis.script is not None and analysis.script.sampler_line is not None:
+        line = analysis.script.sampler_line
         yield Found("warning", (f"line {line}: a DistributedSampler without set_epoch",), about={"line": line})
 
 
@@ -24,6 +24,6 @@ CAUSE = Cause(
         to_do="sampler.set_epoch(epoch) at the start of each epoch. feedline.DataLoader does this if it was forgotten.",
         example="line 11: a DistributedSampler without set_epoch.",
     ),
-    turn=SCRIPT + 90,
-    judge=_judge,
+    priority=SCRIPT + 90,
+    evaluate=_evaluate,
 )

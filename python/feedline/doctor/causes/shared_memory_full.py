@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import BROKEN, Case, Cause, Found, gb, page
+from ..rules import BROKEN, Analysis, Cause, Found, gb, page
 
 FULL = Threshold(0.9, "of /dev/shm, used: the next batch may not fit")
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    shared = case.machine.shared
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    shared = analysis.machine.shared
     if shared is not None and shared.total_bytes and shared.used_share > FULL:
         used = shared.total_bytes - shared.free_bytes
         yield Found("critical", (f"{gb(used)} of {gb(shared.total_bytes)} in /dev/shm are used",))
@@ -27,6 +27,6 @@ CAUSE = Cause(
         to_do="Remove leftovers of killed runs (feedline doctor --clean), or enlarge it: docker run --shm-size=8g.",
         example="62 MB of 64 MB in /dev/shm are used.",
     ),
-    turn=BROKEN + 50,
-    judge=_judge,
+    priority=BROKEN + 50,
+    evaluate=_evaluate,
 )

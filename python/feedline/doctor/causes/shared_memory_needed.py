@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...machine.planned_load import need_of
-from ..case import LOAD, Case, Cause, Found, gb, page
+from ..rules import LOAD, Analysis, Cause, Found, gb, page
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    load, shared = case.load, case.machine.shared
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    load, shared = analysis.load, analysis.machine.shared
     if load is None or shared is None or not load.in_shared_memory or not load.batch_bytes or not load.workers:
         return
     waiting = need_of(load).waiting
@@ -34,6 +34,6 @@ CAUSE = Cause(
         "/dev/shm. feedline.DataLoader does not use /dev/shm.",
         example="4 workers x 2 prefetched x 154 MB = 1.2 GB, but 64 MB free in /dev/shm.",
     ),
-    turn=LOAD + 30,
-    judge=_judge,
+    priority=LOAD + 30,
+    evaluate=_evaluate,
 )

@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import MACHINE, Case, Cause, Found, gb, page
+from ..rules import MACHINE, Analysis, Cause, Found, gb, page
 
 SMALL = Threshold(512 * 2**20, "bytes: 4 workers with 2 prefetched batches of 64 images need 310 MB")
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    shared = case.machine.shared
-    load = case.load
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    shared = analysis.machine.shared
+    load = analysis.load
     if shared is None or shared.total_bytes >= SMALL or (load is not None and not load.in_shared_memory):
         return
     if load is not None and load.workers is not None and load.batch_bytes:  # see shared_memory_needed
@@ -32,6 +32,6 @@ CAUSE = Cause(
         "/dev/shm. feedline.DataLoader does not use it.",
         example="/dev/shm has 67 MB.",
     ),
-    turn=MACHINE + 100,
-    judge=_judge,
+    priority=MACHINE + 100,
+    evaluate=_evaluate,
 )

@@ -6,15 +6,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import STORAGE, Case, Cause, Found, gb, page
+from ..rules import STORAGE, Analysis, Cause, Found, gb, page
 
 MANY = Threshold(10_000, "files: a smaller number is cached by the first epoch")
 SOME = Threshold(1_000, "files found before the time limit: if listing is slow, so is opening them")
 SMALL = Threshold(1 * 2**20, "bytes: larger ones take longer to read than to open")
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    source = case.source
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    source = analysis.source
     if source is None or source.files is None or source.file_bytes is None or source.mount is None:
         return
     many = source.files > (MANY if source.whole else SOME)
@@ -34,6 +34,6 @@ CAUSE = Cause(
         to_do="feedline pack SOURCE SHARDS writes shards, resumably; the order of samples is preserved.",
         example="1,281,167 files of 110 kB on nfs4.",
     ),
-    turn=STORAGE + 70,
-    judge=_judge,
+    priority=STORAGE + 70,
+    evaluate=_evaluate,
 )

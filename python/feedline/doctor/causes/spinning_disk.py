@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..case import STORAGE, Case, Cause, Found, page
+from ..rules import STORAGE, Analysis, Cause, Found, page
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    source = case.source
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    source = analysis.source
     if source is not None and source.kind == "disk" and source.mount is not None:
         model = f" ({source.model})" if source.model else ""
         yield Found("warning", (f"{source.mount.point} is on a spinning disk{model}",))
@@ -27,6 +27,6 @@ CAUSE = Cause(
         "feedline pack.",
         example="/data is on a spinning disk (ST8000NM000A).",
     ),
-    turn=STORAGE + 30,
-    judge=_judge,
+    priority=STORAGE + 30,
+    evaluate=_evaluate,
 )

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import STORAGE, Case, Cause, Found, gb, page
+from ..rules import STORAGE, Analysis, Cause, Found, gb, page
 
 PART = Threshold(0.5, "of the remaining memory: workers and the page cache need it")
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    source, memory = case.source, case.machine.memory
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    source, memory = analysis.source, analysis.machine.memory
     if source is None or source.kind != "memory" or source.total_bytes is None or not memory.told:
         return
     if source.total_bytes > PART * memory.left:
@@ -31,6 +31,6 @@ CAUSE = Cause(
         to_do="Store it on a local disk: after the first epoch, as much as fits is in the page cache.",
         example="/dev/shm/imagenet uses 40.0 GB of memory, and 20.0 GB is left.",
     ),
-    turn=STORAGE + 60,
-    judge=_judge,
+    priority=STORAGE + 60,
+    evaluate=_evaluate,
 )

@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import MACHINE, Case, Cause, Found, gb, page
+from ..rules import MACHINE, Analysis, Cause, Found, gb, page
 
 MUCH = Threshold(512 * 2**20, "bytes: less is negligible")
 LITTLE = Threshold(0.2, "of the memory, available: above this, nothing has to be swapped out now")
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    memory = case.machine.memory
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    memory = analysis.machine.memory
     if memory.told and memory.swap_used > MUCH and memory.available < LITTLE * memory.physical:
         words = f"{gb(memory.swap_used)} swapped out, with {gb(memory.available)} of {gb(memory.physical)} available"
         yield Found("warning", (words,))
@@ -30,6 +30,6 @@ CAUSE = Cause(
         to_do="End programs that use the memory, or plan with less: smaller prefetch_factor, fewer workers.",
         example="12.0 GB swapped out, with 3.1 GB of 64.0 GB available.",
     ),
-    turn=MACHINE + 110,
-    judge=_judge,
+    priority=MACHINE + 110,
+    evaluate=_evaluate,
 )

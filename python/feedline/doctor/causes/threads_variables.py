@@ -6,16 +6,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import MACHINE, Case, Cause, Found, page
+from ..rules import MACHINE, Analysis, Cause, Found, page
 
 MOST_DIGITS = Threshold(7, "digits of a number of threads: longer values are not valid")
 
 
-def _judge(case: Case) -> Iterator[Found]:
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-        value = case.machine.environment.get(name, "").split(",")[0]
-        if value.isdecimal() and len(value) < MOST_DIGITS and int(value) > case.machine.cpus.threads:
-            yield Found("warning", (f"{name}={value} on {case.machine.cpus.threads} usable CPUs",))
+        value = analysis.machine.environment.get(name, "").split(",")[0]
+        if value.isdecimal() and len(value) < MOST_DIGITS and int(value) > analysis.machine.cpus.threads:
+            yield Found("warning", (f"{name}={value} on {analysis.machine.cpus.threads} usable CPUs",))
             return
 
 
@@ -29,6 +29,6 @@ CAUSE = Cause(
         to_do="unset it, or set it to the number of usable CPUs, and to 1 in workers (torch does the latter itself).",
         example="OMP_NUM_THREADS=64 on 8 usable CPUs.",
     ),
-    turn=MACHINE + 80,
-    judge=_judge,
+    priority=MACHINE + 80,
+    evaluate=_evaluate,
 )

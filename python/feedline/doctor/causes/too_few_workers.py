@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import LOAD, Case, Cause, Found, page
+from ..rules import LOAD, Analysis, Cause, Found, page
 
 SEVERAL = Threshold(4.0, "CPUs per rank: with fewer, workers compete with the loop")
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    usable = case.machine.cpus.threads // max(case.load.ranks, 1) if case.load is not None else 0
-    if case.load is not None and case.load.workers == 0 and usable >= SEVERAL:
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    usable = analysis.machine.cpus.threads // max(analysis.load.ranks, 1) if analysis.load is not None else 0
+    if analysis.load is not None and analysis.load.workers == 0 and usable >= SEVERAL:
         yield Found("note", (f"num_workers=0 on {usable} usable CPUs",))
 
 
@@ -29,6 +29,6 @@ CAUSE = Cause(
         "measures the best number.",
         example="num_workers=0 on 8 usable CPUs.",
     ),
-    turn=LOAD + 90,
-    judge=_judge,
+    priority=LOAD + 90,
+    evaluate=_evaluate,
 )

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..case import SCRIPT, Case, Cause, Found, page
-from ..starting import method_of
+from ..rules import SCRIPT, Analysis, Cause, Found, page
+from ..start_method import method_of
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    script = case.script
-    method = method_of(case)
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    script = analysis.script
+    method = method_of(analysis)
     if script is None or method == "fork" or not script.may_have_workers:
         return
     for place in script.unpicklable:
@@ -33,6 +33,6 @@ CAUSE = Cause(
         "multiprocessing_context='fork' if nothing prevents it.",
         example="line 9: collate_fn=lambda, and workers start with spawn.",
     ),
-    turn=SCRIPT + 40,
-    judge=_judge,
+    priority=SCRIPT + 40,
+    evaluate=_evaluate,
 )

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Threshold
-from ..case import SCRIPT, Case, Cause, Found, page
+from ..rules import SCRIPT, Analysis, Cause, Found, page
 
 MANY = Threshold(10, "epochs: with fewer, the pauses hardly matter")
 
 
-def _judge(case: Case) -> Iterator[Found]:
-    for loop in case.script.loops if case.script is not None else ():
+def _evaluate(analysis: Analysis) -> Iterator[Found]:
+    for loop in analysis.script.loops if analysis.script is not None else ():
         for call in loop.loaders:
             starts = bool(call.workers) and call.get("persistent_workers") is False
             if starts and loop.epochs is not None and loop.epochs > MANY:
@@ -33,6 +33,6 @@ CAUSE = Cause(
         "measures the pause (epoch_border).",
         example="line 28: 90 epochs, and the workers of the loader in line 20 restart in each.",
     ),
-    turn=SCRIPT + 150,
-    judge=_judge,
+    priority=SCRIPT + 150,
+    evaluate=_evaluate,
 )

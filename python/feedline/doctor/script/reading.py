@@ -8,9 +8,9 @@ import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from .beside import read_beside
 from .facts import UNKNOWN, LoaderCall, Place, Script
 from .loaders import Functions, Named, call_of, functions_of, is_loader, loaders_behind, loops_of, names_of_loaders
+from .local_imports import read_local_imports
 from .values import Names, calls_in, keyword
 from .workers import (
     cuda_in,
@@ -57,7 +57,7 @@ def read(path: str, arguments: Sequence[str] = (), cpus: int = 1) -> Script:
 def _facts(path: str, tree: ast.Module, arguments: Sequence[str], cpus: int) -> Script:
     names, functions = Names(tree, arguments, cpus), functions_of(tree)
     named = names_of_loaders(tree, names, functions)
-    datasets, beside = datasets_of(tree, names), read_beside(path, tree, names, cpus)
+    datasets, local_imports = datasets_of(tree, names), read_local_imports(path, tree, names, cpus)
     given = [
         functions[one.id] for one in given_to_loaders(tree, names) if isinstance(one, ast.Name) and one.id in functions
     ]
@@ -72,10 +72,10 @@ def _facts(path: str, tree: ast.Module, arguments: Sequence[str], cpus: int) -> 
         has_guard=any(_is_guard(node) for node in tree.body),
         unguarded=_unguarded(tree, names, functions, named),
         start_method=_start_method(tree, names),
-        pools=_in_order(pools_in(bodies, names)) + beside.pools,
-        cuda_in_workers=_in_order(cuda_in(bodies, names)) + beside.cuda,
-        network_in_workers=_in_order(network_in(bodies, names)) + beside.network,
-        held=_in_order(held_by(datasets, names)) + beside.held,
+        pools=_in_order(pools_in(bodies, names)) + local_imports.pools,
+        cuda_in_workers=_in_order(cuda_in(bodies, names)) + local_imports.cuda,
+        network_in_workers=_in_order(network_in(bodies, names)) + local_imports.network,
+        held=_in_order(held_by(datasets, names)) + local_imports.held,
         unpicklable=_in_order(unpicklable_in(tree, names)),
         iterators_in_loops=_in_order(_iterators_in_loops(tree, names, named)),
         old_amp=_in_order(_old_amp(tree, names)),
@@ -87,9 +87,9 @@ def _facts(path: str, tree: ast.Module, arguments: Sequence[str], cpus: int) -> 
             *([f"num_workers of the DataLoader in line {lines} of {path}: known only when it runs"] if unknown else []),
             *(
                 f"the DataLoader in {place.at}: only loaders created by the script itself are examined"
-                for place in beside.loaders
+                for place in local_imports.loaders
             ),
-            *beside.unread,
+            *local_imports.unread,
         ),
     )
 

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from ...findings import Entry, Finding, rules_in
-from ..judging import LOOKS, Alarm, Moment, Seen
+from ..rules import LOOKS, Alarm, Moment, Seen
 
 __all__ = ["LOOKS", "Alarms", "Moment", "entries", "registered"]
 
@@ -24,7 +24,7 @@ def registered(folders: tuple[Path | str, ...] = ()) -> tuple[Alarm, ...]:
         ConfigError: a file defines no alarm, or one whose name differs from the file's; the message names the file.
     """
     alarms = rules_in(sys.modules[__name__], folders, "ALARM", Alarm)
-    return tuple(sorted(alarms, key=lambda alarm: (alarm.turn, alarm.page.code)))
+    return tuple(sorted(alarms, key=lambda alarm: (alarm.priority, alarm.page.code)))
 
 
 def entries(folders: tuple[Path | str, ...] = ()) -> list[Entry]:
@@ -39,12 +39,12 @@ class Alarms:
         self._looks = looks
         self._recent: list[Moment] = []
 
-    def judge(self, moment: Moment) -> tuple[Finding, ...]:
+    def evaluate(self, moment: Moment) -> tuple[Finding, ...]:
         """The current findings: alarms (severity "critical") before notes, loader by loader and GPU by GPU."""
         self._recent = [*self._recent, moment][-self._looks :]
         seen = Seen(self._recent, self._looks)
         found = [
-            (finding.severity != "critical", alarm.turn // 100, place, alarm.turn, finding)
+            (finding.severity != "critical", alarm.priority // 100, place, alarm.priority, finding)
             for alarm in registered()
             for place, finding in alarm.findings(seen)
         ]

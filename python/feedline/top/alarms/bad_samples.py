@@ -2,10 +2,10 @@
 """Samples were skipped or replaced."""
 
 from ...findings import Entry
-from ..judging import LOADERS, Alarm, Seen, Told
+from ..rules import LOADERS, Alarm, Occurrences, Seen
 
 
-def _judges(seen: Seen) -> Told:
+def _evaluate(seen: Seen) -> Occurrences:
     for at, (name, loader, _, _) in enumerate(seen.now.loaders):
         if loader.bad_samples:
             yield at, False, f"{name}: {loader.bad_samples:,.0f} bad samples; see loader.errors"
@@ -21,6 +21,6 @@ ALARM = Alarm(
         to_do="`loader.errors` has the latest, with shard, key and stage; `feedline inspect` checks all samples.",
         example="pid 13075, loader 0: 3 bad samples; see loader.errors",
     ),
-    turn=LOADERS + 20,
-    judges=_judges,
+    priority=LOADERS + 20,
+    evaluate=_evaluate,
 )

@@ -2,13 +2,13 @@
 """The run's threads are ready to run but have no CPU."""
 
 from ...findings import Entry, Threshold
-from ..judging import HOST, Alarm, Seen, Told
+from ..rules import HOST, Alarm, Occurrences, Seen
 
 DELAYED = Threshold(0.50, "of the runnable time: ready without a CPU as long as running on one")
 OTHERS = Threshold(0.5, "of the busy CPUs, used by the run: below this, other programs use more of them")
 
 
-def _judges(seen: Seen) -> Told:
+def _evaluate(seen: Seen) -> Occurrences:
     host, delay = seen.now.host, seen.held(m.host.delay_share for m in seen.recent)
     if delay is not None and delay >= DELAYED and host.cpus_used is not None and host.cpus_busy is not None:
         others = host.cpus_used < host.cpus_busy * OTHERS
@@ -27,6 +27,6 @@ ALARM = Alarm(
         abstains="The condition must last for ten samples.",
         example="this run had no CPU 93% of the time it wanted one: other programs use the CPUs",
     ),
-    turn=HOST + 10,
-    judges=_judges,
+    priority=HOST + 10,
+    evaluate=_evaluate,
 )

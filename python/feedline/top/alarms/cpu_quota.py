@@ -2,12 +2,12 @@
 """The container's CPU quota stops the run."""
 
 from ...findings import Entry, Threshold
-from ..judging import HOST, Alarm, Seen, Told
+from ..rules import HOST, Alarm, Occurrences, Seen
 
 THROTTLED = Threshold(0.10, "of the time, stopped by the quota")
 
 
-def _judges(seen: Seen) -> Told:
+def _evaluate(seen: Seen) -> Occurrences:
     throttled = seen.held(m.host.throttled_share for m in seen.recent)
     if throttled is not None and throttled >= THROTTLED:
         yield 0, True, f"stopped {throttled:.0%} of the time by the CPU quota: fewer workers"
@@ -24,6 +24,6 @@ ALARM = Alarm(
         abstains="The condition must last for ten samples.",
         example="stopped 30% of the time by the CPU quota: fewer workers",
     ),
-    turn=HOST,
-    judges=_judges,
+    priority=HOST,
+    evaluate=_evaluate,
 )

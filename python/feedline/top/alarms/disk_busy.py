@@ -2,13 +2,13 @@
 """A disk is always busy."""
 
 from ...findings import Entry, Threshold
-from ..judging import HOST, Alarm, Seen, Told
+from ..rules import HOST, Alarm, Occurrences, Seen
 
 DISK_BUSY = Threshold(0.95, "of the time; a disk below this has idle gaps")
 IO_PRESSURE = Threshold(0.10, "of the time, during which something waits for a disk")
 
 
-def _judges(seen: Seen) -> Told:
+def _evaluate(seen: Seen) -> Occurrences:
     if not seen.now.host.disks:
         return
     disk = seen.now.host.disks[0]
@@ -35,6 +35,6 @@ ALARM = Alarm(
         abstains="The condition must last for ten samples.",
         example="vda is always busy, and work waits for it 40% of the time: cache or pack the data",
     ),
-    turn=HOST + 20,
-    judges=_judges,
+    priority=HOST + 20,
+    evaluate=_evaluate,
 )

@@ -2,12 +2,12 @@
 """A GPU's memory is nearly full."""
 
 from ...findings import Entry, Threshold
-from ..judging import GPUS, Alarm, Seen, Told, free_share
+from ..rules import GPUS, Alarm, Occurrences, Seen, free_share
 
 GPU_MEMORY_LEFT = Threshold(0.05, "of a GPU's memory, free: a larger batch may need it")
 
 
-def _judges(seen: Seen) -> Told:
+def _evaluate(seen: Seen) -> Occurrences:
     for at, gpu in seen.own_gpus():
         free = free_share(gpu)
         if free is not None and free < GPU_MEMORY_LEFT:
@@ -25,6 +25,6 @@ ALARM = Alarm(
         abstains="GPUs used only by other processes raise none, if the driver lists processes.",
         example="GPU 0 has 2% of its memory left: smaller batches",
     ),
-    turn=GPUS,
-    judges=_judges,
+    priority=GPUS,
+    evaluate=_evaluate,
 )

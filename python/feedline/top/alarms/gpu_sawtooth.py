@@ -4,8 +4,8 @@
 from collections.abc import Iterable
 
 from ...findings import Entry, Threshold
-from ..judging import GPUS, Alarm, Seen, Told
-from ..signs import supply_is_short, told
+from ..host_indicators import indicators_text, supply_is_short
+from ..rules import GPUS, Alarm, Occurrences, Seen
 
 SAW_LOW = Threshold(0.20, "utilisation; idle below this")
 SAW_HIGH = Threshold(0.70, "utilisation; busy from here on")
@@ -24,11 +24,11 @@ def turns(utilisation: Iterable[float | None]) -> int:
     return count
 
 
-def _judges(seen: Seen) -> Told:
+def _evaluate(seen: Seen) -> Occurrences:
     for at, gpu in seen.own_gpus():
         history = seen.utilisations(gpu)
         if seen.held(history) is not None and turns(history) >= SAW_TURNS:
-            signs = told(seen)
+            signs = indicators_text(seen)
             beside = f" ({signs})" if signs else ""
             cause = "it waits for data, run `feedline diagnose`" if supply_is_short(seen.now) else "data supply?"
             yield at, True, f"GPU {gpu.index} goes from busy to idle and back{beside}: {cause}"
@@ -46,6 +46,6 @@ ALARM = Alarm(
         abstains="GPUs used only by other processes raise none, if the driver lists processes.",
         example="GPU 0 goes from busy to idle and back: data supply?",
     ),
-    turn=GPUS + 20,
-    judges=_judges,
+    priority=GPUS + 20,
+    evaluate=_evaluate,
 )

@@ -2,10 +2,10 @@
 """A GPU is throttled."""
 
 from ...findings import Entry
-from ..judging import GPUS, Alarm, Seen, Told
+from ..rules import GPUS, Alarm, Occurrences, Seen
 
 
-def _judges(seen: Seen) -> Told:
+def _evaluate(seen: Seen) -> Occurrences:
     for at, gpu in seen.own_gpus():
         if gpu.slowed:
             yield at, False, f"GPU {gpu.index} is held below its clock by power or heat"
@@ -22,6 +22,6 @@ ALARM = Alarm(
         abstains="GPUs used only by other processes raise none, if the driver lists processes.",
         example="GPU 0 is held below its clock by power or heat",
     ),
-    turn=GPUS + 10,
-    judges=_judges,
+    priority=GPUS + 10,
+    evaluate=_evaluate,
 )

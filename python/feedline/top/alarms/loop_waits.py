@@ -2,12 +2,12 @@
 """The loop waits for its loader."""
 
 from ...findings import Entry, Threshold
-from ..judging import LOADERS, WAIT_NOTE, Alarm, Seen, Told
+from ..rules import LOADERS, WAIT_NOTE, Alarm, Occurrences, Seen
 
 WAIT_ALARM = Threshold(0.20, "of the loop's time; the same as for critical findings of diagnose and trace")
 
 
-def _judges(seen: Seen) -> Told:
+def _evaluate(seen: Seen) -> Occurrences:
     for at, (name, _, _, _) in enumerate(seen.now.loaders):
         waits = [r.wait_share for m in seen.recent for n, _, r, _ in m.loaders if n == name and r is not None]
         wait = seen.held(waits)
@@ -27,6 +27,6 @@ ALARM = Alarm(
         abstains="The condition must last for ten samples.",
         example="the loop waits 69% of its time for pid 13075, loader 0; run `feedline diagnose`",
     ),
-    turn=LOADERS,
-    judges=_judges,
+    priority=LOADERS,
+    evaluate=_evaluate,
 )

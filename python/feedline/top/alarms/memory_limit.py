@@ -2,12 +2,12 @@
 """The cgroup's memory limit is near or was hit."""
 
 from ...findings import Entry, Threshold
-from ..judging import LESS_MEMORY, MEMORY, Alarm, Seen, Told, gb
+from ..rules import LESS_MEMORY, MEMORY, Alarm, Occurrences, Seen, gb
 
 MEMORY_LEFT = Threshold(0.10, "of the limit, free: a larger batch or one more worker may need it")
 
 
-def _judges(seen: Seen) -> Told:
+def _evaluate(seen: Seen) -> Occurrences:
     host = seen.now.host
     limit, used = host.memory.limit_bytes, host.memory.used_bytes
     if limit and used is not None and used > (1 - MEMORY_LEFT) * limit:
@@ -27,6 +27,6 @@ ALARM = Alarm(
         abstains="There is no limit.",
         example="15.1 GB of the limit of 16.0 GB are used: less prefetching, fewer workers, smaller batches",
     ),
-    turn=MEMORY + 10,
-    judges=_judges,
+    priority=MEMORY + 10,
+    evaluate=_evaluate,
 )

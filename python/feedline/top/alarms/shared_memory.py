@@ -2,12 +2,12 @@
 """/dev/shm is nearly full."""
 
 from ...findings import Entry, Threshold
-from ..judging import MEMORY, Alarm, Seen, Told, gb
+from ..rules import MEMORY, Alarm, Occurrences, Seen, gb
 
 MEMORY_LEFT = Threshold(0.10, "of /dev/shm, free: the next batch may not fit")
 
 
-def _judges(seen: Seen) -> Told:
+def _evaluate(seen: Seen) -> Occurrences:
     shared, limit = seen.now.host.memory.shared_bytes, seen.now.host.memory.shared_limit_bytes
     if limit and shared is not None and shared > (1 - MEMORY_LEFT) * limit:
         sentence = f"/dev/shm holds {gb(shared)} of {gb(limit)}: remove leftovers, or docker run --shm-size"
@@ -24,6 +24,6 @@ ALARM = Alarm(
         to_do="Remove leftovers of killed runs, or enlarge it (docker run --shm-size).",
         example="/dev/shm holds 62.0 MB of 64.0 MB: remove leftovers, or docker run --shm-size",
     ),
-    turn=MEMORY + 20,
-    judges=_judges,
+    priority=MEMORY + 20,
+    evaluate=_evaluate,
 )

@@ -2,12 +2,12 @@
 """Memory of the run is swapped out, or the machine swaps."""
 
 from ...findings import Entry
-from ..judging import LESS_MEMORY, MEMORY, Alarm, Seen, Told, gb
+from ..rules import LESS_MEMORY, MEMORY, Alarm, Occurrences, Seen, gb
 
 _LOOKS = 2  # an occasional page is harmless
 
 
-def _judges(seen: Seen) -> Told:
+def _evaluate(seen: Seen) -> Occurrences:
     host = seen.now.host
     swapping = [m.host.swapped_pages_per_s for m in seen.recent[-_LOOKS:]]
     if host.memory.swapped_bytes:
@@ -26,6 +26,6 @@ ALARM = Alarm(
         to_do="Use less memory: less prefetching, fewer workers, smaller batches.",
         example="1.2 GB of this run are swapped out: less prefetching, fewer workers, smaller batches",
     ),
-    turn=MEMORY,
-    judges=_judges,
+    priority=MEMORY,
+    evaluate=_evaluate,
 )

@@ -53,7 +53,7 @@ class NativeDatasetIterator(NativeImageIterator):
         if not bad:
             return self._batch_type(*map(_collated, columns, self._is_number))
         progress.native_misses += len(bad)
-        return self._mended(index, self._samples_of(columns, len(index)), bad)
+        return self._replace_bad(index, self._samples_of(columns, len(index)), bad)
 
     def _samples_of(self, columns: list[torch.Tensor], rows: int) -> list[Any]:
         """The rows of a batch as samples of the dataset."""

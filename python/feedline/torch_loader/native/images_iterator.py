@@ -124,7 +124,7 @@ class NativeImageIterator(NativeIterator):
         if not progress.native_misses:
             _log.info("the engine does not read all files; the dataset reads the others in this process")
         progress.native_misses += len(bad)
-        return self._mended(index, self._samples(images.cpu(), labels), set(bad))
+        return self._replace_bad(index, self._samples(images.cpu(), labels), set(bad))
 
     def _samples(self, images: torch.Tensor, labels: list[Any]) -> list[Any]:
         """The rows of a batch as samples of the dataset."""
@@ -165,7 +165,7 @@ class NativeImageIterator(NativeIterator):
         assert self._pipeline is not None
         return self._pipeline
 
-    def _mended(self, index: Any, samples: list[Any], bad: set[int]) -> Any:
+    def _replace_bad(self, index: Any, samples: list[Any], bad: set[int]) -> Any:
         """The batch with its bad rows as the dataset reads them, raises errors for them, or replaces them."""
         good: dict[Any, collections.deque[Any]] = {}
         for row, sample in enumerate(index):

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from ...findings import Entry, rules_in
-from ..judging import Case, Cause
+from ..rules import Analysis, Cause
 from ..verdicts import Findings
 
 __all__ = ["entries", "judge", "registered"]
@@ -16,13 +16,13 @@ __all__ = ["entries", "judge", "registered"]
 
 @functools.cache
 def registered(folders: tuple[Path | str, ...] = ()) -> tuple[Cause, ...]:
-    """Returns all causes in the order of their turns.
+    """Returns all causes by priority.
 
     Raises:
         ConfigError: a file defines no cause, or one with another name; the message names the file.
     """
     causes = rules_in(sys.modules[__name__], folders, "CAUSE", Cause)
-    return tuple(sorted(causes, key=lambda cause: (cause.turn, cause.code)))
+    return tuple(sorted(causes, key=lambda cause: (cause.priority, cause.code)))
 
 
 def entries(folders: tuple[Path | str, ...] = ()) -> list[Entry]:
@@ -30,20 +30,20 @@ def entries(folders: tuple[Path | str, ...] = ()) -> list[Entry]:
     return [cause.page for cause in registered(folders)]
 
 
-def judge(case: Case) -> Findings:
+def evaluate(analysis: Analysis) -> Findings:
     """Returns all findings of a trace, largest share first."""
-    findings = case.findings
-    if not case.durations.sum():
+    findings = analysis.findings
+    if not analysis.durations.sum():
         findings.abstain("events: the trace has none from which steps can be derived", "compute_bound")
         return findings
-    case.abstain_from_loading()
-    if case.device is None:
+    analysis.abstain_from_loading()
+    if analysis.device is None:
         findings.abstain(
             "GPU events: record with activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]",
             *(cause.code for cause in registered() if cause.of_device),
         )
     for cause in registered():
-        if cause.judges is not None and (case.device is not None or not cause.of_device):
-            cause.judges(case)
+        if cause.evaluate is not None and (analysis.device is not None or not cause.of_device):
+            cause.evaluate(analysis)
     findings.verdicts.sort(key=lambda finding: -finding.share)
     return findings

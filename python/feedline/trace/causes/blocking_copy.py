@@ -5,18 +5,18 @@ from __future__ import annotations
 
 from ...findings import Entry
 from ..intervals import join
-from ..judging import Case, Cause, copies_from, copy_line, waits_for_pinned
+from ..rules import Analysis, Cause, copies_from, copy_line, waits_for_pinned
 
 
-def _judges(case: Case) -> None:
-    device, waited = case.device, waits_for_pinned(case.waits)
+def _evaluate(analysis: Analysis) -> None:
+    device, waited = analysis.device, waits_for_pinned(analysis.waits)
     assert device is not None
     pinned = copies_from(device, "Pinned")
     if pinned is None or not any(waited):
         return
-    case.findings.add(
+    analysis.findings.add(
         "blocking_copy",
-        join(case.waits.idle_after(device, waited), device.exposed("HtoD", "Pinned")),
+        join(analysis.waits.idle_after(device, waited), device.exposed("HtoD", "Pinned")),
         0.9,
         [copy_line(pinned), f"the host waited for {sum(waited)} of them: .to() without non_blocking=True"],
         ".to(device, non_blocking=True), under torch.cuda.stream(...) with a separate stream, one batch ahead",
@@ -36,7 +36,7 @@ CAUSE = Cause(
         abstains="The trace has no GPU events.",
         example="the host waited for 8 of them: .to() without non_blocking=True.",
     ),
-    turn=60,
-    judges=_judges,
+    priority=60,
+    evaluate=_evaluate,
     of_device=True,
 )

@@ -6,13 +6,13 @@ from __future__ import annotations
 from ...findings import Entry, Threshold
 from ...findings.finding import NOTE
 from ..intervals import EMPTY, total
-from ..judging import Case, Cause
+from ..rules import Analysis, Cause
 
 BUSY = Threshold(0.9, "of the time: a GPU this busy does not need a faster loader")
 
 
-def _judges(case: Case) -> None:
-    device, share, has_loader = case.device, case.loader_share, len(case.steps.loader) > 0
+def _evaluate(analysis: Analysis) -> None:
+    device, share, has_loader = analysis.device, analysis.loader_share, len(analysis.steps.loader) > 0
     if device is not None:
         busy = total(device.busy) / max(1, device.window[1] - device.window[0])
         evidence = [f"the GPU is busy {busy:.0%} of the time"]
@@ -24,15 +24,15 @@ def _judges(case: Case) -> None:
         return
     if has_loader:
         evidence.append(f"the loop waits {share:.1%} of its time for the loader")
-    explained = sum(finding.share for finding in case.findings.verdicts)
-    case.findings.add(
+    explained = sum(finding.share for finding in analysis.findings.verdicts)
+    analysis.findings.add(
         "compute_bound",
         EMPTY,
         0.9,
         evidence,
         "the loader is not the limit: the model, its precision and its operators take the time",
         gained=(0.0, 0.0),
-        per_step=case.durations * max(0.0, busy - explained),
+        per_step=analysis.durations * max(0.0, busy - explained),
     )
 
 
@@ -46,6 +46,6 @@ CAUSE = Cause(
         to_do="Nothing in the loader: the model, its precision and its operators take the time.",
         example="the GPU is busy 97% of the time.",
     ),
-    turn=90,
-    judges=_judges,
+    priority=90,
+    evaluate=_evaluate,
 )

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from ...findings import Entry
-from ..judging import Cause
+from ..rules import Cause
 
 CAUSE = Cause(
     Entry(
@@ -17,6 +17,6 @@ CAUSE = Cause(
         abstains="The trace has none of Feedline's stages: torch.profiler records only the main process.",
         example="Feedline's threads spent 76% of their busy time in the stage decode.",
     ),
-    turn=20,
-    judges=lambda case: case.add_stage("cpu_decode", "decode"),
+    priority=20,
+    evaluate=lambda analysis: analysis.add_stage("cpu_decode", "decode"),
 )

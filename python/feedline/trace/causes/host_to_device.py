@@ -4,17 +4,17 @@
 from __future__ import annotations
 
 from ...findings import Entry
-from ..judging import Case, Cause, copies_from, copy_line, waits_for_pinned
+from ..rules import Analysis, Cause, copies_from, copy_line, waits_for_pinned
 
 
-def _judges(case: Case) -> None:
-    assert case.device is not None
-    pinned = copies_from(case.device, "Pinned")
-    if pinned is None or any(waits_for_pinned(case.waits)):
+def _evaluate(analysis: Analysis) -> None:
+    assert analysis.device is not None
+    pinned = copies_from(analysis.device, "Pinned")
+    if pinned is None or any(waits_for_pinned(analysis.waits)):
         return  # no copies, or reported as blocking_copy
-    case.findings.add(
+    analysis.findings.add(
         "host_to_device",
-        case.device.exposed("HtoD", "Pinned"),
+        analysis.device.exposed("HtoD", "Pinned"),
         0.9,
         [copy_line(pinned), "no kernel overlapped with the copies: they and the kernels share a stream"],
         "copy the next batch on a separate stream, torch.cuda.Stream(), or send uint8 and convert on the GPU",
@@ -33,7 +33,7 @@ CAUSE = Cause(
         abstains="The trace has no GPU events.",
         example="no kernel overlapped with the copies: they and the kernels share a stream.",
     ),
-    turn=40,
-    judges=_judges,
+    priority=40,
+    evaluate=_evaluate,
     of_device=True,
 )

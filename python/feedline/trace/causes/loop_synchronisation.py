@@ -8,35 +8,35 @@ import numpy as np
 from ...findings import Entry
 from .. import synchronisation
 from ..intervals import covered_within
-from ..judging import Case, Cause
+from ..rules import Analysis, Cause
 
 _MOST_PLACES = 3
 
 
-def _judges(case: Case) -> None:
-    device, waits, steps = case.device, case.waits, case.steps
+def _evaluate(analysis: Analysis) -> None:
+    device, waits, steps = analysis.device, analysis.waits, analysis.steps
     assert device is not None
     of_loop = [copy is None or not copy.startswith("Memcpy HtoD") for copy in waits.copy]
     inside_loader = covered_within(steps.loader, np.stack((waits.start, waits.start + 1), axis=1)) > 0
     which = [mine and not loader for mine, loader in zip(of_loop, inside_loader.tolist(), strict=True)]
     if not any(which):
-        if not len(case.trace["runtime"]):
-            case.findings.abstain("CUDA runtime calls (ProfilerActivity.CUDA)", "loop_synchronisation")
+        if not len(analysis.trace["runtime"]):
+            analysis.findings.abstain("CUDA runtime calls (ProfilerActivity.CUDA)", "loop_synchronisation")
         return
-    case.findings.add(
+    analysis.findings.add(
         "loop_synchronisation",
         waits.idle_after(device, which),
         0.85,
-        _places(case),
+        _places(analysis),
         "keep values on the GPU: .detach() instead of .item(), read them every hundredth step, no boolean masks of "
         "unknown size",
         gained=(0.3, 1.0),
     )
 
 
-def _places(case: Case) -> list[str]:
-    assert case.device is not None
-    table = synchronisation.table(case.waits, case.device, case.steps)
+def _places(analysis: Analysis) -> list[str]:
+    assert analysis.device is not None
+    table = synchronisation.table(analysis.waits, analysis.device, analysis.steps)
     rows = [row for row in table if not (row["copy"] or "").startswith("Memcpy HtoD")]
     places = [
         f"{row['operator']}{' in ' + row['place'] if row['place'] else ''}: {row['per_step']:.1f} per step, "
@@ -61,7 +61,7 @@ CAUSE = Cause(
         abstains="The trace has no CUDA runtime calls.",
         example="aten::item: 2.0 per step, GPU idle 1.10 ms afterwards.",
     ),
-    turn=70,
-    judges=_judges,
+    priority=70,
+    evaluate=_evaluate,
     of_device=True,
 )

@@ -5,25 +5,25 @@ from __future__ import annotations
 
 from ...findings import Entry, Threshold
 from ..intervals import EMPTY
-from ..judging import Case, Cause
+from ..rules import Analysis, Cause
 
 VOLTA = Threshold(7, "compute capability's major number: the first with Tensor Cores")
 MOST_PLAIN = Threshold(0.5, "of the matrix time on Tensor Cores: above this, precision is already reduced")
 
 
-def _judges(case: Case) -> None:
-    assert case.device is not None
-    facts = case.device.tensor_cores()
-    majors = [p.get("computeMajor") for p in case.trace.device_properties]
+def _evaluate(analysis: Analysis) -> None:
+    assert analysis.device is not None
+    facts = analysis.device.tensor_cores()
+    majors = [p.get("computeMajor") for p in analysis.trace.device_properties]
     major = max((major for major in majors if isinstance(major, int)), default=0)
     if not major:
-        case.findings.abstain("the GPU's compute capability (deviceProperties)", "precision_not_reduced")
+        analysis.findings.abstain("the GPU's compute capability (deviceProperties)", "precision_not_reduced")
         return
     if major < VOLTA or facts["share_of_matrix_time"] is None or facts["share_of_matrix_time"] >= MOST_PLAIN:
         return
     spent = facts["plain_matrix_ms"] * 1e6
-    per_step = case.durations / case.durations.sum() * spent
-    case.findings.add(
+    per_step = analysis.durations / analysis.durations.sum() * spent
+    analysis.findings.add(
         "precision_not_reduced",
         EMPTY,
         0.6,
@@ -48,7 +48,7 @@ CAUSE = Cause(
         abstains="The trace does not have the GPU's compute capability.",
         example="387.7 ms in products and convolutions whose names show no Tensor Cores, 100% of such time.",
     ),
-    turn=80,
-    judges=_judges,
+    priority=80,
+    evaluate=_evaluate,
     of_device=True,
 )

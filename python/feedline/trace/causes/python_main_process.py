@@ -4,21 +4,24 @@
 from __future__ import annotations
 
 from ...findings import Entry, Threshold
-from ..judging import Case, Cause
+from ..rules import Analysis, Cause
 
 LEAST = Threshold(0.5, "of the wait, which workers save at least with a GPU")
 LEAST_ON_CPU = Threshold(0.2, "the same without a GPU, where workers compete with operators for cores")
 
 
-def _judges(case: Case) -> None:
-    if not len(case.steps.loader) or not case.loads_in_the_loop:
+def _evaluate(analysis: Analysis) -> None:
+    if not len(analysis.steps.loader) or not analysis.loads_in_the_loop:
         return
-    least = LEAST if case.device is not None else LEAST_ON_CPU
-    case.findings.add(
+    least = LEAST if analysis.device is not None else LEAST_ON_CPU
+    analysis.findings.add(
         "python_main_process",
-        case.steps.loader,
+        analysis.steps.loader,
         0.95,
-        [*case.loader_evidence, "the iterator is _SingleProcessDataLoaderIter: num_workers=0 loads within the loop"],
+        [
+            *analysis.loader_evidence,
+            "the iterator is _SingleProcessDataLoaderIter: num_workers=0 loads within the loop",
+        ],
         'num_workers="auto" with feedline.DataLoader, or num_workers of at least 2',
         gained=(least, 1.0),
     )
@@ -35,6 +38,6 @@ CAUSE = Cause(
         abstains="The trace has no call of a loader.",
         example="the loop was in the loader's next() for 69.30 ms of a step's 174.83 ms (40%).",
     ),
-    turn=10,
-    judges=_judges,
+    priority=10,
+    evaluate=_evaluate,
 )

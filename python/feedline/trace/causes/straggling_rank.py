@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ...findings import Entry, Finding, Threshold, severity_of
 from ...findings.finding import NOTE
 from ..intervals import Intervals, covered_within
-from ..judging import Cause
+from ..rules import Cause
 from ..steps import Steps
 from ..verdicts import gain_of
 
@@ -100,6 +100,6 @@ CAUSE = Cause(
         abstains="The trace of a rank has no collectives, or there is one rank.",
         example="the slowest rank needs 4.10 ms more of its own time per step; it is rank 1 in 6 of 6 steps.",
     ),
-    turn=100,
-    judges=None,
+    priority=100,
+    evaluate=None,
 )

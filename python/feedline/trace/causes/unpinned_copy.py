@@ -4,17 +4,17 @@
 from __future__ import annotations
 
 from ...findings import Entry
-from ..judging import Case, Cause, copies_from, copy_line
+from ..rules import Analysis, Cause, copies_from, copy_line
 
 
-def _judges(case: Case) -> None:
-    assert case.device is not None
-    pageable = copies_from(case.device, "Pageable")
+def _evaluate(analysis: Analysis) -> None:
+    assert analysis.device is not None
+    pageable = copies_from(analysis.device, "Pageable")
     if pageable is None:
         return
-    case.findings.add(
+    analysis.findings.add(
         "unpinned_copy",
-        case.device.exposed("HtoD", "Pageable"),
+        analysis.device.exposed("HtoD", "Pageable"),
         0.95,
         [copy_line(pageable), "copies from pageable memory block the host and do not overlap with kernels"],
         "pin_memory=True and .to(device, non_blocking=True) together",
@@ -34,7 +34,7 @@ CAUSE = Cause(
         abstains="The trace has no GPU events.",
         example="12 x Memcpy HtoD (Pageable -> Device): 116 MB in 14 ms (8.1 GB/s), 0% of it overlapped with kernels.",
     ),
-    turn=50,
-    judges=_judges,
+    priority=50,
+    evaluate=_evaluate,
     of_device=True,
 )

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Splits and subsets: :meth:`Dataset.split` and :meth:`Dataset.subset`."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import operator
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Self
+
+from .. import _engine
+from .._engine import Dataset as EngineDataset
+from ..errors import ConfigError
+from . import arguments
+from .recorded_calls import Call
+
+_LABELS = ("label", "labels", "cls", "target", "targets", "y")  # default fields of by_class=True, in this order
+_NEAR = 10_000  # maximum number of keys searched for a similar name
+_ROUNDING = 1e-9  # tolerance for the sum of fractions
+
+KeyFunction = Callable[[list[str]], Iterable[str]]
+
+
+class Splits:
+    """The methods of :class:`Dataset` that select samples."""
+
+    _engine: EngineDataset
+    _calls: tuple[Call, ...]
+
+    def _with(self, engine: EngineDataset) -> Self:
+        raise NotImplementedError
+
+    def split(self, *parts: float, seed: int = 0, by_class: bool | str | Sequence[int] = False) -> tuple[Self, ...]:
+        """Splits the dataset at random into disjoint parts that together contain every sample.
+
+        ::
+
+            train, valid = dataset.split(0.9)                     # 9 of 10, and the rest
+            train, valid, test = dataset.split(0.8, 0.1, 0.1)     # fractions that sum to 1
+            train, valid = dataset.split(45_000, 5_000)           # or numbers of samples
+            train, valid = dataset.split(0.9, by_class=True)      # the same share of every class
+
+        The same seed produces the same parts on every machine, for any number of threads and ranks. A part keeps the
+        order and the operations of the dataset, and later operations apply only to it: augment ``train`` alone. Its
+        fingerprint depends on its samples, so a loader's state resumes only with the same part. Call :meth:`cache` and
+        :func:`mix` after splitting. Reads nothing, except for ``by_class``.
+
+        Args:
+            parts: fractions between 0 and 1 or numbers of samples. A single value returns that part and the rest.
+                Several fractions must sum to 1, several numbers to ``len(dataset)``. Fractions are rounded so that the
+                parts contain all samples.
+            seed: random seed of the split.
+            by_class: True splits every class by the same ratio, to one sample (with three or more parts, to less than
+                the number of parts). The class is the field ``label``, ``labels``, ``cls``, ``target``, ``targets`` or
+                ``y``; or pass the field's name. Class folders know it; for other formats every sample is read once. Or
+                pass the classes: an integer for each sample.
+
+        Raises:
+            ConfigError: parts that do not sum up, or an empty part; no such field, or not integers; a mixture, or a
+                dataset with a cache.
+            DataError: with ``by_class``, a sample that cannot be read.
+        """
+        counts = _counts(parts, len(self._engine))
+        number = arguments.integer("split", "seed", seed, low=0, high=2**64 - 1)
+        classes = _classes(self._engine, by_class)
+        made = tuple(self._with(part) for part in _engine.split(self._engine, counts, number, classes))
+        for i, part in enumerate(made):  # with their classes, to avoid reading them again
+            part._calls = (
+                *self._calls,
+                Call("split", tuple(counts), {"seed": number, "by_class": classes or False}, i),
+            )
+        return made
+
+    def subset(self, indices: Iterable[Any] | None = None, *, keys: KeyFunction | Iterable[str] | None = None) -> Self:
+        """Selects samples by ``indices`` or ``keys``, in the given order: ``dataset.subset(range(1000))``.
+
+        ::
+
+            dataset.subset(keys=["apple/000.jpg", "crow/003.jpg"])
+            dataset.subset(keys=lambda keys: sorted(keys, key=by_hash))      # another order
+            dataset.subset(keys=lambda keys: [k for k in keys if k.startswith("val_")])
+
+        A sample may be selected several times. The operations so far apply, with random draws by the index in the
+        subset. If the indices ascend, ``shuffle="shards"`` uses the dataset's shards.
+
+        Args:
+            indices: integers, negative ones from the end; or a boolean for each sample, as in NumPy masks.
+            keys: sample names as returned by :meth:`key`; or a function that is called once, immediately, with the keys
+                of all samples, in the dataset's order, and returns the selected ones.
+
+        Raises:
+            ConfigError: no index, one out of range or not an integer; a key that matches no sample or several; a
+                mixture, or a dataset with a cache.
+        """
+        if (indices is None) == (keys is None):
+            raise ConfigError("subset: pass indices or keys")
+        positions = _called(self._engine, keys) if keys is not None else _positions(indices, len(self._engine))
+        part = self._with(_engine.subset(self._engine, positions))
+        part._calls = (*self._calls, Call("subset", (positions,), {}))
+        return part
+
+
+def _counts(parts: Sequence[Any], size: int) -> list[int]:
+    if len(parts) == 1 and arguments.is_sequence(parts[0]):
+        parts = list(parts[0])
+    if not parts:
+        raise ConfigError("split: pass the sizes of the parts: split(0.9), or split(0.8, 0.1, 0.1)")
+    integers = [isinstance(part, bool) or hasattr(part, "__index__") for part in parts]
+    if all(integers):
+        counts = [arguments.integer("split", "a part", part, low=1, high=size) for part in parts]
+        return [*counts, size - counts[0]] if len(counts) == 1 else counts
+    if any(integers):
+        raise ConfigError("split: pass fractions or numbers of samples, not both")
+    shares = [arguments.real("split", "a part", part) for part in parts]
+    for share in shares:
+        if not 0 < share < 1:
+            raise ConfigError(f"split: a fraction must be between 0 and 1, not {share!r}")
+    if len(shares) == 1:
+        shares.append(1 - shares[0])
+    if abs(math.fsum(shares) - 1) > _ROUNDING * len(shares):
+        raise ConfigError(f"split: the fractions sum to {math.fsum(shares):g}, not to 1")
+    ends = [round(math.fsum(shares[: i + 1]) * size) for i in range(len(shares) - 1)] + [size]
+    counts = [end - begin for begin, end in zip([0, *ends], ends, strict=False)]
+    for share, count in zip(shares, counts, strict=True):
+        if count < 1:
+            raise ConfigError(f"split: {share:g} of {size} samples is an empty part")
+    return counts
+
+
+def _classes(engine: EngineDataset, by_class: Any) -> list[int]:
+    """Returns each sample's class; empty if samples are not distinguished."""
+    if isinstance(by_class, str):
+        return _engine.numbers(engine, by_class)
+    if isinstance(by_class, bool):
+        return _engine.numbers(engine, _label(engine)) if by_class else []
+    if not arguments.is_sequence(by_class):
+        raise ConfigError(f"split: by_class must be True, a field or an integer for each sample, not {by_class!r}")
+    classes = [_integer("split", "a class", value) for value in by_class]
+    if not classes:
+        raise ConfigError("split: by_class is empty; pass a class for each sample")
+    return classes
+
+
+def _label(engine: EngineDataset) -> str:
+    names = [name for name, *_ in engine.roles()]
+    for name in _LABELS:
+        if name in names:
+            return name
+    raise ConfigError(f"split: the class is ambiguous among the fields {', '.join(names)}; pass by_class=NAME")
+
+
+def _called(engine: EngineDataset, keys: KeyFunction | Iterable[str]) -> list[int]:
+    """Returns the indices of these keys."""
+    own = [engine.key(i) for i in range(len(engine))]
+    wanted = keys(own.copy()) if callable(keys) else keys
+    if isinstance(wanted, str | bytes) or not arguments.is_iterable(wanted):
+        raise ConfigError(f"subset: keys must be sample names, or a function that returns some, not {wanted!r}")
+    places = {key: i for i, key in enumerate(own)}
+    shared = {key for key, count in Counter(own).items() if count > 1} if len(places) < len(own) else set()
+    positions = []
+    for key in wanted:
+        if not isinstance(key, str):
+            raise ConfigError(f"subset: a key must be text, as returned by Dataset.key(), not {key!r}")
+        if key not in places:
+            near = difflib.get_close_matches(key, own[:_NEAR], 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise ConfigError(f"subset: no sample has the key {key!r}{hint}")
+        if key in shared:
+            raise ConfigError(f"subset: several samples have the key {key!r}; choose them by indices")
+        positions.append(places[key])
+    return positions
+
+
+def _positions(indices: Any, size: int) -> list[int]:
+    if isinstance(indices, str | bytes) or not arguments.is_iterable(indices):
+        raise ConfigError(f"subset: indices must be integers, not {indices!r}")
+    given = list(indices.tolist()) if hasattr(indices, "tolist") else list(indices)
+    if given and all(isinstance(value, bool) for value in given):
+        if len(given) != size:
+            raise ConfigError(f"subset: {len(given)} booleans were given for {size} samples")
+        return [i for i, chosen in enumerate(given) if chosen]
+    positions = [_integer("subset", "an index", value) for value in given]
+    for position in positions:
+        if not -size <= position < size:
+            raise ConfigError(f"subset: sample {position} is out of range: the dataset has {size}")
+    return [position % size for position in positions]
+
+
+def _integer(where: str, name: str, value: Any) -> int:
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        return operator.index(value)
+    except TypeError:
+        raise ConfigError(f"{where}: {name} must be an integer, not {value!r}") from None

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The state that rules work on: a summary, and the shares of the loop's time that no rule has explained yet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from feedline.diagnose.rules.shares import EXPLAINED
+from feedline.findings import Finding
+from feedline.profiler.model import prediction
+from feedline.profiler.summary.figures import Summary
+
+_UNEVEN = 2.0  # ratio of batches between two workers
+_IDLE_WORKERS, _AT_WORK = 0.5, 0.85  # busy shares: below the first, workers wait for tasks; above the second, they do
+# not
+
+
+class Analysis:
+    """A summary, the shares that no rule has explained yet, and the findings so far."""
+
+    def __init__(self, summary: Summary) -> None:
+        self.summary = summary
+        self.production = max(summary.waits.production, 0.0)
+        self.step = max(summary.waits.step, 0.0)
+        self.handover = max(summary.waits.handover, 0.0)
+        self.unexplained = 0.0  # waiting for a finished batch that was not being packed or unpacked
+        self.stretched = 0.0  # part of `handover`: being packed or unpacked, but without a CPU
+        self.reading_is_taken = False  # by one of the causes in reading.py
+        self.outside_is_taken = False  # waiting for something other than files
+        self.findings: list[Finding] = []
+        stages = summary.making.stages
+        self.stages = dict(stages) if stages else {}
+        self._divide_handover()
+
+    def _divide_handover(self) -> None:
+        """Divides it into packing and unpacking, the production of later batches that delayed it, and the rest."""
+        packed, cpu = self.summary.waits.packed, self.summary.waits.packed_cpu
+        work = 0.0 if packed is None else min(packed, self.handover)
+        late = self.handover - work
+        hidden = late * _hidden_by_work(self.summary)
+        self.production += hidden
+        if packed is None:
+            self.handover -= hidden
+        else:
+            self.handover, self.unexplained = work, late - hidden
+            self.stretched = work - min(work if cpu is None else cpu, work)
+
+    def stage_share(self, *names: str) -> float:
+        return self.production * sum(self.stages.get(name, 0.0) for name in names)
+
+    def normalise(self) -> None:
+        """Rescales the remaining stages so that they add up to all of the remaining production."""
+        whole = sum(self.stages.values())
+        self.stages = {name: part / whole for name, part in self.stages.items()} if whole > 0 else {}
+
+    def take_waiting(self, share: float) -> None:
+        """Subtracts `share`, first from the storage stage, as a throttled task waits without CPU just like a read."""
+        waiting = self.stage_share("storage")
+        left = {name: part * self.production for name, part in self.stages.items()}
+        if waiting > 0:
+            left["storage"] = max(waiting - share, 0.0)
+        self.production = max(self.production - share, 0.0)
+        self.stages = left
+        self.normalise()
+
+    def take_stages(self, *names: str) -> float:
+        """Removes these stages from production and returns their share of the time."""
+        share = self.stage_share(*names)
+        self.production -= share
+        self.stages = {name: part for name, part in self.stages.items() if name not in names}
+        self.normalise()
+        return share
+
+    def keep_stages(self, *names: str) -> None:
+        """Marks all of production except these stages as explained."""
+        left = {name: part for name, part in self.stages.items() if name in names}
+        self.production *= sum(left.values())
+        self.stages = left
+        self.normalise()
+
+    def named(self, code: str) -> bool:
+        """Whether this cause was already found."""
+        return any(finding.code == code for finding in self.findings)
+
+
+def gain_of_workers(summary: Summary, workers: int) -> tuple[tuple[float, float], list[str]]:
+    """Returns the gain with this number of workers, and the reasons to doubt it."""
+    low, high = prediction.gain(summary, prediction.cycle_ms(summary, workers))
+    if not summary.loader.get("iterable") or workers in summary.ladder.rungs:
+        return (low, high), []
+    counter = ["an IterableDataset shards itself: additional workers may have no samples to read, or read them twice"]
+    fewest, most = summary.making.fewest, summary.making.most
+    if fewest is not None and most is not None and most >= _UNEVEN * max(fewest, 1):
+        counter.append(f"one worker made {most} batches, another {fewest}, and ran out of work")
+    return (0.0, high), counter
+
+
+def _hidden_by_work(summary: Summary) -> float:
+    """Share of a finished batch's lateness that a faster hand-over would not save, as workers produce batches
+    meanwhile.
+
+    The thread that sends a batch shares the interpreter with the next batch's Python code, so a finished batch may
+    always arrive a whole batch late; the throughput depends on production only.
+    """
+    making = summary.making
+    waited = summary.waits.handover * prediction.current_ms(summary)
+    unseen = summary.waits.packed is None  # the packing may then be all of it
+    if making.busy is None or (unseen and making.pickle_ms + making.unpickle_ms > EXPLAINED * waited):
+        return 0.0
+    return min(max((making.busy - _IDLE_WORKERS) / (_AT_WORK - _IDLE_WORKERS), 0.0), 1.0)
+
+
+def stage_sentence(stages: Mapping[str, float] | None) -> str:
+    if not stages:
+        return "how that divides between reading, decoding and transforms was not observed"
+    words = {"storage": "waiting", "python": "own code"}
+    parts = [f"{words.get(name, name)} {share:.0%}" for name, share in sorted(stages.items(), key=lambda s: -s[1])]
+    return "by stage: " + ", ".join(parts)

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The definition of a cause. Each file of `feedline.diagnose.causes` creates one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from feedline.diagnose.rules import signals
+from feedline.diagnose.rules.analysis import Analysis
+from feedline.diagnose.rules.signals import Signal
+from feedline.findings import Abstention, Entry
+from feedline.profiler.model import prediction
+from feedline.profiler.summary.figures import Summary
+
+Gain = tuple[float, float]  # [low, high], relative gain in batches per second
+
+
+@dataclass(frozen=True)
+class Found:
+    """The result of a rule.
+
+    Attributes:
+        share: share of the loop's time.
+        confidence: 0 to 1, before limits are applied.
+        evidence: sentences.
+        against: sentences with counter-evidence.
+        gain: relative gain in batches per second; None to use the cause's own `gain`.
+        needs: names of signals that could contradict the finding, which is uncertain if one of them is missing.
+    """
+
+    share: float
+    confidence: float
+    evidence: list[str]
+    against: list[str] = field(default_factory=list)
+    gain: Gain | None = None
+    needs: tuple[str, ...] = ()
+
+
+class Rule(NamedTuple):
+    """Rules are evaluated in order of `priority`; the first that explains some time claims it."""
+
+    priority: int
+    evaluate: Callable[[Analysis], Found | None]  # subtracts the time that it explains; None if it does not apply
+
+
+class Claim(NamedTuple):
+    """A rule's finding before its confidence is limited."""
+
+    summary: Summary
+    cause: Cause
+    share: float
+    needs: tuple[str, ...]  # signals that could contradict it
+    before: tuple[str, ...]  # codes of the causes found before
+
+
+class Limit(NamedTuple):
+    most: float
+    reason: Callable[[Claim], str | None]  # the reason, "" if the share is one, None if it does not apply
+
+
+def _half_to_all(_summary: Summary, share: float) -> Gain:
+    return prediction.gain_of_share(share)
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A cause.
+
+    Attributes:
+        page: printed by ``feedline explain``, except for the thresholds, which come from the file's constants.
+        rules: usually one.
+        fix: returns what to change in this run, in one or two sentences.
+        gain: computes the gain from removing only this cause, from a summary and the cause's share.
+        workers: the number of workers to change to; None if the fix is a different change.
+        settings: other loader arguments to change; None if no argument applies.
+        signals: the cause is abstained from if one of these is missing. With :data:`signals.WORKERS` among them, its
+            rules are not evaluated if the workers were not observed.
+        unseen: returns why the cause could not be judged in this run, apart from missing signals; None if it could.
+        contradicted: by name, functions that return a measurement contradicting the cause as a sentence, or None.
+        limits: by name, limits to its certainty in addition to those of every cause.
+        beside_paging: alternative explanation of its time if memory is short; "" if there is none.
+        collects_garbage: it creates objects in the loop's process, so full garbage collections are reported with it.
+        minds_others: other programs' work counts against it.
+        is_fault: the loader has a problem to fix; otherwise it is a note, whatever its share of the time.
+    """
+
+    page: Entry
+    rules: tuple[Rule, ...]
+    fix: Callable[[Summary], str]
+    gain: Callable[[Summary, float], Gain] = _half_to_all
+    workers: Callable[[Summary], int | None] = lambda _summary: None
+    settings: Callable[[Summary], dict[str, Any] | None] = lambda _summary: None
+    signals: tuple[Signal, ...] = ()
+    unseen: Callable[[Summary], str | None] = lambda _summary: None
+    contradicted: Mapping[str, Callable[[Summary, float], str | None]] = field(default_factory=dict)
+    limits: Mapping[str, Limit] = field(default_factory=dict)
+    beside_paging: str = ""
+    collects_garbage: bool = False
+    minds_others: bool = True
+    is_fault: bool = True
+
+    @property
+    def code(self) -> str:
+        return self.page.code
+
+    @property
+    def of_workers(self) -> bool:
+        """Whether it is judged by observing the workers."""
+        return signals.WORKERS in self.signals
+
+    def change(self, summary: Summary) -> dict[str, Any] | None:
+        """Returns the loader arguments that express the change, or None."""
+        workers = self.workers(summary)
+        return self.settings(summary) if workers is None else {"num_workers": workers}
+
+    def abstentions(self, summary: Summary) -> Iterator[Abstention]:
+        """Yields the reasons why the cause could not be judged."""
+        for signal in self.signals:
+            if signal.name in summary.missing:
+                yield Abstention(self.code, f"{summary.missing[signal.name]}; {signal.test}")
+                if signal == signals.WORKERS:  # the workers were not observed, so no other signal is worth reporting
+                    return
+        why = self.unseen(summary)
+        if why is not None:
+            yield Abstention(self.code, why)

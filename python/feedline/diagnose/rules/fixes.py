@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Suggested fixes in words, for torch's loaders and for Feedline's, which have different arguments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from feedline.profiler.intervals import GAIN
+from feedline.profiler.model import prediction
+from feedline.profiler.summary.figures import Summary
+
+
+@dataclass(frozen=True)
+class Fix:
+    """A sentence that depends on the kind of loader. Call it with a summary to get the sentence for that run."""
+
+    stock: str  # torch's, or the drop-in if it runs the dataset's Python code unchanged
+    own: str | None = None  # `feedline.open(...).loader(...)`; None to use torch's
+    lowered: str | None = None  # the drop-in if Feedline's threads produce the batches; None to use `own`
+
+    def __call__(self, summary: Summary) -> str:
+        if not summary.native:
+            return self.stock
+        own = self.stock if self.own is None else self.own
+        return own if self.lowered is None or not is_lowered(summary) else self.lowered
+
+
+def is_lowered(summary: Summary) -> bool:
+    """Whether Feedline's threads make the batches of a `feedline.DataLoader`."""
+    return summary.native and summary.loader.get("class") != "feedline.Loader"
+
+
+def with_workers(workers: int | None, sentence: str) -> str:
+    """Prepends the number of workers, if it should change, to the other fix."""
+    return sentence if workers is None else f"num_workers={workers}. {sentence}".rstrip()
+
+
+def is_slower(summary: Summary, workers: int) -> bool:
+    """Whether the present number was measured to be faster than this one."""
+    both = workers in summary.ladder.rungs and summary.workers in summary.ladder.rungs
+    return both and summary.ladder.rungs[workers] < summary.ladder.rungs[summary.workers] / GAIN
+
+
+def more_within_reach(summary: Summary) -> int | None:
+    """Returns the number of workers to advise, within the range of reliable predictions; None if no other is better."""
+    return prediction.advised_workers(summary, prediction.within_reach(summary))

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What workers wait for when they run no code: files, or something else."""
+
+from __future__ import annotations
+
+from feedline.findings import Threshold
+from feedline.profiler.summary.figures import Summary, WaitedFor
+
+ENOUGH_LOOKS = Threshold(24, "samples: the error of a share is at most 20 %, with 95 % confidence")
+MOSTLY = Threshold(0.8, "of the waiting: a smaller share of the samples is not enough for a certain verdict")
+_SURE, _LIKELY = 0.9, 0.8
+_WORDS = {
+    "file": "a file's call",
+    "sleep": "a sleep",
+    "lock": "a lock",
+    "network": "a socket",
+    "events": "network or process events",
+    "process": "another process",
+    "store": "responses of a remote store",
+    "other": "another system call",
+}
+
+
+def in_files(summary: Summary) -> float | None:
+    """Returns the share of waiting spent on files, or None if not observed. Native threads only wait for files."""
+    if summary.native:
+        return 1.0
+    seen = summary.making.waited_for
+    return None if seen is None else seen.in_files
+
+
+def outside_for(summary: Summary) -> str:
+    """Returns the most frequent kind of waiting outside of files, or "" if there is none or it was not observed."""
+    return summary.making.waited_for.outside if summary.making.waited_for is not None else ""
+
+
+def limit_of(summary: Summary, part: float) -> float:
+    """Returns the maximum confidence in waits that are this part of all observed ones."""
+    seen = summary.making.waited_for
+    if summary.native:
+        return 1.0
+    if seen is None:
+        return _LIKELY
+    return _SURE if seen.looks >= ENOUGH_LOOKS and part >= MOSTLY else _LIKELY
+
+
+def sentences(seen: WaitedFor | None) -> list[str]:
+    """Describes the observed waits and where they occurred."""
+    if seen is None:
+        return []
+    parts = sorted(seen.kinds.items(), key=lambda kind: -kind[1])
+    told = ", ".join(f"{_WORDS.get(kind, kind)} {share:.0%}" for kind, share in parts[:3])
+    found = [f"waiting ({seen.looks} system-call samples): {told}"]
+    return found + [f"{place.share:.0%} of them at {place.line}" for place in seen.places[:1]]

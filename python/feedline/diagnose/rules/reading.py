@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Analyses waiting without CPU during batch production: how much of it is reading, and from where.
+
+Three causes share the time spent in files: tiny files, a saturated disk, and high latency. They are evaluated in this
+order, and the first that applies claims all of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from feedline.diagnose.rules import idle_waits, production
+from feedline.diagnose.rules.analysis import Analysis
+from feedline.diagnose.rules.cause import Found, Gain
+from feedline.diagnose.rules.shares import NAMED
+from feedline.findings import Threshold
+from feedline.profiler.summary.figures import Host, Summary
+
+FROM_DEVICE = Threshold(0.3, "of the bytes read, from block devices: minimum for a local disk to be the bottleneck")
+FEWEST_BYTES = Threshold(1 << 10, "bytes per sample: fewer may come from a worker's start")
+MANY_BYTES = Threshold(
+    16 << 10, "bytes per sample: this many cannot come from a worker's start, even if no file was observed"
+)
+NEAR_CEILING = Threshold(0.7, "of the disk probe's result: from here on, the disk is saturated")
+LITTLE_COLDER = Threshold(0.9, "of the rate with files in the cache: from here on, the disk is not the bottleneck")
+UNMEASURED = 0.8  # confidence if the disk was not probed
+SMALL_FILE_BYTES = range(2 << 10, 128 << 10)
+_NEEDS = (*production.NEEDS, "io")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The part of the waiting that is reading.
+
+    Attributes:
+        share: share of the loop's time spent in files; the rest of the waiting is `outside`.
+        from_device: samples come from a local disk.
+        full: the disk is saturated.
+        counted: the blocking system calls were not observed, but the bytes read were counted.
+    """
+
+    share: float
+    outside: float
+    from_device: bool
+    full: bool
+    counted: bool
+    part: float
+    evidence: list[str] = field(default_factory=list)  # about the page cache and a saturated disk
+    against: list[str] = field(default_factory=list)
+
+    @property
+    def is_named(self) -> bool:
+        return self.share >= NAMED
+
+
+def of(analysis: Analysis) -> Reading:
+    """Returns the reading that no cause has claimed yet."""
+    summary, host, waits = analysis.summary, analysis.summary.host, analysis.stage_share("storage")
+    from_device, part = _from_device(summary), idle_waits.in_files(summary)
+    counted = part is None and from_device  # the system calls were not observed, but the kernel counted the bytes read
+    share = waits if counted else waits * (part or 0.0)
+    if not from_device:
+        return Reading(share, waits - share, False, False, False, part or 0.0)
+    evidence, against = _of_the_cache(host)
+    full = _near_ceiling(host)
+    if full:
+        read, given = host.read_bytes_per_s or 0.0, host.disk_ceiling_bytes_per_s or 0.0
+        evidence.append(f"{read / 1e6:.1f} MB/s were read; a probe of the disk reached {given / 1e6:.1f} MB/s")
+    return Reading(share, waits - share, True, full, counted, part or 0.0, evidence, against)
+
+
+def found(
+    analysis: Analysis,
+    reading: Reading,
+    confidence: float,
+    evidence: list[str],
+    against: list[str],
+    gain: Gain | None = None,
+) -> Found:
+    """Returns the finding of the cause that claims it: the cause's own evidence, and the observed waits."""
+    summary = analysis.summary
+    analysis.reading_is_taken = True
+    if reading.counted:
+        unseen = "the blocking system calls were not observed: besides the counted reads, it may also have slept"
+        against = [*against, unseen]
+    told = [*production.evidence(analysis), *evidence, *idle_waits.sentences(summary.making.waited_for)]
+    confidence = min(confidence, idle_waits.limit_of(summary, reading.part))
+    return Found(reading.share, confidence, told, against, gain, _NEEDS)
+
+
+def bytes_are_scarce(host: Host) -> bool:
+    """Whether bandwidth limits a saturated disk, rather than the number of requests.
+
+    The probe's reads may be as small as the files; smaller reads then take proportionally less time if bandwidth is
+    scarce.
+    """
+    if not host.disk_read_bytes or not host.disk_small_read_ms or host.disk_read_bytes >= SMALL_FILE_BYTES.stop:
+        return True
+    large_per_s = (host.disk_ceiling_bytes_per_s or 0.0) / host.disk_read_bytes
+    return large_per_s < NEAR_CEILING * 1000 / host.disk_small_read_ms
+
+
+def _from_device(summary: Summary) -> bool:
+    """Whether samples come from a local disk: most of their bytes do, and there are more than a worker's start reads.
+
+    Bytes are read with read() or, for larger amounts, by page faults in mappings. If no opened file was observed,
+    native code may have opened them, or there are none: then only a large amount counts.
+    """
+    host, batch = summary.host, summary.loader.get("batch_size")
+    samples = summary.loop.steps * (batch if isinstance(batch, int) else 1)
+    faulted = (host.read_bytes_per_s or 0.0) * summary.loop.loop_s / max(samples, 1)
+    least = MANY_BYTES if host.files_seen == 0 and not summary.native else FEWEST_BYTES
+    read = (host.read_bytes_per_sample or 0.0) >= least or (host.files_seen != 0 and faulted >= MANY_BYTES)
+    return (host.device_share or 0.0) > FROM_DEVICE and read
+
+
+def _near_ceiling(host: Host) -> bool:
+    rate, ceiling = host.read_bytes_per_s, host.disk_ceiling_bytes_per_s
+    return rate is not None and bool(ceiling) and rate > NEAR_CEILING * (ceiling or 0.0)
+
+
+def _of_the_cache(host: Host) -> tuple[list[str], list[str]]:
+    found: list[str] = []
+    counter: list[str] = []  # contradictions.py reports what contradicts it
+    if host.cached_before is not None:
+        found.append(f"{host.cached_before:.0%} of the dataset's files (sampled) were in the page cache before")
+    if host.cold_share is not None:
+        sentence = f"with its files evicted from the page cache the loader makes {host.cold_share:.0%} of the batches"
+        (found if host.cold_share < LITTLE_COLDER else counter).append(sentence + " that it makes with them in it")
+    return found, counter

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A conda environment has no Python."""
+
+from ..rules import ENVIRONMENT
+from ._conda_lacks import conda_lacks
+
+CHECK = conda_lacks(
+    "conda_without_python",
+    ENVIRONMENT + 30,
+    "warning",
+    "conda installed no Python in {prefix}",
+    "conda install --prefix {prefix} python pip; nothing to do if you only use its programs",
+    lambda seen: not any(one.name == "python" for one in seen.packages),
+    title="a conda environment has no Python",
+    means="When it is activated, `python` and `pip` are those of the system or of another environment, and `pip "
+    "install` installs packages there. `conda create --name NAME` without `python` makes such an environment.",
+    recognised="conda-meta has no file of the package `python`.",
+    to_do="Install Python and pip in it. An environment for programs without Python needs neither.",
+)

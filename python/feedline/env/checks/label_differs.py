@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An image's content differs from its label."""
+
+from ..labels import content_of, parts_of
+from ..rules import AGAINST, Analysis, Check, Problems, page, problem
+
+
+def _evaluate(analysis: Analysis) -> Problems:
+    if not analysis.label:
+        return
+    content = content_of(analysis.seen)
+    for name, wanted in parts_of(analysis.label).items():
+        has = content.get(name)
+        if has is None:
+            yield problem(
+                "label_differs", "error", f"the label names {name} {wanted}".rstrip() + ", which is not installed",
+                fix="Install it, or correct the label", about=name,
+            )  # fmt: skip
+        elif wanted and has != wanted and not has.startswith((f"{wanted}.", f"{wanted}+")):
+            yield problem(
+                "label_differs", "error", f"the label says {name} {wanted}, but {has} is installed",
+                fix="Correct the label, or rebuild the image", about=name,
+            )  # fmt: skip
+
+
+CHECK = Check(
+    page(
+        code="label_differs",
+        title="the installed versions differ from the label",
+        means="Guides and image names list versions, but the image may contain others.",
+        recognised="Names and versions in `--label` are compared with the environment: Python, torch, its CUDA, cuDNN, "
+        "and packages.",
+        to_do="Trust the installed versions.",
+        abstains="No label was given by `--label`.",
+        example="the label says cuda 12.1, but 12.8 is installed",
+    ),
+    AGAINST + 20,
+    _evaluate,
+)

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of a package are missing."""
+
+from ..rules import FILES, Analysis, Check, Problems, names, page, problem
+
+
+def _evaluate(analysis: Analysis) -> Problems:
+    for owner, paths in analysis.files.missing.items():
+        yield problem(
+            "missing_files", "error", f"{owner} installed {names(paths)}, which is missing",
+            fix=f"Reinstall it with the manager that installed it: {analysis.reinstalls(owner)}",
+            package=owner, files=len(paths),
+        )  # fmt: skip
+
+
+CHECK = Check(
+    page(
+        code="missing_files",
+        title="files of a package are missing",
+        means="They were removed after the installation. Code that needs them fails, maybe hours into a run.",
+        recognised="A path that conda-meta or RECORD lists does not exist. Compiled `.pyc` files do not count.",
+        to_do="Reinstall the package with its manager.",
+        abstains="Most of its files are missing (half_installed), or pip wrote over them (pip_over_conda).",
+        example="numpy installed .../numpy/linalg/lapack_lite.so, which is missing",
+    ),
+    FILES,
+    _evaluate,
+)

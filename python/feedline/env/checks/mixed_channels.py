@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packages from Anaconda's defaults are mixed with packages from conda-forge."""
+
+from collections import Counter
+
+from ..rules import ADVICE, Analysis, Check, Problems, page, problem
+
+_DEFAULTS = ("defaults", "pkgs/main", "pkgs/free", "pkgs/r", "anaconda", "main")
+
+
+def _evaluate(analysis: Analysis) -> Problems:
+    channels = Counter(one.channel for one in analysis.seen.packages)
+    defaults = sum(channels[name] for name in _DEFAULTS)
+    if defaults and channels["conda-forge"]:
+        yield problem(
+            "mixed_channels", "warning",
+            f"{channels['conda-forge']} packages are from conda-forge and {defaults} from Anaconda's defaults",
+            fix="Recreate it from conda-forge only: feedline env create NAME --from environment.yml, with channels: "
+            "[conda-forge, nodefaults]",
+        )  # fmt: skip
+
+
+CHECK = Check(
+    page(
+        code="mixed_channels",
+        title="conda-forge and Anaconda's defaults are mixed",
+        means="They are built with different compilers and pins: libraries of one do not always fit those of the "
+        "other, and "
+        "each update may move packages between them.",
+        recognised="conda-meta has packages from both.",
+        to_do="Use only one of them, with strict channel priority.",
+        example="120 packages are from conda-forge and 14 from Anaconda's defaults",
+    ),
+    ADVICE,
+    _evaluate,
+)

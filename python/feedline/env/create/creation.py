@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Creates an environment atomically, checks it, and compares it with its source."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ...errors import ConfigError
+from ..checks import conda_without_python
+from ..differences import Difference, compare_with_lock
+from ..rules import Analysis, Verdict, check
+from ..scan import read_environment
+from ..snapshot import snapshot_of
+from .conda_part import install_conda
+from .homes import follows_rule
+from .pip_part import From, install_pip, make_venv
+from .plan import Plan
+
+WRITTEN = "feedline-environment.json"
+
+
+@dataclass(frozen=True)
+class Created:
+    """A created environment.
+
+    Attributes:
+        prefix: its folder.
+        verdict: the result of `check`.
+        differences: from its source; with the research policy, includes updated packages.
+        snapshot: its snapshot, also stored as ``feedline-environment.json`` in the prefix.
+        equal: whether it matches its source; for a snapshot, whether the fingerprints are equal.
+        notes: hints for the user.
+    """
+
+    prefix: Path
+    verdict: Verdict
+    differences: tuple[Difference, ...]
+    snapshot: dict[str, Any]
+    equal: bool
+    notes: tuple[str, ...]
+
+
+def create(
+    plan: Plan,
+    prefix: Path,
+    *,
+    wheels: From,
+    channels: Sequence[str] = (),
+    show_progress: bool = False,
+    step: Callable[[str], None] = lambda _: None,
+) -> Created:
+    """Creates the environment `plan` at `prefix`; removes everything again if any step fails.
+
+    Args:
+        wheels: the sources of pip projects. channels: the conda channels to use instead of the plan's.
+        step: called with the description of each next step.
+
+    Raises:
+        ConfigError, StorageError: it cannot be created; `prefix` is unchanged.
+    """
+    if prefix.exists() and (not prefix.is_dir() or any(prefix.iterdir())):
+        raise ConfigError(f"{prefix} already exists: choose another name, or remove it with feedline env clean")
+    was_there = prefix.exists()
+    try:
+        prefix.parent.mkdir(parents=True, exist_ok=True)
+        if plan.conda:
+            step("conda packages")
+            install_conda(plan, prefix, channels, show_progress)
+        else:
+            step("the interpreter")
+            make_venv(plan.python, prefix)
+        step("projects of pip")
+        install_pip(plan, prefix, wheels)
+        step("checking it")
+        return _proved(plan, prefix)
+    except BaseException:
+        shutil.rmtree(prefix, ignore_errors=True)
+        if was_there:
+            prefix.mkdir()
+        raise
+
+
+def _proved(plan: Plan, prefix: Path) -> Created:
+    seen = read_environment(prefix)
+    differences = tuple(compare_with_lock(plan.listing, seen))
+    snapshot = snapshot_of(seen)
+    wanted = plan.listing.fingerprint
+    equal = snapshot["fingerprint"] == wanted if wanted else not differences
+    (prefix / WRITTEN).write_text(json.dumps({**snapshot, "made_from": plan.listing.source}, indent=2) + "\n")
+    notes = list(plan.notes)
+    if not follows_rule(prefix.name):
+        notes.append(
+            f"{prefix.name} does not have the form <project>_<framework>_<device>, such as vision_torch2.9_cu128"
+        )
+    verdict = check(Analysis(seen))
+    if seen.place.python is None:  # the lock lists no Python, and no package needs one
+        findings = tuple(one for one in verdict.findings if one.code != conda_without_python.CHECK.page.code)
+        verdict = replace(verdict, findings=findings)
+    return Created(prefix, verdict, differences, snapshot, equal, tuple(notes))

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The public functions and classes of ``feedline pack``."""
+
+from .pack.merging import Merged, merge_index
+from .pack.packer import Report, pack, shard_count
+from .pack.transcoders import Check, RestartMarkers, Transcoder
+
+__all__ = ["Check", "Merged", "Report", "RestartMarkers", "Transcoder", "merge_index", "pack", "shard_count"]

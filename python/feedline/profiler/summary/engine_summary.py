@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures of how Feedline's native threads make batches, from the recorded counters of their engine.
+
+A thread's busy time is CPU, waiting for a CPU, or waiting for something else, which for these threads is storage: the
+kernel reports the first two for each thread, and the third is the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from feedline.profiler.summary.figures import Making, Store
+
+_WORKING = ("storage", "decode", "transform", "batch")
+
+
+def making_of(facts: Mapping[str, Any]) -> Making | None:
+    """None if no engine fills this loader's batches, or it delivered none while it was profiled."""
+    engine: Mapping[str, Any] = facts.get("engine") or {}
+    batches = float(engine.get("batches") or 0)
+    if batches < 1:
+        return None
+    stages: Mapping[str, Mapping[str, float]] = engine.get("stages") or {}
+    busy = {name: float(stages.get(name, {}).get("busy_s", 0.0)) for name in _WORKING}
+    whole = sum(busy.values())
+    running, delayed, waiting = _divided(engine, busy, whole)
+    alone = running + waiting  # on a machine that always has a free CPU
+    idle = sum(stage.get("blocked_s", 0.0) + stage.get("starved_s", 0.0) for n, stage in stages.items() if n in busy)
+    return Making(
+        batches=int(batches),
+        wall_ms=1000 * alone / batches,
+        cpu_ms=1000 * running / batches,
+        stages=_shares(stages, busy, running, waiting),
+        busy=whole / (whole + idle) if whole > 0 else None,
+        delayed=delayed / (running + delayed) if running + delayed > 0 else None,
+        read_ahead_ms=1000 * waiting / batches if engine.get("reads_ahead") else 0.0,
+        store=_store_of(engine.get("hosts") or []),
+    )
+
+
+def _store_of(hosts: Sequence[Mapping[str, Any]]) -> Store | None:
+    most = max(hosts, key=lambda host: float(host["requests"]), default=None)
+    if most is None or most["requests"] < 1:
+        return None
+    latency_s, bytes_per_s = float(most["latency_s"]), float(most["bytes_per_s"])
+    return Store(
+        str(most["name"]), int(most["requests"]), int(most["bytes"]), 1000 * latency_s or None, bytes_per_s or None
+    )
+
+
+def read_per_sample(facts: Mapping[str, Any]) -> float | None:
+    """Bytes counted by Feedline's threads, whose reads /proc may not count. None if they did not read."""
+    storage = ((facts.get("engine") or {}).get("stages") or {}).get("storage") or {}
+    return storage["bytes"] / storage["items"] if storage.get("items") else None
+
+
+def samples_per_batch(facts: Mapping[str, Any]) -> float | None:
+    engine: Mapping[str, Any] = facts.get("engine") or {}
+    batches = float(engine.get("batches") or 0)
+    return float(engine.get("samples") or 0) / batches if batches else None
+
+
+def _divided(engine: Mapping[str, Any], busy: Mapping[str, float], whole: float) -> tuple[float, float, float]:
+    """Busy seconds as (running, waiting for a CPU, waiting for storage)."""
+    running = engine.get("running_s")
+    if running is None:  # then reading counts as waiting, and the rest as running
+        return whole - busy["storage"], 0.0, busy["storage"]
+    running = min(float(running), whole)
+    delayed = min(float(engine.get("delayed_s") or 0.0), whole - running)
+    return running, delayed, min(whole - running - delayed, busy["storage"])
+
+
+def _shares(
+    stages: Mapping[str, Mapping[str, float]], busy: Mapping[str, float], running: float, waiting: float
+) -> dict[str, float] | None:
+    """Times by the names of :data:`feedline.profiler.summary.figures.STAGES`. CPU is divided like the time without
+    waiting.
+
+    Copying bytes from the page cache counts as decoding or, without decoding, as filling the rows of the batch.
+    """
+    parts = {**busy, "storage": max(busy["storage"] - waiting, 0.0)}
+    scale = running / max(sum(parts.values()), 1e-12)
+    decodes = stages.get("decode", {}).get("items", 0.0) > 0
+    times = {
+        "storage": waiting,
+        "decode": scale * (parts["decode"] + (parts["storage"] if decodes else 0.0)),
+        "transform": scale * parts["transform"],
+        "python": 0.0,
+        "collate": scale * (parts["batch"] + (0.0 if decodes else parts["storage"])),
+    }
+    whole = sum(times.values())
+    return {name: time / whole for name, time in times.items()} if whole > 0 else None

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Verifies one part: a shard, or some thousand samples of a folder. Its result is one line of a journal."""
+
+from __future__ import annotations
+
+import base64
+import os
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .. import _engine
+from ..data.dataset import Origin
+from ..errors import ConfigError, DataError, StorageError
+from ..findings import Finding
+from ..machine.storage import local_path
+from ..pack.sums import Sum, sha256_of_stored
+from .report import finding_as_dict, finding_of, found, found_error
+from .samples import DIGEST_BYTES, Seen, read_all
+
+INDEX_FOLDER, INDEX_SUFFIX = ".feedline", ".feedline-index"  # suffixes of an index next to its shard
+
+
+@dataclass
+class Result:
+    """Result of a part. `stamp` changes with the verified data."""
+
+    name: str
+    stamp: list[int]
+    format: str = ""
+    total: int = 0  # its samples, including those that cannot be read
+    samples: int = 0
+    stored_bytes: int = 0
+    compared: bool = False  # compared with a manifest's checksum
+    labels: dict[str, int] = field(default_factory=dict)
+    digests: bytes = b""
+    indices: list[int] | None = None  # indices of the samples with digests; None: all, in order
+    findings: list[Finding] = field(default_factory=list)
+    found: bool = False  # in a journal
+
+    def take(self, seen: Seen, indices: range) -> None:
+        self.total += len(indices)
+        self.samples, self.stored_bytes, self.labels = seen.samples, seen.stored_bytes, dict(seen.labels)
+        self.digests = b"".join(seen.digests)
+        self.indices = None if seen.indices == list(indices) else seen.indices
+        self.findings += seen.findings
+
+    def line(self) -> dict[str, Any]:
+        stored = {name: value for name, value in vars(self).items() if name != "found"}
+        return stored | {
+            "digests": base64.b64encode(self.digests).decode(),
+            "findings": [finding_as_dict(finding) for finding in self.findings],
+        }
+
+    @staticmethod
+    def of_line(line: dict[str, Any]) -> Result:
+        taken = line | {
+            "digests": base64.b64decode(line["digests"]),
+            "findings": [finding_of(one) for one in line["findings"]],
+        }
+        return Result(**taken, found=True)
+
+    def index_of(self, digest: int, first: int) -> int:
+        """Returns the sample's index in the part, by the index of its digest."""
+        return first + digest if self.indices is None else self.indices[digest]
+
+    @property
+    def digest_count(self) -> int:
+        return len(self.digests) // DIGEST_BYTES
+
+
+class Work(NamedTuple):
+    """Verification settings for parts."""
+
+    origin: Origin  # fields of the whole source
+    shown: str  # the source, without secrets of URLs
+    cache: tuple[str, int, float]
+    decode: bool
+    pool: ThreadPoolExecutor
+
+    def open(self, name: str, index: str | None = None) -> _engine.Dataset:
+        """Opens one shard as a dataset; index: a folder for a new index, instead of the stored one."""
+        _, format, fields, kept, missing, commands = self.origin
+        place = kept if index is None else index
+        # a stored index of another version is rebuilt and is not a finding
+        return _engine.open(name, format, fields, place, missing, commands, *self.cache, listing_age_s=0)
+
+
+def verify_shard(work: Work, name: bytes, stored: _engine.StoredObject, stamp: list[int], wanted: Sum | None) -> Result:
+    """Verifies one shard. Does not raise errors that the shard causes."""
+    shown = os.fsdecode(name)
+    result = Result(shown, stamp)
+    try:
+        if wanted is not None:
+            _compare(result, stored, wanted)
+        _, format, fields, kept, missing, commands = work.origin
+        inspected = _engine.inspect(shown, format, fields, kept, missing, commands)
+        result.format = inspected.format
+        result.findings += _of_inspection(inspected)
+        if result.format == "numpy":  # opening it already compares everything; rows are not files
+            result.total = result.samples = inspected.samples
+            result.stored_bytes, result.indices = inspected.bytes, []
+        elif all(finding.severity != "error" for finding in result.findings) or inspected.samples:
+            _read_shard(work, result)
+        stored.check_unchanged()
+    except StorageError as error:
+        result.findings.append(found_error("unreadable_shard", error, shard=shown))
+    except (ConfigError, DataError) as error:
+        if all(finding.severity != "error" for finding in result.findings):  # else already reported
+            result.findings.append(found_error("does_not_open", error, shard=shown))
+    return result
+
+
+def _compare(result: Result, stored: _engine.StoredObject, wanted: Sum) -> None:
+    result.compared = True
+    if stored.size != wanted.bytes:
+        text = f"{result.name} has {stored.size:,} bytes, but was packed with {wanted.bytes:,}"
+        result.findings.append(found("checksum_differs", "error", text, shard=result.name))
+        return
+    sha256 = sha256_of_stored(stored)
+    if sha256 != wanted.sha256:
+        text = f"{result.name} has the SHA-256 {sha256}, but was packed with {wanted.sha256}"
+        result.findings.append(found("checksum_differs", "error", text, shard=result.name))
+
+
+def _of_inspection(inspected: _engine.Inspection) -> list[Finding]:
+    return [
+        found(one.code, one.severity, one.text, shard=one.shard, key=one.key)
+        for one in inspected.findings
+        if one.severity != "note"  # files that a reader leaves out on purpose
+    ]
+
+
+def _read_shard(work: Work, result: Result) -> None:
+    kept = work.open(result.name)
+    if result.format in ("tar", "tfrecord", "lmdb"):
+        _compare_index(work, result, kept)
+    indices = range(len(kept))
+    seen = read_all(kept, indices, shard=result.name, decode=work.decode, pool=work.pool)
+    result.take(seen, indices)
+
+
+def _compare_index(work: Work, result: Result, kept: _engine.Dataset) -> None:
+    """Compares the index that `kept` was opened with to a new one."""
+    shard = Path(local_path(result.name))
+    stored = shard.parent / INDEX_FOLDER / (shard.name + INDEX_SUFFIX)
+    with tempfile.TemporaryDirectory(prefix="feedline-verify-") as folder:
+        anew = work.open(result.name, folder)
+        same = anew.fingerprint == kept.fingerprint
+        made = list(Path(folder).rglob("*" + INDEX_SUFFIX))
+        if same and len(made) == 1 and not work.origin[3] and stored.is_file():
+            same = made[0].read_bytes() == stored.read_bytes()
+    if not same:
+        text = f"the stored index of {result.name} does not match its contents"
+        result.findings.append(found("index_differs", "error", text, shard=result.name))
+
+
+def verify_slice(work: Work, dataset: _engine.Dataset, name: str, indices: range, stamp: list[int]) -> Result:
+    """Verifies some samples of a folder."""
+    result = Result(name, stamp, dataset.format)
+    seen = read_all(dataset, indices, shard="", decode=work.decode, pool=work.pool)
+    result.take(seen, indices)
+    return result
+
+
+def inspect_whole(origin: Origin) -> tuple[str, list[Finding]]:
+    """Returns format and findings of a source that is one folder. Raises if it cannot be inspected."""
+    inspected = _engine.inspect(*origin)
+    return inspected.format, _of_inspection(inspected)

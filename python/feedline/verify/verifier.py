@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Verifies each part, then checks that need all parts."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Literal
+
+from .. import _engine
+from ..data import arguments, literals, node_cache
+from ..data.dataset import Origin
+from ..data.sources import annotations_of, engine_source, shown_source
+from ..errors import ConfigError, DataError, StorageError
+from ..findings import Finding
+from ..machine import limits as host_limits
+from ..pack.sums import Sums, folder_and_name, sums_of
+from ..record.journal import Journal
+from .duplicates import duplicates_in
+from .integer_files import integer_files_of
+from .orders import is_exact
+from .parts import Result, Work, inspect_whole, verify_shard, verify_slice
+from .report import Place, Verification, found, found_error, sorted_findings
+from .samples import label_word
+
+_SLICE = 4_096  # samples of a folder per part
+_MOST_RANKS = 65_536
+_OPEN_SHARDS = 16
+
+
+def verify(
+    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    *,
+    format: str | None = None,
+    fields: str | Sequence[str] | None = None,
+    missing: literals.Missing = "error",
+    index: str | os.PathLike[str] | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    cache_limit: int | str | None = None,
+    decode: bool = False,
+    world_size: int = 8,
+    resume: str | os.PathLike[str] | None = None,
+    num_workers: int | Literal["auto"] = "auto",
+    progress: Callable[[int, int], None] | None = None,
+    images: str | os.PathLike[str] | None = None,
+    split: str | None = None,
+    crowd: str | None = None,
+) -> Verification:
+    """Reads a dataset completely and reports errors.
+
+    Inspects each shard, compares it with its checksum if it has a manifest by `feedline pack`, and its stored index
+    with a new one. Reads all files of every sample. Finds samples with the same bytes, and checks the orders of
+    `world_size` ranks.
+
+    Args:
+        source, format, fields, missing, index, cache, cache_limit, images, split, crowd: as in :func:`feedline.open`.
+        decode: also decodes every field of every sample, as a loader does.
+        world_size: ranks that must together get each sample once.
+        resume: a file that records verified parts; an interrupted call resumes from it.
+        num_workers: threads; "auto": as many as usable CPUs.
+        progress: called with the numbers of finished and all parts; a part is a shard, or 4,096 samples of a folder.
+
+    Raises:
+        ConfigError: a wrong argument, or `resume` of another call; nothing is read.
+        StorageError, DataError: nothing could be verified.
+    """
+    said = annotations_of("verify", images, split, crowd)
+    origin = engine_source(source, format, fields, index, missing, annotations=said)
+    ranks = arguments.integer("verify", "world_size", world_size, 1, _MOST_RANKS)
+    arguments.flag("verify", "decode", decode)
+    threads = _threads(num_workers)
+    cached = node_cache.of_open(cache, cache_limit)
+    stored = _engine.StoredSource(origin[0]).shards()
+    shown = shown_source(origin[0], stored)
+    with ExitStack() as held:
+        journal = held.enter_context(_journal(resume, shown, origin, decode)) if resume is not None else None
+        pool = held.enter_context(ThreadPoolExecutor(threads, "feedline-verify"))
+        work = Work(origin, shown, cached, decode, pool)
+        heard = progress or (lambda done, total: None)
+        names = stored.names
+        if len(names) == 1 and stored.is_folder(names[0]):
+            return _Folder(work, journal, heard, ranks).verify()
+        return _Shards(work, journal, heard, ranks, stored).verify()
+
+
+def _threads(num_workers: Any) -> int:
+    if num_workers == "auto":
+        return host_limits.usable_cpus()
+    return arguments.worker_count("verify", num_workers, low=1)
+
+
+def _journal(resume: str | os.PathLike[str], shown: str, origin: Origin, decode: bool) -> Journal:
+    path = Path(arguments.output_path("verify", "resume", resume))
+    _, format, fields, _, missing, _ = origin
+    head = {"feedline_verify": 2, "source": shown, "format": format, "fields": list(fields)}
+    return Journal(path, {**head, "missing": missing, "decode": decode}, "verify")
+
+
+class _Verifier:
+    """Common part of both kinds of sources."""
+
+    def __init__(
+        self, work: Work, journal: Journal | None, progress: Callable[[int, int], None], world_size: int
+    ) -> None:
+        self._work, self._journal, self._progress = work, journal, progress
+        self._world_size = world_size
+        lines = [Result.of_line(line) for line in journal.lines] if journal else []
+        self._found = {result.name: result for result in lines}
+        self._results: list[Result] = []
+
+    def _known(self, name: str, stamp: list[int]) -> Result | None:
+        """Returns an earlier call's result for the part, if it is unchanged."""
+        result = self._found.get(name)
+        return result if result is not None and result.stamp == stamp else None
+
+    def _add(self, result: Result, parts: int) -> None:
+        if self._journal is not None and not result.found:
+            self._journal.append(result.line())
+        self._results.append(result)
+        self._progress(len(self._results), parts)
+
+    def _report(
+        self,
+        format: str,
+        whole: _engine.Dataset | None,
+        findings: list[Finding],
+        place_of: Callable[[int, int], Place],
+    ) -> Verification:
+        results = self._results
+        labels: Counter[str] = Counter()
+        for result in results:
+            labels.update(result.labels)
+        same = duplicates_in(results, place_of)
+        exact = None
+        if whole is not None:
+            exact = is_exact(len(whole), whole.shard_ends(), self._world_size)
+        if exact is False:
+            text = f"{self._world_size} ranks do not get each of {len(whole or ()):,} samples once"
+            findings.append(found("order_incomplete", "error", text))
+        of_parts = [finding for result in results for finding in result.findings]
+        return Verification(
+            source=self._work.shown,
+            format=format,
+            shards=0 if isinstance(self, _Folder) else len(results),
+            parts_found=sum(result.found for result in results),
+            samples=sum(result.samples for result in results),
+            bytes=sum(result.stored_bytes for result in results),
+            decoded=self._work.decode,
+            checksums=sum(result.compared for result in results),
+            classes=dict(labels.most_common()),
+            duplicate_samples=same.samples,
+            duplicates=same.groups,
+            world_size=self._world_size,
+            order_exact=exact,
+            findings=sorted_findings(findings + of_parts + same.findings),
+        )
+
+
+class _Folder(_Verifier):
+    """A folder of samples, split into slices."""
+
+    def verify(self) -> Verification:
+        work = self._work
+        format, findings = inspect_whole(work.origin)
+        dataset = _engine.open(*work.origin, *work.cache, listing_age_s=0)  # results so far
+        parts = [range(begin, min(begin + _SLICE, len(dataset))) for begin in range(0, len(dataset), _SLICE)]
+        for indices in parts:
+            name, stamp = f"{indices.start}:{indices.stop}", [dataset.fingerprint, len(dataset)]
+            result = self._known(name, stamp)
+            self._add(result or verify_slice(work, dataset, name, indices, stamp), len(parts))
+
+        def place_of(part: int, number: int) -> Place:
+            index = self._results[part].index_of(number, parts[part].start)
+            return _place(dataset, "", index)
+
+        return self._report(format, dataset, findings, place_of)
+
+
+class _Shards(_Verifier):
+    """Shards, each a part that is opened separately, so that a damaged one does not hide errors of others."""
+
+    def __init__(
+        self,
+        work: Work,
+        journal: Journal | None,
+        progress: Callable[[int, int], None],
+        world_size: int,
+        stored: _engine.StoredSource,
+    ) -> None:
+        super().__init__(work, journal, progress, world_size)
+        self._stored = stored
+
+    def verify(self) -> Verification:
+        names = self._stored.names
+        manifests = sums_of(self._stored, names)
+        for name in names:
+            self._add(self._verify(name, manifests), len(names))
+        self._check_that_something_is_there()
+        findings = _of_manifests(manifests, names)
+        whole = self._whole(findings)
+
+        opened = functools.lru_cache(_OPEN_SHARDS)(self._work.open)
+
+        def place_of(part: int, number: int) -> Place:
+            result = self._results[part]
+            return _place(opened(result.name), result.name, result.index_of(number, 0))
+
+        format = next((result.format for result in self._results if result.format), "")
+        return self._report(format, whole, findings, place_of)
+
+    def _verify(self, name: bytes, manifests: dict[bytes, Sums]) -> Result:
+        folder, last = folder_and_name(name)
+        wanted = manifests[folder].shards.get(last) if folder in manifests else None
+        shown = os.fsdecode(name)
+        try:
+            stored = self._stored.object(name)
+        except StorageError as error:
+            return Result(shown, [], findings=[found_error("unreadable_shard", error, shard=shown)])
+        stamp = [stored.size, stored.stamp]
+        return self._known(shown, stamp) or verify_shard(self._work, name, stored, stamp, wanted)
+
+    def _check_that_something_is_there(self) -> None:
+        if any(result.samples for result in self._results):
+            return
+        if not any(result.stamp for result in self._results):
+            self._stored.object(self._stored.names[0])  # its error is the most specific
+
+    def _whole(self, findings: list[Finding]) -> _engine.Dataset | None:
+        """Opens the source as one dataset, unless a shard is known to fail."""
+        if any(not result.total for result in self._results):
+            return None
+        try:
+            return _engine.open(*self._work.origin, *self._work.cache)
+        except (ConfigError, DataError, StorageError) as error:
+            findings.append(found_error("does_not_open", error))
+            return None
+
+
+def _of_manifests(manifests: dict[bytes, Sums], names: Sequence[bytes]) -> list[Finding]:
+    findings = []
+    given = set(map(folder_and_name, names))
+    for folder, manifest in manifests.items():
+        place = os.fsdecode(folder)
+        if not manifest.complete:
+            text = f"packing into {place} is unfinished: more samples were to follow"
+            findings.append(found("packing_unfinished", "warning", text))
+        left_out = [shard for shard in manifest.shards if (folder, shard) not in given]
+        if left_out:
+            text = f"{len(left_out):,} shards packed into {place} are not in the source: {left_out[0]}"
+            findings.append(found("shards_left_out", "note", text + (" ..." if len(left_out) > 1 else "")))
+    return findings
+
+
+def _place(dataset: _engine.Dataset, shard: str, index: int) -> Place:
+    _, label, files = dataset.files(index)
+    return Place(shard, dataset.key(index), label_word(dataset.classes, label, files, integer_files_of(dataset)))

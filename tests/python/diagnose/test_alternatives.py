@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""No sentence of a report contradicts a rung of it, whatever the rungs are."""
+
+import math
+import re
+import sys
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from summaries import BY_CAUSE, HALF, LOADER, but, stages, summary, waiting
+
+from feedline.diagnose import report, trial
+from feedline.diagnose.verdict import evaluate
+from feedline.profiler.experiments import Comparison, Experiments, Rung, keep
+from feedline.profiler.intervals import UNKNOWN, Shown, shown
+from feedline.profiler.model.what_if import what_if
+from feedline.profiler.recordings import Recording
+from feedline.profiler.summary.figures import DROP_IN
+
+
+def compared(change, ratio, low, high):
+    return Comparison(change, "batches/s", 100.0, 90.0, 110.0, 100.0 * ratio, 90.0, 110.0, ratio, low, high)
+
+
+def seen(measured, rungs, *comparisons):
+    """(text, diagnosis, summary, rungs by workers) of a run with such rungs: (workers, rate, low, high)."""
+    made = keep([Rung(workers, rate, low, high, 50) for workers, rate, low, high in rungs])
+    tried = Experiments(made, comparisons=list(comparisons))
+    told = but(
+        measured,
+        rungs=tried.rates(),
+        rung_intervals=tried.rate_intervals(),
+        rungs_beside=tried.beside_fewer(measured.workers),
+        tried={one.change: (one.ratio, one.ratio_low, one.ratio_high) for one in comparisons},
+    )
+    recording = Recording(["x"], 0, 0, 1, [], [], {}, [], 1, experiments=tried)
+    diagnosis = evaluate(told)
+    return report.as_text(recording, told, diagnosis), diagnosis, told, {rung.workers: rung for rung in made}
+
+
+def figure(rung):
+    return rung.batches_per_s, rung.low, rung.high
+
+
+def check(text, diagnosis, told, rungs):
+    """Every sentence that names a number of workers, or Feedline's loader, beside the rungs."""
+    present = rungs.get(told.workers)
+    for workers in map(int, re.findall(r"(\d+) workers? instead of \d+ would help", text)):
+        if workers in rungs and present is not None and math.isfinite(present.high):
+            found = shown(figure(rungs[workers]), figure(present))
+            measured = "would help; measured" in text  # else the model says so, and no rung may say otherwise
+            assert found is Shown.BETTER if measured else found is not Shown.NOT_BETTER, text
+            assert workers < told.workers or "no more than with fewer" not in rungs[workers].beside, text
+    for workers in map(int, re.findall(r"-> num_workers=(\d+)", text)):
+        rung = rungs.get(workers)
+        if rung is not None and workers > told.workers:
+            assert "no more than with fewer" not in rung.beside, text
+        if rung is not None and present is not None and math.isfinite(present.high) and math.isfinite(rung.high):
+            if workers > told.workers:
+                assert shown(figure(rung), figure(present)) is not Shown.NOT_BETTER, text
+            elif {workers, told.workers} <= set(
+                told.ladder.rungs
+            ):  # fewer must only be as fast: they leave CPUs to others
+                assert shown(figure(present), figure(rung)) is not Shown.BETTER, text
+    sentence = diagnosis.more_workers or ""
+    advised = re.match(r"(\d+) workers? instead of", sentence)
+    if advised and "would help; measured" in sentence and int(advised[1]) < told.workers:
+        more_of_them = [n for n in map(int, re.findall(r"-> num_workers=(\d+)", text)) if n > told.workers]
+        assert not more_of_them, text  # fewer would help, and not more as well
+    more = [rung for workers, rung in rungs.items() if workers > told.workers]
+    better = [rung for rung in more if present is not None and shown(figure(rung), figure(present)) is Shown.BETTER]
+    if "will not help;" in sentence or "did not improve it in this run" in text:
+        assert not better, text
+    if "undecided" in sentence:
+        assert not better and "would help" not in sentence, text
+    for workers, change in re.findall(r"    num_workers=(\d+) .*?([+-]\d+)%", text):
+        rung = rungs.get(int(workers))
+        if rung is not None and {int(workers), told.workers} <= set(told.ladder.rungs) and abs(int(change)) > 5:
+            is_faster = rung.batches_per_s > present.batches_per_s
+            # workers that make fewer batches make them beside the loop, which without workers makes them between steps
+            assert (int(change) > 0) == is_faster or (is_faster if int(workers) == 0 else told.workers == 0), text
+    for workers, rung in rungs.items():  # what was not measured well enough supports nothing
+        if not math.isfinite(rung.high):
+            assert f"{told.counted(workers)}: " not in text, text
+    low = told.ladder.tried.get(DROP_IN, (0.0, 0.0, 0.0))[1]
+    assert (diagnosis.drop_in is not None) <= (low > 1)
+    assert "measured, the loader alone: at" not in text
+
+
+rate = st.floats(5, 5000)
+RUNS = (
+    "cpu_decode", "too_few_workers", "worker_handover", "storage_latency", "blocked_outside_files", "compute_bound",
+    "python_main_process", "oversubscribed",
+)  # fmt: skip
+
+
+@st.composite
+def ladders(draw):
+    made = []
+    for workers in draw(st.sets(st.sampled_from([0, 1, 2, 4, 8, 16]), min_size=1)):
+        mean = draw(rate)
+        half = mean * draw(st.sampled_from([0.01, 0.1, 0.3, 0.7, 2.0]))
+        interval = UNKNOWN if draw(st.integers(0, 4)) == 0 else (max(mean - half, 0.0), mean + half)
+        made.append((workers, mean, *interval))
+    return made
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.sampled_from(RUNS), ladders(), st.tuples(st.floats(0.2, 6), st.floats(0.01, 2)))
+def test_no_sentence_contradicts_a_rung(cause, rungs, drop_in):
+    ratio, width = drop_in
+    one = compared(DROP_IN, ratio, max(ratio - width, 0.0), ratio + width)
+    check(*seen(BY_CAUSE[cause], rungs, one))
+
+
+@pytest.mark.parametrize(
+    ("four", "advised"),
+    [((40.0, 39.0, 41.0), "1 worker "), ((51.0, 45.0, 57.0), "1 worker "), ((75.0, 74.0, 76.0), "4 workers ")],
+)
+def test_more_workers_are_no_advice_where_fewer_do_as_well(four, advised):
+    """Two workers were slower than one and than four: "4 workers would help" stood above "no more than with fewer"."""
+    ladder = [(1, 50.0, 49.0, 51.0), (2, 25.0, 24.0, 26.0), (4, *four)]
+    text, diagnosis, told, rungs = seen(BY_CAUSE["too_few_workers"], ladder)
+    check(text, diagnosis, told, rungs)
+    assert diagnosis.more_workers.startswith(f"{advised}instead of 2 would help; measured")
+    assert ("-> num_workers=4" in text) is (advised == "4 workers ")
+    recording = Recording(["x"], 0, 0, 1, [], [], {}, [], 1, experiments=Experiments(list(rungs.values())))
+    assert trial.propose(told, diagnosis, recording).settings == {"num_workers": int(advised.split()[0])}
+
+
+def test_a_wide_rung_that_is_above_the_present_one_is_no_rung_that_gains_nothing():
+    ladder = [
+        (2, 4754.0, 4279.0, 5230.0),
+        (4, 962.0, 952.0, 972.0),
+        (8, 58.0, 57.0, 59.0),
+        (16, 4203.0, 1261.0, 7146.0),
+    ]
+    text, diagnosis, told, rungs = seen(BY_CAUSE["cpu_decode"], ladder)
+    check(text, diagnosis, told, rungs)
+    assert diagnosis.more_workers.startswith("more workers will not help the loop, which consumes")
+
+
+def test_a_rung_that_gives_no_more_than_the_present_one_may_is_no_advice():
+    """The model had 4 workers help where both were measured alike, the present one badly: "would help: -41%"."""
+    ladder = [(0, 5.0, 4.95, 5.05), (2, 6.0, 1.8, 10.2), (4, 6.0, 5.94, 6.06)]
+    text, diagnosis, told, rungs = seen(BY_CAUSE["too_few_workers"], ladder)
+    check(text, diagnosis, told, rungs)
+    assert diagnosis.more_workers.startswith("more workers were not shown to help the loop: the rate of 2 workers")
+    assert "-> num_workers=4" not in text
+
+
+TINY = summary(
+    waiting(handover=0.9, packed=0.9, packed_cpu=0.9),
+    {"stages": stages(collate=0.6, python=0.4), "wall_ms": 0.3, "cpu_ms": 0.3, "pickle_ms": 0.25, "unpickle_ms": 0.4},
+    step_ms=0.05,
+    loop_s=0.5,
+    workers=2,
+)
+
+
+def test_tiny_samples_are_reported_to_need_no_workers():
+    """The ladder had 1,366 batches/s without a worker and 431 with two, and nothing was said to gain."""
+    rungs = [(0, 1366.0, 1300.0, 1430.0), (1, 520.0, 500.0, 540.0), (2, 431.0, 410.0, 450.0), (4, 420.0, 400.0, 440.0)]
+    text, diagnosis, told, made = seen(TINY, rungs)
+    check(text, diagnosis, told, made)
+    assert diagnosis.more_workers.startswith("0 workers instead of 2 would help")
+    assert "-> num_workers=0." in text and "0 workers: 1366.0 batches/s" in text
+    recording = Recording(["x"], 0, 0, 1, [], [], {}, [], 1, experiments=Experiments(list(made.values())))
+    proposal = trial.propose(told, diagnosis, recording)
+    assert proposal.settings == {"num_workers": 0} and trial.refusal(told, recording, proposal) is None
+    assert proposal.predicted[0] > 1
+
+
+def test_a_wide_present_rung_that_is_below_another_all_the_same_is_compared():
+    text, diagnosis, _, _ = seen(TINY, [(0, 2090.0, 1740.0, 2440.0), (2, 121.0, 0.0, 311.0)])
+    assert diagnosis.more_workers.startswith("0 workers instead of 2 would help") and "at most 311.0" in text
+
+
+WITHOUT = summary(HALF, {"busy": None}, workers=0, loader={**LOADER, "num_workers": 0, "batch_size": 32})
+
+
+@pytest.mark.parametrize(("low", "offered"), [(2.1, True), (0.7, False)])
+def test_a_loop_without_workers_is_offered_feedlines_loader_where_it_was_measured_to_gain(low, offered):
+    text, diagnosis, _, _ = seen(WITHOUT, [(0, 12.0, 11.9, 12.1)], compared(DROP_IN, 2.4, low, 2.7))
+    assert (diagnosis.drop_in is not None) is offered
+    assert ("from feedline import DataLoader` instead of torch's: measured" in text) is offered
+
+
+def test_a_loop_without_workers_hears_of_feedlines_loader_without_experiments_too():
+    (first,) = (v for v in evaluate(WITHOUT).verdicts if v.code == "python_main_process")
+    assert "from feedline import DataLoader" in first.fix
+    useless = but(WITHOUT, tried={DROP_IN: (0.95, 0.9, 1.0)})
+    (first,) = (v for v in evaluate(useless).verdicts if v.code == "python_main_process")
+    assert "feedline" not in first.fix
+
+
+def test_four_workers_would_help_is_not_above_four_gain_nothing():
+    rungs = [(1, 50.0, 49.0, 51.0), (2, 50.0, 48.0, 52.0), (4, 50.5, 49.0, 52.0)]
+    text, diagnosis, _, _ = seen(BY_CAUSE["too_few_workers"], rungs)
+    assert "would help" not in text and diagnosis.more_workers.startswith("more workers will not help")
+
+
+def test_a_rung_of_few_batches_supports_no_advice():
+    rungs = [(1, 25.0, 24.0, 26.0), (2, 50.0, 49.0, 51.0), (4, 900.0, *UNKNOWN)]
+    text, diagnosis, _, _ = seen(BY_CAUSE["too_few_workers"], rungs)
+    assert "(not measured well enough)" in text and "900.0 batches/s" not in (diagnosis.more_workers or "")
+
+
+def test_overlapping_intervals_are_undecided():
+    _, diagnosis, _, _ = seen(BY_CAUSE["cpu_decode"], [(4, 50.0, 45.0, 55.0), (8, 56.0, 49.0, 63.0)])
+    assert "undecided" in diagnosis.more_workers
+
+
+@pytest.mark.parametrize(
+    ("predicted", "low", "high", "undecided"),
+    [
+        ((0.02, 0.3), -0.20, 0.38, True),
+        ((0.0, 0.05), -0.02, 0.03, False),
+        ((0.4, 0.6), 0.1, 0.9, False),
+        ((0.4, 0.6), -0.3, 0.1, False),
+    ],
+)
+def test_a_trial_that_may_be_a_loss_as_well_is_undecided(predicted, low, high, undecided):
+    found = trial.Trial({"num_workers": 4}, predicted, measured=(low + high) / 2, measured_low=low, measured_high=high)
+    assert found.undecided is undecided and (found.came_true is None) is undecided
+    assert ("; undecided" in found.lines()[0]) is undecided and ("; confirmed" in found.lines()[0]) is (
+        not undecided and found.came_true
+    )
+
+
+DECODES = BY_CAUSE["cpu_decode"]
+
+
+def test_the_loop_with_feedlines_loader_is_reported_next_to_the_loader_alone_and_before_causes():
+    text, diagnosis, told, _ = seen(DECODES, [(4, 12.0, 11.9, 12.1)], compared(DROP_IN, 2.4, 2.1, 2.7))
+    (change,) = (one for one in what_if(told) if one.change.startswith(DROP_IN))
+    low, high = (f"{gain:+.0%}" for gain in change.gain)
+    assert f"; predicted for the loop: {low} to {high} batches/s" in diagnosis.drop_in
+    assert text.index(diagnosis.drop_in) < text.index(diagnosis.verdicts[0].code)
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_without_experiments_feedlines_loader_is_named_as_untried(native):
+    told = replace(DECODES, loader={**DECODES.loader, "native": native})
+    text = report.as_text(Recording(["x"], 0, 0, 1, [], [], {}, [], 1), told, evaluate(told))
+    assert ("not tried: `from feedline import DataLoader`" in text) is not native
+    assert "without --quick" in text
+
+
+def test_a_text_about_one_of_two_loaders_reports_which():
+    assert report._of_loader(DECODES, 1) == []
+    (line,) = report._of_loader(DECODES, 2)
+    assert "of 2 loaders" in line and "batch size 32" in line
+
+
+def test_another_interpreter_is_named_after_a_failure(tmp_path):
+    python = tmp_path / "bin/python3"
+    python.parent.mkdir()
+    python.symlink_to("/bin/false")
+    failed = Recording([str(python), "train.py"], 1, 0, 1, [], [], {}, [], 1)
+    assert any(f"`{python}`" in note and sys.executable in note for note in report.notes_of(failed, None))
+    own = Recording([sys.executable, "train.py"], 1, 0, 1, [], [], {}, [], 1)
+    other = Recording(["/bin/false"], 1, 0, 1, [], [], {}, [], 1)
+    for recording in (own, other, replace(failed, returncode=0)):
+        assert not any("activate" in note for note in report.notes_of(recording, None))
