@@ -26,11 +26,9 @@ settings.register_profile(
 )
 settings.load_profile("any_machine")
 
-# What they assert is measured, of this machine as it is: rates, shares of time, causes. tools/test --jobs runs them by
-# themselves, and all others side by side.
+# They measure this machine: rates, shares of time, causes. tools/test runs them only with --measures, one at a time.
 _MEASURE = (
-    "scenarios/test_promises.py",
-    "scenarios/test_scenarios.py",
+    "scenarios/",
     "python/diagnose/test_experiments.py",
     "python/diagnose/test_garbage.py",
     "python/diagnose/test_odd_loops.py",

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 _NO_NAMES = re.compile(
-    r"(?:TEST|TEST_P|TEST_F|INSTANTIATE_TEST_SUITE_P|static_assert|namespace|public|private|protected)\b"
+    r"(?:TEST|TEST_P|TEST_F|INSTANTIATE_TEST_SUITE_P|FEEDLINE_[A-Z_]+|static_assert|namespace|public|private|protected)\b"
 )
 _TYPE = re.compile(r"(?:class|struct|enum class|enum|union)\s+(\w+)")
 _ALIAS = re.compile(r"using\s+(\w+)\s*=")
