@@ -17,9 +17,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from time_limit import Watch
 
-# The same examples in every run, so that what is refused is refused for what changed; the long proofs draw new ones.
+# The same examples in each run, so that a failure is due to a change; the long proofs draw new ones. CI runs fewer.
 settings.register_profile(
     "any_machine",
+    max_examples=int(os.environ.get("FEEDLINE_EXAMPLES", "100")),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     derandomize=os.environ.get("FEEDLINE_PROOFS") != "long",

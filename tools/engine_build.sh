@@ -94,6 +94,7 @@ feedline_sanitized() { # PRESET TARGET...
   local preset=$1
   shift
   command -v clang++-19 >/dev/null || preset+=_gcc
+  # shellcheck disable=SC2034  # the callers use it
   FEEDLINE_SANITIZED=$FEEDLINE_ROOT/build/$preset
   cmake --preset "$preset" && feedline_fixed_addresses cmake --build --preset "$preset" -j "$(feedline_jobs)" --target "$@"
 }

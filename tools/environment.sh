@@ -100,7 +100,11 @@ feedline_python() { # a Python >= 3.11, the user's first choice first
   return 1
 }
 
-feedline_pip() { "$FEEDLINE_VENV/bin/python" -m pip --require-virtualenv "$@"; }
+# --no-compile: most modules of torch, SciPy and botocore are never imported, and Python compiles the others when they are.
+feedline_pip() {
+  [ "$1" != install ] || set -- install --no-compile "${@:2}"
+  "$FEEDLINE_VENV/bin/python" -m pip --require-virtualenv "$@"
+}
 
 feedline_venv() {
   local names=(build "$@") files=() name python stamp wanted

@@ -37,6 +37,7 @@ def written(folder: Path, sources: dict[str, str]) -> list[Path]:
         ("  int area = 1;\n", "int area(int x) {\n", True),
         ("static_assert(kMost == 3);\n", "static_assert(kLeast == 1);\n", True),
         ("FEEDLINE_OPERATION(pad, Pad)\n", "FEEDLINE_OPERATION(crop, Crop)\n", True),
+        ("FEEDLINE_OPERATION(pad, Pad)\n", "int area(int x) {\n", False),
     ],
 )
 def test_two_that_define_a_name_are_apart(one, other, together, tmp_path):

@@ -3,7 +3,8 @@
 
 Sources have helpers of their own in unnamed namespaces, and those of two files often have one name. Two that define the
 same name at the left margin are kept apart, and so is one that speaks of a type's name that the other defines, which
-may be another type to it: so a group compiles as its sources do one by one.
+may be another type to it: so a group compiles as its sources do one by one. Sources that register image operations
+(FEEDLINE_OPERATION) are grouped only with each other: their header instantiates templates that others only declare.
 
 Neighbours include much the same, and a source that is new is to shift those of its folder alone: so groups are made in
 each folder first. Those that are at most half full are broken up, and their sources go together, whatever their
@@ -23,6 +24,7 @@ _NO_NAMES = re.compile(
 _TYPE = re.compile(r"(?:class|struct|enum class|enum|union)\s+(\w+)")
 _ALIAS = re.compile(r"using\s+(\w+)\s*=")
 _FIRST = re.compile(r"[^(={;]*?(?<!:)\b(\w+)\s*(?:\(|=|\{|;|\[)")  # no member of a class, which has a name before it
+_REGISTERS = re.compile(r"^FEEDLINE_[A-Z_]+\(", re.MULTILINE)
 _WORD = re.compile(r"\w+")
 _FURTHER = re.compile(r",\s*(k[A-Z]\w+)\s*(?:=|\{)")  # of several constants in one line
 
@@ -35,11 +37,13 @@ class Names:
     defined: dict[str, str] = field(default_factory=dict)
     types: set[str] = field(default_factory=set)
     words: set[str] = field(default_factory=set)
+    registers: bool = False
 
     def goes_with(self, other: Names) -> bool:
         same = self.defined.keys() & other.defined.keys()
         return (
-            all(self.defined[name] == other.defined[name] for name in same)
+            self.registers == other.registers
+            and all(self.defined[name] == other.defined[name] for name in same)
             and self.types.isdisjoint(other.words)
             and other.types.isdisjoint(self.words)
         )
@@ -52,7 +56,7 @@ class Names:
 
 def names_in(source: Path) -> Names:
     text = source.read_text(encoding="utf-8")
-    found = Names(words=set(_WORD.findall(text)))
+    found = Names(words=set(_WORD.findall(text)), registers=_REGISTERS.search(text) is not None)
     for line in text.splitlines():
         if not line or line[0] in " \t#/})" or _NO_NAMES.match(line):
             continue
