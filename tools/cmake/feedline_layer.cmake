@@ -86,6 +86,7 @@ function(feedline_unity_groups target most)
   if(NOT FEEDLINE_PYTHON3 OR NOT ARGN)
     return()
   endif()
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/cmake/unity_groups.py)
   execute_process(COMMAND ${FEEDLINE_PYTHON3} ${PROJECT_SOURCE_DIR}/tools/cmake/unity_groups.py ${most} ${ARGN}
                   OUTPUT_VARIABLE lines OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
