@@ -1,27 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# What the scripts beside this file share: distribution packages, the virtual environment, the build. Sourced, not run.
+# Functions that the scripts in tools/ share. Source this file; do not run it.
 #
-#   feedline_apt [FILE...]        installs the packages named in FILE (tools/apt_packages.txt) that are missing
+#   feedline_apt [FILE...]        installs the missing packages of FILE (default: tools/apt_packages.txt)
 #   feedline_venv [NAME...]       .venv in the checkout with tools/requirements/NAME.txt
-#   feedline_torch [demand]       torch into .venv: its CPU build where one is at hand; `demand`: any build
-#   feedline_original LIST DIR    an environment of its own in DIR with what LIST names
-#   feedline_beside LIST DIR      the same, with all that .venv has behind it, Feedline and torch among it
+#   feedline_torch [demand]       torch into .venv: its CPU build if available; `demand`: any build
+#   feedline_original LIST DIR    a separate environment in DIR with the packages of LIST
+#   feedline_beside LIST DIR      the same, and everything in .venv is importable there too
 #   feedline_pictures DIR         Pillow's test pictures, in DIR
-#   feedline_build [tests]        compiles and installs the package into .venv; `tests`: C++ tests and example too
-#   feedline_build_begin [tests]  the same up to the installation, beside what the script does until feedline_build_end
-#   feedline_repair WHEEL DIR [SYSTEM]  a self-contained copy of WHEEL in DIR
-#   feedline_ctest ARGUMENT...    C++ tests side by side; those that fail beside others once more, alone
-#   feedline_pytest_summary LOG...  the last lines of several runs of pytest as one
-#   feedline_count LINES WORD...  the sum of the counts before these words
-#   feedline_step LABEL COMMAND   runs COMMAND with its output in a log that is shown when it fails
+#   feedline_step LABEL COMMAND   runs COMMAND with its output in a log that is shown if it fails
 #
-# Everything says what it will install before it does, and does nothing where nothing is missing.
+# engine_build.sh compiles and installs, test_results.sh counts tests; this file sources both.
+# Each function announces what it installs, and does nothing if nothing is missing.
 
 FEEDLINE_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 FEEDLINE_VENV=$FEEDLINE_ROOT/.venv
 FEEDLINE_TORCH=2.13.0
-FEEDLINE_TREE=$FEEDLINE_ROOT/build/python # the CMake tree of the extension, and of the C++ tests in tools/test
+FEEDLINE_TREE=$FEEDLINE_ROOT/build/python # the CMake tree of the extension
 FEEDLINE_LOGS=$FEEDLINE_ROOT/build/log
 export PIP_DISABLE_PIP_VERSION_CHECK=1
 
@@ -105,7 +100,11 @@ feedline_python() { # a Python >= 3.11, the user's first choice first
   return 1
 }
 
-feedline_pip() { "$FEEDLINE_VENV/bin/python" -m pip --require-virtualenv "$@"; }
+# --no-compile: most modules of torch, SciPy and botocore are never imported, and Python compiles the others when they are.
+feedline_pip() {
+  [ "$1" != install ] || set -- install --no-compile "${@:2}"
+  "$FEEDLINE_VENV/bin/python" -m pip --require-virtualenv "$@"
+}
 
 feedline_venv() {
   local names=(build "$@") files=() name python stamp wanted
@@ -197,124 +196,5 @@ feedline_torch() {
   fi
 }
 
-# Compilers at once: one per CPU, but none without 1.5 GB of its own (the kernels, built for every SIMD variant, take
-# over 1 GB).
-feedline_jobs() {
-  local cpus memory
-  cpus=$(nproc)
-  memory=$(awk '/^MemAvailable/ {print int($2 / 1500000)}' /proc/meminfo)
-  [ "$memory" -ge 1 ] || memory=1
-  echo $((cpus < memory ? cpus : memory))
-}
-
-# One CMake tree for the extension and, for tools/test, for the C++ tests: the engine is compiled once. The package is
-# built as a wheel, kept in build/wheel, and that is what .venv gets.
-feedline_compile() {
-  local tests=OFF target=_engine precompiled=ON setting settings=()
-  if [ "${1:-}" = tests ]; then
-    tests=ON
-    target=all
-  fi
-  # ccache saves more of the engine (the trees of wheels have it from there: without precompiled headers)
-  ! command -v ccache >/dev/null || precompiled=TESTS
-  for setting in build-dir="$FEEDLINE_TREE" build.targets="$target" \
-    cmake.define.FEEDLINE_TESTS="$tests" cmake.define.FEEDLINE_EXAMPLES="$tests" cmake.define.FEEDLINE_BENCH=OFF \
-    cmake.define.FEEDLINE_TEST_OPTIONS=-O0 cmake.define.FEEDLINE_TEST_UNITY=4 cmake.define.FEEDLINE_PRECOMPILED="$precompiled"; do
-    settings+=(--config-settings "$setting")
-  done
-  rm -rf "$FEEDLINE_ROOT/build/wheel"
-  CMAKE_BUILD_PARALLEL_LEVEL=$(feedline_jobs) feedline_step "build" feedline_pip wheel -v --no-build-isolation --no-deps \
-    --no-index -w "$FEEDLINE_ROOT/build/wheel" "${settings[@]}" "$FEEDLINE_ROOT"
-}
-
-feedline_install() {
-  feedline_step "install" feedline_pip install --no-deps --no-index --force-reinstall "$FEEDLINE_ROOT"/build/wheel/feedline-*.whl
-}
-
-feedline_build() { feedline_compile "$@" && feedline_install; }
-
-# Compilers want every CPU; who installs packages waits for networks and disks. What compiling says, feedline_build_end shows. A
-# script that ends before that ends the compilers: they are a group of processes of their own.
-feedline_build_begin() { # [tests]
-  mkdir -p "$FEEDLINE_LOGS"
-  feedline_say "== build, beside what follows"
-  set -m
-  feedline_compile "$@" >"$FEEDLINE_LOGS/beside.log" 2>&1 &
-  FEEDLINE_COMPILING=$!
-  set +m
-  trap 'kill -- "-$FEEDLINE_COMPILING" 2>/dev/null || true' EXIT
-}
-
-feedline_build_end() {
-  local status=0
-  wait "$FEEDLINE_COMPILING" || status=$?
-  trap - EXIT
-  cat "$FEEDLINE_LOGS/beside.log"
-  [ "$status" -ne 0 ] || feedline_install || status=$?
-  return "$status"
-}
-
-feedline_repair() { # WHEEL DIR [SYSTEM]: SYSTEM is the root of another processor's system that its libraries are in
-  local name copy system=${3:-} path=$FEEDLINE_VENV/bin:$PATH search=()
-  name=$(basename "$1" .whl)
-  copy=$FEEDLINE_ROOT/build/unrepaired/$name.whl
-  mkdir -p "$(dirname "$copy")"
-  cp "$1" "$copy"
-  if command -v dpkg-query >/dev/null; then
-    feedline_step "licences of bundled libraries" "$FEEDLINE_VENV/bin/python" "$FEEDLINE_ROOT/tools/bundle_notices.py" "$copy" \
-      ${system:+"$system"} || return 1
-  fi
-  local floor=$FEEDLINE_ROOT/build/glibc_floor
-  rm -rf "$floor"
-  case $(uname -m) in
-    x86_64 | aarch64)
-      feedline_step "libraries for glibc 2.28" "$FEEDLINE_VENV/bin/python" "$FEEDLINE_ROOT/tools/glibc_floor.py" "$copy" "$floor" \
-        ${system:+"$system"} || return 1
-      ;;
-  esac
-  if [ -n "$system" ]; then
-    search=(--ldpaths "$floor:$(echo "$system"/usr/lib/*-linux-gnu)")
-    path=/usr/aarch64-linux-gnu/bin:$path # its strip
-  fi
-  # auditwheel finds patchelf on PATH, and the libraries that go into the wheel where LD_LIBRARY_PATH leads first
-  PATH=$path LD_LIBRARY_PATH=$floor feedline_step "auditwheel repair $name" "$FEEDLINE_VENV/bin/auditwheel" \
-    repair --strip --zip-compression-level 9 "${search[@]}" -w "$2" "$copy"
-}
-
-# Two CPUs that several tests and their processes share are at times not there for seconds. What fails alone too is broken;
-# what does not is worth a look, and is named in FEEDLINE_UNSTEADY, but holds nobody's work up.
-feedline_ctest() { # TREE ARGUMENT...
-  local failed=$1/Testing/Temporary/LastTestsFailed.log count
-  FEEDLINE_UNSTEADY=''
-  rm -f "$failed"
-  ctest --test-dir "$@" && return 0
-  [ -f "$failed" ] || return 1
-  count=$(wc -l <"$failed")
-  [ "$count" -gt 0 ] && [ "$count" -le 5 ] || return 1
-  feedline_say "== $count failed beside others: once more, alone"
-  FEEDLINE_UNSTEADY=$(sed 's/^[0-9]*:/  /' "$failed")
-  ctest --test-dir "$@" --rerun-failed -j 1 --output-junit "$1/Testing/again.xml" || return 1
-  feedline_say "passed only alone, the second time:" "$FEEDLINE_UNSTEADY"
-}
-
-# In pytest's words; nothing where no test ran.
-feedline_pytest_summary() { # LOG...
-  local log lines
-  lines=$(for log in "$@"; do
-    sed -n 's/^=* *\(.*\(passed\|failed\|error\|skipped\|no tests ran\).*\) =*$/\1/p' "$log" | tail -n 1
-  done)
-  grep -qE '[0-9] (passed|failed|error|skipped)' <<<"$lines" || return 0
-  echo "$(feedline_count "$lines" passed) passed, $(feedline_count "$lines" failed error) failed," \
-    "$(feedline_count "$lines" skipped) skipped"
-}
-
-feedline_count() { # LINES WORD...
-  local lines=$1 word sum=0 count
-  shift
-  for word in "$@"; do
-    for count in $(sed -nE "s/(.*[^0-9]|^)([0-9]+) $word.*/\2/p" <<<"$lines"); do
-      sum=$((sum + count))
-    done
-  done
-  echo "$sum"
-}
+. "$FEEDLINE_ROOT/tools/engine_build.sh"
+. "$FEEDLINE_ROOT/tools/test_results.sh"

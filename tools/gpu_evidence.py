@@ -150,7 +150,7 @@ class Check:
         self._gpu()
         program = self._wheels / CONTRACT
         if not program.is_file():
-            raise Missing(f"{CONTRACT} is not in {self._wheels}: ninja -C build/python {CONTRACT}, and --pack")
+            raise Missing(f"{CONTRACT} is not in {self._wheels}: tools/check --build release, and --pack")
         program.chmod(0o755)
         done = self._run(["env", "FEEDLINE_REAL_CUDA=1", str(program), "--gtest_filter=Cuda/DeviceContract.*"], 120)
         step = self._of(done, {"passed": done.stdout.count("[       OK ]")})
@@ -302,8 +302,8 @@ def pack(wheels: Path) -> None:
     shutil.rmtree(wheels, ignore_errors=True)
     wheels.mkdir(parents=True)
     shutil.copy(found[-1], wheels)
-    if (ROOT / "build/python" / CONTRACT).is_file():
-        shutil.copy(ROOT / "build/python" / CONTRACT, wheels)
+    if (ROOT / "build/release" / CONTRACT).is_file():
+        shutil.copy(ROOT / "build/release" / CONTRACT, wheels)
     print(f"downloading into {wheels.relative_to(ROOT)}: {' '.join(NEEDS.values())}")
     words = ["download", "--quiet", "--only-binary", ":all:", "--python-version", "3.12", "--implementation", "cp"]
     platforms = [f"manylinux{age}_{platform.machine()}" for age in ("2014", "_2_17", "_2_28")]

@@ -36,11 +36,23 @@ def written(folder: Path, sources: dict[str, str]) -> list[Path]:
         ("void Reader::close() {\n", "void Writer::close() {\n", True),
         ("  int area = 1;\n", "int area(int x) {\n", True),
         ("static_assert(kMost == 3);\n", "static_assert(kLeast == 1);\n", True),
+        ("FEEDLINE_OPERATION(pad, Pad)\n", "FEEDLINE_OPERATION(crop, Crop)\n", True),
+        ("FEEDLINE_OPERATION(pad, Pad)\n", "int area(int x) {\n", False),
     ],
 )
 def test_two_that_define_a_name_are_apart(one, other, together, tmp_path):
     sources = written(tmp_path, {"one.cpp": one, "other.cpp": other})
     assert (len(unity_groups.groups_of(sources, 8)) == 1) is together
+
+
+def test_a_function_that_a_header_of_the_other_declares_is_apart(tmp_path):
+    header = "std::string extension_of(std::string_view path);\n"
+    sources = {"format/inner.h": header, "format/names.h": '#include "format/inner.h"\n'}
+    sources["one.cpp"] = '#include "format/names.h"\n'
+    sources["other.cpp"] = "std::string extension_of(std::string_view name) {\n"
+    sources["third.cpp"] = "int area(int x) {\n"
+    paths = written(tmp_path, sources)[2:]
+    assert unity_groups.groups_of(paths, 8) == [[paths[0], paths[2]], [paths[1]]]
 
 
 def test_folders_are_together_and_the_rest_of_several_folders_is(tmp_path):

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """unity_groups.py MOST SOURCE...: which sources can be compiled as one: a line `GROUP SOURCE` for each in a group.
 
-Sources have helpers of their own in unnamed namespaces, and those of two files often have one name. Two that define the
-same name at the left margin are kept apart, and so is one that speaks of a type's name that the other defines, which
-may be another type to it: so a group compiles as its sources do one by one.
+Sources have their own helpers in unnamed namespaces, and those of two files often have one name. A group must compile
+as its sources do one by one. So two sources are kept apart if
+- both define the same name at the left margin,
+- one defines a type whose name the other contains, which may mean another type,
+- one defines a function that headers of the other declare, as a call would be ambiguous, or
+- only one registers image operations (FEEDLINE_OPERATION): its header defines templates that the other only declares.
 
 Neighbours include much the same, and a source that is new is to shift those of its folder alone: so groups are made in
 each folder first. Those that are at most half full are broken up, and their sources go together, whatever their
@@ -12,34 +15,47 @@ folders.
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
 _NO_NAMES = re.compile(
-    r"(?:TEST|TEST_P|TEST_F|INSTANTIATE_TEST_SUITE_P|static_assert|namespace|public|private|protected)\b"
+    r"(?:TEST|TEST_P|TEST_F|INSTANTIATE_TEST_SUITE_P|FEEDLINE_[A-Z_]+|static_assert|namespace|public|private|protected)\b"
 )
 _TYPE = re.compile(r"(?:class|struct|enum class|enum|union)\s+(\w+)")
 _ALIAS = re.compile(r"using\s+(\w+)\s*=")
 _FIRST = re.compile(r"[^(={;]*?(?<!:)\b(\w+)\s*(?:\(|=|\{|;|\[)")  # no member of a class, which has a name before it
+_REGISTERS = re.compile(r"^FEEDLINE_[A-Z_]+\(", re.MULTILINE)
+_FUNCTION = re.compile(r"^(?![ \t#/})])[^(={;\n]*?(?<!:)\b(\w+)\s*\(", re.MULTILINE)
+_INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 _WORD = re.compile(r"\w+")
 _FURTHER = re.compile(r",\s*(k[A-Z]\w+)\s*(?:=|\{)")  # of several constants in one line
 
 
 @dataclass
 class Names:
-    """What sources define at the left margin (types, aliases, functions, constants), and where: an alias says what it
-    stands for, and may be there twice. Of these the types; and every word."""
+    """Names at the left margin of sources: types, aliases, functions, constants.
+
+    `defined` has the source that defines each, or the line of an alias, as an alias may be there twice. `own` are those
+    that no header of their source declares, `declared` those that headers declare. `words` has every word.
+    """
 
     defined: dict[str, str] = field(default_factory=dict)
     types: set[str] = field(default_factory=set)
     words: set[str] = field(default_factory=set)
+    own: set[str] = field(default_factory=set)
+    declared: set[str] = field(default_factory=set)
+    registers: bool = False
 
     def goes_with(self, other: Names) -> bool:
         same = self.defined.keys() & other.defined.keys()
         return (
-            all(self.defined[name] == other.defined[name] for name in same)
+            self.registers == other.registers
+            and all(self.defined[name] == other.defined[name] for name in same)
+            and self.own.isdisjoint(other.declared)
+            and other.own.isdisjoint(self.declared)
             and self.types.isdisjoint(other.words)
             and other.types.isdisjoint(self.words)
         )
@@ -48,11 +64,36 @@ class Names:
         self.defined |= other.defined
         self.types |= other.types
         self.words |= other.words
+        self.own |= other.own
+        self.declared |= other.declared
+
+
+@functools.cache
+def declared_by(header: Path) -> frozenset[str]:
+    """Functions at the left margin of a header and of those that it includes."""
+    text = header.read_text(encoding="utf-8")
+    found = {match[1] for match in _FUNCTION.finditer(text) if not _NO_NAMES.match(match[0])}
+    return frozenset(found).union(*map(declared_by, headers_of(header, text)))
+
+
+def headers_of(source: Path, text: str) -> list[Path]:
+    """Headers that it includes by name, as far as they are below a folder that it is in."""
+    found = []
+    for name in _INCLUDE.findall(text):
+        for folder in source.parents:
+            if (
+                header := next(
+                    (folder / room / name for room in (".", "include") if (folder / room / name).is_file()), None
+                )
+            ) is not None:
+                found.append(header)
+                break
+    return found
 
 
 def names_in(source: Path) -> Names:
     text = source.read_text(encoding="utf-8")
-    found = Names(words=set(_WORD.findall(text)))
+    found = Names(words=set(_WORD.findall(text)), registers=_REGISTERS.search(text) is not None)
     for line in text.splitlines():
         if not line or line[0] in " \t#/})" or _NO_NAMES.match(line):
             continue
@@ -64,6 +105,8 @@ def names_in(source: Path) -> Names:
         elif first := _FIRST.match(line):
             found.defined[first[1]] = str(source)
         found.defined.update((name, str(source)) for name in _FURTHER.findall(line))
+    found.declared = set().union(*map(declared_by, headers_of(source, text)))
+    found.own = {name for name, place in found.defined.items() if place == str(source)} - found.declared - found.types
     return found
 
 

@@ -60,6 +60,7 @@ def has_three_rungs(found):
     return {0, 1, 2} <= rungs_of(found).keys()
 
 
+@pytest.mark.measures
 def test_the_ladder_is_climbed_without_the_device(tmp_path):
     # a collection would end what the garbage holds, and a parallel sum without its threads would not end
     tried = diagnosed(tmp_path, has_three_rungs, "gc.collect(); (large * 2).sum()", "abort")
@@ -82,6 +83,7 @@ def test_samples_that_need_the_device_are_a_reason(tmp_path, in_a_copy):
     assert tried["refused"].startswith(why)
 
 
+@pytest.mark.measures
 def test_a_rung_that_gets_stuck_ends_alone(tmp_path):
     alone = "torch.utils.data.get_worker_info() is None and os.getpid() != owner"
     sample = f"{alone} and torch.zeros(2).to('standin')"

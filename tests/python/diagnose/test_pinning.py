@@ -110,6 +110,7 @@ for batch in torch.utils.data.DataLoader(range(240), batch_size=1):
 """
 
 
+@pytest.mark.measures
 def test_the_gain_of_a_run_that_copies_from_pageable_memory_is_reported(tmp_path, device):
     pytest.importorskip("click", reason="click, for the command line, is not installed")
     environment = {"PYTHONPATH": device, "PYTHONWARNINGS": "ignore"}

@@ -47,6 +47,7 @@ print("what it prints")
 """
 
 
+@pytest.mark.measures
 def test_each_run_has_its_own_autocast_whatever_the_script_asks(tmp_path, capfd):
     script, found = tmp_path / "train.py", tmp_path / "seen"
     script.write_text(SCRIPT)

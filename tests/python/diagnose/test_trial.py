@@ -163,6 +163,7 @@ def diagnosed(tmp_path):
     return done, json.loads(output.read_text())["applied"]
 
 
+@pytest.mark.measures
 def test_the_change_is_tried_and_its_gain_measured(tmp_path):
     done, applied = diagnosed(tmp_path)
     assert done.stdout == "workers 1\n"  # of the run that was asked for
