@@ -2,8 +2,7 @@
 """Photos from a storage that answers every read after 5 ms, against the same photos in memory.
 
 All loaders live in one process and run an epoch each in turn, every second round backwards; ratios are taken within a
-round. The slow storage is the engine's fault wrapper: FEEDLINE_SLOW_STORAGE, microseconds a read, when data is opened;
-FEEDLINE_READ_AHEAD, when a loader is made, says how it reads.
+round. `feedline.testing.force` slows the storage down and sets how a loader reads.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import processes
 from rich.console import Console
@@ -21,24 +20,24 @@ from rich.table import Table
 from run import is_met, spread, write_record
 
 import feedline
+import feedline.testing
 
 _OUT = Console(highlight=False, markup=False, width=120)
 
-# name -> FEEDLINE_SLOW_STORAGE, FEEDLINE_READ_AHEAD
-WAYS: dict[str, tuple[str, str]] = {
-    "warm, read by the threads": ("", "never"),
-    "warm": ("", ""),
-    "cold": ("{latency}", ""),
-    "cold, no io_uring": ("{latency}", "threads"),
-    "cold, read by the threads": ("{latency}", "never"),
+# name -> whether the storage is slow, when samples are prefetched
+WAYS: dict[str, tuple[bool, Literal["auto", "never", "threads"]]] = {
+    "warm, read by the threads": (False, "never"),
+    "warm": (False, "auto"),
+    "cold": (True, "auto"),
+    "cold, no io_uring": (True, "threads"),
+    "cold, read by the threads": (True, "never"),
 }
 BARE = "warm, read by the threads"
 
 
 def loader_of(source: str, way: str, options: argparse.Namespace) -> Any:
-    slow, ahead = WAYS[way]
-    os.environ["FEEDLINE_SLOW_STORAGE"] = slow.format(latency=options.latency_us)
-    os.environ["FEEDLINE_READ_AHEAD"] = ahead
+    is_slow, ahead = WAYS[way]
+    feedline.testing.force(read_latency=options.latency_us / 1e6 if is_slow else 0, read_ahead=ahead)
     dataset = (
         feedline.open(source)
         .random_resized_crop(224)

@@ -48,6 +48,13 @@ struct ListedShard {
   std::string sha256;  // hexadecimal digits
 };
 
+// Options of annotated images ("coco", "voc", "yolo"). Empty: the format's default applies.
+struct AnnotationOptions {
+  std::string images;  // coco: the folder that file names are relative to
+  std::string split;   // voc: a list in ImageSets; yolo: a key of the YAML file
+  std::string crowd;   // coco: "skip" skips crowd annotations, "keep" treats them like all others
+};
+
 struct OpenOptions {
   // "folder", "tar", "tfrecord", "parquet" and so on (docs/formats.md); empty: detected from the source.
   std::string format;
@@ -75,6 +82,7 @@ struct OpenOptions {
   std::vector<ListedShard> listed_shards = {};
   // Sends a second request if a request takes longer than 99 % of requests; see docs/remote.md.
   bool hedge = false;
+  AnnotationOptions annotations = {};
 };
 
 // One stored or transformed sample, with the memory that contains it.
@@ -263,7 +271,9 @@ class Dataset {
 
   // kConfig: an invalid operation or option, a memory budget smaller than one batch, an empty dataset.
   Result<Loader> loader(const LoaderOptions& options) const;
-  Result<Loader> given_loader(const GivenOptions& options) const;
+  // A loader without an order of its own: the caller passes the samples of each batch to Loader::give() and gets the
+  // batches in that order. For external samplers. kSkip replaces a bad sample. kConfig: as loader().
+  Result<Loader> given_loader(const LoaderOptions& options) const;
 
   struct Impl;
   explicit Dataset(std::shared_ptr<const Impl> impl);

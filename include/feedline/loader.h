@@ -66,66 +66,11 @@ struct Bucket {
   friend bool operator==(const Bucket&, const Bucket&) = default;
 };
 
+// Dataset::given_loader() uses those that do not concern the order of samples.
 struct LoaderOptions {
-  std::uint64_t batch_size = 1;  // samples per batch and rank; 0 with max_tokens: as many as it allows
-  bool shuffle = false;
-  // If not 0, with shuffle: permutes shards and shuffles samples within a window of this many shards, so that only
-  // these are read at a time. For storage with slow random reads. No effect with a single shard.
-  std::uint64_t shard_window = 0;
-  // For samples of different lengths: batches of samples of similar length. Ascending bounds, the last at least the
-  // longest sample's length; or a number of buckets with about equally many samples. Samples that do not fill a
-  // bucket's batch move to the next bucket; drop_last and uneven apply to the rest of the last bucket.
-  std::vector<std::uint64_t> bucket_bounds = {};
-  std::uint64_t buckets = 0;
-  std::uint64_t max_tokens = 0;  // if not 0, with buckets: a batch has at most max_tokens / bound rows
-  std::uint64_t seed = 0;        // seed of the order and of all random operations
-  bool drop_last = false;
-  // Native threads. 0: adapts to the needs of the training loop while it runs, up to this process's share of the CPUs
-  // (affinity, cgroup quota, other ranks on the machine).
-  int num_workers = 0;
-  std::uint64_t memory_budget = 0;  // bytes of batches prefetched; 0: automatic (see docs), at most two batches
-  // false: batches as they complete. With several ranks they still come in order: otherwise each rank would have
-  // delivered a different part of the epoch, and no state would be valid for all.
-  bool in_order = true;
-  OnError on_error = OnError::kRaise;
-  std::uint64_t error_budget = 0;  // bad samples that an epoch may skip or replace; 0: no limit
-  std::uint64_t rank = 0;
-  std::uint64_t world_size = 1;
-  Uneven uneven = Uneven::kPad;
-  std::optional<DType> dtype;  // element type of image fields; nullopt: the operations' output type
-  Layout layout = Layout::kNchw;
-  std::chrono::milliseconds timeout{0};  // next() fails with kStalled after this long without a batch; 0: never
-  // Each sample appears this many times in a row in the order, with different draws; ranks take positions alternately.
-  // The number of positions per epoch is unchanged, so an epoch has only some of the samples.
-  std::uint64_t repeat = 1;
-  // MixUp and CutMix: alpha of Beta(alpha, alpha), from which the mixing share is drawn; 0: disabled. If either is
-  // enabled, image fields are float32 or float16, and the label field is float32 (num_classes).
-  double mixup = 0;
-  double cutmix = 0;
-  std::uint64_t num_classes = 0;    // 0: the number of the dataset's class names
-  double label_smoothing = 0;       // label smoothing of the targets
-  double mix_probability = 1;       // probability that a batch, row or pair is mixed
-  double switch_probability = 0.5;  // with both: probability of cutmix
-  MixMode mix_mode = MixMode::kBatch;
-  std::optional<MixPartner> partner;  // nullopt: kRoll with kBatch, and kFlip with the others, which support only that
-  // The GPU that batches are copied to once filled, by CUDA's index; nullopt: they stay in host memory.
-  std::optional<int> cuda_device;
-};
-
-// Options of a loader without a plan: the caller passes the samples of each batch to Loader::give() and gets the
-// batches in that order. For external samplers. Members named as in LoaderOptions have the same meaning.
-struct GivenOptions {
-  std::uint64_t batch_size = 1;  // maximum number of samples per batch
-  std::uint64_t seed = 0;        // seed of all random operations
-  int num_workers = 0;
-  int most_workers = 0;  // if not 0, with num_workers = 0: the maximum number of threads
-  std::uint64_t memory_budget = 0;
-  OnError on_error = OnError::kRaise;  // kSkip replaces the sample
-  std::uint64_t error_budget = 0;
-  std::optional<DType> dtype;
-  Layout layout = Layout::kNchw;
-  std::chrono::milliseconds timeout{0};
-  std::optional<int> cuda_device;
+#define OPTION(type, name, value) type name = value;
+#include "feedline/loader_options.def"
+#undef OPTION
 };
 
 // Options of one epoch.
@@ -325,8 +270,7 @@ class Loader {
   // differ. Empty if none was delivered yet.
   Result<std::vector<std::uint64_t>> rows_per_rank() const;
   const Schema& schema() const;  // of one row of a batch
-  // The options as passed; explain() reports the values chosen for unset ones. For Dataset::given_loader(): the options
-  // common to both kinds.
+  // The options as passed; explain() reports the values chosen for unset ones.
   const LoaderOptions& options() const;
 
   // Begins an epoch: the restored one after restore(), else the one set by set_epoch(), else the next one. Abandons a

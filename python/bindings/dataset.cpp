@@ -10,7 +10,6 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -24,6 +23,7 @@
 #include "enum_names.h"
 #include "errors.h"
 #include "gil.h"
+#include "open_options.h"
 #include "operations.h"
 #include "register.h"
 #include "text_caster.h"
@@ -34,31 +34,8 @@ using namespace nb::literals;
 namespace feedline::python {
 namespace {
 
-// at most a century, because nanoseconds of a longer time would overflow
-std::chrono::seconds seconds_of(std::uint64_t seconds) {
-  constexpr std::uint64_t kMost = 100ull * 366 * 24 * 3600;
-  return std::chrono::seconds(std::min(seconds, kMost));
-}
-
-using ListedRow = std::tuple<nb::bytes, std::uint64_t, std::string>;  // name, bytes, SHA-256 of a shard
-
-Dataset open_dataset(const std::string& source, const std::string& format, const std::vector<std::string>& fields,
-                     const std::string& index_directory, const std::string& missing, bool allow_commands,
-                     const std::string& cache_directory, std::uint64_t cache_bytes, double cache_share,
-                     std::uint64_t listing_age_s, const std::string& verify, const std::vector<ListedRow>& listed,
-                     bool hedge) {
-  OpenOptions options{format,
-                      fields,
-                      index_directory,
-                      missing_of(missing),
-                      cache_directory,
-                      {cache_bytes, cache_share},
-                      seconds_of(listing_age_s),
-                      allow_commands,
-                      verify_of(verify)};
-  for (const auto& [name, bytes, sha256] : listed)
-    options.listed_shards.push_back({{name.c_str(), name.size()}, bytes, sha256});
-  options.hedge = hedge;
+Dataset open_dataset(const std::string& source, const nb::dict& arguments) {
+  const OpenOptions options = open_options_of(arguments);
   return unwrap(without_gil([&] { return open(source, options); }));
 }
 
@@ -322,9 +299,8 @@ void bind_dataset(nb::module_& module) {
         return std::vector<std::string_view>(names.begin(), names.end());
       },
       "Usual names of a column of labels.");
-  module.def("open", &open_dataset, "source"_a, "format"_a, "fields"_a, "index_directory"_a, "missing"_a = "error",
-             "allow_commands"_a = false, "cache_directory"_a = "", "cache_bytes"_a = 0, "cache_share"_a = 0.5,
-             "listing_age_s"_a = 3600, "verify"_a = "", "listed"_a = std::vector<ListedRow>(), "hedge"_a = false);
+  module.def("open", &open_dataset, "source"_a, "options"_a = nb::dict(),
+             nb::sig("def open(source: str, options: dict[str, typing.Any] = {}) -> Dataset"));
 }
 
 }  // namespace feedline::python

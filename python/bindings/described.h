@@ -2,8 +2,7 @@
 #pragma once
 
 // Describes an engine struct once for both languages, as a list of its members with their Python names. This provides
-// conversion to a dict, conversion from a dict, and functions that accept the members as keyword arguments with their
-// C++ defaults.
+// conversion to a dict and from a dict, in which options may be missing: they keep their C++ defaults.
 //
 //   template <>
 //   inline constexpr auto kMembers<TreeMemory> =
@@ -17,6 +16,7 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <optional>
@@ -101,12 +101,16 @@ struct Plain<T> {
   static T read(const Type& word, const std::string& subject) { return word.checked(subject); }
 };
 
-template <>
-struct Plain<std::chrono::milliseconds> {
-  using Type = std::uint64_t;
-  static Type of(std::chrono::milliseconds value) { return static_cast<Type>(value.count()); }
-  static std::chrono::milliseconds read(Type value, const std::string& /*subject*/) {
-    return std::chrono::milliseconds(value);
+// Durations are numbers of seconds in Python.
+template <typename Rep, typename Period>
+struct Plain<std::chrono::duration<Rep, Period>> {
+  using Type = double;
+  using Duration = std::chrono::duration<Rep, Period>;
+  static Type of(Duration value) { return std::chrono::duration<double>(value).count(); }
+  // at most a century, because nanoseconds of a longer time would overflow
+  static Duration read(Type seconds, const std::string& /*subject*/) {
+    constexpr double kMost = 100.0 * 366 * 24 * 3600;
+    return std::chrono::round<Duration>(std::chrono::duration<double>(std::clamp(seconds, 0.0, kMost)));
   }
 };
 
@@ -142,25 +146,30 @@ struct Plain<std::array<T, N>> {
   static Type of(const std::array<T, N>& values) { return {values.begin(), values.end()}; }
 };
 
-// Defines function `name` of a module, which accepts a Source and the members of Options. subject: its name in errors.
-template <typename Made, typename Source, Described Options>
-void define_with_options(nanobind::module_& module, const char* name, const char* source_name, const char* subject,
-                         Made (*make)(const Source&, const Options&)) {
-  const auto define = [&](const auto&... member) {
-    module.def(
-        name,
-        [make, subject, member...](const Source& source,
-                                   typename Plain<typename std::decay_t<decltype(member)>::Value>::Type... passed) {
-          Options options;
-          ((options.*member.at = Plain<typename std::decay_t<decltype(member)>::Value>::read(
-                std::move(passed), std::string(subject) + ": " + member.name)),
-           ...);
-          return make(source, options);
-        },
-        nanobind::arg(source_name), nanobind::kw_only(),
-        (nanobind::arg(member.name) = member.shown(Options().*member.at))...);
+// Returns the options in a dict of arguments; those not in it have their defaults. subject: their name in errors.
+// Raises feedline.ConfigError for a wrong type, and TypeError for a name that Options does not have.
+template <Described Options>
+Options options_of(const nanobind::dict& arguments, const std::string& subject) {
+  Options options;
+  std::size_t known = 0;
+  const auto read = [&](const auto& member) {
+    using Value = typename std::decay_t<decltype(member)>::Value;
+    if (!arguments.contains(member.name)) return;
+    ++known;
+    typename Plain<Value>::Type passed;
+    if (!nanobind::try_cast(arguments[member.name], passed))
+      raise_config(subject + ": " + member.name + " has the wrong type: " + repr_of(arguments[member.name]));
+    options.*member.at = Plain<Value>::read(std::move(passed), subject + ": " + member.name);
   };
-  std::apply(define, kMembers<Options>);
+  std::apply([&](const auto&... member) { (read(member), ...); }, kMembers<Options>);
+  if (known != arguments.size()) {
+    for (const auto& [name, value] : arguments) {
+      const auto is_one = [&](const auto& member) { return nanobind::cast<std::string>(name) == member.name; };
+      if (!std::apply([&](const auto&... member) { return (is_one(member) || ...); }, kMembers<Options>))
+        throw nanobind::type_error((subject + " has no option " + repr_of(name)).c_str());
+    }
+  }
+  return options;
 }
 
 }  // namespace feedline::python

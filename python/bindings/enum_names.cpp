@@ -45,6 +45,14 @@ constexpr EnumNames<MixPartner, 2> kMixPartners{{{"roll", MixPartner::kRoll}, {"
 constexpr EnumNames<OnError, 3> kOnError{
     {{"raise", OnError::kRaise}, {"skip", OnError::kSkip}, {"replace", OnError::kReplace}}};
 constexpr EnumNames<Uneven, 3> kUneven{{{"pad", Uneven::kPad}, {"drop", Uneven::kDrop}, {"exact", Uneven::kExact}}};
+constexpr EnumNames<Missing, 3> kMissing{
+    {{"error", Missing::kError}, {"skip", Missing::kSkip}, {"none", Missing::kNone}}};
+constexpr EnumNames<Verify, 3> kVerify{
+    {{"", Verify::kNone}, {"manifest", Verify::kManifest}, {"headers", Verify::kHeaders}}};
+constexpr EnumNames<base::ReadAheadMode, 4> kReadAheadModes{{{"auto", base::ReadAheadMode::kAuto},
+                                                             {"never", base::ReadAheadMode::kNever},
+                                                             {"always", base::ReadAheadMode::kAlways},
+                                                             {"threads", base::ReadAheadMode::kThreads}}};
 constexpr EnumNames<BatchForm, 3> kForms{
     {{"stack", BatchForm::kDense}, {"pad", BatchForm::kPadded}, {"list", BatchForm::kList}}};
 constexpr EnumNames<Content, 4> kContents{
@@ -86,6 +94,18 @@ std::span<const std::pair<std::string_view, OnError>> enum_names() {
 template <>
 std::span<const std::pair<std::string_view, Uneven>> enum_names() {
   return kUneven;
+}
+template <>
+std::span<const std::pair<std::string_view, Missing>> enum_names() {
+  return kMissing;
+}
+template <>
+std::span<const std::pair<std::string_view, Verify>> enum_names() {
+  return kVerify;
+}
+template <>
+std::span<const std::pair<std::string_view, base::ReadAheadMode>> enum_names() {
+  return kReadAheadModes;
 }
 
 std::string repr_of(nanobind::handle object) noexcept {
@@ -131,18 +151,6 @@ MixUntil mix_until_of(std::string_view word) {
   constexpr EnumNames<MixUntil, 3> kNames{
       {{"samples", MixUntil::kSamples}, {"first", MixUntil::kFirst}, {"last", MixUntil::kLast}}};
   return look_up("until", kNames, word);
-}
-
-Missing missing_of(std::string_view word) {
-  constexpr EnumNames<Missing, 3> kNames{
-      {{"error", Missing::kError}, {"skip", Missing::kSkip}, {"none", Missing::kNone}}};
-  return look_up("missing", kNames, word);
-}
-
-Verify verify_of(std::string_view word) {
-  constexpr EnumNames<Verify, 3> kNames{
-      {{"", Verify::kNone}, {"manifest", Verify::kManifest}, {"headers", Verify::kHeaders}}};
-  return look_up("verify", kNames, word);
 }
 
 BatchForm batch_form_of(std::string_view word) { return look_up("collate: form", kForms, word); }

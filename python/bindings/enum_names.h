@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/test_conditions.h"
 #include "feedline/dataset.h"
 #include "feedline/loader.h"
 #include "feedline/operation.h"
@@ -24,8 +25,6 @@ ColorMode color_mode_of(std::string_view word);         // "RGB", "L"
 Layout layout_of(std::string_view word);                // "NCHW", "NHWC"
 Documents documents_of(std::string_view word);          // "pack", "apart"
 MixUntil mix_until_of(std::string_view word);           // "samples", "first", "last"
-Missing missing_of(std::string_view word);              // "error", "skip", "none"
-Verify verify_of(std::string_view word);                // "", "manifest", "headers"
 BatchForm batch_form_of(std::string_view word);         // "stack", "pad", "list"
 std::string_view enum_name(BatchForm form);
 Content content_of(std::string_view word);  // "array", "bytes", "text", "json"
@@ -48,6 +47,12 @@ template <>
 std::span<const std::pair<std::string_view, OnError>> enum_names();
 template <>
 std::span<const std::pair<std::string_view, Uneven>> enum_names();
+template <>
+std::span<const std::pair<std::string_view, Missing>> enum_names();
+template <>
+std::span<const std::pair<std::string_view, Verify>> enum_names();
+template <>
+std::span<const std::pair<std::string_view, base::ReadAheadMode>> enum_names();
 
 template <typename T>
 concept NamedEnum = requires {

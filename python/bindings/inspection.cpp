@@ -8,6 +8,7 @@
 #include "feedline/dataset.h"
 #include "gil.h"
 #include "message_text.h"
+#include "open_options.h"
 #include "register.h"
 #include "text_caster.h"
 
@@ -23,15 +24,9 @@ nb::dict to_dict(const std::vector<InspectionCount>& counts) {
   return result;
 }
 
-Inspection inspect_source(const std::string& source, const std::string& format, const std::vector<std::string>& fields,
-                          const std::string& index_directory, const std::string& missing, bool allow_commands) {
-  auto inspection = [&] {
-    const WithoutGil released;
-    OpenOptions options{format, fields, index_directory, missing_of(missing)};
-    options.allow_commands = allow_commands;
-    return inspect(source, options);
-  }();
-  return unwrap(std::move(inspection));
+Inspection inspect_source(const std::string& source, const nb::dict& arguments) {
+  const OpenOptions options = open_options_of(arguments);
+  return unwrap(without_gil([&] { return inspect(source, options); }));
 }
 
 }  // namespace
@@ -74,8 +69,8 @@ void bind_inspection(nb::module_& module) {
         return "<Inspection " + self.format + ", " + std::to_string(self.samples) + " samples, " +
                std::to_string(self.findings.size()) + " findings>";
       });
-  module.def("inspect", &inspect_source, "source"_a, "format"_a, "fields"_a, "index_directory"_a, "missing"_a = "error",
-             "allow_commands"_a = false);
+  module.def("inspect", &inspect_source, "source"_a, "options"_a = nb::dict(),
+             nb::sig("def inspect(source: str, options: dict[str, typing.Any] = {}) -> Inspection"));
 }
 
 }  // namespace feedline::python

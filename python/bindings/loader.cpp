@@ -26,40 +26,22 @@ using namespace nb::literals;
 namespace feedline::python {
 
 template <>
-inline constexpr auto kMembers<LoaderOptions> = std::tuple(
-    Member{"batch_size", &LoaderOptions::batch_size}, Member{"shuffle", &LoaderOptions::shuffle},
-    Member{"shard_window", &LoaderOptions::shard_window}, Member{"seed", &LoaderOptions::seed},
-    Member{"drop_last", &LoaderOptions::drop_last}, Member{"num_workers", &LoaderOptions::num_workers},
-    Member{"memory_budget", &LoaderOptions::memory_budget}, Member{"in_order", &LoaderOptions::in_order},
-    Member{"on_error", &LoaderOptions::on_error}, Member{"error_budget", &LoaderOptions::error_budget},
-    Member{"rank", &LoaderOptions::rank}, Member{"world_size", &LoaderOptions::world_size},
-    Member{"uneven", &LoaderOptions::uneven}, Member{"dtype", &LoaderOptions::dtype},
-    Member{"layout", &LoaderOptions::layout}, Member{"timeout_ms", &LoaderOptions::timeout},
-    Member{"bucket_bounds", &LoaderOptions::bucket_bounds}, Member{"buckets", &LoaderOptions::buckets},
-    Member{"max_tokens", &LoaderOptions::max_tokens}, Member{"repeat", &LoaderOptions::repeat},
-    Member{"mixup", &LoaderOptions::mixup}, Member{"cutmix", &LoaderOptions::cutmix},
-    Member{"num_classes", &LoaderOptions::num_classes}, Member{"label_smoothing", &LoaderOptions::label_smoothing},
-    Member{"mix_probability", &LoaderOptions::mix_probability},
-    Member{"switch_probability", &LoaderOptions::switch_probability}, Member{"mix_mode", &LoaderOptions::mix_mode},
-    Member{"partner", &LoaderOptions::partner}, Member{"cuda_device", &LoaderOptions::cuda_device});
-
-template <>
-inline constexpr auto kMembers<GivenOptions> =
-    std::tuple(Member{"batch_size", &GivenOptions::batch_size}, Member{"seed", &GivenOptions::seed},
-               Member{"num_workers", &GivenOptions::num_workers}, Member{"most_workers", &GivenOptions::most_workers},
-               Member{"memory_budget", &GivenOptions::memory_budget}, Member{"dtype", &GivenOptions::dtype},
-               Member{"layout", &GivenOptions::layout}, Member{"timeout_ms", &GivenOptions::timeout},
-               Member{"cuda_device", &GivenOptions::cuda_device});
+inline constexpr auto kMembers<LoaderOptions> = std::tuple_cat(std::tuple()
+#define OPTION(type, name, value) , std::tuple(Member{#name, &LoaderOptions::name})
+#include "feedline/loader_options.def"
+#undef OPTION
+);
 
 namespace {
 
-std::unique_ptr<GuardedLoader> make_loader(const Dataset& dataset, const LoaderOptions& options) {
+std::unique_ptr<GuardedLoader> make_loader(const Dataset& dataset, const nb::dict& arguments) {
+  const auto options = options_of<LoaderOptions>(arguments, "loader");
   return std::make_unique<GuardedLoader>(unwrap(without_gil([&] { return dataset.loader(options); })));
 }
 
 // The caller fills bad rows, since only the caller knows how its own dataset handles them.
-std::unique_ptr<GuardedLoader> make_given_loader(const Dataset& dataset, const GivenOptions& asked) {
-  GivenOptions options = asked;
+std::unique_ptr<GuardedLoader> make_given_loader(const Dataset& dataset, const nb::dict& arguments) {
+  auto options = options_of<LoaderOptions>(arguments, "loader");
   options.on_error = OnError::kReport;
   return std::make_unique<GuardedLoader>(unwrap(without_gil([&] { return dataset.given_loader(options); })));
 }
@@ -123,8 +105,13 @@ void bind_loader(nb::module_& module) {
       .def("explain", [](GuardedLoader& self) { return unwrap(self.explain()); })
       .def_prop_ro("changes", &GuardedLoader::changes)
       .def("close", &GuardedLoader::close);
-  define_with_options(module, "make_loader", "dataset", "loader", &make_loader);
-  define_with_options(module, "make_given_loader", "dataset", "loader", &make_given_loader);
+  module.def("make_loader", &make_loader, "dataset"_a, "options"_a,
+             nb::sig("def make_loader(dataset: Dataset, options: dict[str, typing.Any]) -> Loader"));
+  module.def("make_given_loader", &make_given_loader, "dataset"_a, "options"_a,
+             nb::sig("def make_given_loader(dataset: Dataset, options: dict[str, typing.Any]) -> Loader"));
+  module.def(
+      "loader_options", [] { return to_dict(LoaderOptions()); },
+      nb::sig("def loader_options() -> dict[str, typing.Any]"), "The options of loaders and their defaults.");
 }
 
 }  // namespace feedline::python

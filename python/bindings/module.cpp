@@ -33,4 +33,5 @@ NB_MODULE(_engine, module) {
   feedline::python::bind_network(module);
   feedline::python::bind_stored_source(module);
   feedline::python::bind_stored_object(module);
+  feedline::python::bind_test_conditions(module);
 }

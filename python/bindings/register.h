@@ -31,5 +31,6 @@ void bind_node_cache(nanobind::module_& module);
 void bind_network(nanobind::module_& module);        // network statistics
 void bind_stored_source(nanobind::module_& module);  // objects copied and verified as bytes
 void bind_stored_object(nanobind::module_& module);  // objects written to a URL
+void bind_test_conditions(nanobind::module_& module);
 
 }  // namespace feedline::python

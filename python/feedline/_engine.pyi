@@ -69,14 +69,7 @@ class Inspection:
     def findings(self) -> list[InspectionFinding]: ...
     def __repr__(self) -> str: ...
 
-def inspect(
-    source: str,
-    format: str,
-    fields: Sequence[str],
-    index_directory: str,
-    missing: str = "error",
-    allow_commands: bool = False,
-) -> Inspection: ...
+def inspect(source: str, options: dict[str, Any] = {}) -> Inspection: ...
 
 class Dataset:
     def __len__(self) -> int: ...
@@ -129,21 +122,7 @@ class SampleReader:
 def label_names() -> list[str]:
     """Usual names of a column of labels."""
 
-def open(
-    source: str,
-    format: str,
-    fields: Sequence[str],
-    index_directory: str,
-    missing: str = "error",
-    allow_commands: bool = False,
-    cache_directory: str = "",
-    cache_bytes: int = 0,
-    cache_share: float = 0.5,
-    listing_age_s: int = 3600,
-    verify: str = "",
-    listed: Sequence[tuple[bytes, int, str]] = [],
-    hedge: bool = False,
-) -> Dataset: ...
+def open(source: str, options: dict[str, Any] = {}) -> Dataset: ...
 def map(dataset: Dataset, chain: object) -> Dataset: ...
 
 class GivenFiles:
@@ -238,52 +217,11 @@ class Loader:
     def changes(self) -> int: ...
     def close(self) -> None: ...
 
-def make_loader(
-    dataset: Dataset,
-    *,
-    batch_size: int = 1,
-    shuffle: bool = False,
-    shard_window: int = 0,
-    seed: int = 0,
-    drop_last: bool = False,
-    num_workers: int = 0,
-    memory_budget: int = 0,
-    in_order: bool = True,
-    on_error: str | None = "raise",
-    error_budget: int = 0,
-    rank: int = 0,
-    world_size: int = 1,
-    uneven: str | None = "pad",
-    dtype: str | None = None,
-    layout: str | None = "NCHW",
-    timeout_ms: int = 0,
-    bucket_bounds: Sequence[int] = [],
-    buckets: int = 0,
-    max_tokens: int = 0,
-    repeat: int = 1,
-    mixup: float = 0.0,
-    cutmix: float = 0.0,
-    num_classes: int = 0,
-    label_smoothing: float = 0.0,
-    mix_probability: float = 1.0,
-    switch_probability: float = 0.5,
-    mix_mode: str | None = "batch",
-    partner: str | None = None,
-    cuda_device: int | None = None,
-) -> Loader: ...
-def make_given_loader(
-    dataset: Dataset,
-    *,
-    batch_size: int = 1,
-    seed: int = 0,
-    num_workers: int = 0,
-    most_workers: int = 0,
-    memory_budget: int = 0,
-    dtype: str | None = None,
-    layout: str | None = "NCHW",
-    timeout_ms: int = 0,
-    cuda_device: int | None = None,
-) -> Loader: ...
+def make_loader(dataset: Dataset, options: dict[str, Any]) -> Loader: ...
+def make_given_loader(dataset: Dataset, options: dict[str, Any]) -> Loader: ...
+
+def loader_options() -> dict[str, Any]:
+    """The options of loaders and their defaults."""
 def image_formats() -> list[dict[str, Any]]: ...
 def image_format_of(encoded: bytes | bytearray | memoryview) -> str: ...
 def pillow_mode_of(encoded: bytes | bytearray | memoryview) -> str: ...
@@ -699,3 +637,7 @@ class StoredPlace:
     def remove(self, name: str) -> None: ...
     def abort_unfinished(self, names: Sequence[str]) -> int:
         """Aborts unfinished uploads to these names. Returns their number."""
+
+def set_test_conditions(conditions: dict[str, Any]) -> None: ...
+
+def test_conditions() -> dict[str, Any]: ...

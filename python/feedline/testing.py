@@ -24,6 +24,28 @@ def force_simd_variant(name: str) -> None:
     _engine.force_simd_variant(name)
 
 
+def force(
+    *,
+    read_latency: float = 0.0,
+    read_ahead: typing.Literal["auto", "never", "always", "threads"] = "auto",
+    random_threads: bool = False,
+    machine_root: str = "",
+    upload_part_bytes: int = 0,
+) -> None:
+    """Forces conditions on this process; those not given return to normal. Not while a loader is created or runs.
+
+    Args:
+        read_latency: seconds by which reads of sources take longer that are opened afterwards.
+        read_ahead: when loaders that are created afterwards prefetch samples; ``"threads"`` is ``"always"`` without
+            io_uring.
+        random_threads: loaders with ``num_workers="auto"`` that are created afterwards use another number of threads or
+            processes at every batch.
+        machine_root: a folder whose ``proc`` and ``sys`` replace the machine's for code that uses a GPU.
+        upload_part_bytes: size of the parts of uploads, 5 MiB or more; 0 is the usual size.
+    """
+    _engine.set_test_conditions(locals())
+
+
 def pixel_operation(
     pixels: npt.NDArray[np.uint8],
     name: str,

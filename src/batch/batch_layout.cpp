@@ -20,10 +20,9 @@ std::size_t room_of(std::size_t field_bytes) { return aligned(std::max<std::size
 
 }  // namespace
 
-BatchLayout::BatchLayout(Schema schema, std::uint64_t batch_size, std::optional<std::size_t> targets,
-                         std::size_t extra_bytes)
-    : schema_(std::move(schema)), batch_size_(batch_size), targets_(targets) {
-  FEEDLINE_CHECK(batch_size > 0);
+BatchLayout::BatchLayout(Schema schema, std::uint64_t rows, std::optional<std::size_t> targets, std::size_t extra_bytes)
+    : schema_(std::move(schema)), rows_(rows), targets_(targets) {
+  FEEDLINE_CHECK(rows > 0);
   FEEDLINE_CHECK(!targets || !schema_[*targets].is_late());
   for (std::size_t i = 0; i < schema_.size(); ++i) {
     offsets_.push_back(bytes_);
@@ -33,22 +32,22 @@ BatchLayout::BatchLayout(Schema schema, std::uint64_t batch_size, std::optional<
     }
     const std::size_t row_bytes = schema_[i].array.bytes();
     std::size_t field_bytes = 0;
-    FEEDLINE_CHECK(!__builtin_mul_overflow(row_bytes, batch_size, &field_bytes));
+    FEEDLINE_CHECK(!__builtin_mul_overflow(row_bytes, rows, &field_bytes));
     if (row_bytes > largest_row_) largest_ = i, largest_row_ = row_bytes;
     bytes_ += room_of(field_bytes);
   }
   classes_at_ = bytes_;
-  if (targets_) bytes_ += aligned(batch_size * sizeof(std::int64_t));
+  if (targets_) bytes_ += aligned(rows * sizeof(std::int64_t));
   fields_bytes_ = bytes_;
   bytes_ += aligned(extra_bytes);
 }
 
 BatchLayout::BatchLayout(const BatchLayout& filled, Schema schema, const std::vector<bool>& made)
-    : schema_(std::move(schema)), variable_(filled.variable_), batch_size_(filled.batch_size_) {
+    : schema_(std::move(schema)), variable_(filled.variable_), rows_(filled.rows_) {
   FEEDLINE_CHECK(schema_.size() == filled.schema_.size() && made.size() == schema_.size());
   for (std::size_t i = 0; i < schema_.size(); ++i) {
     offsets_.push_back(made_bytes_);
-    if (made[i]) made_bytes_ += room_of(schema_[i].array.bytes() * batch_size_);
+    if (made[i]) made_bytes_ += room_of(schema_[i].array.bytes() * rows_);
   }
   for (std::size_t i = 0; i < schema_.size(); ++i)
     if (!made[i]) offsets_[i] = made_bytes_ + filled.offsets_[i];
@@ -63,7 +62,7 @@ ArrayView BatchLayout::row_view(std::byte* data, std::size_t field, std::uint64_
 
 std::span<std::int64_t> BatchLayout::classes(std::byte* data) const {
   FEEDLINE_CHECK(targets_);
-  return {reinterpret_cast<std::int64_t*>(data + classes_at_), batch_size_};
+  return {reinterpret_cast<std::int64_t*>(data + classes_at_), rows_};
 }
 
 std::uint64_t BatchLayout::sample_bytes() const {
@@ -96,7 +95,7 @@ void BatchLayout::rows_at(std::byte* data, std::span<memory::ListItem> items, st
 
 std::pair<std::size_t, std::size_t> BatchLayout::largest_field_from(std::uint64_t row) const {
   if (largest_row_ == 0) return {0, 0};
-  return {offsets_[largest_] + row * largest_row_, offsets_[largest_] + batch_size_ * largest_row_};
+  return {offsets_[largest_] + row * largest_row_, offsets_[largest_] + rows_ * largest_row_};
 }
 
 ArrayView BatchLayout::field_view(std::byte* data, std::size_t field, std::uint64_t rows) const {

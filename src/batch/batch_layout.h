@@ -28,8 +28,7 @@ class BatchLayout {
  public:
   // targets: the field made from classes, if any; rows_at() returns the row's class, int64, instead. extra_bytes: after
   // all fields. Requires: no dense field is ragged; targets are dense.
-  BatchLayout(Schema schema, std::uint64_t batch_size, std::optional<std::size_t> targets = {},
-              std::size_t extra_bytes = 0);
+  BatchLayout(Schema schema, std::uint64_t rows, std::optional<std::size_t> targets = {}, std::size_t extra_bytes = 0);
   // The layout on a device of a batch filled with this layout: the fields that the device made, then the others.
   // schema: the same fields. made: which fields the device made; one entry per field.
   BatchLayout(const BatchLayout& filled, Schema schema, const std::vector<bool>& made);
@@ -65,7 +64,7 @@ class BatchLayout {
   std::size_t bytes_ = 0;
   std::size_t fields_bytes_ = 0;
   std::size_t made_bytes_ = 0;
-  std::uint64_t batch_size_;
+  std::uint64_t rows_;
   std::optional<std::size_t> targets_;
   std::size_t classes_at_ = 0;
   std::size_t largest_ = 0;      // index of the dense field

@@ -311,14 +311,13 @@ Result<Loader> Dataset::loader(const LoaderOptions& options) const {
   });
 }
 
-Result<Loader> Dataset::given_loader(const GivenOptions& options) const {
+Result<Loader> Dataset::given_loader(const LoaderOptions& options) const {
   return guarded([&]() -> Result<Loader> {
     FEEDLINE_TRY(auto device, pipeline::device_of(options.cuda_device));
     FEEDLINE_TRY(auto recipe, impl_->loader_recipe(options.dtype, options.layout, *device));
     FEEDLINE_TRY(auto plan, pipeline::plan_given(*recipe, options));
     FEEDLINE_TRY(auto own, pipeline::of_loader(std::move(recipe)));
-    return Loader(std::make_unique<Loader::Impl>(std::move(own), pipeline::shared_options(options), std::move(plan),
-                                                 std::move(device)));
+    return Loader(std::make_unique<Loader::Impl>(std::move(own), options, std::move(plan), std::move(device)));
   });
 }
 

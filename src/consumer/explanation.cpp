@@ -36,9 +36,9 @@ std::string order_of(const pipeline::Source& source, const PipelinePlan& plan) {
 // Describes the effect of an uneven number of samples.
 std::string shares_of(const PipelinePlan& plan, const plan::Plan& epoch) {
   const std::uint64_t size = epoch.order().size();
-  const std::uint64_t most = epoch.batches(0), least = epoch.batches(plan.world_size - 1);
+  const std::uint64_t most = epoch.batches(0), least = epoch.batches(plan.ranks.world_size - 1);
   std::uint64_t delivered = 0;
-  for (std::uint64_t rank = 0; rank < plan.world_size; ++rank) delivered += epoch.samples(rank);
+  for (std::uint64_t rank = 0; rank < plan.ranks.world_size; ++rank) delivered += epoch.samples(rank);
   std::string text = "over all ranks: " + std::to_string(std::min(delivered, size)) + " of " + std::to_string(size) +
                      (plan.order.repeat > 1 ? " positions" : " samples") + " an epoch";
   if (delivered < size) text += ", " + std::to_string(size - delivered) + " left out";
@@ -55,17 +55,17 @@ std::string buckets_of(const PipelinePlan& plan) {
   const plan::Buckets& buckets = *plan.order.buckets;
   for (std::uint64_t b = 0; b < buckets.size(); ++b)
     text += "bucket     up to " + std::to_string(buckets[b].bound) + ": " + std::to_string(buckets.members(b).size()) +
-            " samples, batches of " + std::to_string(buckets[b].rows / plan.world_size) + "\n";
+            " samples, batches of " + std::to_string(buckets[b].rows / plan.ranks.world_size) + "\n";
   return text;
 }
 
 std::string samples_of(const pipeline::Source& source, const PipelinePlan& plan, const plan::Plan& epoch) {
   if (plan.is_given)
-    return "plan       given by the caller, in batches of up to " + std::to_string(plan.batch_size) + ", seed " +
+    return "plan       given by the caller, in batches of up to " + std::to_string(plan.ranks.batch_rows) + ", seed " +
            std::to_string(plan.order.seed) + "\n";
-  return "plan       " + order_of(source, plan) + ", rank " + std::to_string(plan.rank) + " of " +
-         std::to_string(plan.world_size) + ": " + std::to_string(epoch.batches()) + " batches of " +
-         (plan.order.buckets ? "up to " : "") + std::to_string(plan.batch_size) + "\n" + buckets_of(plan) +
+  return "plan       " + order_of(source, plan) + ", rank " + std::to_string(plan.ranks.rank) + " of " +
+         std::to_string(plan.ranks.world_size) + ": " + std::to_string(epoch.batches()) + " batches of " +
+         (plan.order.buckets ? "up to " : "") + std::to_string(plan.ranks.batch_rows) + "\n" + buckets_of(plan) +
          "           " + shares_of(plan, epoch) + "\n";
 }
 

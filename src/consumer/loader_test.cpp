@@ -32,7 +32,7 @@ class LoaderTest : public testing::Test {
     EXPECT_TRUE(made) << made.error().message();
     return std::move(*made);
   }
-  Loader given_loader(const GivenOptions& options) const {
+  Loader given_loader(const LoaderOptions& options) const {
     auto made = dataset()->given_loader(options);
     EXPECT_TRUE(made) << made.error().message();
     return std::move(*made);
@@ -245,12 +245,12 @@ TEST(LoaderOptions, TooManyThreadsAreOneMessage) {
   const auto dataset =
       arrays({{"y", reinterpret_cast<const std::byte*>(rows.data()), rows.size(), 1, {DType::kUint8, {}}, {}}});
   for (const int count : {-1, 1025, 4096}) {
-    const auto refused = dataset->loader({.num_workers = count});
+    const auto refused = dataset->loader({.batch_size = 1, .num_workers = count});
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().message(),
               "loader: num_workers must be between 0 and 1024, got " + std::to_string(count));
   }
-  EXPECT_TRUE(dataset->loader({.num_workers = 1024}));
+  EXPECT_TRUE(dataset->loader({.batch_size = 1, .num_workers = 1024}));
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ Result<std::vector<std::uint64_t>> rank_order(const OrderQuery& query, const Ran
     FEEDLINE_CHECK_OK(check(query));
     FEEDLINE_CHECK_OK(check(rank));
     plan::PlanConfig config;
-    config.batch_size = rank.batch_size;
+    config.batch_rows = rank.batch_size;
     config.rank = rank.rank;
     config.world_size = rank.world_size;
     config.uneven = Uneven::kExact;

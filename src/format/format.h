@@ -59,6 +59,7 @@ struct OpenOptions {
   Missing missing = Missing::kError;                // treatment of samples that lack a field
   // The maximum age of a cached listing of folders without modification times. 0: always list them again.
   std::chrono::seconds listing_age{kListingAge};
+  AnnotationOptions annotations = {};
 };
 
 // The interface common to all formats. Immutable once opened; every method is thread-safe. Errors carry their location

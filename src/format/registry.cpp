@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "format/annotations/coco/coco_entry.h"
-#include "format/annotations/settings.h"
 #include "format/annotations/voc/voc_entry.h"
 #include "format/annotations/yolo/yolo_entry.h"
 #include "format/arrow/arrow_entry.h"
@@ -82,10 +81,10 @@ Error with_archive_kind(Error error, const std::string& source, const OpenOption
 }
 
 Result<const FormatEntry*> entry_of(const std::string& source, const OpenOptions& options) {
-  if (const std::string_view name = name_in(options.format); !name.empty()) {
-    const auto named = std::ranges::find(entries(), name, &FormatEntry::name);
+  if (!options.format.empty()) {
+    const auto named = std::ranges::find(entries(), options.format, &FormatEntry::name);
     if (named == entries().end())
-      return config_error("unknown format '" + std::string(name) + "'; there are " + names_of_all());
+      return config_error("unknown format '" + options.format + "'; there are " + names_of_all());
     if (!source.empty()) return *named;
   }
   if (source.empty()) return config_error("the source is empty; name a folder or files of a supported format");
@@ -126,11 +125,15 @@ std::unexpected<Error> located(Error error, const std::string& source) {
   return std::unexpected(std::move(error));
 }
 
-// Checks that annotation settings are given only for a format that has them.
-Result<void> check_settings(const FormatEntry& entry, const OpenOptions& options) {
-  const std::string_view said = first_setting_in(options.format);
-  if (said.empty() || entry.has_settings) return {};
-  return config_error(std::string(said) +
+// Checks that annotation options are given only for a format that has them.
+Result<void> check_annotations(const FormatEntry& entry, const AnnotationOptions& given) {
+  if (entry.has_annotations) return {};
+  const char* const name = !given.images.empty()  ? "images"
+                           : !given.split.empty() ? "split"
+                           : !given.crowd.empty() ? "crowd"
+                                                  : nullptr;
+  if (name == nullptr) return {};
+  return config_error(std::string(name) +
                       "= is for annotated images (\"coco\", \"voc\", \"yolo\"), and the source is of \"" +
                       std::string(entry.name) + "\"");
 }
@@ -164,7 +167,7 @@ Result<std::shared_ptr<const Format>> open(const std::string& source, const Open
   const OpenOptions options = with_storage(given);
   const auto entry = entry_of(source, options);
   if (!entry) return located(entry.error(), source);
-  if (auto fits = check_settings(**entry, options); !fits) return located(fits.error(), source);
+  if (auto fits = check_annotations(**entry, options.annotations); !fits) return located(fits.error(), source);
   auto format = (*entry)->open(source, options);
   if (!format) return located(with_archive_kind(std::move(format).error(), source, options), source);
   if (auto named = check_names(**format); !named) return located(named.error(), source);
@@ -175,7 +178,7 @@ Result<Inspection> inspect(const std::string& source, const OpenOptions& given) 
   const OpenOptions options = with_storage(given);
   const auto entry = entry_of(source, options);
   if (!entry) return located(entry.error(), source);
-  if (auto fits = check_settings(**entry, options); !fits) return located(fits.error(), source);
+  if (auto fits = check_annotations(**entry, options.annotations); !fits) return located(fits.error(), source);
   auto inspection = (*entry)->inspect(source, options);
   if (!inspection) return located(std::move(inspection).error(), source);
   return inspection;

@@ -24,7 +24,7 @@ struct FormatEntry {
   // Like the functions in format.h, which add the source to the error. Requires: options.storage is set.
   Result<std::shared_ptr<const Format>> (*open)(const std::string& source, const OpenOptions& options);
   Result<Inspection> (*inspect)(const std::string& source, const OpenOptions& options);
-  bool has_settings = false;  // annotations/settings.h
+  bool has_annotations = false;  // accepts OpenOptions::annotations
   // Checks whether a file in a remote folder has the name of a shard. nullptr if such folders are detected otherwise.
   bool (*names_shard)(std::string_view name) = nullptr;
 };

@@ -235,7 +235,7 @@ std::vector<std::uint64_t> BatchScheduler::rows_per_rank() const {
   }
   std::vector<std::uint64_t> rows;
   if (!batch || !plan) return rows;
-  for (std::uint64_t rank = 0; rank < parts_.plan.world_size; ++rank)
+  for (std::uint64_t rank = 0; rank < parts_.plan.ranks.world_size; ++rank)
     rows.push_back(rows_delivered(parts_.plan, plan->rows(*batch, rank)));
   return rows;
 }

@@ -45,7 +45,7 @@ class BatchSchedulerTest : public testing::Test {
     Epoch::Config config;
     config.epoch = number;
     config.order = plan::make_order(order, number);
-    config.plan = {.batch_size = kRows, .begin = position};
+    config.plan = {.batch_rows = kRows, .begin = position};
     config.prepares = scheduler_->prepares();
     return std::make_unique<Epoch>(config, policy_);
   }

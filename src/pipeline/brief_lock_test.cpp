@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/test_conditions.h"
 #include "format/folder/folder_format.h"
 #include "pipeline/brief_lock_fixture.h"
 #include "pipeline/fake_device.h"
@@ -31,10 +32,7 @@ class BriefLockTest : public testing::Test {
     if (!FEEDLINE_WATCH_LOCKS) GTEST_SKIP() << "under a sanitizer, or on a machine that is not x86-64";
     if (!lock_watch::start()) GTEST_SKIP() << "this kernel has no syscall user dispatch (Linux 5.11)";
   }
-  void TearDown() override {
-    ::unsetenv("FEEDLINE_CONTROLLER");
-    ::unsetenv("FEEDLINE_READ_AHEAD");
-  }
+  void TearDown() override { base::test_conditions() = {}; }
 
   static std::shared_ptr<const Recipe> recipe_of(std::shared_ptr<const format::Format> format) {
     auto recipe = make_recipe({"fake", std::move(format)}, {op::RandomHorizontalFlip{}, op::CenterCrop{{4, 4}}},
@@ -51,7 +49,7 @@ class BriefLockTest : public testing::Test {
     return std::make_unique<Pipeline>(recipe, *plan);
   }
   static std::unique_ptr<Pipeline> make_given(const std::shared_ptr<const Recipe>& recipe,
-                                              const GivenOptions& options) {
+                                              const LoaderOptions& options) {
     auto plan = plan_given(*recipe, options);
     EXPECT_TRUE(plan) << plan.error().message();
     return std::make_unique<Pipeline>(recipe, *plan);
@@ -166,8 +164,8 @@ TEST_F(BriefLockTest, ADeviceAsksForNothing) {
 
 // The controller's measurements: each thread's clock and the cgroup's quota.
 TEST_F(BriefLockTest, AControllerAsksForNothing) {
-  for (const char* mode : {"", "random"}) {
-    ::setenv("FEEDLINE_CONTROLLER", mode, 1);
+  for (const bool random : {false, true}) {
+    base::test_conditions().random_threads = random;
     const auto format = std::make_shared<FakeFormat>(100'000);
     format->before_read = [](std::uint64_t) { std::this_thread::sleep_for(50us); };
     const auto pipeline = make(recipe_of(format), {.batch_size = 16, .num_workers = 6}, true);
@@ -176,8 +174,8 @@ TEST_F(BriefLockTest, AControllerAsksForNothing) {
     while (std::chrono::steady_clock::now() < deadline) EXPECT_EQ(take(*pipeline, 4), 4u);
     ASSERT_TRUE(pipeline->begin({.epoch = 1}, false, true));
     EXPECT_EQ(take(*pipeline, 4), 4u);
-    EXPECT_EQ(lock_watch::seen(), "") << mode;
-    EXPECT_EQ(lock_watch::allocations, 0u) << mode;
+    EXPECT_EQ(lock_watch::seen(), "") << random;
+    EXPECT_EQ(lock_watch::allocations, 0u) << random;
   }
 }
 
@@ -212,8 +210,9 @@ TEST_F(BriefLockTest, ReadingAheadAsksForNothing) {
     folder.write("data/" + std::to_string(100 + i) + "/image.png",
                  {reinterpret_cast<const char*>(png.data()), png.size()});
   }
-  for (const char* mode : {"always", "threads", "auto"}) {
-    ::setenv("FEEDLINE_READ_AHEAD", mode, 1);
+  using enum base::ReadAheadMode;
+  for (const base::ReadAheadMode mode : {kAlways, kThreads, kAuto}) {
+    base::test_conditions().read_ahead = mode;
     for (const bool given : {false, true}) {
       const auto slow =
           std::make_shared<storage::SlowStorage>(storage::local_storage(), storage::SlowReads{.latency = 2ms});
@@ -229,7 +228,7 @@ TEST_F(BriefLockTest, ReadingAheadAsksForNothing) {
       }
       EXPECT_NE(pipeline->explain_reads().find("now, at most"), std::string::npos) << pipeline->explain_reads();
       pipeline->stop();
-      EXPECT_EQ(lock_watch::seen(), "") << mode << given;
+      EXPECT_EQ(lock_watch::seen(), "") << static_cast<int>(mode) << given;
     }
   }
 }

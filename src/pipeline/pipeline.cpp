@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/test_conditions.h"
 #include "device/cuda/cuda_device.h"
 #include "device/device.h"
 #include "format/format.h"
@@ -49,7 +50,7 @@ Pipeline::Pipeline(std::shared_ptr<const Recipe> recipe, PipelinePlan plan, std:
       // cache: memory for whole shards in transfer
       copy_memory_(std::make_unique<CopyMemory>(*recipe_, plan_)),
       // storage, format: prefetches the next samples of the plan
-      ahead_(ReadAhead::make(recipe_->records, plan_, read_ahead_mode())),
+      ahead_(ReadAhead::make(recipe_->records, plan_, base::test_conditions().read_ahead)),
       // format: compares objects opened by a cached index
       versions_(recipe_->records ? VersionCheck::make(*recipe_->records) : nullptr),
       // batch, device: memory and destination of batches
@@ -182,9 +183,9 @@ Result<void> Pipeline::check_process() const {
 
 Result<void> Pipeline::check_given(const std::vector<GivenSample>& samples) const {
   if (!plan_.is_given) return config_error("give: this loader follows its own plan; use given_loader() instead");
-  if (samples.empty() || samples.size() > plan_.batch_size)
-    return config_error("give: a batch must have between 1 and " + std::to_string(plan_.batch_size) + " samples, got " +
-                        std::to_string(samples.size()));
+  if (samples.empty() || samples.size() > plan_.ranks.batch_rows)
+    return config_error("give: a batch must have between 1 and " + std::to_string(plan_.ranks.batch_rows) +
+                        " samples, got " + std::to_string(samples.size()));
   for (const GivenSample& sample : samples)
     if (sample.index >= recipe_->format->size())
       return config_error("give: sample " + std::to_string(sample.index) + " is out of range: the dataset has " +

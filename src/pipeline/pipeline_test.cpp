@@ -42,7 +42,7 @@ class PipelineTest : public testing::Test {
     EXPECT_TRUE(plan) << plan.error().message();
     return std::make_unique<Pipeline>(std::move(made), *plan);
   }
-  static std::unique_ptr<Pipeline> given_pipeline(std::shared_ptr<FakeFormat> format, const GivenOptions& options) {
+  static std::unique_ptr<Pipeline> given_pipeline(std::shared_ptr<FakeFormat> format, const LoaderOptions& options) {
     auto made = recipe(std::move(format));
     auto plan = plan_given(*made, options);
     EXPECT_TRUE(plan) << plan.error().message();
@@ -684,7 +684,7 @@ TEST_F(PipelineTest, ThePlanDecidesWhatOptionsLeaveOpen) {
   EXPECT_EQ(given->on_error, OnError::kReplace);
   EXPECT_NE(given->on_error_reason.find("given"), std::string::npos);
   EXPECT_EQ(given->threads, 2);
-  EXPECT_EQ(plan_given(*made, {.on_error = OnError::kReport})->on_error_reason, "");
+  EXPECT_EQ(plan_given(*made, {.batch_size = 1, .on_error = OnError::kReport})->on_error_reason, "");
 }
 
 TEST_F(PipelineTest, RefusesWhatCannotWork) {
@@ -693,6 +693,7 @@ TEST_F(PipelineTest, RefusesWhatCannotWork) {
     const auto plan = plan_pipeline(*made, options);
     return plan ? std::string("accepted") : plan.error().message();
   };
+  EXPECT_NE(message({}).find("pass batch_size"), std::string::npos);
   EXPECT_NE(message({.batch_size = 0}).find("batch_size"), std::string::npos);
   EXPECT_NE(message({.batch_size = 8, .num_workers = -1}).find("num_workers"), std::string::npos);
   EXPECT_NE(message({.batch_size = 8, .memory_budget = 100}).find("one batch needs 448 bytes"), std::string::npos);

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <string>
 
+#include "base/test_conditions.h"
 #include "decode/jpeg/jpeg_fixture.h"
 #include "format/format.h"
 #include "format/joined_format.h"
@@ -123,7 +124,8 @@ void give(Pipeline& pipeline, const Recipe& recipe, std::uint64_t batch_size, st
 
 Cost cost_of_a_batch(const std::shared_ptr<const Recipe>& recipe, std::uint64_t batch_size, bool given,
                      bool adapts = false, const LoaderOptions& asked = {}) {
-  ::setenv("FEEDLINE_READ_AHEAD", "never", 1);  // on a busy machine reads are slow, which adds work per read
+  base::test_conditions().read_ahead =
+      base::ReadAheadMode::kNever;  // on a busy machine reads are slow, which adds work per read
   // every epoch has the same number of batches whatever their size, so per-epoch costs cancel out
   const auto planned = [&](std::uint64_t memory_budget) {
     if (given)
@@ -381,13 +383,13 @@ TEST(SteadyState, AControllerCostsNoLock) {
   const auto recipe = recipe_of(
       folder_of(folder, [](int width, int height) { return decode::encode({.width = width, .height = height}); }),
       {op::CenterCrop{{24, 24}}});
-  for (const char* mode : {"", "random"}) {
-    ::setenv("FEEDLINE_CONTROLLER", mode, 1);
+  for (const bool random : {false, true}) {
+    base::test_conditions().random_threads = random;
     const Cost cost = cost_of_a_batch(recipe, kLarge, false, true);
-    record(*mode == '\0' ? "controlled" : "random", cost);
+    record(random ? "random" : "controlled", cost);
     EXPECT_LT(cost.locks, kMostLocks);
   }
-  ::unsetenv("FEEDLINE_CONTROLLER");
+  base::test_conditions().random_threads = false;
 }
 
 Cost cost_of_a_variable_size_batch(std::uint64_t batch_size) {

@@ -29,17 +29,17 @@ std::shared_ptr<const Buckets> buckets(const Numbers& lengths, Numbers rows, std
 }
 
 Plan plan(const std::shared_ptr<const Buckets>& sorted, std::uint64_t epoch, PlanConfig config, bool shuffle = true) {
-  config.batch_size = 0;
+  config.batch_rows = 0;
   for (const Bucket& bucket : sorted->all())
-    config.batch_size = std::max(config.batch_size, bucket.rows / config.world_size);
+    config.batch_rows = std::max(config.batch_rows, bucket.rows / config.world_size);
   return {make_order({.size = sorted->samples(), .shuffle = shuffle, .seed = 7, .buckets = sorted}, epoch), config};
 }
 
-Numbers batch_of(const Plan& plan, std::uint64_t batch, std::uint64_t batch_size) {
+Numbers batch_of(const Plan& plan, std::uint64_t batch, std::uint64_t batch_rows) {
   Numbers samples(plan.rows(batch)), draws(samples.size());
-  plan.place(batch * batch_size, samples, draws);
+  plan.place(batch * batch_rows, samples, draws);
   for (std::uint64_t row = 0; row < samples.size(); ++row)
-    EXPECT_EQ(plan.at(batch * batch_size + row), (Placed{samples[row], draws[row]}));
+    EXPECT_EQ(plan.at(batch * batch_rows + row), (Placed{samples[row], draws[row]}));
   return samples;
 }
 

@@ -12,9 +12,9 @@ namespace feedline::plan {
 Plan::Plan(std::shared_ptr<const Order> order, const PlanConfig& config)
     : order_(std::move(order)),
       config_(config),
-      global_batch_(config.batch_size * config.world_size),
+      global_batch_(config.batch_rows * config.world_size),
       buckets_(order_->as_buckets()) {
-  FEEDLINE_CHECK(config.batch_size > 0 && config.rank < config.world_size);
+  FEEDLINE_CHECK(config.batch_rows > 0 && config.rank < config.world_size);
   FEEDLINE_CHECK(!config.interleaved || buckets_ == nullptr);
   const std::uint64_t end = order_->size() - std::min(config.left_out, order_->size());
   std::uint64_t begin = std::min(config.begin, end);
@@ -32,7 +32,7 @@ Plan::Plan(std::shared_ptr<const Order> order, const PlanConfig& config)
   remainder_ = places_ % global_batch_;
   if (buckets_ != nullptr) keep_batches(*buckets_);
   share_ = share_of(config.rank);
-  positions_ = full_batches_ * config.batch_size + share_.rows;
+  positions_ = full_batches_ * config.batch_rows + share_.rows;
 }
 
 void Plan::keep_batches(const BucketOrder& buckets) {
@@ -61,13 +61,13 @@ std::uint64_t Plan::batches(std::uint64_t rank) const {
 
 std::uint64_t Plan::rows(std::uint64_t batch, std::uint64_t rank) const {
   if (batch < full_batches_)
-    return buckets_ ? buckets_->buckets()[bucket(batch)].rows / config_.world_size : config_.batch_size;
+    return buckets_ ? buckets_->buckets()[bucket(batch)].rows / config_.world_size : config_.batch_rows;
   return batch == full_batches_ && !config_.drop_last ? share_of(rank).rows : 0;
 }
 
 std::uint64_t Plan::samples(std::uint64_t rank) const {
   std::uint64_t samples = 0;
-  if (!buckets_) samples = full_batches_ * config_.batch_size;
+  if (!buckets_) samples = full_batches_ * config_.batch_rows;
   for (std::uint64_t batch = buckets_ ? 0 : full_batches_; batch < batches(rank); ++batch) samples += rows(batch, rank);
   return samples;
 }
@@ -85,15 +85,15 @@ std::uint64_t Plan::index_of(std::uint64_t batch) const {
 std::uint64_t Plan::place_of(std::uint64_t position) const {
   FEEDLINE_CHECK(position < positions_);
   if (config_.interleaved) return position * config_.world_size + config_.rank;
-  const std::uint64_t batch = position / config_.batch_size;
+  const std::uint64_t batch = position / config_.batch_rows;
   return batch < full_batches_
-             ? batch * global_batch_ + config_.rank * config_.batch_size + position % config_.batch_size
-             : share_.first + (position - full_batches_ * config_.batch_size);
+             ? batch * global_batch_ + config_.rank * config_.batch_rows + position % config_.batch_rows
+             : share_.first + (position - full_batches_ * config_.batch_rows);
 }
 
 Positions Plan::run_from(std::uint64_t position) const {
-  const std::uint64_t batch = position / config_.batch_size;
-  const std::uint64_t row = position % config_.batch_size;
+  const std::uint64_t batch = position / config_.batch_rows;
+  const std::uint64_t row = position % config_.batch_rows;
   if (!buckets_ || batch >= full_batches_) {
     const Positions run = run_at(place_of(position));
     const bool stands_alone = config_.interleaved && config_.world_size > 1;

@@ -5,7 +5,7 @@
 //
 //   order:  [ batch 0: rank 0 | rank 1 | ... ][ batch 1: rank 0 | rank 1 | ... ] ... [ remainder ]
 //
-// With G = batch_size * world_size, global batch b has G consecutive positions, batch_size of them for each rank.
+// With G = batch_rows * world_size, global batch b has G consecutive positions, batch_rows of them for each rank.
 // `uneven` determines how the remainder, fewer than G, is shared. A plan may begin anywhere in the order and omit what
 // was already delivered: it then divides the rest.
 //
@@ -26,7 +26,7 @@
 namespace feedline::plan {
 
 struct PlanConfig {
-  std::uint64_t batch_size = 1;  // with buckets: of the batch with the most rows
+  std::uint64_t batch_rows = 1;  // rows of a full batch on one rank; with buckets: of the batch with the most rows
   std::uint64_t rank = 0;
   std::uint64_t world_size = 1;
   bool drop_last = false;
@@ -39,12 +39,12 @@ struct PlanConfig {
 
 class Plan {
  public:
-  // Requires: batch_size, world_size > 0 and rank < world_size; with buckets, numbers of rows that are multiples of
-  // world_size and at most batch_size * world_size.
+  // Requires: batch_rows, world_size > 0 and rank < world_size; with buckets, numbers of rows that are multiples of
+  // world_size and at most batch_rows * world_size.
   Plan(std::shared_ptr<const Order> order, const PlanConfig& config);
 
   const Order& order() const { return *order_; }
-  // This rank's positions, including a partial last batch: the rows of batch b start at b * batch_size, and with
+  // This rank's positions, including a partial last batch: the rows of batch b start at b * batch_rows, and with
   // buckets may end before the next batch's.
   std::uint64_t positions() const { return positions_; }
   // Batches of this rank, and of any rank; without a partial one if drop_last.

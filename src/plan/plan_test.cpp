@@ -46,11 +46,11 @@ std::map<std::uint64_t, int> count_over_ranks(Case c) {
 }
 
 TEST(Plan, IsTheIdentityWithoutShuffle) {
-  EXPECT_EQ(samples_of({.size = 5, .plan = {.batch_size = 2}}), (std::vector<std::uint64_t>{0, 1, 2, 3, 4}));
+  EXPECT_EQ(samples_of({.size = 5, .plan = {.batch_rows = 2}}), (std::vector<std::uint64_t>{0, 1, 2, 3, 4}));
 }
 
 TEST(Plan, AnotherSeedOrEpochIsAnotherOrder) {
-  const Case base{.size = 1000, .seed = 1, .epoch = 0, .shuffle = true, .plan = {.batch_size = 7}};
+  const Case base{.size = 1000, .seed = 1, .epoch = 0, .shuffle = true, .plan = {.batch_rows = 7}};
   Case seed = base, epoch = base;
   seed.seed = 2;
   epoch.epoch = 1;
@@ -61,10 +61,10 @@ TEST(Plan, AnotherSeedOrEpochIsAnotherOrder) {
 }
 
 TEST(Plan, CountsBatches) {
-  EXPECT_EQ(plan_of({.size = 10, .plan = {.batch_size = 4}}).batches(), 3u);
-  EXPECT_EQ(plan_of({.size = 10, .plan = {.batch_size = 4, .drop_last = true}}).batches(), 2u);
-  EXPECT_EQ(plan_of({.size = 8, .plan = {.batch_size = 4, .drop_last = true}}).batches(), 2u);
-  EXPECT_EQ(plan_of({.size = 3, .plan = {.batch_size = 4, .drop_last = true}}).batches(), 0u);
+  EXPECT_EQ(plan_of({.size = 10, .plan = {.batch_rows = 4}}).batches(), 3u);
+  EXPECT_EQ(plan_of({.size = 10, .plan = {.batch_rows = 4, .drop_last = true}}).batches(), 2u);
+  EXPECT_EQ(plan_of({.size = 8, .plan = {.batch_rows = 4, .drop_last = true}}).batches(), 2u);
+  EXPECT_EQ(plan_of({.size = 3, .plan = {.batch_rows = 4, .drop_last = true}}).batches(), 0u);
 }
 
 // 23 samples in global batches of 12 leave 11: padded, they would be full batches of 3 over four ranks, but not over
@@ -73,7 +73,7 @@ TEST(Plan, DropLastDoesNotDependOnTheWorldSize) {
   for (const Uneven uneven : {Uneven::kPad, Uneven::kDrop, Uneven::kExact}) {
     for (const std::uint64_t ranks : {1u, 2u, 3u, 4u}) {
       const PlanConfig plan{
-          .batch_size = 12 / ranks, .rank = 0, .world_size = ranks, .drop_last = true, .uneven = uneven};
+          .batch_rows = 12 / ranks, .rank = 0, .world_size = ranks, .drop_last = true, .uneven = uneven};
       EXPECT_EQ(plan_of({.size = 23, .plan = plan}).batches(), 1u) << ranks;
     }
   }
@@ -81,14 +81,14 @@ TEST(Plan, DropLastDoesNotDependOnTheWorldSize) {
 
 // The global batch is the same set of samples, whatever the number of ranks.
 TEST(Plan, GlobalBatchesDoNotDependOnTheWorldSize) {
-  const auto global_batch = [](std::uint64_t ranks, std::uint64_t batch_size, std::uint64_t index) {
+  const auto global_batch = [](std::uint64_t ranks, std::uint64_t batch_rows, std::uint64_t index) {
     std::vector<std::uint64_t> samples;
     for (std::uint64_t rank = 0; rank < ranks; ++rank) {
       const Plan plan = plan_of({.size = 103,
                                  .seed = 5,
                                  .shuffle = true,
-                                 .plan = {.batch_size = batch_size, .rank = rank, .world_size = ranks}});
-      for (std::uint64_t row = 0; row < batch_size; ++row) samples.push_back(plan.at(index * batch_size + row).sample);
+                                 .plan = {.batch_rows = batch_rows, .rank = rank, .world_size = ranks}});
+      for (std::uint64_t row = 0; row < batch_rows; ++row) samples.push_back(plan.at(index * batch_rows + row).sample);
     }
     std::ranges::sort(samples);
     return samples;
@@ -104,7 +104,7 @@ std::vector<std::uint64_t> samples_of_all_ranks(Case c, std::uint64_t batch) {
   for (c.plan.rank = 0; c.plan.rank < c.plan.world_size; ++c.plan.rank) {
     const Plan plan = plan_of(c);
     for (std::uint64_t row = 0; row < plan.rows(batch); ++row)
-      samples.push_back(plan.at(batch * c.plan.batch_size + row).sample);
+      samples.push_back(plan.at(batch * c.plan.batch_rows + row).sample);
   }
   return samples;
 }
@@ -115,12 +115,12 @@ TEST(Plan, BegunAnywhereItIsTheRest) {
   for (const Uneven uneven : {Uneven::kPad, Uneven::kDrop, Uneven::kExact}) {
     for (const std::uint64_t size : {23u, 24u, 29u}) {
       const Case whole{
-          .size = size, .seed = 3, .shuffle = true, .plan = {.batch_size = 6, .world_size = 1, .uneven = uneven}};
+          .size = size, .seed = 3, .shuffle = true, .plan = {.batch_rows = 6, .world_size = 1, .uneven = uneven}};
       const std::uint64_t batches = plan_of(whole).batches();
       for (std::uint64_t begun = 0; begun <= batches; ++begun) {
         for (const std::uint64_t ranks : {1u, 2u, 3u}) {
           Case rest = whole;
-          rest.plan.batch_size = 6 / ranks;
+          rest.plan.batch_rows = 6 / ranks;
           rest.plan.world_size = ranks;
           rest.plan.begin = plan_of(whole).begin_of(begun);
           Case same_ranks = rest;
@@ -136,14 +136,14 @@ TEST(Plan, BegunAnywhereItIsTheRest) {
 
 // Whatever was delivered and whatever the new batch size, each remaining sample is delivered once.
 TEST(Plan, CutsWhatIsLeft) {
-  const Case whole{.size = 40, .seed = 3, .shuffle = true, .plan = {.batch_size = 4}};
+  const Case whole{.size = 40, .seed = 3, .shuffle = true, .plan = {.batch_rows = 4}};
   const Plan plan = plan_of(whole);
   std::vector<Positions> delivered;
   for (const std::uint64_t batch : {3u, 5u, 6u}) plan.add_positions(batch, delivered);
-  for (const std::uint64_t batch_size : {4u, 3u, 7u, 40u}) {
+  for (const std::uint64_t batch_rows : {4u, 3u, 7u, 40u}) {
     for (const std::uint64_t ranks : {1u, 3u}) {
       Case rest = whole;
-      rest.plan = {batch_size, 0, ranks, false, Uneven::kExact, plan.begin_of(1), tidied(delivered, plan.begin_of(1)),
+      rest.plan = {batch_rows, 0, ranks, false, Uneven::kExact, plan.begin_of(1), tidied(delivered, plan.begin_of(1)),
                    5};
       auto count = count_over_ranks(rest);
       EXPECT_EQ(count.size(), 40u - 4 - 12 - 5);
@@ -157,9 +157,9 @@ TEST(Plan, CutsWhatIsLeft) {
 
 // add_positions() of a plan with gaps returns positions of the order.
 TEST(Plan, ResumesOfResumesSpeakOfTheSameOrder) {
-  const Case whole{.size = 30, .plan = {.batch_size = 5}};
+  const Case whole{.size = 30, .plan = {.batch_rows = 5}};
   Case rest = whole;
-  rest.plan.batch_size = 4;
+  rest.plan.batch_rows = 4;
   rest.plan.begin = 5;
   rest.plan.delivered = {{7, 9}, {12, 20}};  // left: 5 6 9 10 | 11 20 21 22 | 23 24 25 26 | 27 28 29
   const Plan plan = plan_of(rest);
@@ -178,7 +178,7 @@ TEST(Plan, ManyAtATimeAreTheSameAsOneByOne) {
       const Case c{.size = 30,
                    .seed = 2,
                    .shuffle = true,
-                   .plan = {.batch_size = 4, .rank = rank, .world_size = ranks, .begin = 5, .delivered = {{7, 9}}}};
+                   .plan = {.batch_rows = 4, .rank = rank, .world_size = ranks, .begin = 5, .delivered = {{7, 9}}}};
       const Plan plan = plan_of(c);
       for (std::uint64_t batch = 0; batch < plan.batches(); ++batch) {
         const std::uint64_t rows = plan.rows(batch);
@@ -195,7 +195,7 @@ TEST(Plan, ManyAtATimeAreTheSameAsOneByOne) {
 
 // Position p of an order that repeats is position p / repeat of one that does not, with a different draw.
 TEST(Plan, RepeatsEverySampleWithOtherDraws) {
-  const Case once{.size = 100, .seed = 4, .epoch = 2, .shuffle = true, .plan = {.batch_size = 8}};
+  const Case once{.size = 100, .seed = 4, .epoch = 2, .shuffle = true, .plan = {.batch_rows = 8}};
   Case thrice = once;
   thrice.repeat = 3;
   const Plan plan = plan_of(thrice), plain = plan_of(once);
@@ -216,10 +216,10 @@ TEST(Plan, InterleavedRanksTakeTurnsAtPositions) {
     for (const std::uint64_t ranks : {1u, 2u, 3u}) {
       for (std::uint64_t rank = 0; rank < ranks; ++rank) {
         Case c{.size = 101, .seed = 4, .shuffle = true, .repeat = 3};
-        c.plan = {.batch_size = 6, .rank = rank, .world_size = ranks, .uneven = uneven, .interleaved = true};
+        c.plan = {.batch_rows = 6, .rank = rank, .world_size = ranks, .uneven = uneven, .interleaved = true};
         const Plan plan = plan_of(c);
         Case whole = c;
-        whole.plan = {.batch_size = 101};
+        whole.plan = {.batch_rows = 101};
         const Plan order = plan_of(whole);
         std::vector<std::uint64_t> samples(plan.positions()), draws(plan.positions());
         for (std::uint64_t b = 0; b < plan.batches(); ++b)
@@ -239,7 +239,7 @@ TEST(Plan, InterleavedGlobalBatchesAreTheSameOnAnyNumberOfRanks) {
   const auto batches = [](std::uint64_t ranks, std::uint64_t begin) {
     std::vector<std::vector<std::uint64_t>> all;
     Case c{.size = 101, .seed = 4, .shuffle = true, .repeat = 2};
-    c.plan = {.batch_size = 12 / ranks, .world_size = ranks, .uneven = Uneven::kExact};
+    c.plan = {.batch_rows = 12 / ranks, .world_size = ranks, .uneven = Uneven::kExact};
     c.plan.begin = begin, c.plan.interleaved = true;
     for (std::uint64_t batch = 0; batch < plan_of(c).batches(); ++batch) {
       all.push_back(samples_of_all_ranks(c, batch));
@@ -256,7 +256,7 @@ TEST(Plan, InterleavedGlobalBatchesAreTheSameOnAnyNumberOfRanks) {
 }
 
 TEST(Plan, TellsTheRowsOfEveryRank) {
-  const Plan plan = plan_of({.size = 11, .plan = {.batch_size = 2, .world_size = 4, .uneven = Uneven::kExact}});
+  const Plan plan = plan_of({.size = 11, .plan = {.batch_rows = 2, .world_size = 4, .uneven = Uneven::kExact}});
   for (std::uint64_t rank = 0; rank < 4; ++rank) {
     EXPECT_EQ(plan.rows(0, rank), 2u);
     EXPECT_EQ(plan.rows(1, rank), rank < 3 ? 1u : 0u);
@@ -268,9 +268,9 @@ TEST(Plan, TellsTheRowsOfEveryRank) {
 class PlanOverRanks : public testing::TestWithParam<std::tuple<int, int, int>> {
  protected:
   Case config(Uneven uneven) const {
-    const auto [size, batch_size, ranks] = GetParam();
+    const auto [size, batch_rows, ranks] = GetParam();
     Case c{.size = static_cast<std::uint64_t>(size), .seed = 9, .shuffle = true};
-    c.plan.batch_size = static_cast<std::uint64_t>(batch_size);
+    c.plan.batch_rows = static_cast<std::uint64_t>(batch_rows);
     c.plan.world_size = static_cast<std::uint64_t>(ranks);
     c.plan.uneven = uneven;
     return c;

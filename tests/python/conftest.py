@@ -74,6 +74,13 @@ def gpu(cuda_driver: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[made_cud
 
 
 @pytest.fixture
+def force() -> Iterator[Callable[..., None]]:
+    """`feedline.testing.force`, undone after the test."""
+    yield feedline.testing.force
+    feedline.testing.force()
+
+
+@pytest.fixture
 def train(folder: Path) -> feedline.Dataset:
     """The usual training operations over `folder`."""
     return training(feedline.open(folder))

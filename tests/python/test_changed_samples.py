@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import made_data
@@ -59,9 +60,9 @@ def test_one_sample_is_read_as_it_is(changed: feedline.Dataset) -> None:
 
 @pytest.mark.parametrize("mode", ["never", "always", "threads"])
 def test_a_loader_gives_what_is_there_and_names_what_is_not(
-    changed: feedline.Dataset, monkeypatch: pytest.MonkeyPatch, mode: str
+    changed: feedline.Dataset, force: Callable[..., None], mode: str
 ) -> None:
-    monkeypatch.setenv("FEEDLINE_READ_AHEAD", mode)
+    force(read_ahead=mode)
     with changed.loader(4, num_workers=2, on_error="skip", output="numpy") as loader:
         for _ in range(2):
             colours = sorted(int(pixel) for batch in loader for pixel in batch.image[:, 0, 0, 0])
@@ -73,8 +74,8 @@ def test_a_loader_gives_what_is_there_and_names_what_is_not(
 
 @pytest.mark.parametrize("mode", ["never", "always"])
 def test_without_skipping_the_first_of_them_ends_the_epoch_by_its_name(
-    changed: feedline.Dataset, monkeypatch: pytest.MonkeyPatch, mode: str
+    changed: feedline.Dataset, force: Callable[..., None], mode: str
 ) -> None:
-    monkeypatch.setenv("FEEDLINE_READ_AHEAD", mode)
+    force(read_ahead=mode)
     with changed.loader(4, num_workers=2, output="numpy") as loader, pytest.raises(feedline.StorageError, match=GONE):
         list(loader)

@@ -48,7 +48,7 @@ class AtItsEnd:
 
 def lend():
     engine = feedline.arrays(x=numpy.arange(4000.0).reshape(1000, 4))._engine
-    loader = feedline._engine.make_loader(engine, batch_size=4, num_workers=1)
+    loader = feedline._engine.make_loader(engine, {"batch_size": 4, "num_workers": 1})
     loader.next_arrays(loader.start_epoch(), True)
     loader.close()
     assert names["taken"]

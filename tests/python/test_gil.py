@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -37,9 +38,9 @@ def slow(tmp_path: object, folder: str) -> feedline.Dataset:
     return feedline.open(folder).resize((2000, 2000), interpolation="bicubic").normalize((0.5,) * 3, (0.5,) * 3)
 
 
-def test_other_threads_run_while_next_waits(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_threads_run_while_next_waits(folder: str, force: Callable[..., None]) -> None:
     """It waits for a storage that takes its time, so that nobody needs a CPU."""
-    monkeypatch.setenv("FEEDLINE_SLOW_STORAGE", "500000")
+    force(read_latency=0.5)
     with feedline.open(folder).resize((8, 8)).loader(2, output="numpy", num_workers=1) as loader:
         iterator = iter(loader)
         with Ticker() as ticker:

@@ -24,7 +24,9 @@ def transformed(files: _engine.GivenFiles) -> Dataset:
 
 
 def given_loader(files: _engine.GivenFiles, batch_size: int) -> _engine.Loader:
-    return _engine.make_given_loader(transformed(files)._engine, batch_size=batch_size, seed=3, num_workers=2)
+    return _engine.make_given_loader(
+        transformed(files)._engine, {"batch_size": batch_size, "seed": 3, "num_workers": 2}
+    )
 
 
 def test_files_given_one_by_one_are_those_of_the_folder(folder, paths):

@@ -66,8 +66,10 @@ SCRIPT = """
 import resource, sys
 import numpy  # before the limit: its libraries reserve address space
 import feedline
+import feedline.testing
 
-source, on_error = sys.argv[1:]
+source, on_error, reads = sys.argv[1:]
+feedline.testing.force(read_ahead=reads)
 dataset = feedline.open(source).resize((8, 8))
 loader = dataset.loader(2, output="numpy", num_workers=3, on_error=on_error, memory_budget=8 << 20)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -100,8 +102,8 @@ def test_a_terabyte_is_that_samples_error(
 ) -> None:
     path = request.getfixturevalue(f"huge_{source}")
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(SCRIPT), str(path), on_error],
-        env=environment | {"FEEDLINE_READ_AHEAD": reads},
+        [sys.executable, "-c", textwrap.dedent(SCRIPT), str(path), on_error, reads],
+        env=environment,
         capture_output=True,
         text=True,
         timeout=HANG_S,

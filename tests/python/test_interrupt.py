@@ -71,7 +71,9 @@ def test_ctrl_c_while_next_waits(folder: Path, environment: dict[str, str]) -> N
     process = start(
         """
         import signal, threading
-        loader = photos.resize((32, 32)).loader(21, output="numpy", num_workers=1)
+        import feedline.testing
+        feedline.testing.force(read_latency=0.2, read_ahead="never")
+        loader = feedline.open(photos.source).resize((32, 32)).loader(21, output="numpy", num_workers=1)
         sent = []
         def interrupt():
             sent.append(time.monotonic())
@@ -87,7 +89,7 @@ def test_ctrl_c_while_next_waits(folder: Path, environment: dict[str, str]) -> N
         print(raised - sent[0], time.monotonic() - raised)
         """,
         folder,
-        {**environment, "FEEDLINE_SLOW_STORAGE": "200000", "FEEDLINE_READ_AHEAD": "never"},
+        environment,
     )
     out, errors = process.communicate(timeout=HANG_S)
     assert process.returncode == 0, errors

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kernels' images on a real GPU, by the driver alone: every image that fits it gives NumPy's elements, bit for bit.
 
-src/pipeline/fields/pixel_kernels_test.cpp compares the same source with the engine's CPU path; here it is shown that a GPU
-runs that source as the CPU does.
+src/pipeline/fields/pixel_kernels_test.cpp compares the same source with the engine's CPU path; here it is shown that
+a GPU runs that source as the CPU does.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,9 +23,9 @@ CPUS = len(os.sched_getaffinity(0))
 
 
 @pytest.fixture
-def restless(monkeypatch: pytest.MonkeyPatch) -> None:
+def restless(force: Callable[..., None]) -> None:
     """Other numbers of threads and of batches ahead at every batch."""
-    monkeypatch.setenv("FEEDLINE_CONTROLLER", "random")
+    force(random_threads=True)
 
 
 def taken(loader: feedline.Loader, most: int = 1 << 30) -> list[tuple[bytes, ...]]:

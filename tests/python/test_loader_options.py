@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 
 import feedline
-from feedline.data.loader_options import LoaderOptions
+from feedline import _engine
+from feedline.data import loader_options
 from feedline.profiler.process_copies import remake_of
 
 GIVEN: dict[str, Any] = {
@@ -33,21 +35,56 @@ GIVEN: dict[str, Any] = {
 }
 
 
-def test_every_argument_is_the_option_of_its_name(train: feedline.Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[LoaderOptions] = []
-    monkeypatch.setattr(LoaderOptions, "make_loader", lambda options, _: made.append(options))
-    names = [name for name in inspect.signature(feedline.Dataset.loader).parameters if name != "self"]
-    given = {name: object() for name in names}
-    train.loader(**given)  # type: ignore[arg-type]
-    assert made[0]._asdict() == given
+def defaults() -> dict[str, Any]:
+    signature = inspect.signature(feedline.Dataset.loader)
+    return {name: one.default for name, one in signature.parameters.items() if name != "self"}
 
 
-def test_options_do_not_change(train: feedline.Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[LoaderOptions] = []
-    monkeypatch.setattr(LoaderOptions, "make_loader", lambda options, _: made.append(options))
-    train.loader(**GIVEN)
-    with pytest.raises(AttributeError):
-        made[0].num_workers = 2  # type: ignore[misc]
+def test_defaults_are_the_engines() -> None:
+    engine = _engine.loader_options()
+    assert loader_options.engine_options(defaults()).items() <= engine.items()
+    assert set(loader_options.CHECKS) <= set(engine)
+
+
+def test_every_argument_has_one_use() -> None:
+    resolved = {
+        *("shuffle", "shuffle_window", "buckets", "device", "output", "epochs"),
+        *("rank", "world_size", "mesh", "dp"),
+    }
+    assert set(defaults()) == resolved | set(loader_options.CHECKS)
+    engine = set(_engine.loader_options()) - set(loader_options.CHECKS)
+    assert engine == {
+        *("shuffle", "shard_window", "buckets", "bucket_bounds"),
+        *("rank", "world_size", "cuda_device"),
+        "most_workers",  # for torch_loader
+    }
+
+
+def test_every_argument_is_documented() -> None:
+    text = inspect.cleandoc(feedline.Dataset.loader.__doc__ or "")
+    section = re.search(r"(?s)Args:\n(.*?)\n\n\S", text)
+    assert section is not None
+    described = re.findall(r"(?m)^    (\w+(?:, \w+)*): ", section[1])
+    assert [name for names in described for name in names.split(", ")] == list(defaults())
+
+
+@pytest.mark.parametrize("name", [name for name, default in defaults().items() if default is not None])
+def test_an_argument_with_a_default_is_not_none(train: feedline.Dataset, name: str) -> None:
+    with pytest.raises(feedline.ConfigError, match=f"loader: {name} must be .*not None"):
+        train.loader(**{"batch_size": 2, "output": "numpy", name: None})
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"batch_sise": 2}, "batch_sise"),
+        ({"batch_size": "2"}, "loader: batch_size has the wrong type: '2'"),
+        ({"on_error": "drop"}, "loader: on_error must be one of 'raise', 'skip', 'replace', not 'drop'"),
+    ],
+)
+def test_the_engine_refuses_what_it_does_not_know(train: feedline.Dataset, options: dict[str, Any], text: str) -> None:
+    with pytest.raises((TypeError, feedline.ConfigError), match=text):
+        _engine.make_loader(train._engine, options)
 
 
 def test_a_loader_that_is_rebuilt_differs_in_its_threads_alone(train: feedline.Dataset) -> None:

@@ -30,12 +30,11 @@ def batches(photos, epochs=2, **options):
         return found, loader.explain()
 
 
-@pytest.mark.parametrize("mode", ["", "always", "threads", "never"])
-def test_slow_storage_gives_the_same_batches(photos, monkeypatch, mode):
+@pytest.mark.parametrize("mode", ["auto", "always", "threads", "never"])
+def test_slow_storage_gives_the_same_batches(photos, force, mode):
     expected, explained = batches(photos)
     assert "made slow" not in explained
-    monkeypatch.setenv("FEEDLINE_SLOW_STORAGE", str(LATENCY_US))
-    monkeypatch.setenv("FEEDLINE_READ_AHEAD", mode)
+    force(read_latency=LATENCY_US / 1e6, read_ahead=mode)
     found, explained = batches(photos)
     for one, other in zip(found, expected, strict=True):
         for (image, label), (same_image, same_label) in zip(one, other, strict=True):
@@ -45,16 +44,16 @@ def test_slow_storage_gives_the_same_batches(photos, monkeypatch, mode):
     assert ("at most" in explained) == (mode != "never"), explained
 
 
-def test_a_damaged_photo_is_named_though_it_was_fetched_ahead(photos, monkeypatch):
+def test_a_damaged_photo_is_named_though_it_was_fetched_ahead(photos, force):
     (photos / "class2" / "7.png").write_bytes(b"no image")
-    monkeypatch.setenv("FEEDLINE_SLOW_STORAGE", str(LATENCY_US))
+    force(read_latency=LATENCY_US / 1e6)
     with feedline.open(photos).random_crop(8).loader(8, num_workers=2, on_error="skip", output="numpy") as loader:
         assert sum(len(label) for _, label in loader) == 95
         (error,) = loader.errors
         assert "class2/7.png" in str(error)
 
 
-def test_a_samplers_order_is_fetched_ahead_in_the_memory_of_its_loader(photos, monkeypatch):
+def test_a_samplers_order_is_fetched_ahead_in_the_memory_of_its_loader(photos, force):
     pytest.importorskip("torch")
     transforms = pytest.importorskip("torchvision.transforms")
     folder = pytest.importorskip("torchvision.datasets").ImageFolder(
@@ -70,7 +69,7 @@ def test_a_samplers_order_is_fetched_ahead_in_the_memory_of_its_loader(photos, m
         return labels, iterator._pipeline.engine.explain()
 
     expected, _ = run()
-    monkeypatch.setenv("FEEDLINE_SLOW_STORAGE", str(LATENCY_US))
+    force(read_latency=LATENCY_US / 1e6)
     found, explained = run()
     assert found == expected
     assert "now, at most" in explained, explained

@@ -30,8 +30,8 @@ WANTED = [(i, f"text {i}") for i in range(ROWS)]
 
 @pytest.mark.parametrize("mode", ["auto", "always", "threads", "never"])
 @pytest.mark.parametrize("shuffle", [False, True])
-def test_a_loader_has_each_row_once_whatever_reads_ahead(table, mode, shuffle, monkeypatch):
-    monkeypatch.setenv("FEEDLINE_READ_AHEAD", mode)
+def test_a_loader_has_each_row_once_whatever_reads_ahead(table, mode, shuffle, force):
+    force(read_ahead=mode)
     for batch_size in (1, 3, ROWS, 10 * ROWS):
         loader = table.loader(batch_size, output="numpy", shuffle=shuffle)
         for _ in range(2):

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,10 +18,10 @@ EPOCHS = 3
 
 
 def test_counts_are_the_true_ones(
-    train: feedline.Dataset, folder: Path, config: Options, monkeypatch: pytest.MonkeyPatch
+    train: feedline.Dataset, folder: Path, config: Options, force: Callable[..., None]
 ) -> None:
     # on a busy machine reads may take so long that they are made ahead, and buffers for them are kept
-    monkeypatch.setenv("FEEDLINE_READ_AHEAD", "never")
+    force(read_ahead="never")
     started = time.perf_counter()
     with train.loader(4, shuffle=True, output="numpy", epochs=EPOCHS, **config(train, 4)) as loader:
         batches = samples = batch_bytes = 0
@@ -75,7 +76,7 @@ def test_threads_and_budget_as_asked(train: feedline.Dataset) -> None:
 
 
 def test_a_slow_consumer_shows_as_blocked_a_slow_engine_as_starved(
-    train: feedline.Dataset, folder: Path, monkeypatch: pytest.MonkeyPatch
+    train: feedline.Dataset, folder: Path, force: Callable[..., None]
 ) -> None:
     until = time.monotonic() + HANG_S  # a thread that gets no CPU is not blocked
     with train.loader(2, output="numpy", num_workers=1, memory_budget="60 kB", epochs=10**6) as loader:  # two batches
@@ -84,7 +85,7 @@ def test_a_slow_consumer_shows_as_blocked_a_slow_engine_as_starved(
             if loader.stats()["stages"]["batch"]["blocked_s"] > 0.05 or time.monotonic() > until:
                 break
         assert loader.stats()["stages"]["batch"]["blocked_s"] > 0.05
-    monkeypatch.setenv("FEEDLINE_SLOW_STORAGE", "20000")
+    force(read_latency=0.02)
     with feedline.open(folder).resize((32, 32)).loader(2, output="numpy", num_workers=1) as loader:
         for _ in loader:
             pass

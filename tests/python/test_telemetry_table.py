@@ -432,10 +432,9 @@ def test_every_field_is_what_was_counted_outside(
 
 @pytest.mark.parametrize("mode", ["always", "threads"])
 def test_no_look_finds_more_held_than_the_most_while_samples_are_read_ahead(
-    mode: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mode: str, folder: Path, tmp_path: Path, force: Callable[..., None]
 ) -> None:
-    monkeypatch.setenv("FEEDLINE_READ_AHEAD", mode)
-    monkeypatch.setenv("FEEDLINE_SLOW_STORAGE", "500")
+    force(read_ahead=mode, read_latency=0.0005)
     run = run_of(of_folder(folder, tmp_path), threads=2)
     assert max(look["held_bytes"] for look in run.looks) > run.largest_batch, "something was held ahead"
     peak = 0
@@ -456,9 +455,9 @@ def test_counts_never_go_back(folder: Path, tmp_path: Path) -> None:
         before = now
 
 
-def test_changes_lead_to_what_is_now(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changes_lead_to_what_is_now(folder: Path, tmp_path: Path, force: Callable[..., None]) -> None:
     """Other numbers of threads and batches ahead at every batch: as many changes as batches came."""
-    monkeypatch.setenv("FEEDLINE_CONTROLLER", "random")
+    force(random_threads=True)
     run = run_of(of_folder(folder, tmp_path), threads=None)
     controller = run.stats["controller"]
     changes = controller["changes"]

@@ -20,10 +20,11 @@ from ..loader.tv_tensors import Wrapper
 from ..loader.unopened import UnopenedColumn, columns_of, listed
 from . import arguments, draws, image_depth, literals, view_list
 from .augmentations import Augmentations
-from .loader_options import LoaderOptions
+from .loader_options import make_loader
 from .operations import Fields
 from .recorded_calls import Recorded
 from .rows import HeldTensor
+from .source_spec import SourceSpec
 from .specs import DecodeLimit, Drawn, FieldSpec
 from .split import Splits
 from .targets import Targets
@@ -31,9 +32,6 @@ from .targets import Targets
 if TYPE_CHECKING:
     from .contact_sheet import Sheet
     from .mapping import Chain
-
-# The engine's arguments: source, format, fields, index folder, missing, and whether commands may run.
-Origin = tuple[str, str, list[str], str, str, bool]
 
 
 class Dataset(Recorded, Targets, Augmentations, Splits):
@@ -53,7 +51,7 @@ class Dataset(Recorded, Targets, Augmentations, Splits):
     docs/reproducibility.md.
     """
 
-    def __init__(self, engine: _engine.Dataset, origin: Origin, chain: Chain | None = None) -> None:
+    def __init__(self, engine: _engine.Dataset, origin: SourceSpec, chain: Chain | None = None) -> None:
         self._engine = engine
         self._origin = origin
         self._chain = chain  # functions of map()
@@ -330,7 +328,7 @@ class Dataset(Recorded, Targets, Augmentations, Splits):
 
     def inspect(self) -> Inspection:
         """Reports formats, sizes, classes, and samples that a reader would drop or merge. Decodes nothing."""
-        return _engine.inspect(*self._origin)
+        return self._origin.inspect()
 
     def __repr__(self) -> str:
         operations = "".join(f".{operation}" for operation in self.operations)
@@ -595,41 +593,8 @@ class Dataset(Recorded, Targets, Augmentations, Splits):
                 number of classes.
             DataError: while it runs, subject to ``on_error``: a sample's class is not below num_classes.
         """
-        options = LoaderOptions(
-            batch_size=batch_size,
-            shuffle=shuffle,
-            shuffle_window=shuffle_window,
-            seed=seed,
-            drop_last=drop_last,
-            num_workers=num_workers,
-            memory_budget=memory_budget,
-            in_order=in_order,
-            on_error=on_error,
-            error_budget=error_budget,
-            rank=rank,
-            world_size=world_size,
-            mesh=mesh,
-            dp=dp,
-            uneven=uneven,
-            epochs=epochs,
-            device=device,
-            dtype=dtype,
-            layout=layout,
-            output=output,
-            timeout=timeout,
-            buckets=buckets,
-            max_tokens=max_tokens,
-            repeat=repeat,
-            mixup=mixup,
-            cutmix=cutmix,
-            num_classes=num_classes,
-            label_smoothing=label_smoothing,
-            mix_probability=mix_probability,
-            switch_probability=switch_probability,
-            mix_mode=mix_mode,
-            partner=partner,
-        )
-        loader = options.make_loader(self._engine)
+        given = {name: value for name, value in locals().items() if name != "self"}
+        loader = make_loader(self._engine, given)
         if self._held:
             loader._held = self._held
         return loader

@@ -10,6 +10,7 @@ from .. import _engine
 from ..errors import ConfigError
 from . import arguments, recorded_calls
 from .dataset import Dataset
+from .source_spec import SourceSpec
 
 
 def mix(
@@ -61,7 +62,7 @@ def mix(
             raise ConfigError(f"{where}: pass until or samples, not both")
     count = 0 if samples is None else arguments.integer(where, "samples", samples, low=1, high=2**48)
     engine = _engine.mix([part._engine for part in parts], shares, until or "samples", count)
-    dataset = Dataset(engine, (engine.source, "mix", [], "", "error", False))
+    dataset = Dataset(engine, SourceSpec(engine.source, "mix"))
     dataset._held = tuple(held for part in parts for held in part._held)
     options = {"weights": shares or None, "until": until, "samples": samples}
     return recorded_calls.made_by(dataset, "data.mixtures:mix", (parts,), options)

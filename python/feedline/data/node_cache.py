@@ -54,13 +54,14 @@ def limit(where: str, value: Any) -> Limit:
     return Limit(0, share)
 
 
-def of_open(cache: Any, cache_limit: Any) -> tuple[str, int, float]:
-    """Returns the engine's arguments: folder, bytes, share."""
+def of_open(cache: Any, cache_limit: Any) -> dict[str, Any]:
+    """Returns the engine's options; none without a cache."""
     if cache is None:
         if cache_limit is not None:
             raise ConfigError("open: cache_limit requires cache, the folder for copies")
-        return "", 0, 0.0
-    return folder("open", cache), *limit("open", DEFAULT_LIMIT if cache_limit is None else cache_limit)
+        return {}
+    size, share = limit("open", DEFAULT_LIMIT if cache_limit is None else cache_limit)
+    return {"cache_directory": folder("open", cache), "cache_limit": {"bytes": size, "share": share}}
 
 
 class Damage(NamedTuple):

@@ -12,6 +12,7 @@ from .. import _engine
 from ..errors import ConfigError, StorageError
 from . import arguments, litdata_tokens, literals, recorded_calls, rows
 from .dataset import Dataset
+from .source_spec import SourceSpec
 
 _Path = str | os.PathLike[str]
 _BIG = 2**62
@@ -59,7 +60,7 @@ def arrays(*, fields: str | Sequence[str] | Any = None, **arrays: Any) -> Datase
         arrays, fields = {"fields": fields, **arrays}, None
     kinds = rows.kinds_of(fields, list(arrays))
     described = [rows.of_field(name, array, kinds[name]) for name, array in arrays.items()]
-    dataset = Dataset(_engine.arrays(described), ("arrays", "arrays", [], "", "error", False))
+    dataset = Dataset(_engine.arrays(described), SourceSpec("arrays", "arrays"))
     dataset._held = rows.held_in(described)
     values = {name: rows.by_value(array, row) for (name, array), row in zip(arrays.items(), described, strict=True)}
     return recorded_calls.made_by(dataset, "data.sequences:arrays", options={"fields": fields, **values})
@@ -141,7 +142,7 @@ def tokens(
         **_documents(separator, documents, pad, min_length, vocabulary),
         memory=None if memory is None else arguments.integer(where, "memory", memory, low=0, high=_BIG),
     )
-    dataset = Dataset(engine, ("::".join(path for path, _, _ in found), "tokens", [], "", "error", False))
+    dataset = Dataset(engine, SourceSpec("::".join(path for path, _, _ in found), "tokens"))
     return recorded_calls.made_by(dataset, "data.sequences:tokens", options=given)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import bisect
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import _engine
@@ -14,8 +14,9 @@ from .._engine import Inspection
 from ..errors import ConfigError
 from ..loader.unopened import columns_of, listed
 from . import arguments, literals, node_cache, recorded_calls, verification
-from .dataset import Dataset, Origin
+from .dataset import Dataset
 from .format_names import FORMATS
+from .source_spec import SourceSpec
 
 if TYPE_CHECKING:
     from . import shard_lists
@@ -128,20 +129,22 @@ def open(
     """
     given = {name: value for name, value in locals().items() if name != "storage"} | storage
     _refuse_later_arguments(dtype=dtype, window=window, **storage)
-    said = annotations_of("open", images, split, crowd)
-    origin = engine_source(source, format, fields, index, missing, allow_commands, said)
+    annotations = annotations_of("open", images, split, crowd)
+    spec = spec_of(source, format, fields, index, missing, allow_commands, annotations)
     age = arguments.real("open", "listing_age", listing_age)
     if age < 0:
         raise ConfigError(f"open: listing_age must be 0 or more seconds, not {listing_age!r}")
-    proof = verification.of_open(origin[0], verify)
-    hedges = arguments.flag("open", "hedge", hedge)
-    kept = node_cache.of_open(cache, cache_limit)
-    engine = _engine.open(*origin, *kept, int(min(age, _OLDEST_S)), *proof, hedges)
+    engine = spec.open(
+        listing_age=min(age, _OLDEST_S),
+        hedge=arguments.flag("open", "hedge", hedge),
+        **verification.of_open(spec.source, verify),
+        **node_cache.of_open(cache, cache_limit),
+    )
     if missing == "error":  # a single warning would omit some of them
         _check_lists(source, engine)
     warn_of_merged_folders("open", engine)
     _log_columns(engine)
-    return recorded_calls.made_by(Dataset(engine, origin), "data.sources:open", options=given)
+    return recorded_calls.made_by(Dataset(engine, spec), "data.sources:open", options=given)
 
 
 def _log_columns(engine: _engine.Dataset) -> None:
@@ -200,27 +203,24 @@ def inspect(
     Arguments and exceptions are those of :func:`open`, but damage is reported as a finding. Decodes nothing, and
     ignores stored listings.
     """
-    said = annotations_of("inspect", images, split, crowd)
-    return _engine.inspect(*engine_source(source, format, fields, index, missing, allow_commands, said))
+    annotations = annotations_of("inspect", images, split, crowd)
+    return spec_of(source, format, fields, index, missing, allow_commands, annotations).inspect()
 
 
-def annotations_of(where: str, images: str | os.PathLike[str] | None, split: str | None, crowd: str | None) -> str:
-    """Returns the settings of annotated images that are appended to the format's name for the engine."""
-    folder = "" if images is None else arguments.path_text(where, "images", images)
-    if split is not None and (not isinstance(split, str) or not split):
-        raise ConfigError(f"{where}: split must be a name such as 'train', not {split!r}")
-    word = "" if crowd is None else arguments.choice(where, "crowd", crowd, ("skip", "keep"))
-    said = {"images": folder, "split": split or "", "crowd": word}
-    if not any(said.values()):
-        return ""
-    import urllib.parse  # most sources do not need it
-
-    return "&".join(f"{name}={urllib.parse.quote(value, '/')}" for name, value in said.items() if value)
-
-
-def with_settings(format: str | None, settings: str) -> str:
-    """Returns the format in the engine's form."""
-    return f"{format or ''}?{settings}" if settings else format or ""
+def annotations_of(
+    where: str, images: str | os.PathLike[str] | None, split: str | None, crowd: str | None
+) -> dict[str, str]:
+    """Returns those options of annotated images that were given."""
+    given = {}
+    if images is not None:
+        given["images"] = arguments.path_text(where, "images", images)
+    if split is not None:
+        if not isinstance(split, str) or not split:
+            raise ConfigError(f"{where}: split must be a name such as 'train', not {split!r}")
+        given["split"] = split
+    if crowd is not None:
+        given["crowd"] = arguments.choice(where, "crowd", crowd, ("skip", "keep"))
+    return given
 
 
 def _refuse_later_arguments(**values: Any) -> None:
@@ -238,15 +238,16 @@ def shown_source(source: str, stored: _engine.StoredSource | None = None) -> str
     return text if "hidden-" in text else source
 
 
-def engine_source(
+def spec_of(
     source: _Source,
     format: str | None,
     fields: _FieldSpecs,
     index: str | os.PathLike[str] | None,
     missing: str,
     allow_commands: bool = False,
-    annotations: str = "",
-) -> Origin:
+    annotations: Mapping[str, str] = {},
+) -> SourceSpec:
+    """Returns the checked arguments of :func:`open`."""
     paths = [source] if isinstance(source, str | os.PathLike) else source
     try:
         shards = [os.fspath(path) for path in paths]
@@ -262,7 +263,7 @@ def engine_source(
     kept = arguments.output_path("open", "index", index) if has_index else ""
     commands = arguments.flag("open", "allow_commands", allow_commands)
     shards = [name for shard in shards for name in _named_by(shard)]
-    return "::".join(shards), with_settings(format, annotations), specs, kept, word, commands
+    return SourceSpec("::".join(shards), format or "", specs, kept, word, commands, annotations)
 
 
 def _named_by(source: str) -> list[str]:

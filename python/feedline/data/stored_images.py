@@ -13,7 +13,7 @@ from .. import _engine
 from ..errors import ConfigError, DataError, StorageError
 from ..findings import Entry, Finding
 from . import image_depth
-from .sources import annotations_of, engine_source
+from .sources import annotations_of, spec_of
 
 _MOST = 200  # images; each header is a read
 _MOST_REMOTE = 32  # for remote sources, whose images are fetched whole
@@ -130,20 +130,23 @@ def look(
     return seen if seen.looked_at else None
 
 
-def _look_at_some(source: str, format: str | None, fields: str | None, said: str, seen: StoredImages) -> None:
-    shards, word, specs, _, missing, commands = engine_source(source, format, fields, None, "skip", annotations=said)
-    names = shards.split("::")  # braces are not expanded yet
-    stored = _engine.StoredSource(shards)
+def _look_at_some(
+    source: str, format: str | None, fields: str | None, annotations: dict[str, str], seen: StoredImages
+) -> None:
+    spec = spec_of(source, format, fields, None, "skip", annotations=annotations)
+    names = spec.source.split("::")  # braces are not expanded yet
+    stored = _engine.StoredSource(spec.source)
     if not stored.is_remote:
         names = [os.fsdecode(name) for name in stored.shards().names]
     chosen = [names[i] for i in _spread(len(names), _MOST_SHARDS)]
     most = _MOST_REMOTE if stored.is_remote else _MOST
     with tempfile.TemporaryDirectory(prefix="feedline-inspect-") as index:
         for name in chosen:
+            one = spec._replace(source=name, index_directory=index)
             try:
-                dataset = _engine.open(name, word, specs, index, missing, commands)
+                dataset = one.open()
             except ConfigError:  # formats whose samples have all fields
-                dataset = _engine.open(name, word, specs, index, "error", commands)
+                dataset = one._replace(missing="error").open()
             for i in _spread(len(dataset), most // len(chosen)):
                 seen.add(dataset.encoded(i))
 

@@ -21,12 +21,15 @@ class Listed(NamedTuple):
     sha256: str
 
 
-def of_open(source: str, verify: Any) -> tuple[str, list[Listed]]:
-    """Returns the engine's arguments. Raises ConfigError, StorageError, DataError."""
+def of_open(source: str, verify: Any) -> dict[str, Any]:
+    """Returns the engine's options. Raises ConfigError, StorageError, DataError."""
     if verify is None:
-        return "", []
+        return {}
     word = arguments.choice("open", "verify", verify, ("manifest", "headers"))
-    return word, listed_shards(source) if word == "manifest" else []
+    shards = listed_shards(source) if word == "manifest" else []
+    # the engine restores the bytes of names that are not UTF-8
+    rows = [{**shard._asdict(), "name": shard.name.decode(errors="surrogateescape")} for shard in shards]
+    return {"verify": word, "listed_shards": rows}
 
 
 def listed_shards(source: str) -> list[Listed]:

@@ -60,7 +60,7 @@ def write(source: str, kind: str, *, output: str | None = None, split: str = "tr
 
 
 def _counts_of_remote(source: str) -> list[int]:
-    ends = _engine.open(*sources.engine_source(source, None, None, None, "error")).shard_ends()
+    ends = sources.spec_of(source, None, None, None, "error").open().shard_ends()
     return [end - begin for begin, end in zip([0, *ends], ends, strict=False)]
 
 

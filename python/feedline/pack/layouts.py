@@ -115,7 +115,9 @@ class TarLayout:
 
     def finished(self, shard: Path, content: Content) -> None:
         extension = content[0][0].rpartition("/")[2].partition(".")[2]
-        _engine.open(str(shard), "tar", [f"{extension}:bytes"], "")  # writes an index next to the shard
+        _engine.open(
+            str(shard), {"format": "tar", "fields": [f"{extension}:bytes"]}
+        )  # writes an index next to the shard
 
     def complete(self, place: Destination, manifest: Manifest) -> None:
         pass

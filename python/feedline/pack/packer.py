@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from ..data import arguments
-from ..data.sources import annotations_of, with_settings
+from ..data.sources import annotations_of
 from ..errors import ConfigError
 from ..machine import limits as host_limits
 from ..machine.storage import local_path
@@ -18,7 +18,7 @@ from .destinations import Destination, destination_of
 from .layouts import pattern_of
 from .manifest import NAME, UNFINISHED_NAME, Manifest, Part, Skipped, part_in, part_name
 from .settings import wanted_shards
-from .source import opened
+from .source import opened, spec_of
 from .transcoders import Transcoder
 from .work import Work, planned_ends, work_of
 from .writing import write_shards
@@ -120,8 +120,8 @@ def pack(
     if place.is_remote:
         _check_is_ours(place)  # before opening the source, which may be slow
     threads = host_limits.usable_cpus() if num_workers == "auto" else num_workers
-    named = with_settings(format, annotations_of("pack", images, split, crowd))
-    packed_source, wanted = opened(source, named, fields, limits, shuffle, seed, transcoders, settings, keep_keys)
+    spec = spec_of(source, format, fields, annotations_of("pack", images, split, crowd))
+    packed_source, wanted = opened(spec, limits, shuffle, seed, transcoders, settings, keep_keys)
     dataset = packed_source.dataset
     folder = Path(place.shown)
     root = Path(local_path(os.fspath(source)))
@@ -181,8 +181,8 @@ def shard_count(
     """
     limits, settings = wanted_shards(to, shard_bytes, samples_per_shard, compression, hashes, keep_keys)
     threads = host_limits.usable_cpus() if num_workers == "auto" else num_workers
-    named = with_settings(format, annotations_of("pack", images, split, crowd))
-    packed_source, wanted = opened(source, named, fields, limits, shuffle, seed, transcoders, settings, keep_keys)
+    spec = spec_of(source, format, fields, annotations_of("pack", images, split, crowd))
+    packed_source, wanted = opened(spec, limits, shuffle, seed, transcoders, settings, keep_keys)
     return len(planned_ends(packed_source, wanted, threads))
 
 

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from .. import _engine
 from ..data import arguments
+from ..data.source_spec import SourceSpec
 from ..data.sources import warn_of_merged_folders
 from ..errors import DataError, StorageError
 from .layouts import Layout, MdsLayout, TarLayout
@@ -122,10 +123,18 @@ def _columns_of(dataset: _engine.Dataset, transcoders: Sequence[Transcoder], wit
     raise first
 
 
-def opened(
+def spec_of(
     source: str | os.PathLike[str],
     format: str | None,
     fields: str | Sequence[str] | None,
+    annotations: Mapping[str, str],
+) -> SourceSpec:
+    specs = arguments.field_specs("pack", fields)
+    return SourceSpec(os.fspath(source), format or "", specs, annotations=annotations)
+
+
+def opened(
+    spec: SourceSpec,
     limits: dict[str, int | None],
     shuffle: bool,
     seed: int,
@@ -133,7 +142,7 @@ def opened(
     settings: MdsSettings | None,
     with_key: bool,
 ) -> tuple[Source, dict[str, Any]]:
-    dataset = _engine.open(os.fspath(source), format or "", arguments.field_specs("pack", fields), "", listing_age_s=0)
+    dataset = spec.open(listing_age=0)
     warn_of_merged_folders("pack", dataset, callers=2)
     layout: Layout = TarLayout(dataset)
     if settings is not None:

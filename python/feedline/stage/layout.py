@@ -7,7 +7,7 @@ import os
 from typing import NamedTuple
 
 from .. import _engine
-from ..data.dataset import Origin
+from ..data.source_spec import SourceSpec
 from ..errors import ConfigError
 from ..machine.storage import local_path
 
@@ -25,16 +25,16 @@ class Layout(NamedTuple):
     samples: int | None
 
 
-def layout_of(origin: Origin, stored: _engine.StoredSource) -> Layout:
+def layout_of(spec: SourceSpec, stored: _engine.StoredSource) -> Layout:
     """Raises ConfigError if the source cannot be staged, and the errors of opening a folder."""
     names = stored.names
     if len(names) == 1 and stored.is_folder(names[0]):
-        return _of_folder(origin, names[0])
-    return _of_shards(origin[0], stored)
+        return _of_folder(spec, names[0])
+    return _of_shards(spec.source, stored)
 
 
-def _of_folder(origin: Origin, root: bytes) -> Layout:
-    dataset = _engine.open(*origin, listing_age_s=0)
+def _of_folder(spec: SourceSpec, root: bytes) -> Layout:
+    dataset = spec.open(listing_age=0)
     folder = root if root.endswith(b"/") else root + b"/"
     if dataset.format == "lmdb":
         return _of_database(folder, dataset)

@@ -12,8 +12,8 @@ from typing import Any, Literal, NamedTuple
 
 from .. import _engine
 from ..data import arguments
-from ..data.dataset import Origin
-from ..data.sources import engine_source
+from ..data.source_spec import SourceSpec
+from ..data.sources import spec_of
 from ..errors import ConfigError, DataError
 from ..machine import limits as host_limits
 from ..pack.manifest import NAME as MANIFEST
@@ -67,12 +67,12 @@ def stage(
         StorageError: no room; the source cannot be read or has changed; the folder cannot be written.
         DataError: a shard does not match its manifest, or the copy cannot be opened.
     """
-    origin = engine_source(source, format, fields, None, "error")
+    spec = spec_of(source, format, fields, None, "error")
     place = Path(arguments.output_path("stage", "folder", folder))
     most = None if limit is None else arguments.byte_count("stage", "limit", limit)
     threads = _threads(num_workers)
-    stored = _engine.StoredSource(origin[0]).shards()
-    layout = layout_of(origin, stored)
+    stored = _engine.StoredSource(spec.source).shards()
+    layout = layout_of(spec, stored)
     with ThreadPoolExecutor(threads, "feedline-stage") as pool:
         wanted = _wanted(stored, layout, pool)
         place.mkdir(exist_ok=True)
@@ -81,10 +81,10 @@ def stage(
             copied = copies.make(wanted, most, pool)
     opened = "::".join(str(place / part) if part else str(place) for part in layout.opened)
     return Staged(
-        source=origin[0],
+        source=spec.source,
         folder=str(place),
         opens=opened,
-        samples=_samples_in(opened, origin, layout),
+        samples=_samples_in(opened, spec, layout),
         files=len(wanted),
         files_found=len(wanted) - copied.files,
         bytes=sum(one.bytes for one in wanted),
@@ -196,10 +196,9 @@ class _Copies:
             raise
 
 
-def _samples_in(opened: str, origin: Origin, layout: Layout) -> int:
+def _samples_in(opened: str, spec: SourceSpec, layout: Layout) -> int:
     """Opens the copy, which stores its indexes next to it."""
-    _, format, fields, kept, missing, commands = origin
-    samples = len(_engine.open(opened, format, fields, kept, missing, commands))
+    samples = len(spec._replace(source=opened).open())
     if layout.samples is not None and samples != layout.samples:
         raise DataError(
             f"stage: the source has {layout.samples:,} samples, but {opened} has {samples:,}; stage it again"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .. import _engine
-from ..data.dataset import Origin
+from ..data.source_spec import SourceSpec
 from ..errors import ConfigError, DataError, StorageError
 from ..findings import Finding
 from ..machine.storage import local_path
@@ -74,18 +74,19 @@ class Result:
 class Work(NamedTuple):
     """Verification settings for parts."""
 
-    origin: Origin  # fields of the whole source
+    spec: SourceSpec  # the whole source
     shown: str  # the source, without secrets of URLs
-    cache: tuple[str, int, float]
+    cache: dict[str, Any]  # options of open
     decode: bool
     pool: ThreadPoolExecutor
 
     def open(self, name: str, index: str | None = None) -> _engine.Dataset:
         """Opens one shard as a dataset; index: a folder for a new index, instead of the stored one."""
-        _, format, fields, kept, missing, commands = self.origin
-        place = kept if index is None else index
+        shard = self.spec._replace(source=name)
+        if index is not None:
+            shard = shard._replace(index_directory=index)
         # a stored index of another version is rebuilt and is not a finding
-        return _engine.open(name, format, fields, place, missing, commands, *self.cache, listing_age_s=0)
+        return shard.open(**self.cache, listing_age=0)
 
 
 def verify_shard(work: Work, name: bytes, stored: _engine.StoredObject, stamp: list[int], wanted: Sum | None) -> Result:
@@ -95,8 +96,7 @@ def verify_shard(work: Work, name: bytes, stored: _engine.StoredObject, stamp: l
     try:
         if wanted is not None:
             _compare(result, stored, wanted)
-        _, format, fields, kept, missing, commands = work.origin
-        inspected = _engine.inspect(shown, format, fields, kept, missing, commands)
+        inspected = work.spec._replace(source=shown).inspect()
         result.format = inspected.format
         result.findings += _of_inspection(inspected)
         if result.format == "numpy":  # opening it already compares everything; rows are not files
@@ -150,7 +150,7 @@ def _compare_index(work: Work, result: Result, kept: _engine.Dataset) -> None:
         anew = work.open(result.name, folder)
         same = anew.fingerprint == kept.fingerprint
         made = list(Path(folder).rglob("*" + INDEX_SUFFIX))
-        if same and len(made) == 1 and not work.origin[3] and stored.is_file():
+        if same and len(made) == 1 and not work.spec.index_directory and stored.is_file():
             same = made[0].read_bytes() == stored.read_bytes()
     if not same:
         text = f"the stored index of {result.name} does not match its contents"
@@ -165,7 +165,7 @@ def verify_slice(work: Work, dataset: _engine.Dataset, name: str, indices: range
     return result
 
 
-def inspect_whole(origin: Origin) -> tuple[str, list[Finding]]:
+def inspect_whole(spec: SourceSpec) -> tuple[str, list[Finding]]:
     """Returns format and findings of a source that is one folder. Raises if it cannot be inspected."""
-    inspected = _engine.inspect(*origin)
+    inspected = spec.inspect()
     return inspected.format, _of_inspection(inspected)

@@ -14,8 +14,8 @@ from typing import Any, Literal
 
 from .. import _engine
 from ..data import arguments, literals, node_cache
-from ..data.dataset import Origin
-from ..data.sources import annotations_of, engine_source, shown_source
+from ..data.source_spec import SourceSpec
+from ..data.sources import annotations_of, shown_source, spec_of
 from ..errors import ConfigError, DataError, StorageError
 from ..findings import Finding
 from ..machine import limits as host_limits
@@ -69,18 +69,18 @@ def verify(
         ConfigError: a wrong argument, or `resume` of another call; nothing is read.
         StorageError, DataError: nothing could be verified.
     """
-    said = annotations_of("verify", images, split, crowd)
-    origin = engine_source(source, format, fields, index, missing, annotations=said)
+    annotations = annotations_of("verify", images, split, crowd)
+    spec = spec_of(source, format, fields, index, missing, annotations=annotations)
     ranks = arguments.integer("verify", "world_size", world_size, 1, _MOST_RANKS)
     arguments.flag("verify", "decode", decode)
     threads = _threads(num_workers)
     cached = node_cache.of_open(cache, cache_limit)
-    stored = _engine.StoredSource(origin[0]).shards()
-    shown = shown_source(origin[0], stored)
+    stored = _engine.StoredSource(spec.source).shards()
+    shown = shown_source(spec.source, stored)
     with ExitStack() as held:
-        journal = held.enter_context(_journal(resume, shown, origin, decode)) if resume is not None else None
+        journal = held.enter_context(_journal(resume, shown, spec, decode)) if resume is not None else None
         pool = held.enter_context(ThreadPoolExecutor(threads, "feedline-verify"))
-        work = Work(origin, shown, cached, decode, pool)
+        work = Work(spec, shown, cached, decode, pool)
         heard = progress or (lambda done, total: None)
         names = stored.names
         if len(names) == 1 and stored.is_folder(names[0]):
@@ -94,11 +94,12 @@ def _threads(num_workers: Any) -> int:
     return arguments.worker_count("verify", num_workers, low=1)
 
 
-def _journal(resume: str | os.PathLike[str], shown: str, origin: Origin, decode: bool) -> Journal:
+def _journal(resume: str | os.PathLike[str], shown: str, spec: SourceSpec, decode: bool) -> Journal:
     path = Path(arguments.output_path("verify", "resume", resume))
-    _, format, fields, _, missing, _ = origin
-    head = {"feedline_verify": 2, "source": shown, "format": format, "fields": list(fields)}
-    return Journal(path, {**head, "missing": missing, "decode": decode}, "verify")
+    head = {"feedline_verify": 2, "source": shown, "format": spec.format, "fields": list(spec.fields)}
+    if spec.annotations:
+        head["annotations"] = dict(spec.annotations)
+    return Journal(path, {**head, "missing": spec.missing, "decode": decode}, "verify")
 
 
 class _Verifier:
@@ -166,8 +167,8 @@ class _Folder(_Verifier):
 
     def verify(self) -> Verification:
         work = self._work
-        format, findings = inspect_whole(work.origin)
-        dataset = _engine.open(*work.origin, *work.cache, listing_age_s=0)  # results so far
+        format, findings = inspect_whole(work.spec)
+        dataset = work.spec.open(**work.cache, listing_age=0)  # results so far
         parts = [range(begin, min(begin + _SLICE, len(dataset))) for begin in range(0, len(dataset), _SLICE)]
         for indices in parts:
             name, stamp = f"{indices.start}:{indices.stop}", [dataset.fingerprint, len(dataset)]
@@ -235,7 +236,7 @@ class _Shards(_Verifier):
         if any(not result.total for result in self._results):
             return None
         try:
-            return _engine.open(*self._work.origin, *self._work.cache)
+            return self._work.spec.open(**self._work.cache)
         except (ConfigError, DataError, StorageError) as error:
             findings.append(found_error("does_not_open", error))
             return None

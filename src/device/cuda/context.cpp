@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <tuple>
 
+#include "base/test_conditions.h"
+
 namespace feedline::device::cuda {
 namespace {
 
@@ -53,11 +55,6 @@ Result<std::shared_ptr<const Context>> Context::open(std::shared_ptr<const Drive
   return std::shared_ptr<const Context>(std::move(context));
 }
 
-std::string made_machine() {
-  const char* const root = std::getenv("FEEDLINE_SYSFS_ROOT");
-  return root == nullptr ? "" : root;
-}
-
 Result<bool> Context::is_active(const Driver& driver, int index) {
   DeviceNumber device = 0;
   unsigned flags = 0;
@@ -71,7 +68,7 @@ Result<bool> Context::is_active(const Driver& driver, int index) {
 Result<void> Context::retain() {
   FEEDLINE_CHECK_OK(driver_->check("cuDeviceGet", calls().device(&device_, index_)));
   name_ = name_of(*driver_, device_);
-  memory_node_ = base::memory_node_of(pci_bus_id(*driver_, device_), made_machine());
+  memory_node_ = base::memory_node_of(pci_bus_id(*driver_, device_), base::test_conditions().machine_root);
   return driver_->check("cuDevicePrimaryCtxRetain", calls().primary_retain(&handle_, device_));
 }
 

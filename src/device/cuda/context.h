@@ -13,9 +13,6 @@
 
 namespace feedline::device::cuda {
 
-// For tests: the root of a simulated machine's /proc and /sys. Empty for the real one.
-std::string made_machine();
-
 // Thread-safe. Lives as long as all objects created in it.
 class Context {
  public:

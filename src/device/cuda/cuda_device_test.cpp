@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/machine_fixture.h"
+#include "base/test_conditions.h"
 #include "device/cuda/fake_driver.h"
 #include "device/cuda/pinned_allocator.h"
 
@@ -232,10 +233,10 @@ TEST_F(CudaDeviceOnNodes, AsksForPagesOnTheGpusNode) {
     EXPECT_EQ(device->explain().find("once allocated"), std::string::npos) << device->explain();
     return device->explain();
   };
-  setenv("FEEDLINE_SYSFS_ROOT", root_.c_str(), 1);
+  base::test_conditions().machine_root = root_;
   EXPECT_NE(told(0).find("the GPU's NUMA node 0"), std::string::npos);
   EXPECT_NE(told(1).find("the GPU's NUMA node 1"), std::string::npos);
-  unsetenv("FEEDLINE_SYSFS_ROOT");
+  base::test_conditions().machine_root.clear();
   fake.expect_nothing_left();
 }
 

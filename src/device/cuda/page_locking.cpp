@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/cpus.h"
+#include "base/test_conditions.h"
 
 namespace feedline::device::cuda {
 namespace {
@@ -22,7 +23,7 @@ std::string lockable() {
 
 }  // namespace
 
-std::uint64_t memory_left() { return base::memory_limits(made_machine()).left_bytes(); }
+std::uint64_t memory_left() { return base::memory_limits(base::test_conditions().machine_root).left_bytes(); }
 
 Result<void> check_room(std::string_view what, std::uint64_t bytes, std::uint64_t room) {
   if (bytes <= room) return {};

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "base/machine_fixture.h"
+#include "base/test_conditions.h"
 #include "device/cuda/driver_calls.h"
 #include "device/cuda/fake_driver.h"
 
@@ -174,10 +175,10 @@ class RoomForLocks : public base::MadeMachine {};
 
 TEST_F(RoomForLocks, IsTheMachinesAndTheNumbersAreSaid) {
   write("proc/meminfo", "MemTotal: 1000 kB\nMemAvailable: 100 kB\n");
-  setenv("FEEDLINE_SYSFS_ROOT", root_.c_str(), 1);
+  base::test_conditions().machine_root = root_;
   EXPECT_TRUE(PageLocks::check_room(100 * 1024));
   const auto refused = PageLocks::check_room(100 * 1024 + 1);
-  unsetenv("FEEDLINE_SYSFS_ROOT");
+  base::test_conditions().machine_root.clear();
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().system_errno, ENOMEM);
   EXPECT_SAYS(refused.error().message(),

@@ -228,13 +228,12 @@ TEST_P(AnnotatedFormat, OptionsAndFieldsThatAreNotItsOwnAreRefused) {
   has({.fields = {"image", "image"}}, "two fields are called 'image'");
   has({.fields = {"=image"}}, "an empty name");
   has({.missing = Missing::kSkip}, "missing:");
-  if (GetParam().format != "coco") has({.format = "?images=/x"}, "images:");
-  if (GetParam().format != "coco") has({.format = "?crowd=keep"}, "crowd:");
-  has({.format = "?split=nothing"}, "split:");
-  has({.format = "folder?split=train"}, "split= is for annotated images");
-  has({.format = GetParam().format + "?splits=train"}, "unknown format setting 'splits'");
-  has({.format = "?split=a&split=b"}, "has no value or more than one");
-  has({.format = "?split="}, "has no value or more than one");
+  if (GetParam().format != "coco") has({.annotations = {.images = "/x"}}, "images:");
+  if (GetParam().format != "coco") has({.annotations = {.crowd = "keep"}}, "crowd:");
+  has({.annotations = {.split = "nothing"}}, "split:");
+  has({.format = "folder", .annotations = {.split = "train"}}, "split= is for annotated images");
+  has({.format = "folder", .annotations = {.images = "/x"}}, "images= is for annotated images");
+  has({.format = "folder", .annotations = {.crowd = "keep"}}, "crowd= is for annotated images");
 }
 
 std::vector<UnderTest> all() {

@@ -71,7 +71,7 @@ std::uint64_t BatchMemory::make_ready(Slot& slot, std::uint64_t epoch) {
 // Mixes in place. Random draws depend on the batch's number in its epoch and differ between ranks.
 void BatchMemory::mix(Slot& slot, std::uint64_t epoch) {
   const std::uint64_t started = base::now_ns();
-  const std::uint64_t number = slot.plan->index_of(slot.batch) * plan_.world_size + plan_.rank;
+  const std::uint64_t number = slot.plan->index_of(slot.batch) * plan_.ranks.world_size + plan_.ranks.rank;
   const base::SampleKey key{plan_.order.seed, epoch, number};
   slot.prepared->mixed = plan_.mix->mix(*slot.layout, slot.lease->data(), slot.rows, key);
   slot.prepared->used_up = slot.rows - plan_.mix->rows_of(slot.rows);

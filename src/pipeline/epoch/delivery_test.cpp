@@ -24,7 +24,7 @@ class DeliveryTest : public testing::Test {
     Epoch::Config config;
     config.epoch = 3;
     config.order = plan::make_order(order, 3);
-    config.plan = {.batch_size = kRows};
+    config.plan = {.batch_rows = kRows};
     epoch_ = std::make_unique<Epoch>(config, policy_);
     delivery_.begin({.epoch = 3}, 1000);
   }

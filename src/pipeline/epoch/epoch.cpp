@@ -31,15 +31,15 @@ Epoch::~Epoch() {
 bool Epoch::can_open() const {
   if (config_.given) return !given_.empty();
   if (next_open_ >= plan_->batches()) return false;
-  const std::uint64_t first = next_open_ * config_.plan.batch_size;
+  const std::uint64_t first = next_open_ * config_.plan.batch_rows;
   if (first >= end_) return false;
-  return !config_.plan.drop_last || first + config_.plan.batch_size <= end_;
+  return !config_.plan.drop_last || first + config_.plan.batch_rows <= end_;
 }
 
 void Epoch::claim(const std::shared_ptr<Slot>& slot) {
   FEEDLINE_CHECK(can_open());
   slot->batch = next_open_++;
-  slot->first = slot->batch * config_.plan.batch_size;
+  slot->first = slot->batch * config_.plan.batch_rows;
   if (config_.given) {
     slot->given.splice(slot->given.end(), given_, given_.begin());
     slot->rows = slot->given.front().size();

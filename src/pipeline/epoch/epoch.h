@@ -38,14 +38,14 @@ class Epoch {
   // Returns the next rows of an open slot, or a refill; nullopt if none is left.
   std::optional<Ticket> take_ticket();
   bool has_refill() const { return refill_.has_value(); }
-  // With Config::given: adds the samples of the next batch, at most batch_size; end_giving() marks the last one.
+  // With Config::given: adds the samples of the next batch, at most batch_rows; end_giving() marks the last one.
   void give(std::list<std::vector<GivenSample>> batch) { given_.splice(given_.end(), batch); }
   void end_giving() { all_given_ = true; }
   bool can_open() const;  // the plan has another batch
   // Makes the slot the next batch. Requires: can_open(), and a slot made for most_rows(). Its rows are available once
   // the caller has assigned it, set its layout and resumed its tickets.
   void claim(const std::shared_ptr<Slot>& slot);
-  std::uint64_t most_rows() const { return config_.plan.batch_size; }
+  std::uint64_t most_rows() const { return config_.plan.batch_rows; }
   bool prepares() const { return config_.prepares; }
   // Returns true if take_ticket() found no rows only because the next ones are being prepared.
   bool rows_follow() const { return drained_ != slots_.end() && (*drained_)->tickets.is_paused(); }

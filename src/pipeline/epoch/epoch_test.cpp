@@ -64,7 +64,7 @@ class EpochRun {
     Epoch::Config config;
     config.epoch = 1;
     config.order = order_of(size);
-    config.plan = {.batch_size = batch_size,
+    config.plan = {.batch_rows = batch_size,
                    .drop_last = drop_last,
                    .begin = position,
                    .delivered = delivered,
@@ -271,7 +271,7 @@ TEST(Epoch, RaiseKeepsTheErrorsOfABatchInRowOrder) {
   const BadSamplePolicy policy(OnError::kRaise, 0);
   Epoch::Config config;
   config.order = plan::make_order({.size = 4}, 0);
-  config.plan = {.batch_size = 4};
+  config.plan = {.batch_rows = 4};
   Epoch epoch(config, policy);
   open_batch(epoch);
   std::vector<Ticket> tickets;

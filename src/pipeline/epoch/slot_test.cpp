@@ -19,7 +19,7 @@ Epoch::Config config_of(std::uint64_t size, std::uint64_t batch_size, std::uint6
   order.size = size;
   Epoch::Config config;
   config.order = plan::make_order(order, 0);
-  config.plan = {.batch_size = batch_size};
+  config.plan = {.batch_rows = batch_size};
   config.grain = grain;
   return config;
 }

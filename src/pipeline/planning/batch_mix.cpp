@@ -154,10 +154,11 @@ Result<void> BatchMix::take_options(const LoaderOptions& options) {
   const std::string mode = "mix_mode=\"" + std::string(name_of(mode_)) + "\"";
   if (mode_ != MixMode::kBatch && partner_ == MixPartner::kRoll)
     return config_error("loader: partner=\"roll\" needs mix_mode=\"batch\"; " + mode + " mixes row i with n - 1 - i");
-  if (partner_ == MixPartner::kFlip && options.batch_size > 1 && options.batch_size % 2 != 0)
+  const std::uint64_t rows = options.batch_size.value_or(0);
+  if (partner_ == MixPartner::kFlip && rows > 1 && rows % 2 != 0)
     return config_error("loader: " + (mode_ == MixMode::kBatch ? std::string("partner=\"flip\"") : mode) +
-                        " mixes pairs of rows: batch_size must be even, got " + std::to_string(options.batch_size));
-  if (options.batch_size > kMostRows)
+                        " mixes pairs of rows: batch_size must be even, got " + std::to_string(rows));
+  if (rows > kMostRows)
     return config_error("loader: mixup and cutmix support batches of up to " + std::to_string(kMostRows) + " rows");
   if (options.on_error == OnError::kReport)
     return config_error("loader: mixup and cutmix need every row, but on_error=\"report\" leaves out bad rows");

@@ -59,18 +59,18 @@ Result<std::shared_ptr<const plan::Buckets>> make_buckets(const Recipe& recipe, 
   FEEDLINE_CHECK_OK(check_bounds(bounds, std::ranges::max(lengths)));
   std::vector<Bucket> buckets;
   for (const std::uint64_t bound : bounds) {
-    std::uint64_t rows = options.batch_size;
+    std::uint64_t rows = options.batch_size.value_or(options.max_tokens);
     if (options.max_tokens > 0) {
       const std::uint64_t most = options.max_tokens / bound;
       if (most == 0)
         return config_error("loader: max_tokens=" + std::to_string(options.max_tokens) +
                             " is too small for any sample of the bucket up to " + std::to_string(bound));
-      rows = rows == 0 ? most : std::min(rows, most);
+      rows = std::min(rows, most);
     }
-    if (__builtin_mul_overflow(rows, options.world_size, &rows))
-      return config_error("loader: a batch of " + std::to_string(options.batch_size) +
-                          " samples on each rank is too large");
-    buckets.push_back({bound, rows});
+    std::uint64_t of_all_ranks = 0;
+    if (__builtin_mul_overflow(rows, options.world_size, &of_all_ranks))
+      return config_error("loader: a batch of " + std::to_string(rows) + " samples on each rank is too large");
+    buckets.push_back({bound, of_all_ranks});
   }
   return std::make_shared<const plan::Buckets>(std::move(buckets), lengths);
 }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "batch/batch_layout.h"
 #include "format/format.h"
 #include "pipeline/planning/batch_mix.h"
@@ -25,18 +26,21 @@ constexpr int kMaxThreads = 1024;
 constexpr std::uint64_t kMostOfAllRanks = std::uint64_t{1} << 48;
 
 Result<void> check_options(const LoaderOptions& options) {
-  if (options.batch_size == 0 && options.max_tokens == 0) return config_error("loader: batch_size must be at least 1");
+  if (!options.batch_size && options.max_tokens == 0)
+    return config_error("loader: pass batch_size, or buckets and max_tokens");
+  if (options.batch_size == 0) return config_error("loader: batch_size must be at least 1");
   if (options.num_workers < 0 || options.num_workers > kMaxThreads)
     return config_error("loader: num_workers must be between 0 and " + std::to_string(kMaxThreads) + ", got " +
                         std::to_string(options.num_workers));
+  if (options.most_workers < 0) return config_error("loader: most_workers must not be negative");
   if (options.world_size == 0) return config_error("loader: world_size must be at least 1");
   if (options.rank >= options.world_size)
     return config_error("loader: rank must be below world_size=" + std::to_string(options.world_size) + ", got " +
                         std::to_string(options.rank));
-  if (options.batch_size > kMostOfAllRanks / options.world_size)
-    return config_error("loader: batch_size=" + std::to_string(options.batch_size) + " on each of " +
-                        std::to_string(options.world_size) + " ranks is more than 2^48 samples; lower batch_size");
   if (options.timeout.count() < 0) return config_error("loader: timeout must not be negative");
+  if (options.batch_size > kMostOfAllRanks / options.world_size)
+    return config_error("loader: batch_size=" + std::to_string(*options.batch_size) + " on each of " +
+                        std::to_string(options.world_size) + " ranks is more than 2^48 samples; lower batch_size");
   return {};
 }
 
@@ -92,14 +96,14 @@ void resolve_on_error(OnError on_error, PipelinePlan& plan) {
   plan.on_error = on_error;
   if (on_error != OnError::kSkip) return;
   if (plan.is_given) plan.on_error_reason = "the end of a given order is unknown";
-  if (plan.world_size > 1) plan.on_error_reason = "a rank that ends early would leave the others waiting";
+  if (plan.ranks.world_size > 1) plan.on_error_reason = "a rank that ends early would leave the others waiting";
   if (!plan.on_error_reason.empty()) plan.on_error = OnError::kReplace;
 }
 
-void resolve_threads(int num_workers, int most_workers, PipelinePlan& plan) {
-  plan.adapts = num_workers == 0;
-  const int share = plan.adapts ? share_of_cpus() : num_workers;
-  plan.threads = most_workers > 0 ? std::min(share, most_workers) : share;
+void resolve_threads(const LoaderOptions& options, PipelinePlan& plan) {
+  plan.adapts = options.num_workers == 0;
+  const int share = plan.adapts ? share_of_cpus() : options.num_workers;
+  plan.threads = plan.adapts && options.most_workers > 0 ? std::min(share, options.most_workers) : share;
   plan.threads_beside_gpu = plan.adapts ? std::clamp(share - 1, 1, plan.threads) : plan.threads;
 }
 
@@ -117,25 +121,26 @@ Result<std::shared_ptr<const batch::BatchLayout>> layout_of(Schema schema, std::
 // Returns the maximum rows of a batch of at most `rows`. A given order may repeat samples.
 std::uint64_t most_rows_of(std::uint64_t rows, const PipelinePlan& plan) {
   if (plan.is_given) return rows;
-  return std::min(rows, (positions_of(plan.order) + plan.world_size - 1) / plan.world_size);
+  return std::min(rows, (positions_of(plan.order) + plan.ranks.world_size - 1) / plan.ranks.world_size);
 }
 
 // Sets batch shapes and the size of the largest batch.
-Result<void> lay_out(const Recipe& recipe, std::uint64_t batch_size, PipelinePlan& plan) {
+Result<void> lay_out(const Recipe& recipe, std::optional<std::uint64_t> batch_size, PipelinePlan& plan) {
   if (!plan.order.buckets) {
-    plan.batch_size = batch_size;
-    plan.most_rows = most_rows_of(batch_size, plan);
+    FEEDLINE_CHECK(batch_size);  // only buckets have another size
+    plan.ranks.batch_rows = *batch_size;
+    plan.most_rows = most_rows_of(*batch_size, plan);
     FEEDLINE_TRY(auto layout, layout_of(plan.mix ? plan.mix->schema() : longest_schema(recipe), plan.most_rows, plan));
     plan.batch_bytes = layout->bytes();
     if (!recipe.ragged) plan.layouts.push_back(std::move(layout));
     return {};
   }
-  plan.batch_size = plan.most_rows = 0;
+  plan.ranks.batch_rows = plan.most_rows = 0;
   for (const Bucket& bucket : plan.order.buckets->all()) {
-    const std::uint64_t rows = bucket.rows / plan.world_size;
+    const std::uint64_t rows = bucket.rows / plan.ranks.world_size;
     const std::uint64_t most_rows = most_rows_of(rows, plan);
     FEEDLINE_TRY(auto layout, layout_of(schema_of_length(recipe, bucket.bound), most_rows, plan));
-    plan.batch_size = std::max(plan.batch_size, rows);
+    plan.ranks.batch_rows = std::max(plan.ranks.batch_rows, rows);
     plan.most_rows = std::max(plan.most_rows, most_rows);
     plan.batch_bytes = std::max<std::uint64_t>(plan.batch_bytes, layout->bytes());
     plan.layouts.push_back(std::move(layout));
@@ -144,17 +149,19 @@ Result<void> lay_out(const Recipe& recipe, std::uint64_t batch_size, PipelinePla
 }
 
 // Requires: the order of `plan` is set, and whether it is given.
-Result<PipelinePlan> resolve(const Recipe& recipe, const LoaderOptions& options, int most_workers, PipelinePlan plan) {
-  plan.rank = options.rank;
-  plan.world_size = options.world_size;
-  plan.drop_last = options.drop_last;
-  plan.uneven = options.uneven;
+Result<PipelinePlan> resolve(const Recipe& recipe, const LoaderOptions& options, PipelinePlan plan) {
+  plan.ranks = {.rank = options.rank,
+                .world_size = options.world_size,
+                .drop_last = options.drop_last,
+                .uneven = options.uneven,
+                .delivered = {},
+                .interleaved = plan.order.repeat > 1};
   plan.in_order = options.in_order || options.world_size > 1;
   plan.error_budget = options.error_budget;
   plan.timeout = options.timeout;
   plan.short_rows = recipe.format->grain() > 1;
   resolve_on_error(options.on_error, plan);
-  resolve_threads(options.num_workers, most_workers, plan);
+  resolve_threads(options, plan);
   FEEDLINE_TRY(plan.mix, BatchMix::make(recipe, options));
   plan.postprocess = DevicePostprocess::make(recipe, recipe.schema, plan.mix != nullptr);
   FEEDLINE_CHECK_OK(lay_out(recipe, options.batch_size, plan));
@@ -185,43 +192,24 @@ Result<PipelinePlan> plan_pipeline(const Recipe& recipe, const LoaderOptions& op
   FEEDLINE_CHECK_OK(check(recipe, options));
   PipelinePlan plan;
   FEEDLINE_TRY(plan.order, order_config(recipe, options));
-  return resolve(recipe, options, 0, std::move(plan));
+  return resolve(recipe, options, std::move(plan));
 }
 
-Result<PipelinePlan> plan_given(const Recipe& recipe, const GivenOptions& options) {
-  if (options.most_workers < 0) return config_error("loader: most_workers must not be negative");
-  const LoaderOptions shared = shared_options(options);
-  FEEDLINE_CHECK_OK(check(recipe, shared));
+Result<PipelinePlan> plan_given(const Recipe& recipe, const LoaderOptions& options) {
+  FEEDLINE_CHECK_OK(check(recipe, options));
   PipelinePlan plan;
   plan.is_given = true;
   plan.order.size = recipe.format->size();
   plan.order.seed = options.seed;
-  return resolve(recipe, shared, options.num_workers == 0 ? options.most_workers : 0, std::move(plan));
-}
-
-LoaderOptions shared_options(const GivenOptions& options) {
-  return {.batch_size = options.batch_size,
-          .seed = options.seed,
-          .num_workers = options.num_workers,
-          .memory_budget = options.memory_budget,
-          .on_error = options.on_error,
-          .error_budget = options.error_budget,
-          .dtype = options.dtype,
-          .layout = options.layout,
-          .timeout = options.timeout,
-          .cuda_device = options.cuda_device};
+  return resolve(recipe, options, std::move(plan));
 }
 
 plan::PlanConfig cut_of(const PipelinePlan& plan, const EpochStart& start) {
-  return {.batch_size = plan.batch_size,
-          .rank = plan.rank,
-          .world_size = plan.world_size,
-          .drop_last = plan.drop_last,
-          .uneven = plan.uneven,
-          .begin = start.position,
-          .delivered = start.delivered,
-          .left_out = start.left_out,
-          .interleaved = plan.order.repeat > 1};
+  plan::PlanConfig rest = plan.ranks;
+  rest.begin = start.position;
+  rest.delivered = start.delivered;
+  rest.left_out = start.left_out;
+  return rest;
 }
 
 plan::Plan whole_epoch(const PipelinePlan& plan, std::uint64_t epoch) {

@@ -26,13 +26,9 @@ class DevicePostprocess;
 struct PipelinePlan {
   // selection of samples
   plan::OrderConfig order;
-  bool is_given = false;         // the caller gives the order, and `order` is unused
-  std::uint64_t batch_size = 1;  // rows by which this rank's order is divided; with buckets: rows of the largest batch
-  std::uint64_t most_rows = 1;   // maximum rows of a batch on this rank, for its memory: fewer if an epoch has fewer
-  std::uint64_t rank = 0;
-  std::uint64_t world_size = 1;
-  bool drop_last = false;
-  Uneven uneven = Uneven::kPad;
+  bool is_given = false;        // the caller gives the order, and `order` is unused
+  plan::PlanConfig ranks;       // how a whole epoch is divided into batches of the ranks
+  std::uint64_t most_rows = 1;  // maximum rows of a batch on this rank, for its memory: fewer if an epoch has fewer
   bool in_order = true;
 
   // handling of bad samples
@@ -77,10 +73,8 @@ std::string explain_mix(const PipelinePlan& plan);  // empty if nothing is mixed
 
 // kConfig: an option out of range, samples that cannot be mixed as requested, or a budget too small for one batch.
 Result<PipelinePlan> plan_pipeline(const Recipe& recipe, const LoaderOptions& options);
-Result<PipelinePlan> plan_given(const Recipe& recipe, const GivenOptions& options);
-
-// The options common to both kinds.
-LoaderOptions shared_options(const GivenOptions& options);
+// For an order that the caller gives: options of the order are ignored.
+Result<PipelinePlan> plan_given(const Recipe& recipe, const LoaderOptions& options);
 
 // The start of an epoch or the progress in it, as in LoaderState.
 struct EpochStart {

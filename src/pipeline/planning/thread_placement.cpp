@@ -4,8 +4,6 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <string_view>
 
 #include "base/cpus.h"
 
@@ -22,8 +20,6 @@ std::optional<int> near_node(const base::CpuTopology& topology, int cpu, const L
 }
 
 std::vector<std::vector<int>> place_workers(int threads, bool leaves_core) {
-  const char* wish = std::getenv("FEEDLINE_PLACEMENT");
-  if (wish != nullptr && std::string_view(wish) == "off") return {};
   const base::CpuTopology topology = base::read_topology(base::affinity());
   return base::place_threads(topology, {.threads = threads,
                                         .near_node = near_node(topology, ::sched_getcpu(), local_ranks()),

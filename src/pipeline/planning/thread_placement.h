@@ -18,8 +18,8 @@ using base::share_of_cpus;
 // their loops are not significant, and placing all on one node would be worst.
 std::optional<int> near_node(const base::CpuTopology& topology, int cpu, const LocalRanks& ranks);
 
-// Returns the CPUs of each worker thread of a loader used by the calling thread; empty if unrestricted, as always with
-// FEEDLINE_PLACEMENT=off. leaves_core: see base::PlacementWish.
+// Returns the CPUs of each worker thread of a loader used by the calling thread; empty if unrestricted.
+// leaves_core: see base::PlacementWish.
 std::vector<std::vector<int>> place_workers(int threads, bool leaves_core = false);
 
 }  // namespace feedline::pipeline

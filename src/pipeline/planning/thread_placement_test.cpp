@@ -49,10 +49,7 @@ TEST(ThreadPlacement, RanksShareTheCpusThatNobodyHasSharedOut) {
   EXPECT_EQ(share_of_cpus(2, 2, 2, {1, 2}), 1);
 }
 
-TEST(ThreadPlacement, CanBeSwitchedOff) {
-  ::setenv("FEEDLINE_PLACEMENT", "off", 1);
-  EXPECT_TRUE(place_workers(1).empty());
-  ::unsetenv("FEEDLINE_PLACEMENT");
+TEST(ThreadPlacement, GivesEachThreadCpus) {
   for (const auto& cpus : place_workers(2)) EXPECT_FALSE(cpus.empty());
 }
 

@@ -54,7 +54,7 @@ std::optional<std::uint64_t> FetchOrder::next() {
   if (!next_.plan) return std::nullopt;
   const plan::Plan& plan = *next_.plan;
   for (; next_.batch < plan.batches(); ++next_.batch, next_.row = 0)
-    if (next_.row < plan.rows(next_.batch)) return plan.at(next_.batch * plan_.batch_size + next_.row++).sample;
+    if (next_.row < plan.rows(next_.batch)) return plan.at(next_.batch * plan_.ranks.batch_rows + next_.row++).sample;
   return std::nullopt;
 }
 

@@ -41,15 +41,6 @@ class ThreadReader final : public RecordReader {
 
 }  // namespace
 
-ReadAheadMode read_ahead_mode() {
-  const char* text = std::getenv("FEEDLINE_READ_AHEAD");
-  const std::string_view mode = text ? text : "";
-  if (mode == "never") return ReadAheadMode::kNever;
-  if (mode == "always") return ReadAheadMode::kAlways;
-  if (mode == "threads") return ReadAheadMode::kThreads;
-  return ReadAheadMode::kAuto;
-}
-
 std::unique_ptr<ReadAhead> ReadAhead::make(std::shared_ptr<const format::RecordFormat> format, const PipelinePlan& plan,
                                            ReadAheadMode mode) {
   if (mode == ReadAheadMode::kNever || !format || format->storage() == nullptr || format->most_pieces() == 0)

@@ -31,6 +31,7 @@
 #include <string>
 #include <vector>
 
+#include "base/test_conditions.h"
 #include "feedline/loader.h"
 #include "format/format.h"
 #include "pipeline/prefetch/fetch_scheduler.h"
@@ -41,14 +42,7 @@
 
 namespace feedline::pipeline {
 
-enum class ReadAheadMode : std::uint8_t {
-  kAuto,  // if the storage is slow; immediately if it is remote
-  kNever,
-  kAlways,   // from the first sample on
-  kThreads,  // like kAlways, and without io_uring
-};
-// Reads the environment variable FEEDLINE_READ_AHEAD ("never", "always", "threads"), for benchmarks and tests.
-ReadAheadMode read_ahead_mode();
+using base::ReadAheadMode;
 
 // Any thread may call read(), reader(), held_bytes(), held() and explain(); only the pipeline's owner calls begin() and
 // stop().

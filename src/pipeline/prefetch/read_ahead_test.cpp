@@ -7,6 +7,7 @@
 #include <map>
 #include <thread>
 
+#include "base/test_conditions.h"
 #include "format/folder/folder_format.h"
 #include "format/folder/pattern_format.h"
 #include "pipeline/fake_format.h"
@@ -59,9 +60,14 @@ class ReadAheadTest : public testing::Test {
       folder_.write(name(i), {reinterpret_cast<const char*>(png.data()), png.size()});
     }
   }
-  ~ReadAheadTest() override { ::unsetenv("FEEDLINE_READ_AHEAD"); }
+  ~ReadAheadTest() override { base::test_conditions() = {}; }
   static std::string name(int i) { return "data/" + std::to_string(100 + i) + "/image.png"; }
-  static void set_mode(const char* mode) { ::setenv("FEEDLINE_READ_AHEAD", mode, 1); }
+  static void set_mode(std::string_view mode) {
+    base::test_conditions().read_ahead = mode == "never"     ? ReadAheadMode::kNever
+                                         : mode == "always"  ? ReadAheadMode::kAlways
+                                         : mode == "threads" ? ReadAheadMode::kThreads
+                                                             : ReadAheadMode::kAuto;
+  }
 
   std::unique_ptr<Pipeline> pipeline(std::shared_ptr<const storage::Storage> storage, const LoaderOptions& options,
                                      bool given = false) {

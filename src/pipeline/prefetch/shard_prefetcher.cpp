@@ -47,8 +47,8 @@ std::unique_ptr<ShardPrefetcher> ShardPrefetcher::make(const format::RecordForma
   // Threads may still read the batch before the latest one. Ranks whose users receive batches together may lag: one may
   // read what this rank had ready when its user requested it. If the copy has been evicted by then, the shard is
   // fetched again.
-  const std::uint64_t batches = plan.world_size == 1 ? 1 : 1 + std::max(plan.slots, plan.most_slots);
-  const std::uint64_t slack = batches * plan.batch_size * plan.world_size;
+  const std::uint64_t batches = plan.ranks.world_size == 1 ? 1 : 1 + std::max(plan.slots, plan.most_slots);
+  const std::uint64_t slack = batches * plan.ranks.batch_rows * plan.ranks.world_size;
   auto shared = std::make_shared<SharedSchedule>(ShardSchedule(plan, std::move(ends), slack), std::move(shards),
                                                  std::move(numbers));
   return std::unique_ptr<ShardPrefetcher>(

@@ -58,17 +58,17 @@ bool ShardSchedule::is_past(std::size_t shard) const {
   return !may_be_read_behind(shard) && (position_ >= now.end || position_ < now.first);
 }
 
-// A rank has `batch_size` consecutive positions of each global batch, unless the ranks take turns.
+// A rank has `batch_rows` consecutive positions of each global batch, unless the ranks take turns.
 bool ShardSchedule::has_rows_in(const ShardUse& use, std::uint64_t batches_begin) const {
-  const std::uint64_t whole = plan_.batch_size * plan_.world_size;
+  const std::uint64_t whole = plan_.ranks.batch_rows * plan_.ranks.world_size;
   const std::uint64_t full = batches_begin + (size_ - std::min(size_, batches_begin)) / whole * whole;
   const bool take_turns = plan_.order.repeat > 1;
-  if (plan_.world_size == 1 || take_turns || use.end - use.first >= whole || use.end > full) return true;
+  if (plan_.ranks.world_size == 1 || take_turns || use.end - use.first >= whole || use.end > full) return true;
   const std::uint64_t first = std::max(use.first, batches_begin) - batches_begin,
                       end = use.end - std::min(use.end, batches_begin);
   for (std::uint64_t batch = first / whole; batch * whole < end; ++batch) {
-    const std::uint64_t mine = batch * whole + plan_.rank * plan_.batch_size;
-    if (mine < end && mine + plan_.batch_size > first) return true;
+    const std::uint64_t mine = batch * whole + plan_.ranks.rank * plan_.ranks.batch_rows;
+    if (mine < end && mine + plan_.ranks.batch_rows > first) return true;
   }
   return false;
 }

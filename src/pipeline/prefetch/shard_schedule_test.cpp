@@ -17,7 +17,7 @@ PipelinePlan plan_of(const std::vector<std::uint64_t>& ends, bool shuffle, std::
   plan.order.seed = 7;
   plan.order.shard_window = window;
   plan.order.shard_ends = std::make_shared<const std::vector<std::uint64_t>>(ends);
-  plan.batch_size = 4;
+  plan.ranks.batch_rows = 4;
   return plan;
 }
 
@@ -47,7 +47,7 @@ TEST(ShardSchedule, SaysWhenEachShardIsNeededNext) {
     for (std::uint64_t batch = 0; batch < resumed.batches(); ++batch) {
       schedule.go_to(epoch, resumed, batch);
       const std::uint64_t position = resumed.begin_of(batch);
-      ASSERT_EQ(position, start.position + batch * plan.batch_size);
+      ASSERT_EQ(position, start.position + batch * plan.ranks.batch_rows);
       for (std::size_t shard = 0; shard < ends.size(); ++shard) {
         const auto next = std::find(shards.begin() + static_cast<std::ptrdiff_t>(position), shards.end(), shard);
         ASSERT_NE(next, shards.end());
@@ -112,9 +112,9 @@ TEST(ShardSchedule, ARankWantsTheShardsOfItsOwnSamples) {
   for (std::uint64_t rank = 0; rank < 4; ++rank) {
     for (const std::uint64_t begin : {0u, 3u}) {
       PipelinePlan plan = plan_of(ends, false, 0);
-      plan.world_size = 4;
-      plan.uneven = Uneven::kExact;  // padding of the last batch comes from shards that were read
-      plan.rank = rank;
+      plan.ranks.world_size = 4;
+      plan.ranks.uneven = Uneven::kExact;  // padding of the last batch comes from shards that were read
+      plan.ranks.rank = rank;
       ShardSchedule schedule(plan, ends, 0);
       const EpochStart start{.epoch = 0, .position = begin, .delivered = {}, .left_out = 0};
       const plan::Plan mine(plan::make_order(plan.order, 0), cut_of(plan, start));
@@ -123,7 +123,7 @@ TEST(ShardSchedule, ARankWantsTheShardsOfItsOwnSamples) {
       std::set<std::size_t> needed;
       for (std::uint64_t batch = 0; batch < mine.batches(); ++batch)
         for (std::uint64_t row = 0; row < mine.rows(batch); ++row)
-          needed.insert(shard_of(ends, mine.at(batch * plan.batch_size + row).sample));
+          needed.insert(shard_of(ends, mine.at(batch * plan.ranks.batch_rows + row).sample));
       for (const std::size_t shard : needed) EXPECT_NE(std::ranges::find(wanted, shard), wanted.end()) << shard;
       EXPECT_LT(wanted.size(), ends.size());
       if (begin == 0) all.insert(wanted.begin(), wanted.end());

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
-#include <cstdlib>
 #include <utility>
 
 #include "base/random.h"
+#include "base/test_conditions.h"
 #include "cache/node/cached_storage.h"
 #include "decode/decoder.h"
 #include "format/arrays/array_format.h"
@@ -28,13 +28,11 @@
 namespace feedline::pipeline {
 namespace {
 
-// FEEDLINE_SLOW_STORAGE=MICROSECONDS adds this delay to each read, for tests and benchmarks.
-std::shared_ptr<const storage::Storage> as_asked_for(std::shared_ptr<const storage::Storage> storage) {
-  const char* slow = std::getenv("FEEDLINE_SLOW_STORAGE");
-  const long latency_us = slow ? std::atol(slow) : 0;
-  if (latency_us <= 0) return storage;
-  return std::make_shared<storage::SlowStorage>(std::move(storage),
-                                                storage::SlowReads{.latency = std::chrono::microseconds(latency_us)});
+// The storage, slowed down if a test asks for it.
+std::shared_ptr<const storage::Storage> under_test_conditions(std::shared_ptr<const storage::Storage> storage) {
+  const std::chrono::microseconds latency = base::test_conditions().read_latency;
+  if (latency.count() <= 0) return storage;
+  return std::make_shared<storage::SlowStorage>(std::move(storage), storage::SlowReads{.latency = latency});
 }
 
 format::OpenOptions format_options(const std::string& source, const OpenOptions& options,
@@ -46,7 +44,8 @@ format::OpenOptions format_options(const std::string& source, const OpenOptions&
           std::move(storage),
           std::make_shared<cache::Notes>(),
           options.missing,
-          options.listing_age};
+          options.listing_age,
+          options.annotations};
 }
 
 Result<format::LocatedSource> locate(const std::string& source, const OpenOptions& options) {
@@ -87,8 +86,8 @@ std::string SeenDepth::take() {
 Result<Source> Source::open(const std::string& source, const OpenOptions& options) {
   FEEDLINE_TRY(const auto located, locate(source, options));
   FEEDLINE_TRY(auto storage, read_so(located.storage, options));
-  FEEDLINE_TRY(storage,
-               cache::through_cache(as_asked_for(std::move(storage)), options.cache_directory, options.cache_limit));
+  FEEDLINE_TRY(storage, cache::through_cache(under_test_conditions(std::move(storage)), options.cache_directory,
+                                             options.cache_limit));
   const format::OpenOptions asked = format_options(source, options, std::move(storage));
   FEEDLINE_TRY(auto opened, format::open(located.source, asked));
   // a URL may contain a password or a signature
@@ -206,7 +205,8 @@ Result<std::vector<std::byte>> Source::encoded(std::uint64_t sample) const {
 }
 
 GivenSource::GivenSource(std::string name)
-    : name_(std::move(name)), files_(std::make_shared<format::GivenFiles>(as_asked_for(storage::local_storage()))) {}
+    : name_(std::move(name)),
+      files_(std::make_shared<format::GivenFiles>(under_test_conditions(storage::local_storage()))) {}
 Source GivenSource::source() const { return {name_, files_}; }
 std::uint64_t GivenSource::add(std::vector<GivenImage> files) const {
   std::vector<format::GivenFile> given;
@@ -222,7 +222,7 @@ std::span<const std::string_view> label_names() { return format::kLabelNames; }
 
 Result<Inspection> inspect_source(const std::string& source, const OpenOptions& options) {
   FEEDLINE_TRY(const auto located, locate(source, options));
-  return format::inspect(located.source, format_options(source, options, as_asked_for(located.storage)));
+  return format::inspect(located.source, format_options(source, options, under_test_conditions(located.storage)));
 }
 
 Error with_location(Error error, const format::Format& format, const std::string& dataset, std::uint64_t sample) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/cpus.h"
+#include "base/test_conditions.h"
 #include "pipeline/planning/pipeline_plan.h"
 
 namespace feedline::pipeline {
@@ -20,10 +21,8 @@ constexpr double kStarvedSeconds = 0.5;
 
 AdaptationMode adaptation_mode() {
   const char* text = std::getenv("FEEDLINE_CONTROLLER");
-  const std::string_view mode = text ? text : "";
-  if (mode == "off") return AdaptationMode::kOff;
-  if (mode == "random") return AdaptationMode::kRandom;
-  return AdaptationMode::kAuto;
+  if (text != nullptr && std::string_view(text) == "off") return AdaptationMode::kOff;
+  return base::test_conditions().random_threads ? AdaptationMode::kRandom : AdaptationMode::kAuto;
 }
 
 std::unique_ptr<Adaptation> Adaptation::make(const PipelinePlan& plan, AdaptationMode mode) {

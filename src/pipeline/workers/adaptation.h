@@ -36,12 +36,12 @@ class IdleTime {
   std::uint64_t threads_ = 0, began_ns_ = 0, ended_ns_ = 0;
 };
 
-// The value of the environment variable FEEDLINE_CONTROLLER, for tests and benchmarks.
 enum class AdaptationMode : std::uint8_t {
   kAuto,
-  kOff,     // "off": always the maximum number of threads
-  kRandom,  // "random": a new random number at every batch
+  kOff,     // always the maximum number of threads
+  kRandom,  // a new random number at every batch
 };
+// kOff if the environment has FEEDLINE_CONTROLLER=off, kRandom if a test asks for it.
 AdaptationMode adaptation_mode();
 
 // Not thread-safe: guarded by the pipeline's lock.

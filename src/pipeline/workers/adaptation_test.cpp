@@ -8,6 +8,7 @@
 #include <map>
 #include <thread>
 
+#include "base/test_conditions.h"
 #include "pipeline/fake_format.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/planning/thread_placement.h"
@@ -17,11 +18,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Sets FEEDLINE_CONTROLLER for pipelines created during its lifetime.
-class Mode {
- public:
-  explicit Mode(const char* mode) { ::setenv("FEEDLINE_CONTROLLER", mode, 1); }
-  ~Mode() { ::unsetenv("FEEDLINE_CONTROLLER"); }
+// Pipelines created during its lifetime use another number of threads at every batch.
+struct RandomThreads {
+  RandomThreads() { base::test_conditions().random_threads = true; }
+  ~RandomThreads() { base::test_conditions().random_threads = false; }
 };
 
 std::shared_ptr<const Recipe> recipe_of(std::shared_ptr<FakeFormat> format) {
@@ -95,7 +95,7 @@ TEST(Adaptation, SettingsShowInNoBatch) {
     options.on_error = on_error;
     const auto steady = make(format, options, false);
     for (const int threads : {1, 2, 3, 8}) {
-      const Mode random("random");
+      const RandomThreads random;
       options.num_workers = threads;
       const auto restless = make(format, options);
       for (const std::uint64_t epoch : {0u, 1u, 2u})
@@ -108,7 +108,7 @@ TEST(Adaptation, SettingsShowInNoBatch) {
 TEST(Adaptation, SettingsShowInNoBatchThatComesAsItIsComplete) {
   const auto format = std::make_shared<FakeFormat>(kSize);
   const auto steady = make(format, options_of(1, false), false);
-  const Mode random("random");
+  const RandomThreads random;
   for (const int threads : {2, 3, 8}) {
     const auto restless = make(format, options_of(threads, false));
     for (const std::uint64_t epoch : {0u, 1u})
@@ -121,7 +121,7 @@ TEST(Adaptation, AnEpochGoesOnWhereverItWasLeft) {
   for (const bool in_order : {true, false}) {
     const auto steady = make(format, options_of(2, in_order), false);
     const auto whole = sorted(epoch_of(*steady, {.epoch = 1}));
-    const Mode random("random");
+    const RandomThreads random;
     for (const std::size_t taken : {0u, 1u, 7u, 24u}) {
       const auto first = make(format, options_of(4, in_order));
       ASSERT_TRUE(first->begin({.epoch = 1}, false));
@@ -134,7 +134,7 @@ TEST(Adaptation, AnEpochGoesOnWhereverItWasLeft) {
 }
 
 TEST(Adaptation, EndsWhereverThreadsAre) {
-  const Mode random("random");
+  const RandomThreads random;
   for (int i = 0; i < 40; ++i) {
     const auto pipeline = make(std::make_shared<FakeFormat>(kSize), options_of(6));
     ASSERT_TRUE(pipeline->begin({}, true));
@@ -169,7 +169,7 @@ class Readers {
 
 // After all threads have started a batch, fewer threads process the remaining rows.
 TEST(Adaptation, ParkedThreadsDoNothing) {
-  const Mode random("random");
+  const RandomThreads random;
   constexpr std::size_t kThreads = 5;
   auto format = std::make_shared<FakeFormat>(200'000);
   Readers readers;
@@ -309,7 +309,6 @@ TEST(Adaptation, ANumberThatIsGivenStays) {
   EXPECT_EQ(at_most->threads_beside_gpu, 1);
   EXPECT_TRUE(at_most->adapts);
   EXPECT_EQ(plan_given(*recipe, {.batch_size = 8, .num_workers = 3, .most_workers = 1})->threads, 3);
-  EXPECT_FALSE(plan_given(*recipe, {.batch_size = 8, .most_workers = -1}));
 }
 
 // Whatever is decided later, batches and read-ahead fit in the memory budget.
@@ -319,7 +318,7 @@ TEST(Adaptation, StaysWithinTheMemoryBudget) {
     const auto plan = plan_pipeline(*recipe, {.batch_size = 8, .memory_budget = budget});
     EXPECT_LE(plan->most_slots * plan->batch_bytes + plan->read_ahead_bytes, plan->memory_budget);
     EXPECT_GE(plan->most_slots, plan->slots);
-    const Mode random("random");
+    const RandomThreads random;
     Pipeline pipeline(recipe, *plan);
     epoch_of(pipeline, {});
     EXPECT_LE(pipeline.stats().held_bytes_peak, plan->memory_budget);

@@ -24,7 +24,7 @@ class StallTest : public testing::Test {
     order.size = 100;
     Epoch::Config config;
     config.order = plan::make_order(order, 0);
-    config.plan = {.batch_size = 10, .begin = 30};
+    config.plan = {.batch_rows = 10, .begin = 30};
     epoch_ = std::make_unique<Epoch>(config, policy_);
   }
   Error stall() const { return stall_error(1500ms, AwaitedBatch::of(epoch_.get()), threads_, *recipe_); }

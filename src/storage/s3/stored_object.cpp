@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <set>
 #include <stop_token>
 #include <utility>
 
 #include "base/guarded.h"
+#include "base/test_conditions.h"
 #include "storage/http/response_head.h"
 #include "storage/registry.h"
 #include "storage/s3/upload.h"
@@ -28,12 +28,10 @@ namespace {
 
 constexpr std::uint64_t kLeastPart = 5 << 20;  // S3's minimum for all parts but the last
 
-// FEEDLINE_UPLOAD_PART_BYTES, for tests, which need small parts.
 storage::UploadLimits upload_limits() {
   storage::UploadLimits limits;
-  const char* const text = std::getenv("FEEDLINE_UPLOAD_PART_BYTES");
-  if (const auto bytes = text ? storage::parse_size(text) : std::nullopt)
-    limits.part_bytes = std::max(*bytes, kLeastPart);
+  if (const std::uint64_t bytes = base::test_conditions().upload_part_bytes; bytes > 0)
+    limits.part_bytes = std::max(bytes, kLeastPart);
   return limits;
 }
 

@@ -167,8 +167,8 @@ def test_the_stages_of_an_own_loader_are_its_telemetry(tmp_path, photos):
 
 @pytest.mark.parametrize(("when", "ahead"), [("never", False), ("always", True)])
 def test_whether_reads_are_ahead_is_known(tmp_path, photos, when, ahead):
-    slow = {"FEEDLINE_SLOW_STORAGE": "5000", "FEEDLINE_READ_AHEAD": when}
-    status, _, _, found = watched(tmp_path, LOOP.format(photos=str(photos)), "--quick", environment=slow)
+    slow = f'import feedline.testing\nfeedline.testing.force(read_latency=0.005, read_ahead="{when}")\n'
+    status, _, _, found = watched(tmp_path, slow + LOOP.format(photos=str(photos)), "--quick")
     assert status == 0 and found["summary"]["loader"]["engine"]["reads_ahead"] is ahead
     making = found["summary"]["making"]
     assert (making["read_ahead_ms"] > 0) is ahead or making["stages"]["storage"] == 0

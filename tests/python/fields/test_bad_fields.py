@@ -111,13 +111,13 @@ def run(loader: feedline.Loader) -> tuple[list[int], list[feedline.Error]]:
 @pytest.mark.parametrize("on_error", ["raise", "skip", "replace"])
 @pytest.mark.parametrize("name", CASES)
 def test_a_bad_field_is_its_samples_error(
-    make: Callable[..., Made], monkeypatch: pytest.MonkeyPatch, name: str, on_error: str, cached: bool
+    make: Callable[..., Made], force: Callable[..., None], name: str, on_error: str, cached: bool
 ) -> None:
     case = CASES[name]
     made = make(case.field, case.content)
     field = made.name(case.field)
     for ahead in ("never", "always"):
-        monkeypatch.setenv("FEEDLINE_READ_AHEAD", ahead)
+        force(read_ahead=ahead)
         data = chain(made, "memory" if cached else None)
         with data.loader(2, on_error=on_error, output="numpy") as loader:
             for _ in range(2):  # in an epoch that finds what is cached, too

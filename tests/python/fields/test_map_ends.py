@@ -150,7 +150,7 @@ def test_an_iterator_that_is_dropped(tar: Path, paths: dict[str, str], tmp_path:
             next(iterator)
             del iterator, loader
             # nobody closes this one: it goes with the GIL held, for which its threads wait
-            engine = _engine.make_loader(labels.map(mapped.plain, "cls")._engine, batch_size=2, num_workers=3)
+            engine = _engine.make_loader(labels.map(mapped.plain, "cls")._engine, {"batch_size": 2, "num_workers": 3})
             engine.start_epoch()
             engine.next()
             del engine

@@ -27,9 +27,9 @@ import feedline
 from feedline import packing
 
 pytest.importorskip("click", reason="the command line is not installed")
-COMMAND = [sys.executable, "-c", "import sys; from feedline.cli import main; sys.exit(main())"]
+SMALL_PARTS = "import feedline.testing; feedline.testing.force(upload_part_bytes=5 << 20)\n"  # S3 takes no smaller ones
+COMMAND = [sys.executable, "-c", SMALL_PARTS + "import sys; from feedline.cli import main; sys.exit(main())"]
 ARGUMENTS = ("--samples-per-shard", "4", "--shuffle")
-SMALL_PARTS = {"FEEDLINE_UPLOAD_PART_BYTES": str(5 << 20)}  # S3 takes no smaller ones
 
 
 class Bucket:
@@ -157,7 +157,7 @@ def test_large_shards_go_up_in_parts(bucket: Bucket, large: Path, tmp_path: Path
         return "503" if len(refused) % 2 else "reset"
 
     with proxied(bucket.address, plan) as proxy:
-        bucket.run("pack", large, "s3://data/large", *arguments, endpoint=proxy.address, **SMALL_PARTS)
+        bucket.run("pack", large, "s3://data/large", *arguments, endpoint=proxy.address)
     assert len(refused) >= 9
     assert comparable(bucket.contents("large")) == expected
     assert bucket.s3.head_object(Bucket="data", Key="large/000000.tar")["ETag"].endswith('-3"')
@@ -172,9 +172,7 @@ def test_a_completion_that_is_an_error_in_a_200(bucket: Bucket, large: Path) -> 
 
     arguments = ("--fields", "bin", "--samples-per-shard", "2")
     with proxied(bucket.address, answers=answers) as proxy:
-        failed = bucket.run(
-            "pack", large, "s3://data/large", *arguments, status=3, endpoint=proxy.address, **SMALL_PARTS
-        ).stderr
+        failed = bucket.run("pack", large, "s3://data/large", *arguments, status=3, endpoint=proxy.address).stderr
     assert "cannot complete the upload: 200 OK, InvalidPart" in failed and "s3://data/large/000000.tar" in failed
     assert bucket.uploads() == [] and bucket.names("large") == ["feedline-pack.unfinished.json"]
 
@@ -218,7 +216,7 @@ def test_ctrl_c_aborts_the_upload(bucket: Bucket, large: Path) -> None:
 
     command = [*COMMAND, "pack", str(large), "s3://data/large", "--fields", "bin", "--samples-per-shard", "2"]
     with proxied(bucket.address, plan) as proxy:
-        environment = bucket.environment(proxy.address, **SMALL_PARTS)
+        environment = bucket.environment(proxy.address)
         process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
         until(lambda: bool(waiting), "a part is under way")
         process.send_signal(signal.SIGINT)

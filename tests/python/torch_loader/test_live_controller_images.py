@@ -28,8 +28,8 @@ def augmented(vision, folder):
 
 
 @pytest.mark.parametrize("seed", [None, 7])
-def test_batches_do_not_depend_on_it(augmented, monkeypatch, seed) -> None:
-    monkeypatch.setenv("FEEDLINE_CONTROLLER", "random")
+def test_batches_do_not_depend_on_it(augmented, force, seed) -> None:
+    force(random_threads=True)
 
     def epochs(workers):
         torch.manual_seed(3)
@@ -45,8 +45,8 @@ def test_batches_do_not_depend_on_it(augmented, monkeypatch, seed) -> None:
     assert_same(epochs("auto"), epochs(1))
 
 
-def test_it_is_reported(augmented, monkeypatch) -> None:
-    monkeypatch.setenv("FEEDLINE_CONTROLLER", "random")
+def test_it_is_reported(augmented, force) -> None:
+    force(random_threads=True)
     loader = DataLoader(augmented, 4, num_workers="auto")
     assert f"up to {limits.usable_cpus()} thread" in loader.explain()
     iterator = iter(loader)

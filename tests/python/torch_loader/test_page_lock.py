@@ -254,11 +254,11 @@ def test_locking_that_fails_is_torchs_copy_and_reported_once(gpu, caplog, call):
     assert f"{call.removesuffix('_v2')}: CUDA_ERROR_OUT_OF_MEMORY" in loader.explain()
 
 
-def test_too_little_memory_is_torchs_copy(gpu, monkeypatch, caplog, tmp_path):
+def test_too_little_memory_is_torchs_copy(gpu, force, caplog, tmp_path):
     iterator = iter(loader_of())
     (tmp_path / "proc").mkdir()
     (tmp_path / "proc" / "meminfo").write_text("MemTotal: 9 kB\nMemAvailable: 1 kB\n")
-    monkeypatch.setenv("FEEDLINE_SYSFS_ROOT", str(tmp_path))
+    force(machine_root=str(tmp_path))
     assert rows_of(next(iterator)) == [0, 1, 2, 3]
     assert gpu.ranges == 0 and gpu.copies_to_pin == 1
     assert "exceeds the 1024 bytes left on the machine and in this process's control group" in caplog.text

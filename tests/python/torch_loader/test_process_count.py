@@ -97,7 +97,7 @@ def test_a_pause_of_the_loop_is_no_lack_of_waiting():
 
 
 @pytest.mark.parametrize(("mode", "numbers"), [("off", {4}), ("random", {1, 2, 3, 4})])
-def test_the_environment_decides_how(mode, numbers):
+def test_the_mode_sets_how_numbers_are_chosen(mode, numbers):
     count = ProcessCount(4, mode)
     assert {count.note(0.1, 0.0) for _ in range(100)} == numbers
 
@@ -111,9 +111,9 @@ def loader_of(dataset, **options):
 
 @pytest.mark.parametrize("persistent", [False, True])
 @pytest.mark.parametrize("order", [{"shuffle": True}, {"shuffle": True, "on_error": "skip"}, {"in_order": False}])
-def test_samples_and_their_order_do_not_depend_on_how_many_work(order, persistent, monkeypatch):
+def test_samples_and_their_order_do_not_depend_on_how_many_work(order, persistent, force):
     fixed = DataLoader(Augmented(31), batch_size=2, num_workers=2, seed=5, **order)
-    monkeypatch.setenv("FEEDLINE_CONTROLLER", "random")
+    force(random_threads=True)
     loader = loader_of(Augmented(31), persistent_workers=persistent, **order)
     for _ in range(2):
         expected, found = told(fixed), told(loader)
@@ -121,8 +121,8 @@ def test_samples_and_their_order_do_not_depend_on_how_many_work(order, persisten
         assert found == expected if "in_order" not in order else sorted(found) == sorted(expected)
 
 
-def test_a_state_resumes_with_another_number(monkeypatch):
-    monkeypatch.setenv("FEEDLINE_CONTROLLER", "random")
+def test_a_state_resumes_with_another_number(force):
+    force(random_threads=True)
     loader = loader_of(Augmented(31), shuffle=True, persistent_workers=True)
     whole = told(loader) + told(loader)
     fresh = loader_of(Augmented(31), shuffle=True, persistent_workers=True)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from work import jpeg
 
+import feedline.testing
+
 
 def photos(count, side):
     """A folder of two classes with `count` JPEG files of `side` pixels squared in all."""
@@ -26,5 +28,5 @@ def photos(count, side):
 
 
 def slow_storage(ms):
-    """Every read of Feedline's engine answers so late. Before the first loader is made."""
-    os.environ["FEEDLINE_SLOW_STORAGE"] = str(round(1000 * ms))
+    """Delays every read of Feedline's engine. Before the first loader is created."""
+    feedline.testing.force(read_latency=ms / 1000)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 import random
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+from ... import _engine
 from ...machine import limits
 from ..fetching import fetch
 from ..options import stream_shares
@@ -48,7 +49,9 @@ def process_count_of(settings: Settings) -> ProcessCount | None:
     """None if the number is fixed."""
     if not settings.adapts or why_fixed(settings):
         return None
-    return ProcessCount(settings.num_workers, os.environ.get("FEEDLINE_CONTROLLER", ""))
+    is_random = _engine.test_conditions()["random_threads"]
+    is_off = os.environ.get("FEEDLINE_CONTROLLER") == "off"
+    return ProcessCount(settings.num_workers, "random" if is_random else "off" if is_off else "auto")
 
 
 def has_room_for(process_bytes: int) -> bool:
@@ -73,8 +76,8 @@ class _Trial(NamedTuple):
 class ProcessCount:
     """Observes every batch; `count` is the number of processes to use, from 1 to `limit`."""
 
-    def __init__(self, limit: int, mode: str = "") -> None:
-        """`mode`: the value of FEEDLINE_CONTROLLER: "off" uses the limit, "random" draws a number for every batch."""
+    def __init__(self, limit: int, mode: Literal["auto", "off", "random"] = "auto") -> None:
+        """`mode`: "off" uses the limit; "random", for tests, draws a number for every batch."""
         self.limit = self.count = limit
         self.changes: list[Change] = []
         self._mode = mode
@@ -87,7 +90,7 @@ class ProcessCount:
 
     def note(self, step_s: float, wait_s: float) -> int:
         """Records a batch: `step_s` since the previous one, during which the loop waited for `wait_s`."""
-        if self._mode:
+        if self._mode != "auto":
             self.count = self._random.randint(1, self.limit) if self._mode == "random" else self.limit
             return self.count
         self._now_s += step_s

@@ -12,6 +12,7 @@ from torch.utils.data import ConcatDataset, Subset
 
 from ... import _engine
 from ...data.dataset import Dataset
+from ...data.source_spec import SourceSpec
 from . import annotated_datasets
 
 
@@ -139,4 +140,4 @@ class GivenFiles:
 
     def __init__(self, name: str) -> None:
         self.engine = _engine.GivenFiles(name)
-        self.dataset = Dataset(self.engine.dataset, (name, "files", [], "", "error", False))
+        self.dataset = Dataset(self.engine.dataset, SourceSpec(name, "files"))

@@ -96,7 +96,7 @@ class NativeImageIterator(NativeIterator):
             threads=self._plan.threads,
             adapts=self._plan.adapts,
             seed=0 if settings.seed is None else settings.seed & _MASK,
-            timeout_ms=round(1000 * (self._timeout or settings.stall_timeout)),
+            timeout_s=self._timeout or settings.stall_timeout,
             memory_budget=settings.memory_budget,
             cuda_device=self._cuda_device,
         )
@@ -223,7 +223,7 @@ class Setting(NamedTuple):
     threads: int
     adapts: bool
     seed: int
-    timeout_ms: int
+    timeout_s: float
     memory_budget: int | None
     cuda_device: int | None
 
@@ -248,13 +248,15 @@ class Pipeline:
         budget = max(min(ahead, settings.budget_bytes()), one)
         self.engine = _engine.make_given_loader(
             plan.dataset._engine,
-            batch_size=setting.batch_size,
-            seed=setting.seed,
-            num_workers=0 if setting.adapts else setting.threads,
-            most_workers=setting.threads,
-            memory_budget=budget,
-            timeout_ms=setting.timeout_ms,
-            cuda_device=setting.cuda_device,
+            {
+                "batch_size": setting.batch_size,
+                "seed": setting.seed,
+                "num_workers": 0 if setting.adapts else setting.threads,
+                "most_workers": setting.threads,
+                "memory_budget": budget,
+                "timeout": setting.timeout_s,
+                "cuda_device": setting.cuda_device,
+            },
         )
         self._feeds_gpu = settings.feeds_gpu()
         self._changes = changes.Log()

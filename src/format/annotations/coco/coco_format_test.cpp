@@ -38,7 +38,7 @@ class Coco : public ::testing::Test {
                                                      const std::string& crowd = "") const {
     OpenOptions options;
     options.fields = fields;
-    if (!crowd.empty()) options.format = "coco?crowd=" + crowd;
+    options.annotations.crowd = crowd;
     return open_records(source, options);
   }
   // A sample's fields in order: numbers, text, rows of masks.
@@ -284,11 +284,11 @@ TEST_F(Coco, FindsTheFolderOfItsImages) {
   folder_.write("far/away/1.jpg", "there");
   OpenOptions options;
   options.fields = {"image"};
-  options.format = "?images=" + folder_.path("far%2faway");
+  options.annotations.images = folder_.path("far/away");
   const auto format = open_records(folder_.write("y.json", json), options);
   ASSERT_TRUE(format) << format.error().message();
   EXPECT_EQ(shown(**format, 0), "there");
-  options.format = "?images=" + folder_.path("nowhere");
+  options.annotations.images = folder_.path("nowhere");
   EXPECT_FALSE(open_records(folder_.path("y.json"), options));
 }
 

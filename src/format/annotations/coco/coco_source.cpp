@@ -9,7 +9,6 @@
 #include "cache/persisted_tables.h"
 #include "format/annotations/coco/coco_scan.h"
 #include "format/annotations/image_folder.h"
-#include "format/annotations/settings.h"
 #include "format/folder/listed_folders.h"
 #include "format/source_list.h"
 #include "text/json_reader.h"
@@ -59,12 +58,11 @@ std::vector<std::string> usual_folders(const std::string& json, const storage::S
 }  // namespace
 
 Result<bool> check_coco_options(const OpenOptions& options) {
-  FEEDLINE_TRY(const AnnotationSettings settings, settings_in(options.format));
-  if (!settings.split.empty())
+  if (!options.annotations.split.empty())
     return config_error("split: not supported for COCO, where each split is a JSON file; open that file");
   if (options.missing != Missing::kError)
     return config_error("missing: not supported for COCO; an image without annotations has no objects");
-  const std::string& crowd = settings.crowd;
+  const std::string& crowd = options.annotations.crowd;
   if (crowd.empty() || crowd == "skip") return true;
   if (crowd == "keep") return false;
   return config_error("crowd must be \"skip\" or \"keep\", not '" + crowd + "'");
@@ -93,13 +91,13 @@ Result<CocoTable> open_coco_table(const std::string& json, const OpenOptions& op
 }
 
 Result<std::string> find_images(const std::string& json, const CocoTable& table, const OpenOptions& options) {
-  FEEDLINE_TRY(const AnnotationSettings settings, settings_in(options.format));
-  if (!settings.images.empty()) {
-    FEEDLINE_TRY(const LocatedSource images, locate(settings.images));
+  if (!options.annotations.images.empty()) {
+    FEEDLINE_TRY(const LocatedSource images, locate(options.annotations.images));
     if (images.storage->is_remote() != options.storage->is_remote())
-      return config_error("images: '" + settings.images + "' is in a different storage from the annotations");
+      return config_error("images: '" + options.annotations.images +
+                          "' is in a different storage from the annotations");
     FEEDLINE_TRY(const bool is_folder, options.storage->is_directory(images.source));
-    if (!is_folder) return config_error("images: '" + settings.images + "' is a file, not a folder");
+    if (!is_folder) return config_error("images: '" + options.annotations.images + "' is a file, not a folder");
     return without_end_slashes(images.source);
   }
   const std::string first(table.file_name(0));

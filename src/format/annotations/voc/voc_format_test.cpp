@@ -49,7 +49,8 @@ class Voc : public ::testing::Test {
                                                      const std::string& split = "") const {
     OpenOptions options;
     options.fields = fields;
-    options.format = split.empty() ? "voc" : "voc?split=" + split;
+    options.format = "voc";
+    options.annotations.split = split;
     return open_records(folder_.path(), options);
   }
   void write(const std::string& key, const std::string& name = "dog") const {

@@ -9,7 +9,6 @@
 
 #include "format/annotations/image_folder.h"
 #include "format/annotations/sample_pieces.h"
-#include "format/annotations/settings.h"
 #include "format/annotations/voc/voc_annotation.h"
 #include "format/each_shard.h"
 #include "format/image_names.h"
@@ -28,10 +27,11 @@ bool is_mask(const PartField& field) { return field.part == Part::kMask || field
 
 // Returns the split; empty if none was given.
 Result<std::string> split_of(const OpenOptions& options) {
-  FEEDLINE_TRY(AnnotationSettings settings, settings_in(options.format));
-  if (!settings.images.empty()) return config_error("images: not supported for VOC, whose images are in JPEGImages");
-  if (!settings.crowd.empty()) return config_error("crowd: not supported for VOC, which does not mark crowds");
-  if (options.missing == Missing::kError) return std::move(settings.split);
+  if (!options.annotations.images.empty())
+    return config_error("images: not supported for VOC, whose images are in JPEGImages");
+  if (!options.annotations.crowd.empty())
+    return config_error("crowd: not supported for VOC, which does not mark crowds");
+  if (options.missing == Missing::kError) return options.annotations.split;
   return config_error("missing: not supported for VOC, whose listed samples have all fields");
 }
 

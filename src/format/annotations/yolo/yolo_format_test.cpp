@@ -141,7 +141,8 @@ class Yolo : public ::testing::Test {
                                                      const std::vector<std::string>& fields = {}) const {
     OpenOptions options;
     options.fields = fields;
-    options.format = split.empty() ? "yolo" : "yolo?split=" + split;
+    options.format = "yolo";
+    options.annotations.split = split;
     return open_records(source, options);
   }
   void write(const std::string& path, const std::string& labels) const {

@@ -11,7 +11,6 @@
 
 #include "format/annotations/image_folder.h"
 #include "format/annotations/sample_pieces.h"
-#include "format/annotations/settings.h"
 #include "format/annotations/yolo/yaml_reader.h"
 #include "format/folder/listed_folders.h"
 #include "format/glob.h"
@@ -39,11 +38,11 @@ std::optional<std::size_t> count_of(std::string_view text, std::size_t most) {
 
 // Returns the split; empty if none was given.
 Result<std::string> split_of(const OpenOptions& options) {
-  FEEDLINE_TRY(AnnotationSettings settings, settings_in(options.format));
-  if (!settings.images.empty())
+  if (!options.annotations.images.empty())
     return config_error("images: not supported for YOLO, whose YAML file names the image folders");
-  if (!settings.crowd.empty()) return config_error("crowd: not supported for YOLO, which does not mark crowds");
-  if (options.missing == Missing::kError) return std::move(settings.split);
+  if (!options.annotations.crowd.empty())
+    return config_error("crowd: not supported for YOLO, which does not mark crowds");
+  if (options.missing == Missing::kError) return options.annotations.split;
   return config_error("missing: not supported for YOLO; an image without a label file has no objects");
 }
 

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `feedline.open` opens, as the engine's options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from .. import _engine
+
+
+class SourceSpec(NamedTuple):
+    """A source, and the options that determine its samples. The names after `source` are the engine's.
+
+    `annotations`: the options of annotated images that were given: images, split, crowd.
+    """
+
+    source: str
+    format: str = ""
+    fields: Sequence[str] = ()
+    index_directory: str = ""
+    missing: str = "error"
+    allow_commands: bool = False
+    annotations: Mapping[str, str] = {}
+
+    def open(self, **options: Any) -> _engine.Dataset:
+        """`options`: others of the engine, such as cache_directory."""
+        return _engine.open(self.source, self._options() | options)
+
+    def inspect(self) -> _engine.Inspection:
+        return _engine.inspect(self.source, self._options())
+
+    def _options(self) -> dict[str, Any]:
+        options = self._asdict()
+        del options["source"]
+        annotations = {"images": "", "split": "", "crowd": "", **self.annotations}
+        return {**options, "fields": list(self.fields), "annotations": annotations}
