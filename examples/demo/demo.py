@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tour of `tools/demo`: measures the stock DataLoader and Feedline on the same photos, trains, writes it down.
+"""The tour of `tools/demo`: measures the stock DataLoader and Feedline on the same photos, trains, and
+writes the results to a file.
 
 Needs `bench` on PYTHONPATH.
 """
@@ -16,7 +17,6 @@ from typing import Any
 
 import measure
 import pack
-import page
 import training
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -114,9 +114,8 @@ def main() -> int:
         "training": history,
     }
     (out / "results.json").write_text(json.dumps(record, indent=1) + "\n")
-    page.write_page(record, out / "report.html")
     show(record)
-    _OUT.print(f"the same with plots: {out / 'report.html'}; as data: {out / 'results.json'}")
+    _OUT.print(f"as JSON: {out / 'results.json'}")
     return 0
 
 

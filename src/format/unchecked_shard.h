@@ -31,18 +31,4 @@ class UncheckedShard final : public UncheckedObject {
   const Doubt doubt_;
 };
 
-// Those of `shards` that have not been checked yet. doubt: called with a shard and the error if its check fails. The
-// shards and `source` must outlive the result.
-template <typename Shard>
-std::vector<std::unique_ptr<const UncheckedObject>> unchecked_shards(
-    const std::string& source, const std::vector<std::unique_ptr<Shard>>& shards,
-    const std::function<void(const Shard&, const Error&)>& doubt) {
-  std::vector<std::unique_ptr<const UncheckedObject>> all;
-  for (const auto& shard : shards)
-    if (!shard->is_checked())
-      all.push_back(std::make_unique<const UncheckedShard>(
-          source, *shard, [doubt, &shard = *shard](const Error& error) { doubt(shard, error); }));
-  return all;
-}
-
 }  // namespace feedline::format

@@ -18,7 +18,6 @@ from PIL import Image
 import feedline
 
 WIDTH, HEIGHT = 40, 32
-SUBSETS = "train", "val"
 OVERLAP = 255  # of COCO's mask
 NAMES = {  # fields by their part in the checks
     "boxes": ("boxes",),

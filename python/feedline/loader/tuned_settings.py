@@ -14,7 +14,6 @@ VERSION = 1
 _LARGEST_FILE = 1 << 20
 # The facts that the best settings depend on. Other facts of a machine vary from day to day, or do not matter.
 MACHINE_FACTS = ("cpu", "usable_cpus", "memory_bytes", "memory_limit_bytes", "architecture", "gpus", "gpu0_name")
-DATA_FACTS = ("source", "dataset", "samples", "sample_bytes", "storage")
 _TARGETS = ("DataLoader", "torch.DataLoader", "feedline.DataLoader", "loader")
 # Name: (type, minimum, whether None is allowed). `feedline tune` writes nothing else, so other values are damage.
 _DATA_LOADER: dict[str, tuple[type, int, bool]] = {

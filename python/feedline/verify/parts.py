@@ -18,7 +18,7 @@ from ..findings import Finding
 from ..machine.storage import local_path
 from ..pack.sums import Sum, sha256_of_stored
 from .report import finding_as_dict, finding_of, found, found_error
-from .samples import DIGEST_BYTES, Seen, read_all
+from .samples import Seen, read_all
 
 INDEX_FOLDER, INDEX_SUFFIX = ".feedline", ".feedline-index"  # suffixes of an index next to its shard
 
@@ -65,10 +65,6 @@ class Result:
     def index_of(self, digest: int, first: int) -> int:
         """Returns the sample's index in the part, by the index of its digest."""
         return first + digest if self.indices is None else self.indices[digest]
-
-    @property
-    def digest_count(self) -> int:
-        return len(self.digests) // DIGEST_BYTES
 
 
 class Work(NamedTuple):

@@ -44,12 +44,11 @@ Result<std::shared_ptr<const Format>> ColumnsFormat::open(const std::string& sou
 
 ColumnsFormat::ColumnsFormat(std::string source, PlannedDataset dataset, OpenOptions options,
                              std::vector<ColumnReader> readers)
-    : source_(std::move(source)),
+    : ShardedRecordFormat(std::move(source), std::move(options)),
       format_(std::move(dataset.format)),
-      options_(std::move(options)),
       stems_(key_stems_of(dataset.shards)),
-      readers_(std::move(readers)),
-      classes_(std::move(dataset.classes)) {
+      readers_(std::move(readers)) {
+  classes_ = std::move(dataset.classes);
   std::uint64_t end = 0;
   for (PlannedShard& shard : dataset.shards) {
     ends_.push_back(end += shard.samples);
@@ -96,18 +95,17 @@ std::uint64_t ColumnsFormat::compute_fingerprint() const {
 }
 
 ColumnsFormat::Place ColumnsFormat::place_of(std::uint64_t index) const {
-  FEEDLINE_CHECK(index < size());
-  const auto shard = static_cast<std::size_t>(std::ranges::upper_bound(ends_, index) - ends_.begin());
-  return {shards_[shard].get(), shard, index - (shard == 0 ? 0 : ends_[shard - 1])};
+  const auto [shard, sample] = position_of(index);
+  return {shards_[shard].get(), shard, sample};
 }
 
 Where ColumnsFormat::where(std::uint64_t index) const {
   // if the shard is missing, reading it reports the error
   (void)place_of(index).shard->located(options_.storage, options_.notes.get());
-  return known_place(index);
+  return location_of(index);
 }
 
-Where ColumnsFormat::known_place(std::uint64_t index) const {
+Where ColumnsFormat::location_of(std::uint64_t index) const {
   const Place place = place_of(index);
   Where where;
   where.dataset = source_;
@@ -124,16 +122,15 @@ void ColumnsFormat::notice_changes() const {
 
 std::vector<std::unique_ptr<const UncheckedObject>> ColumnsFormat::unchecked() const {
   std::vector<std::unique_ptr<const UncheckedObject>> all;
-  for (const auto& shard : shards_)
-    if (const auto* located = shard->if_located(); located != nullptr && !located->reader.is_checked())
-      all.push_back(std::make_unique<const UncheckedShard>(
-          source_, located->reader, [this, &shard = *shard](const Error& error) { doubt(shard, error); }));
+  for (std::size_t i = 0; i < shards_.size(); ++i)
+    if (const auto* located = shards_[i]->if_located(); located != nullptr && !located->reader.is_checked())
+      all.push_back(std::make_unique<const UncheckedShard>(source_, located->reader,
+                                                           [this, i](const Error& error) { doubt(i, error); }));
   return all;
 }
 
-void ColumnsFormat::doubt(const ColumnShard& shard, const Error& error) const {
-  const auto& path = shard.plan().stored_path;
-  if (path && options_.storage->is_remote() && storage::is_of_change(error))
+void ColumnsFormat::forget(std::size_t shard) const {
+  if (const auto& path = shards_[shard]->plan().stored_path)
     ShardPartsStore(options_.index_directory).forget(*options_.storage, *path);
 }
 
@@ -148,16 +145,11 @@ std::vector<UnopenedColumn> ColumnsFormat::unopened() const {
   return left;
 }
 
-Result<Inspection> ColumnsFormat::inspect() const { return format::inspect(source_, options_); }
-
 std::unexpected<Error> ColumnsFormat::at(std::uint64_t index, Error error) const {
-  doubt(*place_of(index).shard, error);
-  Where place = known_place(index);
-  place.stage = std::move(error.where.stage);
-  if (error.where.offset) place.offset = error.where.offset;
-  if (error.code == ErrorCode::kData && !error.where.shard.empty()) place.shard = std::move(error.where.shard);
-  error.where = std::move(place);
-  return std::unexpected(std::move(error));
+  const std::string shard = error.code == ErrorCode::kData ? error.where.shard : "";
+  auto located = ShardedRecordFormat::at(index, std::move(error));
+  if (!shard.empty()) located.error().where.shard = shard;
+  return located;
 }
 
 Result<const ColumnShard::Located*> ColumnsFormat::locate(const Place& place) const {
@@ -227,14 +219,6 @@ Result<SampleFiles> ColumnsFormat::files(std::uint64_t index) const {
   auto files = sample ? files_of(*sample, reader.schema(), reader.fields()) : std::unexpected(sample.error());
   if (!files) return at(index, std::move(files).error());
   return SampleFiles{record_key(stems_[place.number], place.sample), std::nullopt, std::move(*files)};
-}
-
-// Reads the sample, because the sizes of its columns are not stored separately.
-Result<SampleFileSizes> ColumnsFormat::file_sizes(std::uint64_t index) const {
-  FEEDLINE_TRY(const SampleFiles sample, files(index));
-  SampleFileSizes sizes{sample.key, sample.label, {}};
-  for (const auto& file : sample.files) sizes.files.push_back({file.extension, file.bytes.size()});
-  return sizes;
 }
 
 }  // namespace feedline::format

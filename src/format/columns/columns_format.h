@@ -11,12 +11,12 @@
 #include "format/columns/column_reader.h"
 #include "format/columns/column_shard.h"
 #include "format/columns/planned_dataset.h"
-#include "format/format.h"
+#include "format/sharded_format.h"
 
 namespace feedline::format {
 
 // A dataset whose samples have typed columns, numbered across its shards.
-class ColumnsFormat final : public RecordFormat {
+class ColumnsFormat final : public ShardedRecordFormat {
  public:
   // Requires: options.storage is set, and the shards' schema numbers are valid. kConfig: no samples, or a field is not
   // available.
@@ -26,23 +26,15 @@ class ColumnsFormat final : public RecordFormat {
   static Result<Inspection> inspect(const std::string& source, PlannedDataset dataset, const OpenOptions& options);
 
   std::string_view name() const override { return format_; }
-  std::uint64_t size() const override { return ends_.back(); }
-  const std::vector<FieldDescription>& fields() const override { return fields_; }
-  const std::vector<std::string>& classes() const override { return classes_; }
   Result<void> read(std::uint64_t index, memory::Record& record) const override;
   Result<SampleFiles> files(std::uint64_t index) const override;
-  Result<SampleFileSizes> file_sizes(std::uint64_t index) const override;
   Result<void> find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const override;
   Result<void> accept(std::uint64_t index, std::span<const std::span<const std::byte>> pieces,
                       memory::Record& record) const override;
-  std::shared_ptr<const storage::Storage> storage() const override { return options_.storage; }
   std::vector<UnopenedColumn> unopened() const override;
-  std::vector<std::uint64_t> shard_ends() const override { return ends_; }
   Where where(std::uint64_t index) const override;
   void notice_changes() const override;
   std::vector<std::unique_ptr<const UncheckedObject>> unchecked() const override;
-  std::uint64_t fingerprint() const override { return fingerprint_; }
-  Result<Inspection> inspect() const override;
 
  private:
   struct Place {
@@ -53,11 +45,10 @@ class ColumnsFormat final : public RecordFormat {
 
   ColumnsFormat(std::string source, PlannedDataset dataset, OpenOptions options, std::vector<ColumnReader> readers);
   Result<void> locate_all() const;
-  // Discards the stored table of a shard if the error means that the remote object has changed.
-  void doubt(const ColumnShard& shard, const Error& error) const;
+  void forget(std::size_t shard) const override;
   std::uint64_t compute_fingerprint() const;
   Place place_of(std::uint64_t index) const;
-  Where known_place(std::uint64_t index) const;  // without locating its shard
+  Where location_of(std::uint64_t index) const override;  // without locating its shard
   Result<const ColumnShard::Located*> locate(const Place& place) const;
   Result<std::span<const std::byte>> fetch(const Place& place, memory::Record& record) const;
   const ColumnReader& reader_of(const Place& place) const { return readers_[place.shard->plan().schema]; }
@@ -65,20 +56,12 @@ class ColumnsFormat final : public RecordFormat {
                                            memory::Record& record) const;
   Result<void> accept_sample(const ColumnReader& reader, std::span<const std::byte> stored,
                              memory::Record& record) const;
-  // Adds the sample's location to `error`, except for parts that it already has.
   std::unexpected<Error> at(std::uint64_t index, Error error) const;
 
-  const std::string source_;
   const std::string format_;
-  const OpenOptions options_;
   std::vector<std::unique_ptr<ColumnShard>> shards_;
-  std::vector<std::string> stems_;  // key prefixes, one per shard
-  mutable OpenShards open_shards_;
+  std::vector<std::string> stems_;           // key prefixes, one per shard
   const std::vector<ColumnReader> readers_;  // one per schema
-  std::vector<std::uint64_t> ends_;          // number of samples up to the end of each shard
-  std::vector<FieldDescription> fields_;
-  const std::vector<std::string> classes_;
-  std::uint64_t fingerprint_ = 0;
 };
 
 // The key prefixes of shards: their names without folders, with "_" for dots. Duplicate names get the shard's number.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <ranges>
 #include <utility>
 
 #include "base/check.h"
@@ -136,7 +137,7 @@ Result<std::shared_ptr<const RecordFormat>> LmdbFormat::open(const std::string& 
 }
 
 LmdbFormat::LmdbFormat(std::string source, OpenOptions options, std::vector<Database> databases, LmdbLayout layout)
-    : source_(std::move(source)), options_(std::move(options)), databases_(std::move(databases)), reader_({}) {
+    : ShardedRecordFormat(std::move(source), std::move(options)), databases_(std::move(databases)), reader_({}) {
   for (LmdbField& field : layout.fields) {
     const auto lacks = [&](const Database& database) { return database.samples.has_gaps(field.source); };
     field.description.may_be_absent = options_.missing == Missing::kNone && std::ranges::any_of(databases_, lacks);
@@ -144,8 +145,11 @@ LmdbFormat::LmdbFormat(std::string source, OpenOptions options, std::vector<Data
   }
   reader_ = ValueReader(std::move(layout));
   std::uint64_t end = 0;
-  for (const Database& database : databases_) ends_.push_back(end += database.samples.size());
-  open_shards_.expect(databases_.size());
+  for (const Database& database : databases_) {
+    ends_.push_back(end += database.samples.size());
+    left_out_ += database.samples.left_out();
+  }
+  expect(std::views::transform(databases_, &Database::shard));
   fingerprint_ = compute_fingerprint();
 }
 
@@ -161,13 +165,6 @@ std::vector<UnopenedColumn> LmdbFormat::unopened() const {
   }
   if (taken >= entries) return {};
   return {{std::to_string(entries - taken) + " entries", "", "no field matches their keys", ""}};
-}
-
-std::string LmdbFormat::summary() const {
-  std::uint64_t left_out = 0;
-  for (const Database& database : databases_) left_out += database.samples.left_out();
-  if (left_out == 0) return {};
-  return std::to_string(left_out) + " samples left out because they lack a field";
 }
 
 // Positions are not included, so a database rewritten by mdb_copy has the same fingerprint.
@@ -195,10 +192,8 @@ std::uint64_t LmdbFormat::compute_fingerprint() const {
 }
 
 LmdbFormat::Place LmdbFormat::place_of(std::uint64_t index) const {
-  FEEDLINE_CHECK(index < size());
-  const auto number = static_cast<std::size_t>(std::ranges::upper_bound(ends_, index) - ends_.begin());
-  const Database& database = databases_[number];
-  return {database.shard.get(), &database.samples, index - (number == 0 ? 0 : ends_[number - 1])};
+  const auto [number, sample] = position_of(index);
+  return {databases_[number].shard.get(), &databases_[number].samples, sample};
 }
 
 Where LmdbFormat::where_source(std::uint64_t index, std::size_t source) const {
@@ -220,24 +215,8 @@ Where LmdbFormat::where_field(std::uint64_t index, std::size_t field) const {
   return where_source(index, reader_.layout().fields[field].source);
 }
 
-std::vector<StoredShard> LmdbFormat::stored_shards() const {
-  std::vector<StoredShard> stored;
-  for (const Database& database : databases_) stored.push_back(database.shard->stored_in(*options_.storage));
-  return stored;
-}
-
 void LmdbFormat::notice_changes() const {
   for (const Database& database : databases_) database.shard->notice_change();
-}
-
-Result<Inspection> LmdbFormat::inspect() const { return format::inspect(source_, options_); }
-
-std::unexpected<Error> LmdbFormat::at(std::uint64_t index, Error error) const {
-  Where place = where(index);
-  place.stage = std::move(error.where.stage);
-  if (error.where.offset) place.offset = error.where.offset;
-  error.where = std::move(place);
-  return std::unexpected(std::move(error));
 }
 
 // Reads the first present value into record.storage, and the others into record.more.
@@ -319,14 +298,6 @@ Result<SampleFiles> LmdbFormat::files(std::uint64_t index) const {
   if (!files) return at(index, std::move(files).error());
   const std::string key = sample_key(reader_.layout(), place.shard->index(), *place.samples, place.sample);
   return SampleFiles{tar_key(key), std::nullopt, std::move(*files)};
-}
-
-// Reads the sample, because the type of a value determines the extension of its file.
-Result<SampleFileSizes> LmdbFormat::file_sizes(std::uint64_t index) const {
-  FEEDLINE_TRY(const SampleFiles sample, files(index));
-  SampleFileSizes sizes{sample.key, sample.label, {}};
-  for (const auto& file : sample.files) sizes.files.push_back({file.extension, file.bytes.size()});
-  return sizes;
 }
 
 }  // namespace feedline::format

@@ -8,15 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "format/format.h"
 #include "format/lmdb/lmdb_samples.h"
 #include "format/lmdb/lmdb_shard.h"
 #include "format/lmdb/value_reader.h"
+#include "format/sharded_format.h"
 
 namespace feedline::format {
 
 // One or several LMDB databases, with consecutive sample numbers.
-class LmdbFormat final : public RecordFormat {
+class LmdbFormat final : public ShardedRecordFormat {
  public:
   // Requires: options.storage, and at least one database.
   static Result<std::shared_ptr<const RecordFormat>> open(const std::string& source,
@@ -24,26 +24,16 @@ class LmdbFormat final : public RecordFormat {
                                                           const OpenOptions& options);
 
   std::string_view name() const override { return "lmdb"; }
-  std::uint64_t size() const override { return ends_.back(); }
-  const std::vector<FieldDescription>& fields() const override { return fields_; }
-  const std::vector<std::string>& classes() const override { return classes_; }
   Result<void> read(std::uint64_t index, memory::Record& record) const override;
   Result<SampleFiles> files(std::uint64_t index) const override;
-  Result<SampleFileSizes> file_sizes(std::uint64_t index) const override;
   std::size_t most_pieces() const override { return reader_.layout().sources.size(); }
   Result<void> find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const override;
   Result<void> accept(std::uint64_t index, std::span<const std::span<const std::byte>> pieces,
                       memory::Record& record) const override;
-  std::shared_ptr<const storage::Storage> storage() const override { return options_.storage; }
-  std::vector<std::uint64_t> shard_ends() const override { return ends_; }
-  std::vector<StoredShard> stored_shards() const override;
   std::vector<UnopenedColumn> unopened() const override;
-  std::string summary() const override;
   Where where(std::uint64_t index) const override;
   Where where_field(std::uint64_t index, std::size_t field) const override;
   void notice_changes() const override;
-  std::uint64_t fingerprint() const override { return fingerprint_; }
-  Result<Inspection> inspect() const override;
 
  private:
   using Values = std::span<std::optional<std::span<const std::byte>>>;
@@ -64,18 +54,9 @@ class LmdbFormat final : public RecordFormat {
   Result<void> fetch(const Place& place, memory::Record& record, Values values) const;
   Result<void> take_values(std::span<const std::optional<std::span<const std::byte>>> values,
                            memory::Record& record) const;
-  // Adds the sample's position to `error`, unless the error has its own.
-  std::unexpected<Error> at(std::uint64_t index, Error error) const;
 
-  std::string source_;
-  OpenOptions options_;
   std::vector<Database> databases_;
-  mutable OpenShards open_shards_;
   ValueReader reader_;
-  std::vector<std::uint64_t> ends_;  // cumulative number of samples, per database
-  std::vector<FieldDescription> fields_;
-  std::vector<std::string> classes_;  // none
-  std::uint64_t fingerprint_ = 0;
 };
 
 // Returns the sample's name or number from its first key, for messages.

@@ -14,7 +14,6 @@
 #include "format/tables/fetched_reader.h"
 #include "format/tables/image_columns.h"
 #include "format/tables/tables_inspection.h"
-#include "format/unchecked_shard.h"
 #include "storage/version.h"
 
 namespace feedline::format {
@@ -148,15 +147,14 @@ Result<std::shared_ptr<const RecordFormat>> TablesFormat::open(TableKind kind, c
 
 TablesFormat::TablesFormat(TableKind kind, std::string source, OpenOptions options, Tables tables,
                            std::vector<PickedColumn> choices)
-    : kind_(std::move(kind)),
-      source_(std::move(source)),
-      options_(std::move(options)),
+    : ShardedRecordFormat(std::move(source), std::move(options)),
+      kind_(std::move(kind)),
       tables_(std::move(tables)),
       choices_(std::move(choices)) {
   std::vector<std::string> names;
   for (const auto& table : tables_) names.push_back(table->name());
   stems_ = table_stems(names);
-  open_shards_.expect(tables_.size());
+  expect(tables_);
   for (const PickedColumn& choice : choices_)
     if (choice.description.name == "label") classes_ = choice.column.classes;
 }
@@ -226,9 +224,8 @@ std::vector<UnopenedColumn> TablesFormat::unopened() const {
 
 std::string TablesFormat::summary() const {
   std::string text = kind_.summary ? kind_.summary() : std::string();
-  if (left_out_ > 0)
-    text += (text.empty() ? "" : "\n") + std::to_string(left_out_) + " samples left out because they lack a field";
-  return text;
+  const std::string left_out = ShardedRecordFormat::summary();
+  return text + (text.empty() || left_out.empty() ? "" : "\n") + left_out;
 }
 
 // The shards' names are not included, so a copy of the dataset elsewhere has the same fingerprint.
@@ -249,9 +246,7 @@ std::uint64_t TablesFormat::compute_fingerprint() const {
 }
 
 TablesFormat::Place TablesFormat::place_of(std::uint64_t index) const {
-  FEEDLINE_CHECK(index < size());
-  const auto shard = static_cast<std::size_t>(std::ranges::upper_bound(ends_, index) - ends_.begin());
-  const std::uint64_t sample = index - (shard == 0 ? 0 : ends_[shard - 1]);
+  const auto [shard, sample] = position_of(index);
   return {tables_[shard].get(), shard, whole_.empty() ? sample : whole_[shard][sample]};
 }
 
@@ -268,35 +263,13 @@ Where TablesFormat::where(std::uint64_t index) const {
   return where;
 }
 
-std::vector<StoredShard> TablesFormat::stored_shards() const {
-  std::vector<StoredShard> stored;
-  for (const auto& table : tables_) stored.push_back(table->stored_in(*options_.storage));
-  return stored;
+void TablesFormat::forget(std::size_t shard) const {
+  ShardPartsStore(options_.index_directory).forget(*options_.storage, tables_[shard]->file().path);
 }
-
-void TablesFormat::notice_changes() const {
-  for (const auto& table : tables_) table->notice_change();
-}
-
-std::vector<std::unique_ptr<const UncheckedObject>> TablesFormat::unchecked() const {
-  return unchecked_shards<ColumnTable>(source_, tables_,
-                                       [this](const ColumnTable& table, const Error& error) { doubt(table, error); });
-}
-
-void TablesFormat::doubt(const ColumnTable& table, const Error& error) const {
-  if (options_.storage->is_remote() && storage::is_of_change(error))
-    ShardPartsStore(options_.index_directory).forget(*options_.storage, table.file().path);
-}
-
-Result<Inspection> TablesFormat::inspect() const { return format::inspect(source_, options_); }
 
 std::unexpected<Error> TablesFormat::at(std::uint64_t index, Error error) const {
-  doubt(*place_of(index).table, error);
-  Where place = where(index);
-  place.stage = error.where.stage.empty() ? "format" : std::move(error.where.stage);
-  if (error.where.offset) place.offset = error.where.offset;
-  error.where = std::move(place);
-  return std::unexpected(std::move(error));
+  if (error.where.stage.empty()) error.where.stage = "format";
+  return ShardedRecordFormat::at(index, std::move(error));
 }
 
 Result<void> TablesFormat::read_row(const Place& place, memory::Record& record) const {
@@ -392,14 +365,6 @@ Result<SampleFiles> TablesFormat::files(std::uint64_t index) const {
   auto files = files_of(choices_, record.fields);
   if (!files) return at(index, std::move(files).error());
   return SampleFiles{key_of(place_of(index)), std::nullopt, std::move(*files)};
-}
-
-// Reads the row, because the sizes of its fields are not stored anywhere else.
-Result<SampleFileSizes> TablesFormat::file_sizes(std::uint64_t index) const {
-  FEEDLINE_TRY(const SampleFiles sample, files(index));
-  SampleFileSizes sizes{sample.key, sample.label, {}};
-  for (const auto& file : sample.files) sizes.files.push_back({file.extension, file.bytes.size()});
-  return sizes;
 }
 
 }  // namespace feedline::format

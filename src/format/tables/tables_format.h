@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "format/format.h"
+#include "format/sharded_format.h"
 #include "format/tables/column_choice.h"
 #include "format/tables/column_table.h"
 
@@ -30,7 +30,7 @@ Result<std::unique_ptr<ColumnTable>> open_table(const TableKind& kind, std::shar
                                                 const std::string& name);
 
 // Samples that are rows of one or several tables, with consecutive numbers.
-class TablesFormat final : public RecordFormat {
+class TablesFormat final : public ShardedRecordFormat {
  public:
   // Requires: options.storage, and at least one shard.
   static Result<std::shared_ptr<const RecordFormat>> open(TableKind kind, const std::string& source,
@@ -38,27 +38,16 @@ class TablesFormat final : public RecordFormat {
                                                           const OpenOptions& options);
 
   std::string_view name() const override { return kind_.name; }
-  std::uint64_t size() const override { return ends_.back(); }
-  const std::vector<FieldDescription>& fields() const override { return fields_; }
-  const std::vector<std::string>& classes() const override { return classes_; }
   Result<void> read(std::uint64_t index, memory::Record& record) const override;
   Result<SampleFiles> files(std::uint64_t index) const override;
-  Result<SampleFileSizes> file_sizes(std::uint64_t index) const override;
   std::size_t most_pieces() const override { return 2 * choices_.size(); }
   Result<void> find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const override;
   Result<void> accept(std::uint64_t index, std::span<const std::span<const std::byte>> pieces,
                       memory::Record& record) const override;
-  std::shared_ptr<const storage::Storage> storage() const override { return options_.storage; }
-  std::vector<std::uint64_t> shard_ends() const override { return ends_; }
-  std::vector<StoredShard> stored_shards() const override;
   std::vector<UnopenedColumn> unopened() const override;
   std::vector<FieldRemark> remarks() const override { return remarks_of(choices_); }
   std::string summary() const override;
   Where where(std::uint64_t index) const override;
-  void notice_changes() const override;
-  std::vector<std::unique_ptr<const UncheckedObject>> unchecked() const override;
-  std::uint64_t fingerprint() const override { return fingerprint_; }
-  Result<Inspection> inspect() const override;
 
  private:
   using Tables = std::vector<std::unique_ptr<ColumnTable>>;
@@ -82,24 +71,14 @@ class TablesFormat final : public RecordFormat {
     bool are_blocks_at_hand = true;
   };
   std::optional<Ranges> ranges_of(const Place& place) const;
-  // If the error means that a remote object was replaced, invalidates the cached data about it.
-  void doubt(const ColumnTable& table, const Error& error) const;
-  // Adds the sample's position to `error`, unless the error has its own.
+  void forget(std::size_t shard) const override;
   std::unexpected<Error> at(std::uint64_t index, Error error) const;
 
   TableKind kind_;
-  std::string source_;
-  OpenOptions options_;
   Tables tables_;
   std::vector<std::string> stems_;  // prefixes of keys, one per shard
-  mutable OpenShards open_shards_;
   std::vector<PickedColumn> choices_;
-  std::vector<FieldDescription> fields_;
-  std::vector<std::string> classes_;
-  std::vector<std::uint64_t> ends_;                // cumulative number of samples, per shard
   std::vector<std::vector<std::uint64_t>> whole_;  // per shard: the rows that lack no field; empty if all rows are used
-  std::uint64_t left_out_ = 0;
-  std::uint64_t fingerprint_ = 0;
 };
 
 // Returns the prefixes of keys: the shards' names without folders and extensions, with the shard's number if names

@@ -14,7 +14,6 @@
 #include "format/index_store.h"
 #include "format/tar/listed_members.h"
 #include "format/tar/tar_members.h"
-#include "format/unchecked_shard.h"
 
 namespace feedline::format {
 namespace {
@@ -69,12 +68,10 @@ Result<std::shared_ptr<const RecordFormat>> TarFormat::open(const std::string& s
 
 TarFormat::TarFormat(std::string source, OpenOptions options, std::vector<std::unique_ptr<Shard>> shards,
                      const std::vector<FieldChoice>& fields, std::vector<std::string> classes)
-    : source_(std::move(source)),
-      options_(std::move(options)),
-      shards_(std::move(shards)),
-      classes_(std::move(classes)) {
+    : ShardedRecordFormat(std::move(source), std::move(options)), shards_(std::move(shards)) {
+  classes_ = std::move(classes);
   for (const FieldChoice& field : fields) fields_.push_back(field.description);
-  open_shards_.expect(shards_.size());
+  expect(shards_);
   for (const auto& shard : shards_) shard->choose_fields(fields);
   take_samples();
   note_unopened(fields);
@@ -120,9 +117,8 @@ std::string TarFormat::summary() const {
   const auto listed = std::ranges::count_if(shards_, [](const auto& shard) { return !shard->listed_by().empty(); });
   std::string lines;
   if (listed > 0) lines = std::to_string(listed) + " shards used DALI's indexes instead of a scan";
-  if (left_out_ == 0) return lines;
-  if (!lines.empty()) lines += "\n";
-  return lines + std::to_string(left_out_) + " samples left out because they lack a field";
+  const std::string left_out = ShardedRecordFormat::summary();
+  return lines + (lines.empty() || left_out.empty() ? "" : "\n") + left_out;
 }
 
 // The shards' paths are not included, so a copy of the dataset elsewhere has the same fingerprint.
@@ -148,9 +144,7 @@ std::uint64_t TarFormat::compute_fingerprint(const std::vector<FieldChoice>& fie
 }
 
 TarFormat::Place TarFormat::place_of(std::uint64_t index) const {
-  FEEDLINE_CHECK(index < size());
-  const auto shard = static_cast<std::size_t>(std::ranges::upper_bound(ends_, index) - ends_.begin());
-  const std::uint64_t sample = index - (shard == 0 ? 0 : ends_[shard - 1]);
+  const auto [shard, sample] = position_of(index);
   return {shards_[shard].get(), whole_.empty() ? sample : whole_[shard][sample]};
 }
 
@@ -176,36 +170,7 @@ Where TarFormat::where_field(std::uint64_t index, std::size_t field) const {
   return where;
 }
 
-std::vector<StoredShard> TarFormat::stored_shards() const {
-  std::vector<StoredShard> stored;
-  for (const auto& shard : shards_) stored.push_back(shard->stored_in(*options_.storage));
-  return stored;
-}
-
-void TarFormat::notice_changes() const {
-  for (const auto& shard : shards_) shard->notice_change();
-}
-
-std::vector<std::unique_ptr<const UncheckedObject>> TarFormat::unchecked() const {
-  return unchecked_shards<Shard>(source_, shards_,
-                                 [this](const Shard& shard, const Error& error) { doubt(shard, error); });
-}
-
-void TarFormat::doubt(const Shard& shard, const Error& error) const {
-  if (options_.storage->is_remote() && storage::is_of_change(error))
-    shard.forget_index(IndexStore(options_.index_directory));
-}
-
-Result<Inspection> TarFormat::inspect() const { return format::inspect(source_, options_); }
-
-std::unexpected<Error> TarFormat::at(std::uint64_t index, Error error) const {
-  doubt(*place_of(index).shard, error);
-  Where place = where(index);
-  place.stage = std::move(error.where.stage);
-  if (error.where.offset) place.offset = error.where.offset;
-  error.where = std::move(place);
-  return std::unexpected(std::move(error));
-}
+void TarFormat::forget(std::size_t shard) const { shards_[shard]->forget_index(IndexStore(options_.index_directory)); }
 
 Result<void> TarFormat::read(std::uint64_t index, memory::Record& record) const {
   auto done = read_sample(place_of(index), record);

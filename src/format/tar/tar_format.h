@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "format/format.h"
+#include "format/sharded_format.h"
 #include "format/tar/field_choice.h"
 #include "format/tar/shard.h"
 #include "format/tar/tar_header.h"
@@ -16,7 +16,7 @@ namespace feedline::format {
 
 // One or several WebDataset shards: tar files, plain or compressed by gzip. Sample numbers are consecutive across
 // shards.
-class TarFormat final : public RecordFormat {
+class TarFormat final : public ShardedRecordFormat {
  public:
   // Requires: options.storage, and at least one shard.
   static Result<std::shared_ptr<const RecordFormat>> open(const std::string& source,
@@ -24,26 +24,16 @@ class TarFormat final : public RecordFormat {
                                                           const OpenOptions& options);
 
   std::string_view name() const override { return "tar"; }
-  std::uint64_t size() const override { return ends_.back(); }
-  const std::vector<FieldDescription>& fields() const override { return fields_; }
-  const std::vector<std::string>& classes() const override { return classes_; }
   Result<void> read(std::uint64_t index, memory::Record& record) const override;
   Result<SampleFiles> files(std::uint64_t index) const override;
   Result<SampleFileSizes> file_sizes(std::uint64_t index) const override;
   Result<void> find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const override;
   Result<void> accept(std::uint64_t index, std::span<const std::span<const std::byte>> pieces,
                       memory::Record& record) const override;
-  std::shared_ptr<const storage::Storage> storage() const override { return options_.storage; }
-  std::vector<std::uint64_t> shard_ends() const override { return ends_; }
-  std::vector<StoredShard> stored_shards() const override;
   std::vector<UnopenedColumn> unopened() const override { return unopened_; }
   std::string summary() const override;
   Where where(std::uint64_t index) const override;
   Where where_field(std::uint64_t index, std::size_t field) const override;
-  void notice_changes() const override;
-  std::vector<std::unique_ptr<const UncheckedObject>> unchecked() const override;
-  std::uint64_t fingerprint() const override { return fingerprint_; }
-  Result<Inspection> inspect() const override;
 
  private:
   void note_unopened(const std::vector<FieldChoice>& fields);
@@ -67,24 +57,13 @@ class TarFormat final : public RecordFormat {
                              const storage::Reader& reader) const;
   Result<void> read_sample(const Place& place, memory::Record& record) const;
   Result<SampleFiles> read_files(const Place& place) const;
-  // If the error means that the shard was replaced, deletes its index.
-  void doubt(const Shard& shard, const Error& error) const;
-  // Adds the sample's position to `error`, unless the error has its own.
-  std::unexpected<Error> at(std::uint64_t index, Error error) const;
+  void forget(std::size_t shard) const override;
   Result<void> accept_members(std::span<const ShardIndex::Member> members,
                               std::span<const std::span<const std::byte>> payloads, memory::Record& record) const;
 
-  std::string source_;
-  OpenOptions options_;
   std::vector<std::unique_ptr<Shard>> shards_;
-  mutable OpenShards open_shards_;
-  std::vector<std::uint64_t> ends_;                // cumulative number of samples, per shard
   std::vector<std::vector<std::uint32_t>> whole_;  // per shard: the samples that lack no field; empty if all are used
-  std::uint64_t left_out_ = 0;
-  std::vector<FieldDescription> fields_;
-  std::vector<UnopenedColumn> unopened_;  // by extension
-  std::vector<std::string> classes_;      // empty if labels have no names
-  std::uint64_t fingerprint_ = 0;
+  std::vector<UnopenedColumn> unopened_;           // by extension
 };
 
 }  // namespace feedline::format

@@ -12,7 +12,6 @@
 #include "format/tfrecord/feature_files.h"
 #include "format/tfrecord/record_frame.h"
 #include "format/tfrecord/record_survey.h"
-#include "format/unchecked_shard.h"
 
 namespace feedline::format {
 namespace {
@@ -66,11 +65,11 @@ Result<std::shared_ptr<const RecordFormat>> TfrecordFormat::open(const std::stri
 }
 
 TfrecordFormat::TfrecordFormat(std::string source, OpenOptions options, Shards shards)
-    : source_(std::move(source)), options_(std::move(options)), shards_(std::move(shards)) {
+    : ShardedRecordFormat(std::move(source), std::move(options)), shards_(std::move(shards)) {
   std::vector<std::string> names;
   for (const auto& shard : shards_) names.push_back(shard->name());
   stems_ = stems_of(names);
-  open_shards_.expect(shards_.size());
+  expect(shards_);
 }
 
 // Selects the samples according to the handling of samples that lack a field.
@@ -95,11 +94,6 @@ Result<void> TfrecordFormat::take_samples(std::vector<FeatureChoice> fields) {
   return {};
 }
 
-std::string TfrecordFormat::summary() const {
-  if (left_out_ == 0) return {};
-  return std::to_string(left_out_) + " samples left out because they lack a field";
-}
-
 // The shards' names are not included, so a copy of the dataset elsewhere has the same fingerprint.
 std::uint64_t TfrecordFormat::compute_fingerprint() const {
   Fingerprint fingerprint;
@@ -117,9 +111,7 @@ std::uint64_t TfrecordFormat::compute_fingerprint() const {
 }
 
 TfrecordFormat::Place TfrecordFormat::place_of(std::uint64_t index) const {
-  FEEDLINE_CHECK(index < size());
-  const auto shard = static_cast<std::size_t>(std::ranges::upper_bound(ends_, index) - ends_.begin());
-  const std::uint64_t sample = index - (shard == 0 ? 0 : ends_[shard - 1]);
+  const auto [shard, sample] = position_of(index);
   return {shards_[shard].get(), shard, whole_.empty() ? sample : whole_[shard][sample]};
 }
 
@@ -134,35 +126,8 @@ Where TfrecordFormat::where(std::uint64_t index) const {
   return where;
 }
 
-std::vector<StoredShard> TfrecordFormat::stored_shards() const {
-  std::vector<StoredShard> stored;
-  for (const auto& shard : shards_) stored.push_back(shard->stored_in(*options_.storage));
-  return stored;
-}
-
-std::vector<std::unique_ptr<const UncheckedObject>> TfrecordFormat::unchecked() const {
-  return unchecked_shards<RecordShard>(source_, shards_,
-                                       [this](const RecordShard& shard, const Error& error) { doubt(shard, error); });
-}
-
-void TfrecordFormat::doubt(const RecordShard& shard, const Error& error) const {
-  if (options_.storage->is_remote() && storage::is_of_change(error))
-    shard.forget_index(RecordIndexStore(options_.index_directory, nullptr));
-}
-
-void TfrecordFormat::notice_changes() const {
-  for (const auto& shard : shards_) shard->notice_change();
-}
-
-Result<Inspection> TfrecordFormat::inspect() const { return format::inspect(source_, options_); }
-
-std::unexpected<Error> TfrecordFormat::at(std::uint64_t index, Error error) const {
-  doubt(*place_of(index).shard, error);
-  Where place = where(index);
-  place.stage = std::move(error.where.stage);
-  if (error.where.offset) place.offset = error.where.offset;
-  error.where = std::move(place);
-  return std::unexpected(std::move(error));
+void TfrecordFormat::forget(std::size_t shard) const {
+  shards_[shard]->forget_index(RecordIndexStore(options_.index_directory, nullptr));
 }
 
 Result<Bytes> TfrecordFormat::fetch(const Place& place, memory::Record& record) const {
@@ -212,14 +177,6 @@ Result<SampleFiles> TfrecordFormat::files(std::uint64_t index) const {
   auto files = data ? files_of(*data, reader_->fields()) : std::unexpected(data.error());
   if (!files) return at(index, std::move(files).error());
   return SampleFiles{record_key(stems_[place.number], place.record), std::nullopt, std::move(*files)};
-}
-
-// Reads the record, because the sizes of its features are not stored anywhere else.
-Result<SampleFileSizes> TfrecordFormat::file_sizes(std::uint64_t index) const {
-  FEEDLINE_TRY(const SampleFiles sample, files(index));
-  SampleFileSizes sizes{sample.key, sample.label, {}};
-  for (const auto& file : sample.files) sizes.files.push_back({file.extension, file.bytes.size()});
-  return sizes;
 }
 
 }  // namespace feedline::format

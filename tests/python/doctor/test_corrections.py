@@ -26,10 +26,6 @@ def anchors(document: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-def test_there_are_27() -> None:
-    assert [name for name, *_ in ROWS] == [f"W{i}" for i in range(1, 28)]
-
-
 @pytest.mark.parametrize(("name", "said", "so", "where"), ROWS, ids=[row[0] for row in ROWS])
 def test_what_a_correction_names_is_there(name: str, said: str, so: str, where: str) -> None:
     codes, links = re.findall(r"`(\w+)`", where), re.findall(r"\]\(([^)]+)\)", where)

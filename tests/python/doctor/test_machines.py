@@ -33,10 +33,6 @@ def test_nothing_is_reported_for_a_sound_machine(host: Host, tmp_path: Path) -> 
     assert [(finding.code, finding.evidence) for finding in examined(host, tmp_path).findings] == []
 
 
-def test_there_are_as_many_as_promised() -> None:
-    assert len(PLANTED) >= 40 and len(SOUND) >= 20
-
-
 def test_every_cause_of_a_machine_is_planted_somewhere() -> None:
     from planted_scripts import PLANTED as SCRIPTS
 

@@ -71,6 +71,11 @@ def examples(step):
         examples["pixel_values"] = [step(image) for image in images]
         return examples
 
+    def two_names(examples):
+        pictures = [img.convert("RGB") for img in examples["image"]]
+        examples["pixel_values"] = [step(picture) for picture in pictures]
+        return examples
+
     def torchvision_references(samples):
         return step(*default_collate(samples))
 
@@ -91,6 +96,7 @@ def examples(step):
 
     yield transformers_guide, of_column, {"<image>": "image", "<made>": "pixel_values"}
     yield diffusers_text_to_image, in_two_lists, {"<image>": "image", "<made>": "pixel_values"}
+    yield two_names, in_two_lists, {"<image>": "image", "<made>": "pixel_values"}
     yield torchvision_references, starred, {}
     yield functools.partial(with_default, mixer=step), starred, {}
     yield with_default, starred, {}
@@ -101,6 +107,19 @@ def examples(step):
 
 
 def others(step):
+    def of_the_wrong_list(examples):
+        pictures = [img.convert("RGB") for img in examples["image"]]
+        examples["pixel_values"] = [step(picture) for picture in examples["image"]]
+        return examples
+
+    def caught(samples):
+        try:
+            return step(*default_collate(samples))
+        except ValueError:
+            return None
+
+    yield of_the_wrong_list
+    yield caught
     yield lambda batch: step(*default_collate(batch[1:]))
     yield lambda batch: [step(*default_collate(batch))]
     yield lambda crops: torch.stack([step(crop) for crop in crops if crop])

@@ -8,6 +8,7 @@ import collections
 import dis
 import functools
 import inspect
+import itertools
 import re
 import types
 from collections.abc import Iterator
@@ -173,7 +174,7 @@ def _variable(instruction: Any) -> int | None:
 def _instructions(function: types.FunctionType, given: dict[str, Any], owner: Any) -> tuple[Any, ...]:
     """A function's instructions, with names replaced by values: (operation, type, argument) or _Named.
 
-    Local variables are numbered, without those that are `given`; assigning one of these raises ValueError. The
+    Local variables are numbered by first use; assigning one that is `given` raises ValueError. The
     instructions of a nested function, such as a comprehension, follow its name.
     """
     code = function.__code__
@@ -216,8 +217,9 @@ class _Scope:
 
 
 def _of_code(code: types.CodeType, scope: _Scope) -> Iterator[Any]:
-    variables = [name for name in code.co_varnames if name not in scope.given]
+    numbers: dict[str, int] = {}
     named: _Named | None = None
+    fresh = 0
     for operation, name in _without_cells(list(_singly(code))):
         if named is not None:
             if operation in _MEMBERS and scope.has_members(named.value):
@@ -230,7 +232,13 @@ def _of_code(code: types.CodeType, scope: _Scope) -> Iterator[Any]:
         elif operation == "LOAD_FAST" and name in scope.given:
             named = _Named(scope.given[name])
         elif operation in _LOCALS:
-            yield operation, int, scope.first + variables.index(name)
+            if name in scope.given:
+                raise ValueError(name)
+            # The variable of a comprehension, which CPython 3.12 and later put into the function, gets its own number.
+            if operation == "LOAD_FAST_AND_CLEAR" or name not in numbers:
+                numbers[name] = scope.first + fresh
+                fresh += 1
+            yield operation, int, numbers[name]
         elif isinstance(name, types.CodeType):
             yield operation, types.CodeType, None
             yield from _of_code(name, scope.within())
@@ -260,10 +268,12 @@ def _singly(code: types.CodeType) -> Iterator[tuple[str, Any]]:
     """
     instructions = list(dis.get_instructions(code))
     targets = {one.offset: number for number, one in enumerate(one for one in instructions if one.is_jump_target)}
-    for instruction in instructions:
+    for instruction, after in itertools.zip_longest(instructions, instructions[1:]):
         if instruction.offset in targets:
             yield "LABEL", targets[instruction.offset]
-        if _OF_LOCALS.fullmatch(instruction.opname):
+        if instruction.opname == "STORE_FAST" and after is not None and after.opname == "RERAISE":
+            yield "RESTORE", None  # only CPython's code for an exception in a comprehension, whatever its variable
+        elif _OF_LOCALS.fullmatch(instruction.opname):
             names = instruction.argval if isinstance(instruction.argval, tuple) else (instruction.argval,)
             for deed, name in zip(re.findall("LOAD|STORE", instruction.opname), names, strict=True):
                 yield f"{deed}_FAST", name

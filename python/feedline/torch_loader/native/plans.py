@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from ...data.dataset import Dataset
 from ..known.known_collate import Stock
@@ -29,16 +29,6 @@ class Reason:
     """Nothing is lowered: where each stage runs instead, and why."""
 
     stages: list[Stage]
-
-
-class LoweredPlan(Protocol):
-    """A loader that runs natively from reading to collating."""
-
-    stages: list[Stage]
-
-    def iterate(self, loader: Any) -> Iterator[Any]:
-        """The batches of one epoch, in the order of the loader's own samplers."""
-        ...
 
 
 @dataclass(frozen=True)
