@@ -302,8 +302,8 @@ def pack(wheels: Path) -> None:
     shutil.rmtree(wheels, ignore_errors=True)
     wheels.mkdir(parents=True)
     shutil.copy(found[-1], wheels)
-    if (ROOT / "build/release" / CONTRACT).is_file():
-        shutil.copy(ROOT / "build/release" / CONTRACT, wheels)
+    if (ROOT / "build/release_tests" / CONTRACT).is_file():
+        shutil.copy(ROOT / "build/release_tests" / CONTRACT, wheels)
     print(f"downloading into {wheels.relative_to(ROOT)}: {' '.join(NEEDS.values())}")
     words = ["download", "--quiet", "--only-binary", ":all:", "--python-version", "3.12", "--implementation", "cp"]
     platforms = [f"manylinux{age}_{platform.machine()}" for age in ("2014", "_2_17", "_2_28")]
