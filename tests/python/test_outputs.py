@@ -52,7 +52,7 @@ def test_a_url_makes_no_local_folder(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, url: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(feedline.ConfigError, match=f"local paths only, not {url.split('://')[0]}://"):
+    with pytest.raises(feedline.ConfigError, match=f"only local paths, not {url.split('://')[0]}://"):
         WRITES[what](folder, url)
     assert everything_in(tmp_path) == []
 
@@ -100,7 +100,7 @@ def test_a_relative_path_is_fine(folder: Path, tmp_path: Path, monkeypatch: pyte
 def test_outputs_are_looked_at_before_the_source(tmp_path: Path) -> None:
     with pytest.raises(feedline.ConfigError, match="only s3:// and gs:// are written to"):
         packing.pack(tmp_path / "missing", "https://host/x")
-    with pytest.raises(feedline.ConfigError, match="local paths only"):
+    with pytest.raises(feedline.ConfigError, match="only local paths"):
         run("inspect", tmp_path / "missing", "--show", "s3://bucket/x.png")
     for wrong in ({"num_workers": 0}, {"jobs": 0}, {"seed": -1}, {"seed": "x", "shuffle": True}, {"shuffle": "yes"}):
         with pytest.raises(feedline.ConfigError, match=f"pack: {next(iter(wrong))} must be"):
