@@ -21,7 +21,7 @@ from feedline.profiler.variables import APPLY
 
 ARGUMENTS = ("num_workers", "prefetch_factor", "persistent_workers", "pin_memory")
 LOADERS = ("torch", "feedline")
-REPEATS = "the dataset is iterable: another number of workers may duplicate or drop samples"
+REPEATS = "the dataset is iterable: a different number of workers may duplicate or drop samples"
 _REQUEST = "apply.json"
 # Facts that identify a loader in another run of the same script. Its settings may change.
 _IDENTITY = ("class", "dataset", "collate", "batch_size", "iterable")
@@ -102,7 +102,7 @@ def _apply(loader: Any, wanted: Mapping[str, Any], folder: Path) -> None:
             loader.__dict__[_REPLACEMENT] = changed
         self_described["after"] = settings_of(changed)
     except Exception as error:
-        self_described.setdefault("refused", {})["loader"] = f"it could not be changed: {error!r}"
+        self_described.setdefault("refused", {})["loader"] = f"the loader could not be changed: {error!r}"
     with contextlib.suppress(OSError):
         name = f"{os.getpid()}.{id(loader)}.applied"
         (folder / f".{name}").write_text(json.dumps(self_described))
@@ -126,7 +126,7 @@ def change(loader: Any, settings: Mapping[str, Any]) -> tuple[Any, dict[str, str
         try:
             return feedline_loader(loader, normal), refused
         except Exception as error:
-            refused["loader"] = f"Feedline's loader does not support it: {error}"
+            refused["loader"] = f"Feedline's loader does not support this loader: {error}"
             normal["loader"] = "torch"
     if normal["num_workers"] == 0:
         loader.timeout = 0

@@ -49,10 +49,10 @@ def make(attempt: Callable[[], dict[str, Any]], limit_s: float, result: Path) ->
             raise NotTried(found["why"])
         return dict(found)
     if status is None:
-        raise NotTried(f"it did not finish within {limit_s:.0f} s, and was ended")
+        raise NotTried(f"the trial did not finish within {limit_s:.0f} s and was killed")
     if os.WIFSIGNALED(status):
-        raise NotTried(f"the process that tried it was ended by {signal.Signals(os.WTERMSIG(status)).name}")
-    raise NotTried(f"the process that tried it ended with status {os.waitstatus_to_exitcode(status)}")
+        raise NotTried(f"the trial process was killed by {signal.Signals(os.WTERMSIG(status)).name}")
+    raise NotTried(f"the trial process exited with status {os.waitstatus_to_exitcode(status)}")
 
 
 def _run(attempt: Callable[[], dict[str, Any]], result: Path) -> NoReturn:
@@ -80,7 +80,7 @@ def reason_of(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
     for line in reversed(lines):  # lines of the code that raised an error precede it
         if any(words in line for words in _OF_A_DEVICE):
-            return f"reading samples uses the GPU, which a copied process cannot: {line}"
+            return f"reading samples uses the GPU, which a forked process cannot use: {line}"
     line = lines[-1] if any(line.startswith("Original Traceback") for line in lines) else lines[0]
     return f"{type(error).__name__}: {line}"
 

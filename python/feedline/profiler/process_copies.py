@@ -32,7 +32,7 @@ def refusal(loader: Any) -> str | None:
     """Returns why a copy could not use `loader`; None if it can."""
     if hasattr(loader, "dataset") or remake_of(loader) is not None:
         return None
-    return "this loader has no dataset to read again"
+    return "this loader has no dataset that could be read again"
 
 
 def remake_of(loader: Any) -> Any:

@@ -76,7 +76,7 @@ def run(command: Sequence[str], change: Change | None = None, trying: Trying | N
         recording.returncode, recording.watcher_cpu_ns = returncode, own_ns
         recording.applied = apply.outcome(folder) if change is not None else []
         if trying is not None and forward.interrupted:
-            recording.notes.insert(0, "no experiments were run, as it was interrupted")
+            recording.notes.insert(0, "no experiments were run, because the profile was interrupted")
         elif trying is not None and recording.processes:
             recording.experiments = trying.make(folder, recording, files)
         return recording

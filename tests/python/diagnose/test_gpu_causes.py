@@ -237,7 +237,7 @@ def test_without_nvml_calls_stay_uncertain():
 def test_without_nvml_one_call_per_step_is_abstained_from():
     measured = on_gpu(synchronising=0.9, synchronising_calls=1.0, gpu=None)
     assert "loop_synchronisation" not in verdicts(measured)
-    assert "needed anyway" in abstained(measured)["loop_synchronisation"]
+    assert "the step's own work" in abstained(measured)["loop_synchronisation"]
 
 
 # -- what is said of GPU-Util

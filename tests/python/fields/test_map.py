@@ -403,7 +403,7 @@ def test_what_cannot_be_is_refused_at_the_call(pairs: feedline.Dataset, make: An
 
 
 def test_a_field_that_the_map_before_does_not_give(pairs: feedline.Dataset) -> None:
-    with pytest.raises(feedline.ConfigError, match="no field 'cls'; there are a"):
+    with pytest.raises(feedline.ConfigError, match="field 'cls' does not exist; the fields are a"):
         _ = pairs.map(lambda sample: {"a": 1}).map(str, "cls").schema
 
 

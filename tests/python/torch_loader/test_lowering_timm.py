@@ -219,13 +219,13 @@ def refused() -> Iterator[tuple[str, Any]]:
     yield "prob=inf is not", altered(rand(), prob=float("inf"))
     yield "'n' must be from", with_attributes(rand(), num_layers=1000)
     yield "no operations to choose from", with_attributes(rand(), ops=[])
-    yield "policy that is not timm's", with_attributes(t := aug(), policy=t.policy[1:])
-    yield "policy that is not timm's", altered(t := aug(), t.policy[0][:1], prob=0.75)
+    yield "policy other than timm's", with_attributes(t := aug(), policy=t.policy[1:])
+    yield "policy other than timm's", altered(t := aug(), t.policy[0][:1], prob=0.75)
     yield "magnitude_max=12", made("original", magnitude_max=12)
     yield "magnitude_std=200", altered(rand(), magnitude_std=200)
     yield "magnitude_std=inf", made("original", magnitude_std=float("inf"))
-    yield "mixes other operations than timm's", with_attributes(t := mix(), ops=t.ops[1:])
-    yield "mixes other operations than timm's", altered(mix(), prob=0.5)
+    yield "with operations other than timm's", with_attributes(t := mix(), ops=t.ops[1:])
+    yield "with operations other than timm's", altered(mix(), prob=0.5)
     yield "hooks, or its own forward", with_attributes(rand(), __call__=lambda image: image)
 
 

@@ -56,13 +56,13 @@ def offer(loader: Any, recorder: Recorder) -> bool:
         recorder.copied = True
         refused = process_copies.refusal(loader)
         if refused is not None:
-            recorder.note(f"nothing was tried on a copy of the script's process: {refused}")
+            recorder.note(f"no settings were tried on a copy of the script's process: {refused}")
             return False
         if not process_copies.claim(recorder.session / CLAIM):  # another process of the run was first
             return False
         process_copies.fork_away(lambda: _live(loader, recorder))
     except Exception as error:
-        recorder.note(f"nothing was tried, as the script's process could not be copied: {error!r}")
+        recorder.note(f"no settings were tried, because the script's process could not be copied: {error!r}")
         return False
     return True
 
@@ -170,7 +170,9 @@ def _compare(
 ) -> None:
     """Compares one change at a time, at the best number of workers found."""
     if other_workers.is_feedlines(loader):
-        found["not_tried"].append({"change": "prefetching, persistence", "why": "Feedline's threads have neither"})
+        found["not_tried"].append(
+            {"change": "prefetching, persistence", "why": "this does not apply to Feedline's threads"}
+        )
         return
     own, more = int(loader.num_workers), 2 * (loader.prefetch_factor or 2)
     workers = max(own, best, 1)

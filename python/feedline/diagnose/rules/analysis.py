@@ -88,7 +88,7 @@ def gain_of_workers(summary: Summary, workers: int) -> tuple[tuple[float, float]
     low, high = prediction.gain(summary, prediction.cycle_ms(summary, workers))
     if not summary.loader.get("iterable") or workers in summary.ladder.rungs:
         return (low, high), []
-    counter = ["an IterableDataset shards itself: additional workers may have no samples to read, or read them twice"]
+    counter = ["an IterableDataset shards itself: additional workers may have no samples, or read samples twice"]
     fewest, most = summary.making.fewest, summary.making.most
     if fewest is not None and most is not None and most >= _UNEVEN * max(fewest, 1):
         counter.append(f"one worker made {most} batches, another {fewest}, and ran out of work")
@@ -112,7 +112,7 @@ def _hidden_by_work(summary: Summary) -> float:
 
 def stage_sentence(stages: Mapping[str, float] | None) -> str:
     if not stages:
-        return "how that divides between reading, decoding and transforms was not observed"
+        return "the shares of reading, decoding and transforms were not observed"
     words = {"storage": "waiting", "python": "own code"}
     parts = [f"{words.get(name, name)} {share:.0%}" for name, share in sorted(stages.items(), key=lambda s: -s[1])]
     return "by stage: " + ", ".join(parts)

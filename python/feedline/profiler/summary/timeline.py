@@ -192,9 +192,11 @@ def _missing(judged: _Judged, making: Making, host: Host, called: bool, no_gpu: 
     if not called:
         missing["synchronising"] = "calls of .item() are not counted with torch.compile, or without torch"
     if recording.dropped:
-        missing["recording"] = f"what {recording.dropped} processes recorded that had ended long before"
+        missing["recording"] = f"the events of {recording.dropped} processes that exited early"
     if any(event.thread != loop.process.pid for event in loop.events):
-        missing["consumer"] = "what takes the batches from the thread that calls next(), and may not wait for them"
+        missing["consumer"] = (
+            "the code that receives batches from the thread that calls next(), and may not wait for them"
+        )
     if no_gpu is not None:
         missing["gpu"] = no_gpu
     return missing
