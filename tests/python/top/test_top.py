@@ -522,7 +522,7 @@ def test_loaders_of_the_tree_are_followed(children: list[subprocess.Popen[bytes]
     find.put(process(first, 12.0, loader(batches=9), rank=1), unanswered=(second,))
     seen = watching.look()
     assert [each.rates and each.rates.batches_per_s for each in seen.loaders] == [None, 2.0]
-    assert seen.loaders[0].silent_s > 0 and f"process {second} does not answer" in seen.notes[0]
+    assert seen.loaders[0].silent_s > 0 and f"process {second} does not respond" in seen.notes[0]
     find.put(process(first, 13.0, rank=1))
     assert watching.look().loaders == (), "closed, and ended"
     assert json.dumps(seen.as_dict())

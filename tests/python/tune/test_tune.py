@@ -258,7 +258,7 @@ def test_settings_from_before_stay_where_nothing_is_shown_to_gain(folder, tmp_pa
     assert "no tried change gains" in said and "the present settings are good" in said
     assert (
         "nothing was saved: settings are saved only if they were shown to help" in said
-        and "is from an earlier run" in said
+        and "was written by an earlier run" in said
     )
     assert output.read_text() == "from before"
 
