@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a script once with each autocast dtype and compares time and memory.
 
-It does not check whether the script still learns: the user has to compare losses.
+The comparison does not check whether the script still learns: the user has to compare losses.
 """
 
 from __future__ import annotations

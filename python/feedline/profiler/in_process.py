@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Profiles work in the current process, such as a notebook's cell: installs the probe before it and removes it after.
 
-One profile at a time. Iterators and forked workers that existed before cannot be profiled.
+One profile at a time. Iterators and forked workers that were created earlier cannot be profiled.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs an experiment in a separate process, so that failures end only that process, and with a time limit.
 
-The copy of a script's process has none of its threads, and must not use a GPU that the script has used: torch raises an
-error, and other libraries' drivers hang or end the process. Reading samples rarely does this, but may.
+The copy of a script's process has none of the script's threads, and must not use a GPU that the script has used: torch
+raises an error, and other libraries' drivers hang or end the process. Reading samples rarely uses the GPU, but may.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _OF_A_DEVICE = ("in forked subprocess", "CUDA error", "HIP error", "CUDA_ERROR")
 
 
 class NotTried(Exception):
-    """An experiment that is impossible here; str() is the reason."""
+    """An experiment that is impossible in this process; str() is the reason."""
 
 
 def make(attempt: Callable[[], dict[str, Any]], limit_s: float, result: Path) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def reason_of(error: BaseException) -> str:
 
 
 def _wait(child: int, until: float) -> int | None:
-    """Returns its exit status; None if it has not ended in time."""
+    """Returns the process's exit status, or None if the process has not ended in time."""
     while time.monotonic() < until:
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:

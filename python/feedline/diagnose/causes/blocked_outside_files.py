@@ -57,7 +57,7 @@ def _workers(summary: Summary) -> int | None:
 
 
 def _gain(summary: Summary, _share: float) -> Gain:
-    """Removes waiting outside of files; reading remains."""
+    """The gain if workers no longer wait outside of files; reading is unchanged."""
     waits = gains.in_files(summary, 0.0)
     return gains.of_batch(summary, what_if.without(summary, prediction.batch_of(summary), waits, 1.0))
 

@@ -27,7 +27,7 @@ def _evaluate(analysis: Analysis) -> Found | None:
 
 
 def _gain(summary: Summary, _share: float) -> Gain:
-    """The gain if workers do the pools' work themselves, without waiting for them: the work remains, the pools do not.
+    """The gain if workers do the pools' work themselves, without waiting for pools.
 
     The high end also removes the CPU time of a pool's threads and of its shutdown, which were not measured.
     """

@@ -26,7 +26,7 @@ def _evaluate(analysis: Analysis) -> Found | None:
 
 
 def _gain(summary: Summary, share: float) -> Gain:
-    """Reported because of the risk. Its share is that of the hand-over, or zero."""
+    """Reported because of the risk. The cause's share is the time of passing batches, or zero."""
     return gains.of_share(summary, share) if summary.waits.handover >= share else (0.0, 0.0)
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A copy of the script's process, forked when its first loop starts, that tries settings after the script has ended.
 
-It sleeps until then. It reads samples but never runs any other code of the script. The probe loads this module into the
-script's processes if experiments are to follow.
+The copy sleeps until then. It reads samples but never runs any other code of the script. The probe loads this module
+into the script's processes if experiments are to follow.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def install(_module: Any, recorder: Recorder) -> None:
 def offer(loader: Any, recorder: Recorder) -> bool:
     """Called before a loop starts. Copies the process if this is the first loader that can be iterated again.
 
-    Returns whether it did. Never raises.
+    Returns whether the process was copied. Never raises.
     """
     try:
         if recorder.copied:
