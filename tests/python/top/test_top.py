@@ -448,7 +448,7 @@ def test_a_process_is_distinguished_from_a_later_one_of_its_number(tmp_path: Pat
     assert not found.alive(tmp_path)
     write(500, "Z")
     assert not found.alive(tmp_path)
-    with pytest.raises(feedline.ConfigError, match="no process 8"):
+    with pytest.raises(feedline.ConfigError, match="process 8 does not exist"):
         processes.identify(8, tmp_path)
 
 

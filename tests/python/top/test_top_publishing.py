@@ -428,7 +428,7 @@ def _hangs_in_the_middle(connection: socket.socket) -> None:
         (lambda c: c.sendall(b"\x00\xff" * 50), "is truncated, or is not a loader's counters"),
         (lambda c: c.sendall(b"[" * 200_000), "is truncated, or is not a loader's counters"),
         (lambda c: c.sendall(b"1" * 100_000), "is truncated, or is not a loader's counters"),
-        (lambda c: c.sendall(b'{"feedline_counters": 2}'), "version 2, this reads 1"),
+        (lambda c: c.sendall(b'{"feedline_counters": 2}'), "version 2, but this Feedline reads 1"),
         (lambda c: c.sendall(b'{"feedline_counters": 1, "time_s": NaN}'), "has no time"),
     ],
 )

@@ -297,7 +297,7 @@ def test_ranks_are_shown_together(folder: Path, surroundings: dict[str, str]) ->
 
 def test_a_process_without_our_loaders(surroundings: dict[str, str]) -> None:
     text = printed(surroundings, str(os.getpid()), "--once", "--interval", "0.1", status=None)
-    assert "no Feedline loader publishes here" in text and "feedline diagnose" in text
+    assert "no Feedline loader publishes its counters here" in text and "feedline diagnose" in text
     assert "cpu" in text and "CPUs" in text
 
 
