@@ -107,7 +107,7 @@ def test_what_has_no_room_is_read_without_and_explained(tars: list[Path], place:
         ({"cache": 3}, "cache must be a folder"),
         ({"cache": "memory"}, "to cache decoded pixels, call"),
         ({"cache": "s3://bucket/cache"}, "is a URL"),
-        ({"cache_limit": "1 GiB"}, "cache_limit requires cache; pass cache=, the folder for copies"),
+        ({"cache_limit": "1 GiB"}, "cache_limit requires cache, the folder for copies"),
         ({"cache": "c", "cache_limit": "0%"}, "more than 0%"),
         ({"cache": "c", "cache_limit": "101%"}, "no more than 100%"),
         ({"cache": "c", "cache_limit": "many"}, 'or pass a share of the disk, such as "50%"'),

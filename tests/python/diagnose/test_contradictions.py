@@ -65,7 +65,7 @@ CASES = {
         lambda run: replace(run, making=replace(run.making, sent_ms=0.1, received_ms=0.1)),
         "worker_handover",
     ),
-    "the loader by itself is slower": (
+    "the loader by itself is slower than the loop": (
         summary(loop_s=2.0),
         lambda run: but(run, rungs={4: 20.0}, rung_intervals={4: (19.0, 21.0)}),
         "compute_bound",

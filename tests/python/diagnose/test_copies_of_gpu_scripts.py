@@ -72,7 +72,7 @@ def test_the_ladder_is_climbed_without_the_device(tmp_path):
 def test_samples_that_need_the_device_are_a_reason(tmp_path, in_a_copy):
     why = {
         "raise": "reading samples uses the GPU, which a forked process cannot use: ",
-        "abort": "the process that tried it was ended by SIGABRT",
+        "abort": "the trial process was killed by SIGABRT",
     }[in_a_copy]
 
     def is_refused(found):

@@ -330,7 +330,7 @@ def test_what_keeps_a_folder_in_python_is_reported(vision, files, photos):
     ]
     bitmaps = folder(files, photos.transform)
     bitmaps.samples = [(path.replace(".jpg", ".bmp"), label) for path, label in bitmaps.samples]
-    cases.append((bitmaps, "file names do not end in .jpg, .png or .webp"))
+    cases.append((bitmaps, "files are not JPEG, PNG or WebP by name"))
     other = folder(files, t.Compose([t.Resize((16, 16)), t.PILToTensor()]))
     cases.append((ConcatDataset([photos, other]), "the joined datasets have different transforms"))
     for dataset, why in cases:

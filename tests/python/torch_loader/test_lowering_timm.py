@@ -192,7 +192,7 @@ def refused() -> Iterator[tuple[str, Any]]:
     own_blur = functools.partial(auto._minmax_level_to_arg, min_val=0.1, max_val=3.0)
     yield "GaussianBlur of RandAugment has a function", altered(three, three.ops[2:], level_fn=own_blur)
     yield "Desaturate of RandAugment has a function", altered(t := made("rand-t3a"), t.ops[1:2], level_fn=own_blur.func)
-    yield "chooses from other operations: Invert", auto.rand_augment_transform("rand", transforms=["Invert"])
+    yield "with these operations is not supported: Invert", auto.rand_augment_transform("rand", transforms=["Invert"])
     yield "has TranslateX, which is not", auto.rand_augment_transform("rand", transforms=["TranslateX"])
     yield (
         "weights that are not timm's",
