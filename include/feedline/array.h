@@ -47,8 +47,8 @@ Element element_of(T value) {
   return element;
 }
 
-// In a schema, the first extent of a field whose samples have different lengths. A sample has its own length there; a
-// batch has at least the length of its longest row.
+// In a schema, the first extent of a field whose samples have different lengths. In a sample, the extent is the
+// sample's own length; in a batch, at least the length of the longest row.
 constexpr std::int64_t kAnyLength = -1;
 
 // At most kMaxDims extents, stored inline so that shapes need no allocation per sample.
@@ -96,7 +96,8 @@ struct ArrayView {
 enum class BatchForm : std::uint8_t {
   kDense,   // consecutive rows of equal shape. A first extent of kAnyLength is the length of the batch's longest row,
             // known before any row is read (tokens, ragged arrays); the format itself pads shorter rows
-  kPadded,  // the same, but row lengths are known only after reading; the batch has an array of lengths
+  kPadded,  // like kDense with kAnyLength, but row lengths are known only after reading; the batch has an array of
+            // lengths
   kList,    // rows of any shapes, in one buffer, with offsets
 };
 
@@ -108,8 +109,8 @@ enum class Content : std::uint8_t {
   kJson,  // UTF-8, to be parsed
 };
 
-// One field of a sample (shape without the batch extent; the first extent may be kAnyLength, and of a list any may). A
-// schema lists the fields in batch order.
+// One field of a sample. The shape excludes the batch extent; the first extent may be kAnyLength, and in lists any
+// extent may be. A schema lists the fields in batch order.
 struct FieldSpec {
   std::string name;
   ArraySpec array;
@@ -119,8 +120,7 @@ struct FieldSpec {
   std::uint64_t usual_bytes = 0;  // average bytes per row if `form` is not kDense; 0: unknown before reading
   bool is_late() const {
     return form != BatchForm::kDense;
-  }  // its position in a batch is known only when the batch is
-     // complete
+  }  // the row's position in a batch is known only when the batch is complete
   friend bool operator==(const FieldSpec& a, const FieldSpec& b) {  // regardless of their typical sizes
     return a.name == b.name && a.array == b.array && a.form == b.form && a.content == b.content && a.pad == b.pad;
   }

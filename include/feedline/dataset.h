@@ -27,8 +27,8 @@ namespace feedline {
 
 // How to treat samples that lack a field.
 enum class Missing : std::uint8_t {
-  kError,  // reading one is an error, handled according to on_error
-  kSkip,   // they are left out when the source is opened
+  kError,  // reading such a sample is an error, handled according to on_error
+  kSkip,   // such samples are omitted when the source is opened
   kNone,   // the field is missing from that sample: a list row marked as missing
 };
 
@@ -66,8 +66,8 @@ struct OpenOptions {
   // prefix "NAME=". The extension determines the kind: jpg, jpeg, png and webp are images, or masks (labels) if the
   // field's name begins with "mask" or "seg"; cls, cls2, index, inx and id are integers; npy is an array, json and jsn
   // are JSON, txt, text, caption and transcript are text, and all others are bytes. A suffix ":image", ":mask",
-  // ":value", ":array", ":bytes", ":text" or ":json" overrides it; ":boxes" and ":keypoints" declare an array, or lists
-  // in JSON, that geometric image operations transform along with the image.
+  // ":value", ":array", ":bytes", ":text" or ":json" overrides the kind; ":boxes" and ":keypoints" declare an array, or
+  // lists in JSON, that geometric image operations transform along with the image.
   std::vector<std::string> fields;
   std::string index_directory;  // folder for stored indexes; empty: next to the shard, or else the user's cache folder
   Missing missing = Missing::kError;
@@ -94,8 +94,8 @@ struct Sample {
     BatchForm form = BatchForm::kDense;
     Content content = Content::kArray;
     bool absent = false;  // the sample does not have the field; the array is empty
-    // Set instead of `data` for a large row of a mapped file: the array in private pages. Writing to them changes no
-    // file.
+    // Set instead of `data` for a large row of a mapped file: the array in private pages. Writing to private pages does
+    // not change the file.
     std::shared_ptr<std::byte> pages = nullptr;
     std::byte* bytes() { return pages ? pages.get() : data.data(); }  // the bytes of the array
   };
@@ -115,7 +115,7 @@ struct UnopenedColumn {
   std::string name;    // in the source: "caption"
   std::string holds;   // its type: "text", "list of float32"; empty if not known
   std::string reason;  // "not a default field"
-  std::string spec;    // opens it in OpenOptions::fields: "caption:text"; empty if it cannot be opened
+  std::string spec;    // the spec for OpenOptions::fields, such as "caption:text"; empty if the column cannot be opened
   friend bool operator==(const UnopenedColumn&, const UnopenedColumn&) = default;
 };
 
@@ -185,14 +185,15 @@ class Dataset {
   // with separate draws (Operation::fields names views). The image is decoded once, or once per view, whichever is
   // cheaper; the pixels are the same, except with Fidelity::kFast. Other fields are unchanged: operations on all images
   // and masks apply to them as well, with separate draws. field: the image, if a sample has several. A dataset can have
-  // one views(). kConfig: no such image; a name that is empty, duplicated, or another field's; no view, or more than
-  // kMostViews; a count below 1; decode in a view; normalize or to_dtype before it; a field that a map() function
-  // consumes. Afterwards also: cache(), which must precede it; a field of several views without a fixed size.
+  // one views(). kConfig: the image does not exist; a name is empty, duplicated, or the name of a different field;
+  // there is no view, or more than kMostViews; a count is below 1; a view contains decode; normalize or to_dtype
+  // precedes views(); a map() function consumes the field. Later calls also fail: cache(), which must precede views();
+  // a field of several views without a fixed size.
   Result<Dataset> views(std::vector<View> views, const std::string& field = {}) const;
   static constexpr std::size_t kMostViews = 254;  // for each sample
   // torchvision's FiveCrop and TenCrop: the four corners and the centre as one field (5, C, H, W) named like the image,
-  // followed for TenCrop by the same five crops of the mirrored image. kConfig: as views(). kData: an image is too
-  // small.
+  // followed for TenCrop by the same five crops of the mirrored image. kConfig: the errors of views(). kData: an image
+  // is too small.
   Result<Dataset> five_crop(Size size, const std::string& field = {}) const;
   Result<Dataset> ten_crop(Size size, bool vertical_flip = false, const std::string& field = {}) const;
   // The views() call and the index in operations() that it precedes; nullopt if there is none.
@@ -204,33 +205,34 @@ class Dataset {
   // a file (PATH.filling until it is complete), which later runs and open() can use, or "device": the loader's GPU,
   // which then runs the operations after the cache. budget: bytes; samples beyond it are read and decoded in every
   // epoch. 0: half of the memory available to this process; for a file, no limit; for a device, which must hold all
-  // samples, its free memory. kConfig: a random operation before it, one whose output is not 8-bit pixels, samples that
-  // are arrays, a second cache, an operation after "device" that GPUs do not support. loader() and sample() check the
-  // file at the path.
+  // samples, its free memory. kConfig: a preceding operation is random or does not output 8-bit pixels; samples are
+  // arrays; there is a second cache; an operation after "device" is not supported on GPUs. loader() and sample() check
+  // the file at the path.
   Result<Dataset> cache(const std::string& where, std::uint64_t budget = 0) const;
   // Sets the layout of these fields in a batch: kDense needs arrays of one shape, kPadded arrays that may differ in the
   // first extent, kList accepts anything. No fields: all fields that support it. By default text, bytes and JSON are
-  // lists and all others are dense; the last call for a field wins. kConfig: no such field, a field that does not
-  // support this layout, samples that are arrays.
+  // lists and all others are dense; the last call for a field wins. kConfig: a field does not exist or does not support
+  // this layout, or samples are arrays.
   Result<Dataset> collate(BatchForm form, std::vector<std::string> fields = {}) const;
   // Calls a function on each sample, after the operations so far and in the threads that make batches, and replaces the
   // fields that it consumes with its results. It gets images as the operations return them, of any size, and all other
   // fields as in a single sample. Results must have the dtype and shape of the first valid sample's result (among the
-  // first 16 samples), unless collate() allows otherwise; anything else is an error of that sample. A dataset has one
-  // function: calling map() again replaces it, and the new function must also consume the fields of the old one.
-  // kConfig: no such field; samples of different lengths. Later calls also fail: an operation on a field that the
-  // function consumes, and cache().
+  // first 16 samples), unless collate() allows otherwise; any other result is an error in that sample. A dataset has
+  // one function: calling map() again replaces it, and the new function must also consume the fields of the old one.
+  // kConfig: a field does not exist, or samples have different lengths. Later calls also fail: an operation on a field
+  // that the function consumes, and cache().
   Result<Dataset> map(std::shared_ptr<const SampleFunction> function) const;
   // The samples at these indexes, in this order, with this dataset's operations; random operations are keyed by the new
-  // index. kConfig: no index, an index out of range, a mixture, or a cache.
+  // index. kConfig: there is no index, an index is out of range, or the dataset is a mixture or has a cache.
   Result<Dataset> subset(std::vector<std::uint64_t> indices) const;
   // Splits all samples at random into parts of the given sizes, each like subset(), in this dataset's order. The split
   // is the same on every machine. classes: the class of each sample; each class is then split in the same ratio.
-  // kConfig: as subset(), an empty part, sizes that do not add up to size(), a wrong number of classes.
+  // kConfig: the errors of subset(); a part is empty, the sizes do not add up to size(), or the number of classes is
+  // wrong.
   Result<std::vector<Dataset>> split(const std::vector<std::uint64_t>& counts, std::uint64_t seed,
                                      const std::vector<std::int64_t>& classes = {}) const;
   // Returns an integer field of every sample. Class folders know their labels; other formats read each sample once.
-  // kConfig: no such field.
+  // kConfig: the field does not exist.
   Result<std::vector<std::int64_t>> numbers(const std::string& field) const;
   // The cache and the index in operations() that it precedes; nullopt if there is none.
   std::optional<std::pair<std::string, std::size_t>> cached() const;
@@ -239,7 +241,7 @@ class Dataset {
   // the operation. A chain without a fixed output size is accepted here; schema() and loader() reject it.
   Result<void> check() const;
   Result<Schema> schema() const;  // of one sample, without the batch extent
-  // The stored fields, without those that a function consumes; all "array" for a format of rows.
+  // The stored fields, except those that a function consumes. All have the kind "array" in formats of plain rows.
   std::vector<FieldRole> roles() const;
   std::string explain() const;  // the operations that run, with their order and fusion
   // The cumulative number of samples up to the end of each shard, if the format has shards; else empty.
@@ -250,14 +252,14 @@ class Dataset {
   Result<Sample> sample(std::uint64_t index, std::uint64_t seed = 0, std::uint64_t epoch = 0) const;
   // The sample's parameters for random and size-dependent operations; reads only the image's header.
   Result<std::vector<DrawnValue>> draw(std::uint64_t index, std::uint64_t seed = 0, std::uint64_t epoch = 0) const;
-  // The same for an image of size `image`, without reading anything, for tests of the distributions.
+  // The parameters for an image of size `image`, without reading anything, for tests of the distributions.
   Result<std::vector<DrawnValue>> draw(Size image, std::uint64_t sample, std::uint64_t seed, std::uint64_t epoch) const;
   // Stored bytes of the image field, for callers with their own decoder.
   Result<std::vector<std::byte>> encoded(std::uint64_t index) const;
   std::string key(std::uint64_t index) const;  // relative path, or WebDataset key
-  // All stored files of a sample. kConfig: not an image folder, tars, or TFRecord files.
+  // All stored files of a sample. kConfig: the source is not an image folder, tars, or TFRecord files.
   Result<SampleFiles> files(std::uint64_t index) const;
-  // Their sizes: from the index of tars, or by querying the storage for each file of a folder.
+  // The files' sizes, from the index of tars, or by querying the storage for each file of a folder.
   Result<SampleFileSizes> file_sizes(std::uint64_t index) const;
   // Returns "16 bits", "32 bits" or "floats" once after any dataset or loader of this source read an image that loses
   // precision as 8 bits; else an empty string.
@@ -265,11 +267,11 @@ class Dataset {
   // Like sample(), for several samples.
   Result<SampleReader> reader(Layout layout = Layout::kNchw) const;
 
-  // How fast this machine decodes just the needed regions of the first `images` samples, already in memory, with
-  // `threads` threads: the ceiling of any loader over these samples.
+  // Measures how fast `threads` threads decode only the needed regions of the first `images` samples, already in
+  // memory. The result is the upper limit of any loader over these samples.
   Result<DecodeLimit> measure_decode(std::uint64_t images, int threads, std::uint64_t seed = 0) const;
 
-  // kConfig: an invalid operation or option, a memory budget smaller than one batch, an empty dataset.
+  // kConfig: an operation or option is invalid, the memory budget is smaller than one batch, or the dataset is empty.
   Result<Loader> loader(const LoaderOptions& options) const;
   // A loader without an order of its own: the caller passes the samples of each batch to Loader::give() and gets the
   // batches in that order. For external samplers. kSkip replaces a bad sample. kConfig: as loader().
@@ -301,10 +303,11 @@ class SampleReader {
   const Schema& schema() const;  // of one sample
   // The sample as the loader returns it for a GivenSample, with its seed and the epoch. kConfig: index out of range.
   Result<Sample> read(GivenSample sample, std::uint64_t seed = 0, std::uint64_t epoch = 0);
-  // An image file in memory, treated as if it were stored in the dataset. kConfig: samples have other fields.
+  // An image file in memory, treated as if it were stored in the dataset. kConfig: samples have fields other than the
+  // image.
   Result<Sample> read(std::span<const std::byte> encoded, std::uint64_t draw, std::uint64_t seed = 0,
                       std::uint64_t epoch = 0);
-  // The same for a decoded image. kConfig: no pixels, or neither 1 nor 3 channels.
+  // Transforms a decoded image. kConfig: the image has no pixels, or neither 1 nor 3 channels.
   Result<Sample> read(const GivenPixels& pixels, std::uint64_t draw, std::uint64_t seed = 0, std::uint64_t epoch = 0);
 
  private:
@@ -334,9 +337,9 @@ struct NamedArray {
 // Samples are the rows of arrays of equal length; each array is a field. A ragged array "name" is a field of shape
 // (kAnyLength, ...), followed by an int64 field "name_length" with each sample's first extent. Only the rows of a batch
 // are copied. If any field is not a plain array, samples behave like those of stored files and support operations, and
-// a ragged array's "name_length" is only in batches. kConfig: no array, different numbers of samples, empty samples (in
-// that case, of images and masks), a duplicate name, offsets that do not ascend from 0 to `rows`, an array that does
-// not match its kind.
+// a ragged array's "name_length" is only in batches. kConfig: there is no array; arrays have different numbers of
+// samples; a sample is empty (images and masks only, if any field is not a plain array); a name is duplicated; offsets
+// do not ascend from 0 to `rows`; an array does not match its kind.
 Result<Dataset> arrays(std::vector<NamedArray> arrays);
 
 struct TokenFile {
@@ -355,7 +358,8 @@ struct TokenOptions {
   std::uint64_t stride = 0;       // tokens between the starts of consecutive windows; 0: window
   DType stored = DType::kUint16;  // uint8, int16, uint16, int32, uint32 or int64, little-endian
   DType output = DType::kInt64;   // int32 or int64
-  std::uint64_t vocabulary = 0;   // if not 0, opening reads all files and rejects tokens that are not below it
+  std::uint64_t vocabulary = 0;   // if not 0, opening reads all files and rejects tokens that are not below the
+                                  // vocabulary size
   std::optional<std::int64_t> separator = {};  // the token that ends a document; required by the following options
   Documents documents = Documents::kPack;
   std::uint64_t shortest = 2;  // kApart: documents with fewer tokens, including their separator, are omitted
@@ -374,28 +378,27 @@ constexpr std::int64_t kIgnoredTarget = -100;
 // 0. "y" is kIgnoredTarget at a separator, whose next token belongs to another document.
 // With kApart a sample is a document including its final separator, or a piece of one: documents of more than window +
 // 1 tokens are split into pieces that begin `stride` tokens apart. "x" and "y" are ragged; "length" (int64) is their
-// length. Opening reads all files once; the index needs 12 bytes per sample. kConfig: an invalid option, a size that is
-// not a multiple of the token's, no file that holds a window, no separator in the files. kStorage: a file cannot be
-// opened. kData: a token outside the vocabulary.
+// length. Opening reads all files once; the index needs 12 bytes per sample. kConfig: an option is invalid, a file's
+// size is not a multiple of the token size, no file holds a window, or the files contain no separator. kStorage: a file
+// cannot be opened. kData: a token outside the vocabulary.
 Result<Dataset> tokens(const std::vector<TokenFile>& files, const TokenOptions& options);
 
 enum class MixUntil : std::uint8_t {
   kSamples,  // an epoch has MixOptions::samples
-  kFirst,    // until one of the datasets would have to repeat a sample
-  kLast,     // until every sample of every dataset has appeared
+  kFirst,    // an epoch ends before any dataset repeats a sample
+  kLast,     // an epoch ends when every sample of every dataset has appeared
 };
 
 struct MixOptions {
-  std::vector<double> weights;  // per sample, not scaled by dataset size; empty: by size, so that each sample appears
-                                // once
+  std::vector<double> weights;  // shares of the datasets; empty: proportional to size, so that each sample appears once
   MixUntil until = MixUntil::kSamples;
   std::uint64_t samples = 0;  // 0: the total size of all datasets
 };
 
 // Mixes several datasets: each contributes its share of every stretch of the order; an exhausted dataset starts over,
-// in another order when shuffled. Indexes number the samples of the concatenated datasets. A weight of 0 excludes a
-// dataset. kConfig: no dataset, an empty one, different fields or operations, invalid weights, a mixture within a
-// mixture.
+// in a different order when shuffled. Indexes number the samples of the concatenated datasets. A weight of 0 excludes a
+// dataset. kConfig: there is no dataset, or a dataset is empty or itself a mixture; fields or operations differ;
+// weights are invalid.
 Result<Dataset> mix(const std::vector<Dataset>& datasets, const MixOptions& options = {});
 
 // An image file given by path or as bytes in memory.
@@ -404,7 +407,7 @@ struct GivenImage {
   std::span<const std::byte> bytes = {};  // the content, see GivenFiles::keep(); if absent, it is read from `path`
 };
 
-// Image files that the caller adds while a loader runs, for datasets that are listed elsewhere. Copies share the files;
+// Image files that the caller adds while a loader runs, for datasets that the caller lists. Copies share the files;
 // every method is thread-safe.
 class GivenFiles {
  public:
@@ -416,7 +419,7 @@ class GivenFiles {
   std::uint64_t add(std::vector<GivenImage> files);
   // Owns the bytes of files in memory; released with the last reference from the dataset and its loaders.
   void keep(std::shared_ptr<const void> owner);
-  // Releases the files of the add() that returned `first`; reading them is an error from then on.
+  // Releases the files of the add() that returned `first`; later reads of these files fail.
   void forget(std::uint64_t first);
   void forget_all();
 

@@ -26,9 +26,9 @@ class Ready {
   virtual ~Ready() = default;
   virtual bool is_ready() const = 0;      // never blocks
   virtual Result<void> wait() const = 0;  // Error: the device failed, and the arrays are invalid.
-  // Makes a stream of the device wait instead of the caller: work queued on it afterwards finds the arrays ready. Call
-  // it before using the batch. stream: the device's number for it; CUDA's handle, or 1 for the default stream. Devices
-  // without streams block.
+  // Makes a stream of the device wait instead of the caller: later work on the stream finds the arrays ready. Call this
+  // function before using the batch. stream: CUDA's handle, or 1 for the default stream. Devices without streams block
+  // the caller.
   virtual Result<void> let_wait(std::uintptr_t /*stream*/) const { return wait(); }
 };
 

@@ -54,7 +54,8 @@ std::unexpected<Error> internal_error(std::string what);
 
 }  // namespace feedline
 
-// Propagate: FEEDLINE_TRY(auto x, f()) binds the value or returns the error; FEEDLINE_CHECK_OK(f()) for Result<void>.
+// Error propagation: FEEDLINE_TRY(auto x, f()) binds the value or returns the error; FEEDLINE_CHECK_OK(f()) for
+// Result<void>.
 #define FEEDLINE_CONCAT_INNER(a, b) a##b
 #define FEEDLINE_CONCAT(a, b) FEEDLINE_CONCAT_INNER(a, b)
 #define FEEDLINE_TRY_INNER(result, declaration, expression)       \

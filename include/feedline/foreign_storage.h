@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Access to objects for which the engine has no reader, through a library of the user's, selected by URL scheme.
+// Reads objects for which the engine has no reader through a library of the user, selected by URL scheme.
 
 #include <cstddef>
 #include <cstdint>
@@ -40,8 +40,8 @@ class ForeignStorage {
 // Returns the storage for a scheme ("az"); nullptr if there is none. kConfig: the scheme is supported, but a required
 // package is missing.
 using FindForeignStorage = std::function<Result<std::shared_ptr<const ForeignStorage>>(const std::string& scheme)>;
-// Called once per scheme that the engine does not support itself; found storages are cached. Set it once per process,
-// before anything is opened.
+// Sets the function that returns storages. The engine calls it once per scheme that has no native reader, and caches
+// the storages. Set the function once per process, before opening anything.
 void set_foreign_storages(FindForeignStorage find);
 
 }  // namespace feedline

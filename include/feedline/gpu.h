@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Counters of the machine's NVIDIA GPUs from the driver's management library (NVML). It is opened at run time, needs no
-// privileges and creates no CUDA context.
+// Counters of the machine's NVIDIA GPUs from the driver's management library (NVML). The library is opened at run time,
+// needs no privileges and creates no CUDA context.
 
 #include <cstdint>
 #include <memory>
@@ -41,8 +41,8 @@ struct GpuCounters {
   // Share of the driver's last window (1/6 s to 1 s) in which any kernel ran, however little of the GPU it used.
   std::optional<double> utilisation;
   std::optional<std::uint64_t> memory_used_bytes;
-  std::optional<double> received_bytes_per_s;  // over PCIe, within 20 ms; GPUs are read in rotation, so it may be some
-                                               // samples old
+  std::optional<double> received_bytes_per_s;  // over PCIe, within 20 ms; GPUs are read in rotation, so the value may
+                                               // be some samples old
   std::optional<double> sent_bytes_per_s;
   std::optional<double> power_w;
   std::optional<std::uint32_t> clock_mhz;  // of the multiprocessors
@@ -50,8 +50,8 @@ struct GpuCounters {
   std::optional<bool> slowed;  // clocks throttled by power or heat
 };
 
-// A process that computes on a GPU. In a container without the host's PID namespace these are unknown: the list is
-// empty, or has PIDs of another namespace.
+// A process that computes on a GPU. In a container without the host's PID namespace, the list is empty or has PIDs of a
+// different namespace.
 struct GpuProcess {
   std::uint32_t index = 0;
   std::int32_t pid = 0;
@@ -67,14 +67,14 @@ class GpuReader {
   GpuReader& operator=(GpuReader&&) noexcept;
 
   // The first call opens the library, which may take seconds if the driver has to wake a GPU. Later calls take a
-  // millisecond per GPU plus the 20 ms over which the driver measures PCIe, asleep.
+  // millisecond per GPU, and sleep for the 20 ms over which the driver measures PCIe.
   std::vector<GpuCounters> sample(std::uint64_t now_ns);
   std::vector<GpuProcess> processes();
   const GpuDriver& driver();  // Loads the library, as the first sample does, without sampling.
 
   // Valid after any of these calls.
   const std::vector<GpuFacts>& gpus() const;
-  const std::string& unavailable() const;  // why no data is available; empty if there is some
+  const std::string& unavailable() const;  // the reason if no data is available; otherwise empty
   const std::vector<std::string>& notes() const;
 
  private:

@@ -37,8 +37,8 @@ Result<ImageInfo> image_info(std::span<const std::byte> encoded);
 struct ImageTraits {
   std::string format;               // the name in image_formats()
   int orientation = 1;              // EXIF orientation, 1 to 8; 1 is as stored, 0 is unknown
-  std::vector<std::string> stored;  // those of "progressive", "arithmetic coding", "lossless", "CMYK", "palette",
-                                    // "interlaced", "12 bits", "16 bits", "32 bits", "floats" that apply
+  std::vector<std::string> stored;  // the applicable subset of "progressive", "arithmetic coding", "lossless", "CMYK",
+                                    // "palette", "interlaced", "12 bits", "16 bits", "32 bits", "floats"
 };
 // kData: not an image.
 Result<ImageTraits> image_traits(std::span<const std::byte> encoded);
@@ -63,8 +63,8 @@ Result<std::vector<double>> time_pixel_operation(const Image& image, const Pixel
 // kData: pixels are missing or damaged. kConfig: an invalid interval.
 Result<std::optional<std::vector<std::byte>>> jpeg_with_restarts(std::span<const std::byte> encoded, int interval);
 
-// The kernels' instruction sets on this machine, best first, with "scalar" last; and the choice of one for the whole
-// process ("" for the best). Not while a loader runs.
+// Returns the kernels' instruction sets on this machine, best first, with "scalar" last; and sets the instruction set
+// of the whole process ("" for the best). Do not set it while a loader runs.
 std::vector<std::string> simd_variants();
 std::string active_simd_variant();
 Result<void> force_simd_variant(const std::string& name);

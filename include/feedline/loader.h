@@ -23,8 +23,8 @@ namespace feedline {
 enum class OnError : std::uint8_t {
   kRaise,    // next() returns the error of the batch's first bad sample; that batch is lost, and the next call
              // continues
-  kSkip,     // skip the sample, refill the batch from the end of the epoch's order, and log it; with several ranks, or
-             // if the order is given, replace the sample, so that the number of batches stays the same
+  kSkip,     // skip the sample, refill the batch from the end of the epoch's order, and log it; with several ranks or a
+             // given order, replace the sample, so that the number of batches stays the same
   kReplace,  // replace it with another sample, drawn from (seed, epoch, sample), and log it
   kReport,   // deliver the batch and report the row in Batch::bad(): the caller must fill its contents
 };
@@ -32,8 +32,8 @@ enum class OnError : std::uint8_t {
 // One sample of an order given by the caller.
 struct GivenSample {
   std::uint64_t index = 0;  // in the dataset
-  // Seeds its random operations, along with the loader's seed and the epoch: a sample given twice with two numbers gets
-  // two different crops.
+  // Seeds its random operations, along with the loader's seed and the epoch: a sample passed twice with different
+  // numbers gets two different crops.
   std::uint64_t draw = 0;
 };
 
@@ -46,10 +46,11 @@ enum class Uneven : std::uint8_t {
 
 // How often mixup and cutmix draw, and which rows of a batch of n they mix.
 enum class MixMode : std::uint8_t {
-  kBatch,  // once for all rows
-  kElem,   // separately for every row i, with row n - 1 - i
-  kHalf,   // the same for the first half of the rows; only these are delivered, so batches have batch_size / 2 rows
-  kPair,   // jointly for every pair of rows i and n - 1 - i
+  kBatch,  // draw once for all rows
+  kElem,   // draw separately for every row i, and mix it with row n - 1 - i
+  kHalf,   // like kElem, but only for the first half of the rows; only these are delivered, so batches have batch_size
+           // / 2 rows
+  kPair,   // draw once for every pair of rows i and n - 1 - i
 };
 
 // The partner of each row.
@@ -101,7 +102,7 @@ struct BatchField {
   std::span<std::byte> buffer = {};
   std::span<const std::int64_t> offsets = {};  // rows + 1 values, ascending from 0
   std::span<const Shape> shapes = {};
-  std::span<const bool> absent = {};  // kPadded, kList: rows whose sample lacks the field; they are empty
+  std::span<const bool> absent = {};  // kPadded, kList: empty rows, whose sample lacks the field
 };
 
 struct BadRow {
@@ -163,7 +164,7 @@ struct CacheStats {
   std::uint64_t present = 0;       // cached samples
   std::uint64_t bytes = 0;         // bytes in use
   std::uint64_t budget_bytes = 0;  // limit in bytes; 0: limited only by the disk
-  bool full = false;               // full: further samples are decoded in every epoch
+  bool full = false;               // if full, further samples are decoded in every epoch
 };
 
 // Statistics of the function passed to Dataset::map(), over all threads.
@@ -249,16 +250,16 @@ struct LoaderState {
   std::uint64_t position = 0;        // in the epoch's order: everything before it was delivered
   std::vector<Positions> delivered;  // delivered after `position` (in_order = false)
   std::uint64_t left_out = 0;        // positions at the order's end that kSkip has consumed
-  std::vector<Bucket> buckets;       // they define the positions, so they must not change
+  std::vector<Bucket> buckets;       // the options that define the positions and must not change
   std::uint64_t repeat = 1;          // likewise
   Fidelity fidelity = Fidelity::kExact;
 };
 
-// Owns its threads; they start with the first epoch and end at close() or with the loader, so later epochs find them
-// warm. Only one thread at a time, the consumer, may call start_epoch, set_epoch, epoch, give, end_giving, next, poll,
-// restore and close; all other functions are thread-safe. Nothing throws. After fork() a child's copy of a loader that
-// had begun an epoch starts nothing and takes no lock: functions that return a Result fail with kConfig, interrupt(),
-// set_epoch() and close() do nothing, and the others return the values from before.
+// A loader owns its threads. They start with the first epoch and end at close() or with the loader, so later epochs
+// reuse them. Only one thread at a time, the consumer, may call start_epoch, set_epoch, epoch, give, end_giving, next,
+// poll, restore and close; all other functions are thread-safe. Nothing throws. After fork() a child's copy of a loader
+// that had begun an epoch starts nothing and takes no lock: functions that return a Result fail with kConfig,
+// interrupt(), set_epoch() and close() do nothing, and the others return the values from before.
 class Loader {
  public:
   Loader(Loader&&) noexcept;
@@ -283,7 +284,7 @@ class Loader {
   Result<std::optional<Batch>> next();
 
   // For Dataset::given_loader(): sets the samples of the next batch, after start_epoch(); any number of batches may be
-  // queued. kConfig: no samples, more than batch_size, an index out of range, or a loader with a plan.
+  // queued. kConfig: there are no samples or more than batch_size, an index is out of range, or the loader has a plan.
   Result<void> give(std::vector<GivenSample> samples);
   // Declares that no batch will follow: the epoch ends once the queued batches are delivered.
   Result<void> end_giving();
@@ -292,7 +293,7 @@ class Loader {
   // Like next(), but returns kPending after `wait`, so that a caller can handle signals.
   Result<Polled> poll(std::chrono::milliseconds wait, Batch& batch);
   // Makes a waiting next() or poll(), or else the next call, return kCancelled. Nothing is lost: the call after that
-  // continues. It takes a lock, so a signal handler must not call it.
+  // continues. A signal handler must not call this function, as it takes a lock.
   void interrupt();
 
   Result<LoaderStats> stats() const;
@@ -302,7 +303,7 @@ class Loader {
   Result<LoaderState> state() const;
   // Resumes from `state` at the next start_epoch(); with the next epoch if it was saved after an epoch's last batch.
   // The batches equal those of the original run if batch_size * world_size is the same, and otherwise continue at the
-  // same sample. kConfig: saved from another dataset, or with another seed, order or fidelity.
+  // same sample. kConfig: the state was saved from a different dataset, or with a different seed, order or fidelity.
   Result<void> restore(const LoaderState& state);
   Result<std::string> explain() const;  // the plan, its numbers and where each operation runs, for users
 

@@ -18,7 +18,7 @@ struct CacheLimit {
 };
 
 struct CachedObject {
-  std::string copy;          // the cache's name for it: 32 digits
+  std::string copy;          // the entry's name in the cache: 32 digits
   std::string name;          // the whole name of the object; empty: its entry is damaged
   std::uint64_t bytes = 0;   // of the object
   std::int64_t used_ns = 0;  // time of the last open, to about a second; since 1970
@@ -36,11 +36,11 @@ struct CacheRemoval {
   std::uint64_t disk_bytes = 0;  // bytes used by the folder now
 };
 
-// Errors of all functions: kConfig: the folder is not a cache, or of another version. kStorage: it cannot be read or
-// written.
+// Errors of all functions: kConfig: the folder is not a cache, or belongs to a different version of Feedline. kStorage:
+// the folder cannot be read or written.
 Result<CacheContents> list_cache(const std::string& directory);
-// Verifies the copy against its checksum. Returns the problem, and whether the copy was removed; empty if there is none
-// or the copy no longer exists.
+// Verifies the copy against its checksum. Returns the problem and whether the copy was removed, or an empty string if
+// there is no problem or the copy no longer exists.
 Result<std::string> verify_copy(const std::string& directory, const std::string& copy);
 // Removes the least recently used copies until the folder uses at most `bytes`, and the leftovers of killed processes.
 Result<CacheRemoval> prune_cache(const std::string& directory, std::uint64_t bytes);

@@ -62,7 +62,7 @@ class EventRing {
 
 struct RecordedEvents {
   std::int32_t pid = 0;
-  std::int32_t parent = 0;  // the creating process, as of then
+  std::int32_t parent = 0;  // the process that created the file
   std::uint64_t created_ns = 0;
   std::uint64_t written = 0;  // events stored or overwritten since
   std::vector<Event> events;  // in recording order
@@ -78,10 +78,10 @@ struct ProcessCounters {
   std::int32_t pid = 0;
   std::int32_t parent = 0;
   std::uint64_t cpu_ns = 0;
-  std::uint64_t system_ns = 0;     // part of it in the kernel: reading, page faults, reclaiming pages
+  std::uint64_t system_ns = 0;     // the part of cpu time spent in the kernel: reads, page faults, page reclaim
   std::uint64_t delay_ns = 0;      // ready to run but not running
   std::uint64_t device_bytes = 0;  // read from block devices; 0 if not permitted
-  std::uint64_t read_bytes = 0;    // by read() and related calls, from the page cache or not
+  std::uint64_t read_bytes = 0;    // read by read() and related calls, including from the page cache
   std::uint64_t read_calls = 0;
   std::uint64_t minor_faults = 0;
   std::uint64_t major_faults = 0;
@@ -94,7 +94,7 @@ struct HostCounters {
   std::uint64_t time_ns = 0;
   std::uint64_t busy_ns = 0;  // of all CPUs
   std::optional<std::uint64_t> throttled_ns;
-  std::optional<std::uint64_t> cpu_pressure_ns;  // "some" of /proc/pressure or of the cgroup
+  std::optional<std::uint64_t> cpu_pressure_ns;  // the "some" line in /proc/pressure or of the cgroup
   std::optional<std::uint64_t> io_pressure_ns;
   std::optional<std::uint64_t> memory_pressure_ns;
   std::optional<std::uint64_t> memory_events;  // number of times that the cgroup reached its limit
@@ -123,7 +123,7 @@ struct HostRecord {
   std::vector<GpuFacts> gpus;
   std::vector<GpuCounters> gpu;           // in chronological order
   std::vector<GpuProcess> gpu_processes;  // all processes ever seen
-  std::string gpu_unavailable;            // why no GPU data is available; empty if there is some
+  std::string gpu_unavailable;            // the reason if no GPU data is available; otherwise empty
   std::vector<std::string> gpu_notes;
   std::optional<double> quota_cpus;
   std::optional<double> memory_limit_bytes;
@@ -136,7 +136,7 @@ struct FileFacts {
   std::string path;
   std::uint64_t bytes = 0;
   std::optional<std::uint64_t> cached_bytes;     // in the page cache; nullopt: not available to this user
-  std::optional<std::uint64_t> unwritten_bytes;  // of those, not yet written to the device
+  std::optional<std::uint64_t> unwritten_bytes;  // the part of them not yet written to the device
   std::string device;                            // name of the whole disk, such as nvme0n1; empty if not a local disk
   std::optional<bool> rotational;
 };
@@ -147,7 +147,8 @@ std::vector<FileFacts> look_at_files(const std::vector<std::string>& paths);
 struct HostSamplerOptions {
   std::int32_t pid = 0;  // this process and all its descendants
   std::uint64_t period_ns = 100'000'000;
-  std::string closely_from;                       // a file: sampling starts when it exists; empty: immediately
+  std::string closely_from;                       // a file whose creation starts sampling; empty: sampling starts
+                                                  // immediately
   std::string root;                               // the location of /proc and /sys; for tests
   std::string gpu_library = "libnvidia-ml.so.1";  // empty: GPUs are not sampled
 };

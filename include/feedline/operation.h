@@ -35,11 +35,11 @@ enum class Interpolation : std::uint8_t {
   kTorchBilinear,
   kTorchBicubic
 };
-// What AutoAugment's policy was learned on.
+// The dataset on which AutoAugment's policy was learned.
 enum class AutoAugmentPolicy : std::uint8_t { kImageNet, kCifar10, kSvhn };
 // The magnitudes of automatic augmentations: torchvision.transforms or torchvision.transforms.v2.
 enum class TorchvisionVersion : std::uint8_t { kV1, kV2 };
-// A change of an image that leaves its size: what automatic augmentations choose from.
+// An image change that preserves the image's size. Automatic augmentations choose from these.
 enum class Augmentation : std::uint8_t {
   kIdentity,
   kShearX,
@@ -65,13 +65,13 @@ enum class PaddingMode : std::uint8_t { kConstant, kEdge, kReflect, kSymmetric }
 // The format of a box's four numbers, in pixels: two corners; the upper left corner and the sides; the centre and the
 // sides.
 enum class BoxFormat : std::uint8_t { kXyxy, kXywh, kCxcywh };
-// Where an image stands in a larger one.
+// The position of an image within a larger image.
 enum class PadPosition : std::uint8_t { kCenter, kTopLeft };
 enum class ColorMode : std::uint8_t { kRgb, kL };  // Pillow's mode names: 3 channels, 1 channel
-// kExact: Pillow's pixels, bit for bit. kFast: JPEGs that are made much smaller are decoded at a part of their size,
-// and coloured after the resize: nearly the same pixels (docs/fidelity.md says how nearly); else kExact's. kNvjpeg: the
-// GPU that a loader's batches are on decodes JPEGs, to nearly the same pixels; everything else, and without a loader
-// everything, is kExact's.
+// kExact: matches Pillow's pixels bit for bit. kFast: decodes a JPEG that a later step shrinks a lot at a reduced
+// scale, and converts colours after the resize; docs/fidelity.md lists the pixel differences. Other images are exact.
+// kNvjpeg: the GPU that receives a loader's batches decodes JPEGs to nearly the same pixels. Other images, and samples
+// read without a loader, are exact.
 enum class Fidelity : std::uint8_t { kExact, kFast, kNvjpeg };
 
 struct Size {
@@ -84,7 +84,7 @@ struct Padding {
   int left = 0, top = 0, right = 0, bottom = 0;
 };
 
-// A closed range that a random factor is drawn from; {1, 1} (hue: {0, 0}) leaves the image alone.
+// The closed range of a random factor; {1, 1} (for hue, {0, 0}) leaves the image unchanged.
 struct Range {
   double low = 1;
   double high = 1;
@@ -95,31 +95,32 @@ namespace op {
 struct Decode {
   ColorMode mode = ColorMode::kRgb;
   Fidelity fidelity = Fidelity::kExact;
-  bool applies_exif = false;  // turns the image as its EXIF orientation says, before anything else looks at it
+  bool applies_exif = false;  // rotates the image by its EXIF orientation before any other step
 };
-// size.width == 0: the smaller edge becomes size.height and the other keeps the aspect ratio (torchvision's
-// int size), limited by max_size. size {0, 0}: the larger edge becomes max_size. Always antialiased, as PIL is; nearest
-// never is.
+// If size.width is 0, the smaller edge becomes size.height and the larger edge preserves the aspect ratio
+// (torchvision's int size), up to max_size. If size is {0, 0}, the larger edge becomes max_size. As in PIL, every
+// filter except nearest antialiases.
 struct Resize {
   Size size;
   std::optional<int> max_size;
   Interpolation interpolation = Interpolation::kBilinear;
 };
-// Where the image is smaller than size it is padded first: with zeros, as torchvision does, or as timm's
-// CenterCropOrPad is told. Half of an odd difference is rounded to the even number, as torchvision does, or down, as
-// Hugging Face's image processors do.
+// An image smaller than size is padded first: with zeros, as torchvision does, or with the padding of timm's
+// CenterCropOrPad. Half of an odd difference is rounded to the even number, as torchvision does, or down, as Hugging
+// Face's image processors do.
 struct CenterCrop {
   Size size;
   std::array<std::uint8_t, 3> fill{};
   PaddingMode padding_mode = PaddingMode::kConstant;
   bool rounds_down = false;
 };
-// The crop in a corner, or in the middle: what Dataset::five_crop and ten_crop are made of. The image must be as large.
+// A crop in a corner or in the middle, used by Dataset::five_crop and ten_crop. The image must not be smaller than the
+// crop.
 struct CornerCrop {
   Size size;
   Corner corner = Corner::kTopLeft;
 };
-// timm's: without so many pixels at each edge. The image must have some left.
+// timm's TrimBorder: removes this many pixels from each edge. At least one pixel must remain.
 struct TrimBorder {
   int border = 0;
 };
@@ -130,7 +131,7 @@ struct RandomCrop {
   std::array<std::uint8_t, 3> fill{};
   PaddingMode padding_mode = PaddingMode::kConstant;
 };
-// timm's: anywhere in the image; where that is smaller, the image anywhere in the crop.
+// timm's RandomCropOrPad: crops at a random position; places a smaller image at a random position in the crop.
 struct RandomCropOrPad {
   Size size;
   std::array<std::uint8_t, 3> fill{};
@@ -156,23 +157,23 @@ struct Pad {
 struct Grayscale {
   int num_output_channels = 1;  // 1 or 3
 };
-// Factors are already ranges; hue in [-0.5, 0.5]. The order of the four changes is drawn per sample.
+// The factors are ranges; hue is in [-0.5, 0.5]. The order of the four changes is drawn per sample.
 struct ColorJitter {
   Range brightness, contrast, saturation;
   Range hue{0, 0};
 };
 // One change with probability p, as torchvision's RandomInvert, RandomPosterize, RandomSolarize, RandomAdjustSharpness,
-// RandomAutocontrast, RandomEqualize and RandomGrayscale. No other augmentation stands here.
+// RandomAutocontrast, RandomEqualize and RandomGrayscale. No other augmentations are valid here.
 struct RandomChange {
   Augmentation augmentation = Augmentation::kInvert;
   double amount = 0;  // remaining bits, threshold, or factor; 0 for other operations
   double p = 0.5;
 };
-// What the boxes of a field are: of the field that `Operation::fields` names. Changes nothing by itself.
+// Declares the format of the box field that `Operation::fields` names. Does not change any data.
 struct Boxes {
   BoxFormat format = BoxFormat::kXyxy;
-  bool clamps = true;  // what moves boxes cuts them off at the image's edges: torchvision's clamping_mode "soft"
-  // Stored boxes that are inverted, wholly outside of the image or no numbers are taken too, as torchvision takes them.
+  bool clamps = true;  // operations clip boxes at the image's edges: torchvision's clamping_mode "soft"
+  // Also accepts stored boxes that are inverted, wholly outside the image or not numbers, as torchvision does.
   bool takes_unsound = false;
 };
 // torchvision v2's SanitizeBoundingBoxes: removes boxes that are small or not entirely inside the image, and the
@@ -181,7 +182,8 @@ struct SanitizeBoundingBoxes {
   double min_size = 1, min_area = 1;
   std::vector<std::string> labels;  // field names
 };
-// torchvision v2's: a crop that overlaps a box as much as one of sampler_options, drawn first, asks for.
+// torchvision v2's RandomIoUCrop: crops with at least the minimum overlap with a box that is first drawn from
+// sampler_options.
 struct RandomIouCrop {
   double min_scale = 0.3, max_scale = 1;
   double min_aspect_ratio = 0.5, max_aspect_ratio = 2;
@@ -201,7 +203,7 @@ struct RandomPhotometricDistort {
   Range hue{-0.05, 0.05};
   double p = 0.5;
 };
-// Geometry of the three: what comes from outside the image is `fill`.
+// The geometric changes fill pixels from outside the image with `fill`.
 struct AutoAugment {
   AutoAugmentPolicy policy = AutoAugmentPolicy::kImageNet;
   Interpolation interpolation = Interpolation::kNearest;
@@ -224,20 +226,20 @@ struct TrivialAugmentWide {
 };
 // torchvision's AugMix: `mixture_width` chains of AugMix's changes, weighted and added to the image.
 struct AugMix {
-  int severity = 3;  // magnitudes are among the first so many of 10 bins
+  int severity = 3;  // magnitudes are drawn from the first `severity` of 10 bins
   int mixture_width = 3;
-  int chain_depth = -1;  // below 1: 1 to 3, drawn for each chain
+  int chain_depth = -1;  // below 1: drawn from 1 to 3 for each chain
   double alpha = 1.0;    // parameter of the Dirichlet and Beta distributions
   bool all_ops = true;   // include brightness, colour, contrast and sharpness
   Interpolation interpolation = Interpolation::kBilinear;
   std::array<std::uint8_t, 3> fill{};
 };
-// What one of timm's strings describes: timm_augment() makes it.
+// The policy that a timm configuration string describes; see timm_augment().
 struct TimmAugment {
   std::string config;                                    // "rand-m9-mstd0.5-inc1"
   std::array<std::uint8_t, 3> fill{};                    // timm's img_mean
   Interpolation interpolation = Interpolation::kRandom;  // drawn for each geometric change
-  double translate = 0.45;                               // as a share of the image's side, at level 10
+  double translate = 0.45;                               // as a fraction of the image's side, at level 10
   std::shared_ptr<const transform::TimmPolicy> policy;
 };
 
@@ -246,42 +248,42 @@ struct GaussianBlur {
   std::array<int, 2> kernel_size{3, 3};  // x, y; odd
   Range sigma{0.1, 2.0};
 };
-// Writes over random rectangles, with torchvision's rules (one of them), or timm's. Before normalize and to_dtype these
-// are pixels; behind them what the batch's row then holds, in its units.
+// Overwrites random rectangles by timm's rules, or one rectangle by torchvision's rules. Before normalize and to_dtype
+// the operation changes pixels; after either, it changes the values of the batch's row, in their units.
 struct RandomErasing {
   // kColour: one standard normal number per channel and rectangle. kValues: one per value.
   enum class Noise : std::uint8_t { kNone, kColour, kValues };
   double p = 0.5;
-  Range scale{0.02, 0.33};      // of the image's area, which the rectangles share
-  Range ratio{0.3, 3.3};        // height over width, log-uniform
-  std::vector<float> value{0};  // one, or one per channel; where there is no noise
+  Range scale{0.02, 0.33};      // fraction of the image's area, divided among the rectangles
+  Range ratio{0.3, 3.3};        // height divided by width, log-uniform
+  std::vector<float> value{0};  // one, or one per channel; used without noise
   Noise noise = Noise::kNone;
   std::array<int, 2> count{1, 1};  // minimum and maximum number of rectangles
   bool is_timms = false;
 };
 
-// Operations in an operation. An operation in them may hold operations again, one level deep. Without normalize and
-// to_dtype, and without `fields`.
+// Nested operations. A nested operation may itself contain operations, but no further level. normalize, to_dtype and
+// `fields` are not supported here.
 struct RandomApply {
   std::vector<Operation> operations;
   double p = 0.5;  // probability that all of them are applied
 };
 struct RandomChoice {
-  std::vector<std::vector<Operation>> chains;  // one of them is done
+  std::vector<std::vector<Operation>> chains;  // one of them is applied
   std::vector<double> p;                       // weights; equal if empty
 };
 struct RandomOrder {
   std::vector<Operation> operations;
 };
-// An angle in degrees counterclockwise, around `center` (x, y in pixels; nullopt: the middle).
+// Rotates by an angle in degrees counterclockwise around `center` (x, y in pixels; nullopt: the middle).
 struct RandomRotation {
   Range degrees{-90, 90};
   Interpolation interpolation = Interpolation::kNearest;
-  bool expand = false;  // the image grows until it holds all of the rotated one
+  bool expand = false;  // enlarges the result to contain the whole rotated image
   std::optional<std::array<double, 2>> center;
   std::array<std::uint8_t, 3> fill{};
 };
-// Degrees clockwise; `translate`: maximum, as shares of width and height; shears in degrees.
+// Angles are in degrees clockwise, shears in degrees; `translate` is the maximum, as fractions of width and height.
 struct RandomAffine {
   Range degrees{-90, 90};
   std::optional<std::array<double, 2>> translate;
@@ -315,16 +317,16 @@ struct RandomShortSide {
   std::optional<int> max_size;
   Interpolation interpolation = Interpolation::kBilinear;
 };
-// torchvision v2's ScaleJitter: the largest size that fits into target_size, times a factor. As there, target_size[0]
-// is for the width.
+// torchvision v2's ScaleJitter: the largest size that fits into target_size, times a factor. As in torchvision,
+// target_size[0] is the width.
 struct ScaleJitter {
   std::array<int, 2> target_size{1, 1};
   Range scale_range{0.1, 2.0};
   Interpolation interpolation = Interpolation::kBilinear;
 };
-// timm's: both sides by one ratio, by which the image covers `size` (longest 0), fits into it (1), or between. Drawn,
-// each with its probability: a factor for both sides (scales_area: of the part that `size` will show), and one of their
-// aspect ratio.
+// timm's ResizeKeepRatio: scales both sides by one ratio, so that the image covers `size` (longest 0), fits into `size`
+// (1), or a weighted mean of both. With the given probabilities, a random factor scales both sides (with scales_area,
+// the area that `size` will show) and another changes the aspect ratio.
 struct ResizeKeepRatio {
   Size size;
   double longest = 0;
@@ -335,7 +337,7 @@ struct ResizeKeepRatio {
   double aspect_p = 0;
   Range aspect_range{0.9, 1.11};
 };
-// A border where the image is smaller; one that is larger is an error.
+// Pads an image that is smaller; a larger image is an error.
 struct PadTo {
   Size size;
   std::array<std::uint8_t, 3> fill{};
@@ -355,8 +357,8 @@ struct Letterbox {
 struct Normalize {
   std::vector<float> mean, std;
 };
-// Stands in a list for an operation on other fields, so that those behind it keep their place: what is drawn goes by
-// it.
+// A placeholder in a list for an operation on other fields. It preserves the indexes of later operations, which random
+// draws depend on.
 struct Skipped {};
 // scale=true: uint8 to float divides by 255 (torchvision v2 ToDtype). Float to uint8 is rejected.
 struct ToDtype {
@@ -377,8 +379,8 @@ concept OperationArguments = requires(const T& arguments) {
   holds_arguments(arguments);
 };
 
-// An operation with its arguments, and the fields it is for. Cheap to copy: copies share the arguments, which do not
-// change.
+// An operation with its arguments and the fields that it applies to. Cheap to copy: copies share the immutable
+// arguments.
 struct Operation {
   Operation();  // op::Skipped
   // Instantiated in the source file of each operation: src/transform/ops.
@@ -396,7 +398,7 @@ struct Operation {
   std::shared_ptr<const transform::ImageOperation> operation_;
 };
 
-// `config` is read. kConfig: it is no policy of timm's, or one that is not in this version.
+// Parses `config`. kConfig: it is not a timm policy, or this version does not support the policy.
 Result<Operation> timm_augment(op::TimmAugment augment);
 
 std::string_view name_of(const Operation& operation);  // "random_resized_crop"
@@ -419,7 +421,7 @@ struct DrawnValue {
   std::string operation;
   std::string name;
   std::vector<double> values;
-  std::string view = {};  // of Dataset::views: "global_a", "local[3]"; empty: it holds for all
+  std::string view = {};  // the view of Dataset::views, such as "global_a" or "local[3]"; empty: applies to all views
 };
 
 }  // namespace feedline

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Page-locks memory that the caller owns, so that GPUs read it directly, and tracks GPU reads of it. A loader does this
-// for its own batches; this is for batches in other memory. It never initialises CUDA and creates no context: it
-// considers only GPUs that the process already uses.
+// Page-locks memory that the caller owns, so that GPUs read it directly, and tracks GPU reads of it. A loader
+// page-locks its own batches; this class is for batches in other memory. It never initialises CUDA, creates no context,
+// and considers only GPUs that the process already uses.
 
 #include <cstddef>
 #include <cstdint>
@@ -25,18 +25,18 @@ class GpuMark {
 // One thread at a time. Must not be called in a process that was forked since it was opened: kConfig.
 class PageLocks {
  public:
-  // Returns whether GPUs may be used, without initialising anything. kConfig: there is no driver, or one before CUDA
-  // 12.5, which cannot mark the work of all streams.
+  // Returns whether GPUs may be used, without initialising anything. kConfig: there is no driver, or the driver is
+  // older than CUDA 12.5 and cannot mark the work of all streams.
   static Result<void> check();
-  // Requires: the process has initialised CUDA. kConfig: see check(); or CUDA does not start or was initialised before
-  // a fork.
+  // Requires: the process has initialised CUDA. kConfig: the errors of check(); or CUDA does not start, or was
+  // initialised before a fork.
   static Result<std::unique_ptr<PageLocks>> open();
   // kStorage with ENOMEM: the machine or control group has less than `bytes` left; the message has the numbers.
   static Result<void> check_room(std::uint64_t bytes);
   virtual ~PageLocks() = default;  // locked memory stays locked until the process ends
 
-  // Whether there is a GPU to lock memory for: `preferred`, or else the first one in use. The choice does not change
-  // later.
+  // Whether a GPU is in use for which memory can be locked. Chooses `preferred`, or else the first GPU in use; the
+  // choice never changes.
   virtual Result<bool> has_gpu(int preferred) = 0;
   // Locks whole, resident pages for every GPU. Requires: has_gpu(). kStorage: the driver refused; the message has the
   // free memory and RLIMIT_MEMLOCK.

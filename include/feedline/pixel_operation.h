@@ -86,7 +86,7 @@ struct Rotate {
 // torchvision v2's elastic of a uint8 tensor, within one level, except that out-of-range bicubic sums are clamped, not
 // wrapped. `displacement` is added to the pixel's x and y, normalised to -1 ... 1, to get the source position.
 struct Elastic {
-  std::span<const float> displacement;                     // all of x, then all of y, row by row; they outlive the call
+  std::span<const float> displacement;                     // all of x, then all of y, row by row; must outlive the call
   Interpolation interpolation = Interpolation::kBilinear;  // or kNearest, kBicubic
   Colour fill{};
 };
@@ -105,7 +105,7 @@ struct PillowBlur {
 struct Erase {
   Box box;
   Colour value{};
-  std::span<const std::uint8_t> noise;  // box.height x box.width x channels bytes, which outlive the call
+  std::span<const std::uint8_t> noise;  // box.height x box.width x channels bytes, which must outlive the call
 };
 
 }  // namespace pixel_op

@@ -16,7 +16,7 @@ struct SampleFiles {
     std::vector<std::byte> bytes;
   };
   std::string key;                    // relative path without its extension, or WebDataset key
-  std::optional<std::int64_t> label;  // if it is not one of the files
+  std::optional<std::int64_t> label;  // the label, if no file contains it
   std::vector<File> files;            // in storage order
 };
 

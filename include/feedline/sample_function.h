@@ -24,7 +24,7 @@ struct FunctionValue {
 };
 
 struct FunctionCall {
-  std::vector<FunctionValue> values;  // the fields that it consumes, in the function's order
+  std::vector<FunctionValue> values;  // the fields that the function consumes, in its order
   // The key for its random numbers, so that a sample's draws do not depend on earlier calls.
   std::uint64_t seed = 0;
   std::uint64_t epoch = 0;
@@ -42,19 +42,20 @@ class SampleFunction {
  public:
   virtual ~SampleFunction() = default;
 
-  // The fields that it consumes; empty: all. If it consumes all, samples have only the fields that it returns;
-  // otherwise it returns the fields that it consumes.
+  // The fields that the function consumes; empty: all. A function that consumes all fields returns all fields of the
+  // sample; any other function returns the fields that it consumes.
   virtual const std::vector<std::string>& takes() const = 0;
   // Whether it only reads its input, in which case rows of arrays are passed without a copy.
   virtual bool only_reads() const { return false; }
-  // kData is an error of the sample, handled according to on_error. kCancelled ends the loader: next() fails with it.
-  // kConfig: the function does not fit the samples.
+  // kData is an error in the sample, handled according to on_error. kCancelled ends the loader: next() fails with
+  // kCancelled. kConfig: the function does not fit the samples.
   virtual Result<FunctionResult> call(FunctionCall call) const = 0;
-  virtual std::vector<std::string> explain() const = 0;  // a description of the function and where it runs, in lines
+  virtual std::vector<std::string> explain() const = 0;  // describes the function and the thread or process that runs
+                                                         // it, in lines
 
-  // Returns the object that a loader calls instead, if it needs per-loader state; nullptr: this one. begin() precedes
-  // the first call, on the consumer's thread; end() follows when the loader ends, and calls that wait for anything but
-  // the function itself must return.
+  // Returns the object that a loader calls instead if the function needs per-loader state; nullptr: this object. The
+  // loader calls begin() before the first call, on the consumer's thread, and end() when it ends; calls that wait for
+  // anything but the user's function must then return.
   virtual Result<std::shared_ptr<const SampleFunction>> for_loader() const { return nullptr; }
   virtual Result<void> begin() const { return {}; }
   virtual void end() const {}

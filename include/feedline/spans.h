@@ -31,7 +31,7 @@ struct SpanRecording {
 std::vector<std::string_view> span_stages();
 // Discards earlier spans and starts recording: at least 1 span per thread, at 32 bytes each.
 void start_spans(std::size_t spans_per_thread);
-// The spans recorded since then, or since the last take_spans(). Recording continues.
+// Returns the spans recorded since start_spans() or the last take_spans(). Recording continues.
 SpanRecording take_spans();
 void stop_spans();
 

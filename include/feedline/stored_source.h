@@ -44,12 +44,12 @@ class StoredSource {
   static Result<StoredSource> open(const std::string& source);
   // The shards, or one folder, in order, with braces and wildcards expanded and without the secrets of URLs.
   const std::vector<std::string>& names() const;
-  // The same, but folders that `feedline pack` wrote as tars are replaced by the shards found in them. kConfig: packing
-  // did not finish. kData: a manifest is damaged. kStorage: one cannot be read.
+  // Returns names() with each folder that `feedline pack` wrote as tars replaced by the shards found in it. kConfig:
+  // packing did not finish. kData: a manifest is damaged. kStorage: a manifest cannot be read.
   Result<StoredSource> shards() const;
   bool is_remote() const;
   Result<bool> is_folder(const std::string& name) const;
-  // `name`: one of names(), or an object in one of its folders.
+  // Opens an object. `name`: one of names(), or an object in one of its folders.
   Result<StoredObject> object(const std::string& name) const;
 
  private:

@@ -31,12 +31,14 @@ nb::object text_of(std::span<const std::byte> bytes) {
   return nb::steal(decoded);
 }
 
-// The formats have validated it; a Python error here is only a fallback.
+// The formats have validated the text; a Python error here is only a fallback.
 nb::object parsed(std::span<const std::byte> bytes) {
   const CallingPython calling;
   constexpr std::size_t kMarkBytes = 3;
   const auto is_mark = [&] { return std::memcmp(bytes.data(), "\xef\xbb\xbf", kMarkBytes) == 0; };
-  if (bytes.size() >= kMarkBytes && is_mark()) bytes = bytes.subspan(kMarkBytes);  // json.loads() rejects it in a str
+  if (bytes.size() >= kMarkBytes && is_mark())
+    bytes = bytes.subspan(kMarkBytes);  // json.loads() rejects a byte-order
+                                        // mark in a str
   return nb::module_::import_("json").attr("loads")(text_of(bytes));
 }
 
@@ -81,7 +83,7 @@ nb::list arrays_of(const Batch& batch, Framework framework) {
   const bool stream_waits = batch.device().kind == DeviceKind::kCuda && framework != Framework::kNumpy;
   if (!stream_waits && !batch.is_ready()) unwrap(without_gil([&] { return batch.wait(); }));
   if (batch.device().kind == DeviceKind::kCuda && framework == Framework::kNumpy)
-    raise_config("a batch on a GPU cannot become a NumPy array: use torch or DLPack");
+    raise_config("a batch on a GPU cannot be converted to a NumPy array: use torch or DLPack output");
   nb::list arrays;
   for (const BatchField& field : batch.fields()) {
     if (field.form == BatchForm::kList) {

@@ -298,7 +298,7 @@ void bind_dataset(nb::module_& module) {
         const auto names = label_names();
         return std::vector<std::string_view>(names.begin(), names.end());
       },
-      "Usual names of a column of labels.");
+      "Common names of label columns.");
   module.def("open", &open_dataset, "source"_a, "options"_a = nb::dict(),
              nb::sig("def open(source: str, options: dict[str, typing.Any] = {}) -> Dataset"));
 }

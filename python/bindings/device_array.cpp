@@ -42,15 +42,18 @@ void make_ready(const DeviceArray& self, std::optional<std::int64_t> stream) {
   }
   const std::int64_t number = stream.value_or(kDefaultStream);
   if (number == 0 || number < kNoStream)
-    throw nb::buffer_error("__dlpack__: stream is a CUDA stream's handle, 1 or 2 for the default ones, or -1 for none");
+    throw nb::buffer_error(
+        "__dlpack__: stream must be a CUDA stream's handle, 1 or 2 for the default streams, or -1 for none");
   if (number != kNoStream)
     unwrap(without_gil([&] { return self.batch.let_wait(static_cast<std::uintptr_t>(number)); }));
 }
 
 nb::object dlpack(const DeviceArray& self, std::optional<std::int64_t> stream, const nb::object& /*max_version*/,
                   std::optional<std::pair<int, int>> dl_device, std::optional<bool> copy) {
-  if (dl_device && *dl_device != self.place()) throw nb::buffer_error("__dlpack__: the array is on another device");
-  if (copy.value_or(false)) throw nb::buffer_error("__dlpack__: the array is handed over and not copied");
+  if (dl_device && *dl_device != self.place())
+    throw nb::buffer_error("__dlpack__: the array is on a different device than dl_device");
+  if (copy.value_or(false))
+    throw nb::buffer_error("__dlpack__: copy=True is not supported; the array is exported without a copy");
   make_ready(self, stream);
   return to_dlpack(self.view, self.batch.memory(), self.batch.device());
 }

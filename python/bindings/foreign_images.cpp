@@ -70,7 +70,8 @@ class PythonImages final : public ForeignImages {
     };
     return called(decode_, arguments, [&](nb::handle made) -> Result<void> {
       const HeldBytes held(made);
-      if (held.bytes().size() != rows * row) return internal_error("reading an image returned pixels of another size");
+      if (held.bytes().size() != rows * row)
+        return internal_error("reading an image returned pixels of a different size");
       for (std::size_t y = 0; y < rows; ++y) std::memcpy(out + y * stride, held.bytes().data() + y * row, row);
       return {};
     });
@@ -89,7 +90,8 @@ void read_by(nb::object open, nb::object decode) {
 
 void bind_foreign_images(nb::module_& module) {
   module.def("read_foreign_images_by", &read_by, "open"_a, "decode"_a);
-  module.def("foreign_images_decoded", &foreign_images_decoded, "How many this process has decoded so, by kind.");
+  module.def("foreign_images_decoded", &foreign_images_decoded,
+             "Returns how many images this process has decoded through the library, by kind.");
 }
 
 }  // namespace feedline::python

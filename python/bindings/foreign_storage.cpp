@@ -83,7 +83,7 @@ void find_stores_by(nb::object find) {
       if (nb::isinstance<nb::str>(found)) return config_error(nb::cast<std::string>(found));
       return std::make_shared<PythonStorage>(std::move(found));
     } catch (nb::python_error& error) {
-      return config_error(std::string("the library that would read it fails: ") + error.what());
+      return config_error(std::string("the Python library for this URL scheme failed: ") + error.what());
     }
   });
 }

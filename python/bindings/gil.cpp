@@ -141,7 +141,7 @@ void leave(PyObject* object) {
     left().objects.push_back(object);
     left().has_any = true;
   }
-  // if it cannot be scheduled, the next function call does it
+  // if scheduling fails, the next function call releases the objects
   if (is_first) static_cast<void>(Py_AddPendingCall(&release_pending, nullptr));
 }
 

@@ -36,8 +36,8 @@ class CallingPython {
   CallingPython& operator=(const CallingPython&) = delete;
 };
 
-// Acquires the GIL on any thread, which may already hold it, to access Python objects held by C++. False: the
-// interpreter is exiting or has exited, and the objects must not be touched.
+// Acquires the GIL on any thread, which may already hold it, to access Python objects held by C++. False if the
+// interpreter is exiting or has exited; the objects must then not be touched.
 class TakingGil {
  public:
   TakingGil();
@@ -77,7 +77,7 @@ nanobind::handle object_of(const std::shared_ptr<void>& held);
 // Releases the objects left by other threads. Requires: the GIL is held.
 void release_left();
 
-// Makes the interpreter's exit safe for threads inside one of these. Call once, when the module is imported.
+// Makes the interpreter's exit safe for threads inside these classes. Call once, when the module is imported.
 void prepare_exit();
 
 }  // namespace feedline::python

@@ -33,7 +33,7 @@ GuardedLoader::~GuardedLoader() { close(); }
 void GuardedLoader::refuse_child() const {
   const pid_t started_in = started_in_;
   if (started_in != 0 && started_in != getpid()) {
-    raise_config("this loader was started before fork(): make a loader in the child");
+    raise_config("this loader was started before fork(): create a loader in the child");
   }
 }
 

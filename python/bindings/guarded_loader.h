@@ -42,8 +42,8 @@ class GuardedLoader {
   Result<LoaderState> state();
   void close();
 
-  // Of the batch that next_arrays() returned last. Computed on request: most callers do not need them, and building a
-  // Python list takes longer than a small batch.
+  // The sample indexes of the batch that next_arrays() returned last. Computed on request: most callers do not need
+  // them, and building a Python list takes longer than a small batch.
   std::vector<std::uint64_t> last_samples;
 
   const Schema& schema() const { return loader_.schema(); }

@@ -54,16 +54,16 @@ void bind_inspection(nb::module_& module) {
       .def_ro("format", &Inspection::format)
       .def_ro("samples", &Inspection::samples)
       .def_ro("shards", &Inspection::shards, "Tar files; 0 for a folder.")
-      .def_ro("bytes", &Inspection::bytes, "Of the fields that a reader reads.")
-      .def_ro("smallest_bytes", &Inspection::smallest_bytes, "Of the smallest image, encoded.")
-      .def_ro("largest_bytes", &Inspection::largest_bytes, "Of the largest image, encoded.")
+      .def_ro("bytes", &Inspection::bytes, "Bytes of the fields that a reader reads.")
+      .def_ro("smallest_bytes", &Inspection::smallest_bytes, "Encoded bytes of the smallest image.")
+      .def_ro("largest_bytes", &Inspection::largest_bytes, "Encoded bytes of the largest image.")
       .def_ro("fields", &Inspection::fields)
       .def_prop_ro(
           "extensions", [](const Inspection& self) { return to_dict(self.extensions); },
           nb::sig("def extensions(self) -> dict[str, int]"), "Files or members per extension, all of them.")
       .def_prop_ro(
           "classes", [](const Inspection& self) { return to_dict(self.classes); },
-          nb::sig("def classes(self) -> dict[str, int]"), "Samples per class; empty if not known.")
+          nb::sig("def classes(self) -> dict[str, int]"), "Samples per class; empty if unknown.")
       .def_ro("findings", &Inspection::findings)
       .def("__repr__", [](const Inspection& self) {
         return "<Inspection " + self.format + ", " + std::to_string(self.samples) + " samples, " +

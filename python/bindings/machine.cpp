@@ -19,26 +19,27 @@ void bind_machine(nb::module_& module) {
   using base::CpuLimits;
   using base::MemoryLimits;
   nb::class_<CpuLimits>(module, "CpuLimits", "The CPUs that a process may use.")
-      .def_ro("allowed", &CpuLimits::allowed, "Their numbers: the affinity mask within the cpuset.")
-      .def_ro("quota", &CpuLimits::quota, "Of CPU time, in CPUs; None: no limit.")
+      .def_ro("allowed", &CpuLimits::allowed, "CPU numbers: the affinity mask within the cpuset.")
+      .def_ro("quota", &CpuLimits::quota, "Limit of CPU time, in CPUs; None if there is no limit.")
       .def_ro("around", &CpuLimits::around, "CPUs of the machine, or of the container.")
-      .def_prop_ro("capacity", &CpuLimits::capacity, "CPU time that can be had per second, in CPUs.")
+      .def_prop_ro("capacity", &CpuLimits::capacity, "Available CPU time per second, in CPUs.")
       .def_prop_ro("threads", &CpuLimits::threads, "The number of threads that can be kept busy: 2.5 CPUs count as 3.");
   nb::class_<MemoryLimits>(module, "MemoryLimits",
                            "The memory that a process may use, in bytes; None: not reported, or no limit.")
       .def_ro("physical_bytes", &MemoryLimits::physical_bytes)
       .def_ro("available_bytes", &MemoryLimits::available_bytes, "Of the machine.")
-      .def_ro("limit_bytes", &MemoryLimits::limit_bytes, "The least of the cgroup and those around it.")
-      .def_ro("binding_bytes", &MemoryLimits::binding_bytes, "The limit of the cgroup that has the least left.")
+      .def_ro("limit_bytes", &MemoryLimits::limit_bytes, "The lowest limit of the cgroup and its ancestors.")
+      .def_ro("binding_bytes", &MemoryLimits::binding_bytes, "The limit of the cgroup with the least free memory.")
       .def_ro("binding_used_bytes", &MemoryLimits::binding_used_bytes, "Bytes in use, without reclaimable page cache.")
       .def_ro("swap_limit_bytes", &MemoryLimits::swap_limit_bytes)
-      .def_ro("oom_kills", &MemoryLimits::oom_kills, "In the own cgroup, for lack of memory.")
+      .def_ro("oom_kills", &MemoryLimits::oom_kills,
+              "Number of processes in this cgroup that were killed for lack of memory.")
       .def_prop_ro("usable_bytes", &MemoryLimits::usable_bytes)
       .def_prop_ro("left_bytes", &MemoryLimits::left_bytes);
   module.def("cpu_limits", &base::cpu_limits, "root"_a = "", "pid"_a = 0,
-             "Of a process; 0: this one. `root` is the location of /proc and /sys.");
+             "Returns the CPUs of a process; 0 is this process. `root` is the location of /proc and /sys.");
   module.def("memory_limits", &base::memory_limits, "root"_a = "", "pid"_a = 0);
-  module.def("cgroup_version", &base::cgroup_version, "root"_a = "", "pid"_a = 0, "0: no cgroup can be seen.");
+  module.def("cgroup_version", &base::cgroup_version, "root"_a = "", "pid"_a = 0, "0 if no cgroup is visible.");
   module.def("online_cpus", &base::online_cpus, "The machine's CPUs, whether or not this process may use them.");
   module.def(
       "local_ranks",
@@ -46,13 +47,14 @@ void bind_machine(nb::module_& module) {
         const base::LocalRanks ranks = base::local_ranks();
         return nb::make_tuple(ranks.rank, ranks.count);
       },
-      nb::sig("def local_ranks() -> tuple[int, int]"), "Rank and number of ranks on this machine, by the launcher.");
+      nb::sig("def local_ranks() -> tuple[int, int]"),
+      "Returns rank and number of ranks on this machine, as set by the launcher.");
   module.def(
       "share_of_cpus", [](const std::string& root) { return base::share_of_cpus(root); }, "root"_a = "",
       "The number of threads that this rank can keep busy.");
   module.def(
       "sharing_ranks", [](const std::string& root) { return base::sharing_ranks(root); }, "root"_a = "",
-      "Ranks that share the CPUs of this process.");
+      "Number of ranks that share the CPUs of this process.");
 }
 
 }  // namespace feedline::python

@@ -123,7 +123,7 @@ Result<FunctionResult> PythonFunction::entered(const FunctionCall& call) const {
     values.append(python_value(value, only_reads_));
   }
   const nb::tuple arguments = nb::make_tuple(names, values, call.seed, call.epoch, call.draw);
-  values = nb::list();  // only the function refers to them
+  values = nb::list();  // only the function refers to these objects
   const auto made = nb::steal(EnteringPython::run(object_of(call_).ptr(), arguments.ptr()));
   if (!made.is_valid()) throw nb::python_error();
   return result_of(made);

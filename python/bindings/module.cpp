@@ -5,7 +5,7 @@
 #include "register.h"
 
 NB_MODULE(_engine, module) {
-  module.doc() = "Feedline's engine. The package `feedline` is its public face; names here may change.";
+  module.doc() = "Feedline's engine. The public interface is the package `feedline`; names here may change.";
   // nanobind would report leaks on stderr at exit, including those from a training script's own reference cycles.
   nanobind::set_leak_warnings(false);
   feedline::python::prepare_exit();

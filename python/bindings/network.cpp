@@ -15,10 +15,11 @@ void bind_network(nb::module_& module) {
   nb::class_<NetworkHost>(module, "NetworkHost", "Statistics of this process's reads from one host.")
       .def_ro("name", &NetworkHost::name, "And port.")
       .def_ro("requests", &NetworkHost::requests)
-      .def_ro("connections", &NetworkHost::connections, "That were made for them.")
-      .def_ro("bytes", &NetworkHost::bytes, "Of bodies that are over.")
-      .def_ro("latency_s", &NetworkHost::latency_s, "Of late, to the first byte of an answer; 0: not seen.")
-      .def_ro("bytes_per_s", &NetworkHost::bytes_per_s, "Of late, of one answer behind that; 0: not seen.");
+      .def_ro("connections", &NetworkHost::connections, "Connections opened for these requests.")
+      .def_ro("bytes", &NetworkHost::bytes, "Bytes of completed response bodies.")
+      .def_ro("latency_s", &NetworkHost::latency_s, "Recent time to the first byte of a response; 0 if there is none.")
+      .def_ro("bytes_per_s", &NetworkHost::bytes_per_s,
+              "Recent throughput of one response after its first byte; 0 if there is none.");
   module.def("network_hosts", &network_hosts, "The hosts that this process has sent requests to, by name.");
 }
 

@@ -156,20 +156,24 @@ void bind_gpus(nb::module_& module) {
             return in_python(without_gil([&] { return self.sample(now_ns); }));
           },
           "now_ns"_a, nb::sig("def sample(self, now_ns: int) -> list[dict[str, Any]]"),
-          "A row per GPU; values that are not available are None. The first call opens the driver and may take "
+          "Returns a row per GPU; unavailable values are None. The first call opens the driver and may take "
           "seconds, "
           "later ones take 20 ms, asleep.")
       .def(
           "processes", [](GpuReader& self) { return in_python(without_gil([&] { return self.processes(); })); },
-          nb::sig("def processes(self) -> list[dict[str, Any]]"), "`index` of a GPU, `pid`, `memory_bytes`.")
+          nb::sig("def processes(self) -> list[dict[str, Any]]"),
+          "Returns `index` of a GPU, `pid` and `memory_bytes` for each process.")
       .def(
           "driver", [](GpuReader& self) { return to_dict(without_gil([&] { return self.driver(); })); },
           nb::sig("def driver(self) -> dict[str, Any]"),
-          "`is_there`, whether the driver's library is; `version`; `gpus`, how many, or None. Opens it.")
+          "Opens the driver. Returns `is_there` (whether its library is installed), `version`, and `gpus` (their "
+          "number, or None).")
       .def(
           "gpus", [](const GpuReader& self) { return in_python(self.gpus()); },
-          nb::sig("def gpus(self) -> list[dict[str, Any]]"), "Constant properties; call it after any other method.")
-      .def_prop_ro("unavailable", &GpuReader::unavailable, "Why no data is available, and what to do; otherwise empty.")
+          nb::sig("def gpus(self) -> list[dict[str, Any]]"),
+          "Returns each GPU's constant properties. Call another method first.")
+      .def_prop_ro("unavailable", &GpuReader::unavailable,
+                   "The reason why no data is available, and the remedy; otherwise empty.")
       .def(
           "notes", [](const GpuReader& self) { return self.notes(); }, nb::sig("def notes(self) -> list[str]"),
           "Counters that could not be read, one sentence each.");
@@ -200,7 +204,8 @@ void bind_observe(nb::module_& module) {
         return in_python(without_gil([&] { return look_at_files(paths); }));
       },
       "paths"_a, nb::sig("def look_at_files(paths: Sequence[str]) -> list[dict[str, Any]]"),
-      "Size, bytes in the page cache, bytes not yet written and disk of each; skips files that are not regular or "
+      "Returns size, bytes in the page cache, bytes not yet written and disk of each; skips files that are not regular "
+      "or "
       "readable.");
   module.def(
       "read_events",

@@ -41,7 +41,7 @@ nb::object hook_of(nb::handle gate) {
 }  // namespace
 
 void bind_open_audit_hook(nb::module_& module) {
-  nb::class_<OpenGate>(module, "OpenGate", "Hears of files that this process opens, and lets most pass.")
+  nb::class_<OpenGate>(module, "OpenGate", "Calls a function for some of the files that this process opens.")
       .def(
           "__init__", [](OpenGate* self, nb::object heard) { new (self) OpenGate{.heard = std::move(heard)}; },
           "heard"_a, nb::sig("def __init__(self, heard: collections.abc.Callable[[tuple[Any, ...]], object]) -> None"))

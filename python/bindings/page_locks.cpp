@@ -27,30 +27,30 @@ auto called(F call) {
 }  // namespace
 
 void bind_page_locks(nb::module_& module) {
-  nb::class_<GpuMark>(module, "GpuMark", "A moment in the work of every GPU that this process used by then.")
+  nb::class_<GpuMark>(module, "GpuMark", "A point in the work of every GPU that this process used when it was created.")
       .def(
           "is_past", [](GpuMark& self) { return called([&] { return self.is_past(); }); },
-          "Whether all previously queued work is complete. Does not wait.");
+          "Returns whether all previously queued work is complete. Does not wait.");
   nb::class_<PageLocks>(module, "PageLocks",
-                        "Page-locks memory of the caller's for GPUs that this process uses. One thread at a time.")
+                        "Page-locks the caller's memory for GPUs that this process uses. One thread at a time.")
       .def_static(
           "check", [] { called([] { return PageLocks::check(); }); },
-          "ConfigError: there can be none here. Begins nothing.")
+          "Raises ConfigError if page-locking is unavailable. Does not initialise CUDA.")
       .def_static(
           "open", [] { return called([] { return PageLocks::open(); }); },
           "Create it after torch has initialised CUDA.")
       .def_static(
           "check_room", [](std::uint64_t bytes) { called([=] { return PageLocks::check_room(bytes); }); }, "bytes"_a,
-          "StorageError: the machine or the control group has less left.")
+          "Raises StorageError if the machine or the control group has less memory left.")
       .def(
           "has_gpu", [](PageLocks& self, int preferred) { return called([&] { return self.has_gpu(preferred); }); },
-          "preferred"_a, "Whether a GPU is in use, for which memory can be locked. Creates no context.")
+          "preferred"_a, "Returns whether a GPU is in use for which memory can be locked. Creates no context.")
       .def(
           "lock",
           [](PageLocks& self, std::uintptr_t address, std::size_t bytes) {
             called([&] { return self.lock(reinterpret_cast<std::byte*>(address), bytes); });  // NOLINT
           },
-          "address"_a, "bytes"_a, "Whole pages, for every GPU.")
+          "address"_a, "bytes"_a, "Locks whole pages for every GPU.")
       .def(
           "unlock",
           [](PageLocks& self, std::uintptr_t address) {
@@ -60,8 +60,9 @@ void bind_page_locks(nb::module_& module) {
       .def(
           "mark", [](PageLocks& self) { return called([&] { return self.mark(); }); },
           nb::sig("def mark(self) -> GpuMark | None"),
-          "Marks the work queued on the GPUs so far. None: not possible now, as a CUDA graph is being captured.")
-      .def_prop_ro("has_ended", &PageLocks::has_ended, "The driver has shut down, as it does when the process ends.");
+          "Marks the work queued on the GPUs so far. Returns None while a CUDA graph is being captured.")
+      .def_prop_ro("has_ended", &PageLocks::has_ended,
+                   "Returns whether the driver has shut down, as it does when the process ends.");
 }
 
 }  // namespace feedline::python

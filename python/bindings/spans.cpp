@@ -31,7 +31,8 @@ std::pair<nb::bytes, std::uint64_t> take() {
 void bind_spans(nb::module_& module) {
   module.def("span_stages", &span_stages);
   module.def("start_spans", &start_spans, "spans_per_thread"_a);
-  module.def("take_spans", &take, "The latest spans, 32 bytes each, and how many had to make room.");
+  module.def("take_spans", &take,
+             "Returns the latest spans, 32 bytes each, and the number of spans that were overwritten.");
   module.def("stop_spans", &stop_spans);
 }
 

@@ -25,16 +25,16 @@ nb::list entries_of(const StoredPlace& place) {
 }  // namespace
 
 void bind_stored_object(nb::module_& module) {
-  nb::class_<StoredPlace>(module, "StoredPlace", "A folder of objects, s3:// or gs://, that is written to. Any thread.")
+  nb::class_<StoredPlace>(module, "StoredPlace", "A writable folder of objects, s3:// or gs://. Thread-safe.")
       .def(
           "__init__",
           [](StoredPlace* self, const std::string& url) {
             new (self) StoredPlace(unwrap(without_gil([&] { return StoredPlace::open(url); })));
           },
           "url"_a)
-      .def_prop_ro("url", &StoredPlace::url, "Without a slash at its end.")
+      .def_prop_ro("url", &StoredPlace::url, "The URL without a trailing slash.")
       .def("entries", &entries_of, nb::sig("def entries(self) -> list[tuple[str, int, str, bool]]"),
-           "Name, bytes, ETag, is it a folder. Raises StorageError.")
+           "Returns name, bytes, ETag and whether it is a folder, for each entry. Raises StorageError.")
       .def(
           "put",
           [](const StoredPlace& self, const std::string& name, const nb::bytes& content) {

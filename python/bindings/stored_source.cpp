@@ -42,7 +42,7 @@ nb::object read_bytes(const StoredObject& object, std::uint64_t offset, std::uin
 void bind_stored_source(nb::module_& module) {
   nb::class_<StoredObject>(module, "StoredObject", "A stored object, open for reads from any thread.")
       .def_prop_ro("size", &StoredObject::bytes, "Bytes.")
-      .def_prop_ro("stamp", &StoredObject::stamp, "Changes with the object.")
+      .def_prop_ro("stamp", &StoredObject::stamp, "A number that changes with the object.")
       .def("read", &read_bytes, "offset"_a, "most"_a, nb::sig("def read(self, offset: int, most: int) -> bytes"),
            "Returns at most `most` bytes from `offset` on. Raises StorageError.")
       .def(
@@ -57,10 +57,11 @@ void bind_stored_source(nb::module_& module) {
           },
           "source"_a)
       .def_prop_ro("names", &names_of, nb::sig("def names(self) -> list[bytes]"),
-                   "Shards, or one folder, in order; URLs without their secrets.")
+                   "The shards, or one folder, in order; URLs without their secrets.")
       .def(
           "shards", [](const StoredSource& self) { return unwrap(without_gil([&] { return self.shards(); })); },
-          "The same with the shards in the place of folders that feedline pack wrote as tars. Raises ConfigError, "
+          "Returns `names` with each folder that feedline pack wrote as tars replaced by its shards. Raises "
+          "ConfigError, "
           "DataError, StorageError.")
       .def_prop_ro("is_remote", &StoredSource::is_remote)
       .def(
@@ -76,7 +77,7 @@ void bind_stored_source(nb::module_& module) {
             const std::string object = name_in(name);
             return unwrap(without_gil([&] { return self.object(object); }));
           },
-          "name"_a, "One of `names`, or an object in one of its folders. Raises StorageError.");
+          "name"_a, "Opens one of `names`, or an object in one of its folders. Raises StorageError.");
 }
 
 }  // namespace feedline::python

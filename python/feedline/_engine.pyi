@@ -2,7 +2,7 @@
 # ruff: noqa
 # fmt: off
 """
-Feedline's engine. The package `feedline` is its public face; names here may change.
+Feedline's engine. The public interface is the package `feedline`; names here may change.
 """
 
 from collections.abc import Callable, Sequence
@@ -45,15 +45,15 @@ class Inspection:
 
     @property
     def bytes(self) -> int:
-        """Of the fields that a reader reads."""
+        """Bytes of the fields that a reader reads."""
 
     @property
     def smallest_bytes(self) -> int:
-        """Of the smallest image, encoded."""
+        """Encoded bytes of the smallest image."""
 
     @property
     def largest_bytes(self) -> int:
-        """Of the largest image, encoded."""
+        """Encoded bytes of the largest image."""
 
     @property
     def fields(self) -> list[str]: ...
@@ -63,7 +63,7 @@ class Inspection:
 
     @property
     def classes(self) -> dict[str, int]:
-        """Samples per class; empty if not known."""
+        """Samples per class; empty if unknown."""
 
     @property
     def findings(self) -> list[InspectionFinding]: ...
@@ -120,7 +120,7 @@ class SampleReader:
     ) -> list[tuple[str, Any]]: ...
 
 def label_names() -> list[str]:
-    """Usual names of a column of labels."""
+    """Common names of label columns."""
 
 def open(source: str, options: dict[str, Any] = {}) -> Dataset: ...
 def map(dataset: Dataset, chain: object) -> Dataset: ...
@@ -297,7 +297,9 @@ def cut_mix(data: int, shape: tuple[int, int, int, int], box: tuple[int, int, in
 def span_stages() -> list[str]: ...
 def start_spans(spans_per_thread: int) -> None: ...
 def take_spans() -> tuple[bytes, int]:
-    """The latest spans, 32 bytes each, and how many had to make room."""
+    """
+    Returns the latest spans, 32 bytes each, and the number of spans that were overwritten.
+    """
 
 def stop_spans() -> None: ...
 
@@ -309,23 +311,23 @@ class GpuReader:
     def __init__(self, library: str = "libnvidia-ml.so.1") -> None: ...
     def sample(self, now_ns: int) -> list[dict[str, Any]]:
         """
-        A row per GPU; values that are not available are None. The first call opens the driver and may take seconds, later ones take 20 ms, asleep.
+        Returns a row per GPU; unavailable values are None. The first call opens the driver and may take seconds, later ones take 20 ms, asleep.
         """
 
     def processes(self) -> list[dict[str, Any]]:
-        """`index` of a GPU, `pid`, `memory_bytes`."""
+        """Returns `index` of a GPU, `pid` and `memory_bytes` for each process."""
 
     def driver(self) -> dict[str, Any]:
         """
-        `is_there`, whether the driver's library is; `version`; `gpus`, how many, or None. Opens it.
+        Opens the driver. Returns `is_there` (whether its library is installed), `version`, and `gpus` (their number, or None).
         """
 
     def gpus(self) -> list[dict[str, Any]]:
-        """Constant properties; call it after any other method."""
+        """Returns each GPU's constant properties. Call another method first."""
 
     @property
     def unavailable(self) -> str:
-        """Why no data is available, and what to do; otherwise empty."""
+        """The reason why no data is available, and the remedy; otherwise empty."""
 
     def notes(self) -> list[str]:
         """Counters that could not be read, one sentence each."""
@@ -341,7 +343,7 @@ class EventRing:
 
 def look_at_files(paths: Sequence[str]) -> list[dict[str, Any]]:
     """
-    Size, bytes in the page cache, bytes not yet written and disk of each; skips files that are not regular or readable.
+    Returns size, bytes in the page cache, bytes not yet written and disk of each; skips files that are not regular or readable.
     """
 
 def read_events(path: str) -> dict[str, Any]: ...
@@ -358,11 +360,11 @@ class CpuLimits:
 
     @property
     def allowed(self) -> list[int]:
-        """Their numbers: the affinity mask within the cpuset."""
+        """CPU numbers: the affinity mask within the cpuset."""
 
     @property
     def quota(self) -> float | None:
-        """Of CPU time, in CPUs; None: no limit."""
+        """Limit of CPU time, in CPUs; None if there is no limit."""
 
     @property
     def around(self) -> int:
@@ -370,7 +372,7 @@ class CpuLimits:
 
     @property
     def capacity(self) -> float:
-        """CPU time that can be had per second, in CPUs."""
+        """Available CPU time per second, in CPUs."""
 
     @property
     def threads(self) -> int:
@@ -389,11 +391,11 @@ class MemoryLimits:
 
     @property
     def limit_bytes(self) -> int | None:
-        """The least of the cgroup and those around it."""
+        """The lowest limit of the cgroup and its ancestors."""
 
     @property
     def binding_bytes(self) -> int | None:
-        """The limit of the cgroup that has the least left."""
+        """The limit of the cgroup with the least free memory."""
 
     @property
     def binding_used_bytes(self) -> int | None:
@@ -403,7 +405,9 @@ class MemoryLimits:
     def swap_limit_bytes(self) -> int | None: ...
     @property
     def oom_kills(self) -> int | None:
-        """In the own cgroup, for lack of memory."""
+        """
+        Number of processes in this cgroup that were killed for lack of memory.
+        """
 
     @property
     def usable_bytes(self) -> int: ...
@@ -411,38 +415,46 @@ class MemoryLimits:
     def left_bytes(self) -> int: ...
 
 def cpu_limits(root: str = "", pid: int = 0) -> CpuLimits:
-    """Of a process; 0: this one. `root` is the location of /proc and /sys."""
+    """
+    Returns the CPUs of a process; 0 is this process. `root` is the location of /proc and /sys.
+    """
 
 def memory_limits(root: str = "", pid: int = 0) -> MemoryLimits: ...
 def cgroup_version(root: str = "", pid: int = 0) -> int:
-    """0: no cgroup can be seen."""
+    """0 if no cgroup is visible."""
 
 def online_cpus() -> int:
     """The machine's CPUs, whether or not this process may use them."""
 
 def local_ranks() -> tuple[int, int]:
-    """Rank and number of ranks on this machine, by the launcher."""
+    """
+    Returns rank and number of ranks on this machine, as set by the launcher.
+    """
 
 def share_of_cpus(root: str = "") -> int:
     """The number of threads that this rank can keep busy."""
 
 def sharing_ranks(root: str = "") -> int:
-    """Ranks that share the CPUs of this process."""
+    """Number of ranks that share the CPUs of this process."""
 
 class GpuMark:
-    """A moment in the work of every GPU that this process used by then."""
+    """
+    A point in the work of every GPU that this process used when it was created.
+    """
 
     def is_past(self) -> bool:
-        """Whether all previously queued work is complete. Does not wait."""
+        """Returns whether all previously queued work is complete. Does not wait."""
 
 class PageLocks:
     """
-    Page-locks memory of the caller's for GPUs that this process uses. One thread at a time.
+    Page-locks the caller's memory for GPUs that this process uses. One thread at a time.
     """
 
     @staticmethod
     def check() -> None:
-        """ConfigError: there can be none here. Begins nothing."""
+        """
+        Raises ConfigError if page-locking is unavailable. Does not initialise CUDA.
+        """
 
     @staticmethod
     def open() -> PageLocks:
@@ -450,28 +462,32 @@ class PageLocks:
 
     @staticmethod
     def check_room(bytes: int) -> None:
-        """StorageError: the machine or the control group has less left."""
+        """
+        Raises StorageError if the machine or the control group has less memory left.
+        """
 
     def has_gpu(self, preferred: int) -> bool:
         """
-        Whether a GPU is in use, for which memory can be locked. Creates no context.
+        Returns whether a GPU is in use for which memory can be locked. Creates no context.
         """
 
     def lock(self, address: int, bytes: int) -> None:
-        """Whole pages, for every GPU."""
+        """Locks whole pages for every GPU."""
 
     def unlock(self, address: int) -> None: ...
     def mark(self) -> GpuMark | None:
         """
-        Marks the work queued on the GPUs so far. None: not possible now, as a CUDA graph is being captured.
+        Marks the work queued on the GPUs so far. Returns None while a CUDA graph is being captured.
         """
 
     @property
     def has_ended(self) -> bool:
-        """The driver has shut down, as it does when the process ends."""
+        """
+        Returns whether the driver has shut down, as it does when the process ends.
+        """
 
 class OpenGate:
-    """Hears of files that this process opens, and lets most pass."""
+    """Calls a function for some of the files that this process opens."""
 
     def __init__(self, heard: Callable[[tuple[Any, ...]], object]) -> None: ...
     @property
@@ -489,7 +505,9 @@ class OpenGate:
 def find_stores_by(find: object) -> None: ...
 def read_foreign_images_by(open: object, decode: object) -> None: ...
 def foreign_images_decoded() -> dict[str, int]:
-    """How many this process has decoded so, by kind."""
+    """
+    Returns how many images this process has decoded through the library, by kind.
+    """
 
 def find_credentials_by(find: object) -> None:
     """
@@ -501,21 +519,21 @@ class CachedObject:
 
     @property
     def copy(self) -> str:
-        """The cache's name for it."""
+        """The entry's name in the cache."""
 
     @property
     def name(self) -> str:
-        """The whole name of the object; empty: its entry is damaged."""
+        """The whole name of the object; empty if its entry is damaged."""
 
     @property
     def bytes(self) -> int: ...
     @property
     def used_ns(self) -> int:
-        """When it was opened last, since 1970."""
+        """Time of the last open, in nanoseconds since 1970."""
 
     @property
     def in_use(self) -> bool:
-        """A process has it open."""
+        """Whether a process has the copy open."""
 
 class CacheContents:
     """The contents of a cache."""
@@ -533,7 +551,7 @@ class CacheRemoval:
     def objects(self) -> int: ...
     @property
     def in_use(self) -> int:
-        """That stay because they are being read."""
+        """Copies retained because they are being read."""
 
     @property
     def disk_bytes(self) -> int:
@@ -541,7 +559,7 @@ class CacheRemoval:
 
 def list_cache(directory: str) -> CacheContents: ...
 def verify_copy(directory: str, copy: str) -> str:
-    """The problem; empty if there is none."""
+    """Returns the problem, or an empty string if there is none."""
 
 def prune_cache(directory: str, bytes: int) -> CacheRemoval: ...
 def clear_cache(directory: str) -> CacheRemoval: ...
@@ -557,19 +575,21 @@ class NetworkHost:
     def requests(self) -> int: ...
     @property
     def connections(self) -> int:
-        """That were made for them."""
+        """Connections opened for these requests."""
 
     @property
     def bytes(self) -> int:
-        """Of bodies that are over."""
+        """Bytes of completed response bodies."""
 
     @property
     def latency_s(self) -> float:
-        """Of late, to the first byte of an answer; 0: not seen."""
+        """Recent time to the first byte of a response; 0 if there is none."""
 
     @property
     def bytes_per_s(self) -> float:
-        """Of late, of one answer behind that; 0: not seen."""
+        """
+        Recent throughput of one response after its first byte; 0 if there is none.
+        """
 
 def network_hosts() -> list[NetworkHost]:
     """The hosts that this process has sent requests to, by name."""
@@ -583,7 +603,7 @@ class StoredObject:
 
     @property
     def stamp(self) -> int:
-        """Changes with the object."""
+        """A number that changes with the object."""
 
     def read(self, offset: int, most: int) -> bytes:
         """Returns at most `most` bytes from `offset` on. Raises StorageError."""
@@ -597,11 +617,11 @@ class StoredSource:
     def __init__(self, source: str) -> None: ...
     @property
     def names(self) -> list[bytes]:
-        """Shards, or one folder, in order; URLs without their secrets."""
+        """The shards, or one folder, in order; URLs without their secrets."""
 
     def shards(self) -> StoredSource:
         """
-        The same with the shards in the place of folders that feedline pack wrote as tars. Raises ConfigError, DataError, StorageError.
+        Returns `names` with each folder that feedline pack wrote as tars replaced by its shards. Raises ConfigError, DataError, StorageError.
         """
 
     @property
@@ -609,19 +629,21 @@ class StoredSource:
     def is_folder(self, name: bytes) -> bool: ...
     def object(self, name: bytes) -> StoredObject:
         """
-        One of `names`, or an object in one of its folders. Raises StorageError.
+        Opens one of `names`, or an object in one of its folders. Raises StorageError.
         """
 
 class StoredPlace:
-    """A folder of objects, s3:// or gs://, that is written to. Any thread."""
+    """A writable folder of objects, s3:// or gs://. Thread-safe."""
 
     def __init__(self, url: str) -> None: ...
     @property
     def url(self) -> str:
-        """Without a slash at its end."""
+        """The URL without a trailing slash."""
 
     def entries(self) -> list[tuple[str, int, str, bool]]:
-        """Name, bytes, ETag, is it a folder. Raises StorageError."""
+        """
+        Returns name, bytes, ETag and whether it is a folder, for each entry. Raises StorageError.
+        """
 
     def put(self, name: str, content: bytes) -> str:
         """Returns the ETag. Raises StorageError."""

@@ -224,7 +224,7 @@ def test_lists_and_padded_fields() -> None:
 
 def test_what_cannot_be(wide: feedline.Dataset) -> None:
     there = torch.cuda.device_count()
-    with pytest.raises(feedline.ConfigError, match=f"there is no cuda:{there}"):
+    with pytest.raises(feedline.ConfigError, match=f"cuda:{there} does not exist"):
         wide.loader(8, device=f"cuda:{there}")
 
 

@@ -110,7 +110,7 @@ def test_what_has_no_room_is_read_without_and_explained(tars: list[Path], place:
         ({"cache_limit": "1 GiB"}, "cache_limit requires cache, the folder for copies"),
         ({"cache": "c", "cache_limit": "0%"}, "more than 0%"),
         ({"cache": "c", "cache_limit": "101%"}, "no more than 100%"),
-        ({"cache": "c", "cache_limit": "many"}, 'or a share of the disk, such as "50%"'),
+        ({"cache": "c", "cache_limit": "many"}, 'or pass a share of the disk, such as "50%"'),
         ({"cache": "c", "cache_limit": 0}, "cache_limit"),
     ],
 )

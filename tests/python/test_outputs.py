@@ -52,7 +52,7 @@ def test_a_url_makes_no_local_folder(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, url: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(feedline.ConfigError, match=f"local paths only, not {url.split('://')[0]}://"):
+    with pytest.raises(feedline.ConfigError, match=f"only local paths, not {url.split('://')[0]}://"):
         WRITES[what](folder, url)
     assert everything_in(tmp_path) == []
 
@@ -83,7 +83,7 @@ def test_urls_that_nothing_is_written_to(
 
 @pytest.mark.parametrize("what", WRITES)
 def test_a_folder_that_is_missing_is_reported_and_not_made(folder: Path, tmp_path: Path, what: str) -> None:
-    with pytest.raises(feedline.ConfigError, match="nowhere' does not exist; make it first, or correct the path"):
+    with pytest.raises(feedline.ConfigError, match="nowhere' does not exist; create it first, or correct the path"):
         WRITES[what](folder, str(tmp_path / "nowhere/out"))
     assert everything_in(tmp_path) == []
     (tmp_path / "file").write_text("")
@@ -98,9 +98,9 @@ def test_a_relative_path_is_fine(folder: Path, tmp_path: Path, monkeypatch: pyte
 
 
 def test_outputs_are_looked_at_before_the_source(tmp_path: Path) -> None:
-    with pytest.raises(feedline.ConfigError, match="only s3:// and gs:// are written to"):
+    with pytest.raises(feedline.ConfigError, match="only s3:// and gs:// are supported"):
         packing.pack(tmp_path / "missing", "https://host/x")
-    with pytest.raises(feedline.ConfigError, match="local paths only"):
+    with pytest.raises(feedline.ConfigError, match="only local paths"):
         run("inspect", tmp_path / "missing", "--show", "s3://bucket/x.png")
     for wrong in ({"num_workers": 0}, {"jobs": 0}, {"seed": -1}, {"seed": "x", "shuffle": True}, {"shuffle": "yes"}):
         with pytest.raises(feedline.ConfigError, match=f"pack: {next(iter(wrong))} must be"):

@@ -116,7 +116,7 @@ def test_a_folder_of_an_earlier_version_is_not_gone_on_with(folder: Path, tmp_pa
     packing.pack(folder, tmp_path / "out")
     manifest = tmp_path / "out/feedline-pack.json"
     manifest.write_text(manifest.read_text().replace('"version": 2', '"version": 1'))
-    with pytest.raises(feedline.DataError, match="another version of Feedline; pack into another folder"):
+    with pytest.raises(feedline.DataError, match="a different version of Feedline; pack into another folder"):
         packing.pack(folder, tmp_path / "out")
 
 

@@ -151,7 +151,7 @@ def test_a_function_that_is_not_in_a_module_is_named(kind: str, photos: Path) ->
         with pytest.raises(feedline.ConfigError) as raised:
             dumps({"dataset": made.split(0.5)[0]})
         message = str(raised.value)
-        assert "map(fields='image')" in message and kind in message and "top level of a module" in message
+        assert "map(fields='image')" in message and kind in message and "at module level" in message
 
 
 def test_a_lambda_for_all_fields_is_named_with_its_file(photos: Path) -> None:

@@ -180,7 +180,9 @@ def test_counts_that_differ_name_the_shard(shards: list[Path], tmp_path: Path) -
     right = [len(feedline.open(shard)) for shard in shards]
     for wrong in range(len(shards)):
         said = [{"url": str(shard), "nsamples": right[i] + (i == wrong)} for i, shard in enumerate(shards)]
-        with pytest.raises(feedline.DataError, match=f"{right[wrong]} samples.*list has {right[wrong] + 1}") as caught:
+        with pytest.raises(
+            feedline.DataError, match=f"{right[wrong]} samples.*list contains {right[wrong] + 1}"
+        ) as caught:
             feedline.open(wids(tmp_path / "x.json", said))
         assert caught.value.shard == str(shards[wrong])
     feedline.open(wids(tmp_path / "x.json", said), missing="skip")  # which may leave some out

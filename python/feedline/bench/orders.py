@@ -48,7 +48,7 @@ def measure(
         assert samples is not None
         size, shard_ends = samples, [*range(MADE_UP_SHARD, samples, MADE_UP_SHARD), samples]
     if size < LEAST:
-        raise ConfigError(f"--shuffle-quality: {size} samples are too few to judge an order; it needs {LEAST}")
+        raise ConfigError(f"--shuffle-quality: {size} samples are too few to judge an order; pass at least {LEAST}")
     found = contenders(size, shard_ends)
     result: dict[str, Any] = {"samples": size, "shards": len(shard_ends), "seed": seed, "orders": {}}
     for done, contender in enumerate(found):

@@ -145,7 +145,7 @@ def _refuse_what_is_not_used(context: click.Context, shuffle_quality: bool, devi
         for name in (*_OF_ORDERS, "num_workers", "against", "machine", "shuffle_quality"):
             if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
                 option = "--threads" if name == "num_workers" else f"--{name.replace('_', '-')}"
-                raise click.UsageError(f"{option} cannot be combined with --device, which loads nothing")
+                raise click.UsageError(f"{option} cannot be combined with --device, which loads no samples")
         return
     ignored = _OF_LOADING if shuffle_quality else _OF_ORDERS
     for name in ignored:
@@ -154,7 +154,7 @@ def _refuse_what_is_not_used(context: click.Context, shuffle_quality: bool, devi
             if name == "record":
                 raise click.UsageError("--record: --shuffle-quality has no run record; use --json")
             words = (
-                "cannot be combined with --shuffle-quality, which loads nothing"
+                "cannot be combined with --shuffle-quality, which loads no samples"
                 if shuffle_quality
                 else "requires --shuffle-quality"
             )

@@ -26,7 +26,7 @@ _STYLES = {gate.REGRESSION: "bold red", gate.UNDECIDED: "yellow", gate.FINE: "gr
 @click.argument("base", type=click.Path(path_type=Path))
 @click.argument("new", type=click.Path(path_type=Path))
 @click.option(
-    "--fail-on", default="10%", type=parameters.Percent(), metavar="SHARE", help="Maximum regression of a figure."
+    "--fail-on", default="10%", type=parameters.Percent(), metavar="SHARE", help="Maximum regression of a metric."
 )
 @click.option(
     "--figure",
@@ -34,7 +34,7 @@ _STYLES = {gate.REGRESSION: "bold red", gate.UNDECIDED: "yellow", gate.FINE: "gr
     multiple=True,
     metavar="NAME",
     show_default="the record's first",
-    help="Compare this figure; repeatable.",
+    help="Compare this metric; repeatable.",
 )
 @click.option("--strict", is_flag=True, help="Also fail if the intervals are too wide to decide.")
 @parameters.as_json()
@@ -51,7 +51,7 @@ def compare(base: Path, new: Path, fail_on: float, names: tuple[str, ...], stric
     found = gate.evaluate(sides[0], sides[1], fail_on, names)
     missing = set(names) - {one.name for one in found}
     if missing or not found:
-        words = f"no figure {', '.join(sorted(missing))}" if missing else "no figure"
+        words = f"no record has the metric {', '.join(sorted(missing))}" if missing else "no figure"
         raise click.UsageError(f"the records share {words}; pass records of the same command")
     why = difference(sides[0][0], sides[1][0]).conclusion if _has(found, gate.REGRESSION) else None
     if as_json:
@@ -122,5 +122,8 @@ def _undecided(one: gate.Judged) -> str:
             f"requires {1 - gate.CHANCE:.1%} certainty"
         )
     if one.low is None:
-        return f"it is worse by more than {one.limit:.0%}, but the records do not show how much unchanged runs vary"
+        return (
+            f"the metric is worse by more than {one.limit:.0%}, but the records do not show how much "
+            "unchanged runs vary"
+        )
     return f"a regression of more than {one.limit:.0%} is neither shown nor excluded"

@@ -115,7 +115,9 @@ class Progress:
         self._width = 0
 
     def __call__(self, what: str, left_s: float) -> None:
-        self._show(f"feedline diagnose: trying {what}, up to {max(left_s, 0):.0f} s left (Ctrl-C ends it)")
+        self._show(
+            f"feedline diagnose: trying {what}, up to {max(left_s, 0):.0f} s left (Ctrl-C stops the experiments)"
+        )
 
     def clear(self) -> None:
         if self._width:

@@ -32,7 +32,9 @@ def diff(a: Path, b: Path, as_json: bool) -> int:
     found = compare(*records)
     if not found.figures:
         kinds = [f"{name} is a record of `feedline {one['verb']}`" for name, one in zip("AB", records, strict=True)]
-        raise click.UsageError(f"{', '.join(kinds)}, and they share no figure; pass two records of the same command")
+        raise click.UsageError(
+            f"{', '.join(kinds)}, and they have no metric in common; pass two records of the same command"
+        )
     if as_json:
         print_json({"a": str(a), "b": str(b), **found.as_dict()})
     else:
@@ -74,7 +76,7 @@ def _show(found: Comparison) -> None:
             ],
         )
     if found.figures and not all(one.spread_known for one in found.figures):
-        OUT.print("5 %: no spread was recorded, so any larger difference counts")
+        OUT.print("5 %, because no spread was recorded")
     for note in found.notes:
         OUT.print(escape(note))
     OUT.print(f"[bold]{escape(found.conclusion)}[/]")

@@ -125,7 +125,7 @@ def create(
             prefix_of(name),
             wheels=wheels,
             channels=channels,
-            step=lambda words: status.update(f"creating it: {words}"),
+            step=lambda words: status.update(f"creating the environment: {words}"),
         )
     right = made.verdict.sound and (made.equal or policy == "research")
     if as_json:
@@ -152,9 +152,9 @@ def _print_created(made: Created, source: str, policy: str) -> None:
     for finding in made.verdict.findings:
         OUT.print(f"{finding.severity} [bold]{finding.code}[/] {escape(finding.text)}")
     if made.equal:
-        OUT.print(f"[green]it matches {escape(source)}[/], fingerprint {made.snapshot['fingerprint']}")
+        OUT.print(f"[green]the environment matches {escape(source)}[/], fingerprint {made.snapshot['fingerprint']}")
     else:
-        words = "with minor updates" if policy == "research" else "it does not match the file"
+        words = "with minor updates" if policy == "research" else "the environment does not match the file"
         OUT.print(f"{words}: {escape('; '.join(one.text for one in made.differences) or 'another fingerprint')}")
     OUT.print(f"source {escape(str(made.prefix))}/bin/activate" if (made.prefix / "bin/activate").exists() else "")
 

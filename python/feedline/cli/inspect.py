@@ -143,7 +143,7 @@ def _print(
     if len(findings) > _MOST_ROWS:
         OUT.print(f"... and {len(findings) - _MOST_ROWS:,} more findings; --json lists all")
     if not findings:
-        OUT.print("[green]a reader would drop, merge or reject nothing[/]" + _UNDECODED.get(found.format, ""))
+        OUT.print("[green]no samples would be dropped, merged or rejected[/]" + _UNDECODED.get(found.format, ""))
     if sheet:
         OUT.print(f"contact sheet of {counted(sheet['images'], 'image')}: {escape(sheet['path'])}")
         for damaged in sheet["damaged"]:

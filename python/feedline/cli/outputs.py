@@ -80,7 +80,9 @@ def distinct(places: Mapping[str, str | os.PathLike[str] | None]) -> None:
         if identity is None:
             continue
         if identity in seen:
-            raise click.UsageError(f"{seen[identity]} and {name} are the same file, '{os.fspath(place)}': use two")
+            raise click.UsageError(
+                f"{seen[identity]} and {name} are the same file, '{os.fspath(place)}': use two files"
+            )
         seen[identity] = name
 
 

@@ -35,9 +35,9 @@ def report(run: Path, page: Path | None, gpu_price: float | None, job_hours: flo
     """
     target = page or run.with_suffix(".html")
     if target.exists() and target.samefile(run):
-        raise click.UsageError("--page: this is the record itself; use another path")
+        raise click.UsageError("--page: this path is the record itself; use a different path")
     if page is None and (problem := problem_of_file(target)):
-        raise click.UsageError(f"{problem}; or set the page's path with --page")
+        raise click.UsageError(f"{problem}; or set a different path for the page with --page")
     text = page_of(read(run), cost.price_of(gpu_price, job_hours)).encode("utf-8", "replace")
     target.write_bytes(text)
     if as_json:

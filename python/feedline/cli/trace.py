@@ -72,7 +72,10 @@ def _merge(file: Path, spans: Path, output: Path) -> dict[str, Any]:
     with steps(file.stat().st_size, "merging") as advance:
         done = merge_files(file, [spans], output, advance)
     if done.is_of_another_run:
-        ERR.print(f"[yellow]feedline:[/] none of the {done.spans} spans is within the trace's time: from another run?")
+        ERR.print(
+            f"[yellow]feedline:[/] none of the {done.spans} spans is within the trace's time; check that both are "
+            "from the same run"
+        )
     return {"path": str(output), **vars(done)}
 
 
@@ -81,7 +84,7 @@ def _print(result: dict[str, Any], top: int) -> None:
         facts = [f"{file['events']:,} events", file["gpu"], file["host"]]
         OUT.print(f"[bold]{escape(file['path'])}[/]: {escape(', '.join(str(fact) for fact in facts if fact))}")
         for line in file["damage"]:
-            OUT.print(f"  [yellow]damaged:[/] {escape(line)}; the figures cover only the part before that")
+            OUT.print(f"  [yellow]damaged:[/] {escape(line)}; the figures cover only the part before the damage")
     if result.get("merged"):
         merged = result["merged"]
         OUT.print(f"{merged['spans']:,} spans of Feedline merged into {escape(merged['path'])}")

@@ -123,7 +123,9 @@ def _check_call(context: click.Context, what: tuple[str, ...], is_command: bool)
     if is_command:
         if given["batch_size"] or given["size"]:
             name = "--batch-size" if given["batch_size"] else "--size"
-            raise click.UsageError(f"{name} requires a SOURCE; a command uses its own (or pass --batch-size-range)")
+            raise click.UsageError(
+                f"{name} requires a SOURCE; a command sets its own value (or pass --batch-size-range)"
+            )
         if what[0].startswith("-"):
             raise click.UsageError(f"{what[0]} is at the start of the command: put options of tune before the --")
         return
@@ -205,7 +207,7 @@ def _save(document: dict[str, Any], path: Path, as_json: bool) -> None:
         taken = f'**feedline.load_settings("{path}"{_FOR[document["best"]["loader"]]})'
         show.print(f"saved: use it as {escape(taken)}")
         return
-    left = f"; {path} is from an earlier run and was not changed" if path.exists() else ""
+    left = f"; {path} was written by an earlier run and was not changed" if path.exists() else ""
     show.print(f"nothing was saved: settings are saved only if they were shown to help{escape(left)}")
 
 

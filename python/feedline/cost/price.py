@@ -42,5 +42,5 @@ def price_of(
         except ValueError:
             gpu_hour = -1.0
         if not (math.isfinite(gpu_hour) and gpu_hour >= 0):
-            raise ConfigError(f"{PRICE} is {text!r}: set the price of a GPU for an hour, a number such as 2.5")
+            raise ConfigError(f"{PRICE} is {text!r}: set a price per GPU-hour, such as 2.5")
     return Price(gpu_hour, _JOB_HOURS if job_hours is None else job_hours)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts torchvision's many forms of arguments to the engine's.
+"""Converts torchvision's argument forms to the engine's.
 
 Every function raises :class:`ConfigError`, with a message that begins with the operation's name. None imports torch,
 torchvision or Pillow: their enumerations are recognised by value and name.
@@ -138,7 +138,7 @@ def color(where: str, fill: Any) -> tuple[int, int, int]:
 
 
 def interpolation(where: str, value: Any) -> str:
-    """Accepts a name, torchvision's InterpolationMode, Pillow's Resampling or its integer."""
+    """Converts a name, torchvision's InterpolationMode, or Pillow's Resampling or its integer to the engine's name."""
     word = value
     if isinstance(value, int) and not isinstance(value, bool):
         word = _PILLOW_RESAMPLING.get(int(value), value)
@@ -153,7 +153,7 @@ def interpolation(where: str, value: Any) -> str:
 
 
 def padding_mode(where: str, value: Any) -> str:
-    """Checks for one of torchvision's four padding modes."""
+    """Checks that ``padding_mode`` is one of torchvision's four modes."""
     modes = ("constant", "edge", "reflect", "symmetric")
     if not isinstance(value, str) or value not in modes:
         raise ConfigError(f"{where}: padding_mode must be one of {', '.join(modes)}, not {value!r}")
@@ -163,7 +163,7 @@ def padding_mode(where: str, value: Any) -> str:
 def refuse_aliased(where: str, antialias: Any) -> None:
     """Rejects antialias=False: the only filters are Pillow's, which always antialias."""
     if antialias is not True and antialias is not None:
-        raise ConfigError(f"{where}: antialias={antialias!r} is not possible: Pillow's filters always antialias")
+        raise ConfigError(f"{where}: antialias={antialias!r} is not supported: Pillow's filters antialias; omit it")
 
 
 def reals(where: str, name: str, values: Any) -> list[float]:
@@ -314,7 +314,7 @@ def buckets(where: str, value: Any) -> tuple[list[int], int]:
         return [], integer(where, "buckets", value, low=1, high=high)
     bounds = [integer(where, "a bucket bound", bound, low=1, high=high) for bound in _items(value)]
     if not bounds:
-        raise ConfigError(f"{where}: buckets is empty; give bounds, a number of buckets, or None")
+        raise ConfigError(f"{where}: buckets is empty; pass bounds, a number of buckets, or None")
     return bounds, 0
 
 
@@ -334,14 +334,14 @@ def output_path(where: str, name: str, value: Any, *, urls: bool = False) -> str
             raise ConfigError(f"{where}: {name}: {error.message}; or write to a local folder and copy it") from None
     if scheme:
         raise ConfigError(
-            f"{where}: {name} {path!r}: this version writes local paths only, not {scheme[0]}; write to a local folder "
+            f"{where}: {name} {path!r}: this version writes only local paths, not {scheme[0]}; write to a local folder "
             "and copy it there"
         )
     parent = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(parent):
         missing = "is not a folder" if os.path.exists(parent) else "does not exist"
         raise ConfigError(
-            f"{where}: {name} {path!r}: the folder {parent!r} {missing}; make it first, or correct the path"
+            f"{where}: {name} {path!r}: the folder {parent!r} {missing}; create it first, or correct the path"
         )
     if not os.access(path if os.path.isdir(path) else parent, os.W_OK | os.X_OK):
         raise ConfigError(f"{where}: {name} {path!r}: permission denied; choose another folder")

@@ -40,9 +40,7 @@ class Augmentations(RandomOperations):
         return self._operation("random_solarize", fields, threshold=threshold, p=p)
 
     def random_adjust_sharpness(self, sharpness_factor: float, p: float = 0.5, *, fields: Fields = None) -> Self:
-        """Multiplies sharpness by a factor, as ``PIL.ImageEnhance.Sharpness``: 0 blurs, 1 changes nothing, 2 doubles
-        it.
-        """
+        """Multiplies sharpness by a factor: 0 blurs, 2 doubles it. Same as ``PIL.ImageEnhance.Sharpness``."""
         return self._operation("random_adjust_sharpness", fields, sharpness_factor=sharpness_factor, p=p)
 
     def random_autocontrast(self, p: float = 0.5, *, fields: Fields = None) -> Self:

@@ -27,7 +27,7 @@ _BACKGROUND = (32, 32, 32)
 _DAMAGED = (160, 24, 24)
 _TEXT = (235, 235, 235)
 _MASK_SHARE = 0.45  # opacity of a label's colour over the image
-# Distinguishable for most eyes: Okabe and Ito, "Color Universal Design", 2008.
+# Colours that are distinguishable with most kinds of colour blindness: Okabe and Ito, "Color Universal Design", 2008.
 _COLOURS = ((230, 159, 0), (86, 180, 233), (0, 158, 115), (240, 228, 66), (0, 114, 178), (213, 94, 0), (204, 121, 167))
 _NORMALIZE = re.compile(r"normalize\(mean=\(([^)]*)\), std=\(([^)]*)\)")
 _PLACE = "feedline-show.png"
@@ -137,13 +137,13 @@ class _Role(NamedTuple):
 
 
 class _Painter:
-    """Draws samples."""
+    """Draws samples of a dataset."""
 
     def __init__(self, dataset: DrawnDataset) -> None:
         self._pillow, self._draw = _pillow()
         self._classes = dataset.classes
         if not any(name == "image" or kind == "image" for name, kind, *_ in dataset._engine.roles()):
-            raise ConfigError("show: samples have no image")
+            raise ConfigError("show: the samples of this dataset have no image")
         self._engine = dataset.collate("list")._engine  # images of any size
         self._roles = {name: _Role(kind, form) for name, kind, form, _ in self._engine.roles()}
         matches = (_NORMALIZE.match(operation) for operation in dataset.operations)
@@ -153,7 +153,7 @@ class _Painter:
         fields = dict(self._engine.sample(index, seed, epoch))
         pictures = [pixels for name, value in fields.items() for pixels in self._pictures(name, value)]
         if not pictures:
-            raise ConfigError("show: samples have no image")
+            raise ConfigError("show: the samples of this dataset have no image")
         caption = self._caption(fields)
         for number, pixels in enumerate(pictures):
             yield self._cell(pixels, fields if number == 0 else {}, caption if number == 0 else "")

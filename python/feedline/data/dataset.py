@@ -523,16 +523,16 @@ class Dataset(Recorded, Targets, Augmentations, Splits):
             num_workers: threads; 0 is treated as 1. ``"auto"`` starts one for each CPU that this process may use and
                 activates as many as the training loop needs: see docs/tuning-live.md and ``stats()["controller"]``.
             memory_budget: maximum size of prefetched batches, in bytes or as text such as ``"512 MB"`` or ``"2 GiB"``.
-            in_order: False delivers batches as they complete; with several ranks they are still delivered in order, so
-                that one state applies to all.
+            in_order: False delivers batches as they complete. With several ranks, batches are still delivered in order,
+                so that one state applies to all ranks.
             on_error: handling of a bad sample: ``"raise"`` a DataError or StorageError instead of its batch,
                 ``"skip"`` it and refill the batch, or ``"replace"`` it by another sample; see :attr:`Loader.errors`.
                 Samples of different lengths support only ``"raise"``.
             error_budget: bad samples that an epoch may skip or replace before it raises; 0 means no limit.
             rank, world_size: by default torch.distributed's, Ray Train's, or those of the launcher's environment
-                variables; else 0 and 1. They are read at the first use of the loader, and each ``iter()`` compares
-                them with torch.distributed: see docs/parallelism.md. Rank 0 logs the plan at INFO when the first epoch
-                starts.
+                variables; else 0 and 1. The values are read at the first use of the loader, and each ``iter()``
+                compares the values with torch.distributed: see docs/parallelism.md. Rank 0 logs the plan at INFO when
+                the first epoch starts.
             mesh: a torch ``DeviceMesh``, instead of rank and world_size: ranks are its data-parallel coordinates, and
                 processes with the same coordinate receive the same rows.
             dp: the data-parallel dimensions of ``mesh``: a name, a number, or several of them. By default those with a
@@ -550,10 +550,10 @@ class Dataset(Recorded, Targets, Augmentations, Splits):
                 nearest even, as in ``tensor.to(torch.bfloat16)``.
             layout: ``"NCHW"`` or ``"NHWC"``.
             output: ``"torch"`` tensors, ``"numpy"`` arrays, or ``"tv_tensors"``: torchvision's Image, Mask,
-                BoundingBoxes and KeyPoints, the latter two if they are lists, with the sample's canvas. Or
-                ``"dlpack"``: objects with ``__dlpack__`` for any other array library, also on a GPU, such as
-                ``cupy.from_dlpack``; such a batch is freed when its arrays and these objects are gone. All are writable
-                views of the engine's memory, valid as long as they are referenced.
+                BoundingBoxes and KeyPoints, the latter two if they are lists, with the sample's image size as canvas.
+                Or ``"dlpack"``: objects with ``__dlpack__`` for any other array library, also on a GPU, such as
+                ``cupy.from_dlpack``; such a batch is freed when its arrays and these objects are gone. All outputs are
+                writable views of the engine's memory, valid as long as a reference exists.
             timeout: seconds without a batch after which ``next()`` raises StalledError; None is never.
             buckets: groups samples of similar length: ascending upper bounds of the lengths, the last at least the
                 longest sample's; or a number of buckets of about equal size, with bounds that are multiples of 8. A
@@ -563,14 +563,14 @@ class Dataset(Recorded, Targets, Augmentations, Splits):
                 time, and on different ranks if there are several. The epoch's length does not change, so it covers a
                 different part of the samples each time.
             mixup, cutmix: alpha of Beta(alpha, alpha), from which MixUp's weight or CutMix's box size is drawn; 0
-                disables it. Images must be float32 or float16 and of one size, and the label an integer.
+                disables the method. Images must be float32 or float16 and of one size, and the label an integer.
             num_classes: number of classes of the targets; by default the number of the dataset's class names.
-            label_smoothing: smoothing of mixed targets, as in timm.
+            label_smoothing: label smoothing of mixed targets, as in timm.
             mix_probability: probability of mixing a batch (a row, a pair: see ``mix_mode``).
             switch_probability: probability of CutMix instead of MixUp, if both are enabled.
-            mix_mode: ``"batch"`` draws once for all rows; ``"elem"`` for every row, ``"pair"`` for every two rows that
-                are mixed with each other; ``"half"`` mixes the first half of the rows with the second, and delivers
-                that half.
+            mix_mode: ``"batch"`` draws once for all rows; ``"elem"`` draws for every row; ``"pair"`` draws for every
+                two rows that are mixed with each other; ``"half"`` mixes the first half of the rows with the second,
+                and delivers only the first half.
             partner: a row is mixed with the previous one, ``"roll"`` (torchvision's, and the default of
                 ``mix_mode="batch"``), or row i with row n - 1 - i, ``"flip"`` (timm's, required by the other modes),
                 which needs an even ``batch_size``.
@@ -591,7 +591,7 @@ class Dataset(Recorded, Targets, Augmentations, Splits):
                 a missing GPU or one that torch cannot use; nothing is read. At the first use, an ambiguous rank: see
                 docs/parallelism.md. For mixing: uint8 images, lists of images, a mask, no integer label, or an unknown
                 number of classes.
-            DataError: while it runs, subject to ``on_error``: a sample's class is not below num_classes.
+            DataError: during iteration, subject to ``on_error``: a sample's class is not below num_classes.
         """
         given = {name: value for name, value in locals().items() if name != "self"}
         loader = make_loader(self._engine, given)
@@ -615,7 +615,7 @@ def _tensor(value: Any) -> Any:
     try:
         import torch
     except ImportError:
-        raise ConfigError('sample: output="torch" and "tv_tensors" need torch; install it') from None
+        raise ConfigError('sample: output="torch" and "tv_tensors" require torch: pip install torch') from None
     return torch.from_numpy(value)
 
 

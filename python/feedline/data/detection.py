@@ -33,14 +33,15 @@ class Detection(Operations):
         """Crops around the centre of at least one box with enough overlap (Liu et al., "SSD", ECCV 2016).
 
         Boxes whose centre is outside become ``(0, 0, 0, 0)``; :meth:`Dataset.sanitize_bounding_boxes` removes them.
-        Samples must have one field of boxes and an image. A sample without boxes is not cropped, nor is one for which
-        100 rounds of trials fail, where the original loops forever.
+        Samples must have one field of boxes and an image. A sample without boxes is not cropped. If 100 rounds of
+        trials fail, the sample is not cropped either; the original implementation would loop forever.
 
         Args:
-            min_scale, max_scale: of each side of the crop, as a fraction of the image's, above 0 and up to 1.
-            min_aspect_ratio, max_aspect_ratio: of width to height.
-            sampler_options: one of these is drawn: the minimum intersection over union of the crop and a box; 1 or more
-                leaves the image uncropped. None is 0, 0.1, 0.3, 0.5, 0.7, 0.9 and 1.
+            min_scale, max_scale: range of each side of the crop, as a fraction of the image's side, above 0 and up to
+                1.
+            min_aspect_ratio, max_aspect_ratio: range of width divided by height.
+            sampler_options: candidate values for the minimum intersection over union of the crop and a box, one of
+                which is drawn; 1 or more leaves the image uncropped. None is 0, 0.1, 0.3, 0.5, 0.7, 0.9 and 1.
             trials: crops to try before another option is drawn, up to 10,000.
 
         Raises:
@@ -87,8 +88,8 @@ class Detection(Operations):
     ) -> Self:
         """Changes brightness, contrast, saturation and hue and permutes the channels, each with probability ``p``.
 
-        The factors are drawn uniformly from the ranges (low, high); contrast is applied second or last. Pixels are
-        those of :meth:`color_jitter`. Changes only images.
+        The factors are drawn uniformly from the ranges (low, high); contrast is applied second or last. The pixels
+        match those of :meth:`color_jitter`. Only images are changed.
 
         Args:
             brightness, contrast, saturation: ranges of factors, not negative.

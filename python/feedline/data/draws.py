@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random draws of ``ds[i]``: those of epoch 0, or from torch's generator inside a DataLoader.
 
-A torch DataLoader requests samples only by index. If it always got epoch 0's draws, every epoch of a training run
-would silently have the same crops. So each sample read inside such a loader draws one number from torch's generator,
-as torchvision's transforms do: different in every epoch, and reproducible with ``torch.manual_seed``. The flag that a
+A torch DataLoader requests samples only by index. With epoch 0's draws every time, every epoch of a training run would
+silently have the same crops. So each sample read inside such a loader draws one number from torch's generator, as
+torchvision's transforms do: different in every epoch, and reproducible with ``torch.manual_seed``. The flag that a
 loader is reading is thread-local.
 """
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decodes images through Pillow if the engine has no decoder; its threads call these functions with the GIL."""
+"""Decodes images through Pillow if the engine has no decoder; the engine's threads call these functions and hold the
+GIL.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +32,10 @@ def _pillow() -> tuple[Any, Any] | None:
 
 
 def opened(data: bytes, applies_exif: bool) -> Opened | str:
-    """Reads the header of the (first) image. Returns an error text if that fails."""
+    """Reads the header of the (first) image. Returns an error text on failure."""
     pillow = _pillow()
     if pillow is None:
-        return "reading it requires Pillow, which is not installed (pip install pillow)"
+        return "decoding this format requires Pillow, which is not installed: pip install pillow"
     images, image_operations = pillow
     stored = image_formats.of(data)
     try:
@@ -54,9 +56,7 @@ def opened(data: bytes, applies_exif: bool) -> Opened | str:
 
 
 def decoded(image: Any, mode: str, left: int, top: int, width: int, height: int) -> bytes | str:
-    """Returns a region's pixels, as ``image.convert(mode).crop(...)``, row by row. Returns an error text if that
-    fails.
-    """
+    """Returns a region's pixels, as ``image.convert(mode).crop(...)``, row by row, or an error text."""
     try:
         pixels: bytes = image.convert(mode).crop((left, top, left + width, top + height)).tobytes()
     except Exception as error:
@@ -77,4 +77,4 @@ def with_pillow_counts(text: str) -> str:
     if not counts:
         return text
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(counts.items()))
-    return f"{text}decode     by Pillow so far, holding the GIL, as the engine has no decoder for them: {kinds}\n"
+    return f"{text}decode     images decoded by Pillow so far, holding the GIL, as the engine has no decoder: {kinds}\n"

@@ -43,7 +43,7 @@ def find(scheme: str) -> Store | obstore_storage.ObjectStore | str | None:
     try:
         import fsspec
     except ImportError:
-        return f"to read it, install fsspec and {package}: `pip install fsspec {package}`" if package else None
+        return f"to read this URL, install fsspec and {package}: `pip install fsspec {package}`" if package else None
     try:
         return Store(scheme, fsspec.get_filesystem_class(scheme))
     except ValueError:  # unknown to fsspec
@@ -132,7 +132,10 @@ def _found(path: str, info: Mapping[str, Any]) -> Found:
         return path, 0, 0, True
     size = info.get("size")
     if size is None:
-        raise OSError(f"the size of '{info.get('name')}' is unknown, so it cannot be read by ranges")
+        raise OSError(
+            f"the size of '{info.get('name')}' is unknown, but range reads require the size; copy the file to "
+            "local storage"
+        )
     return path, int(size), tag_of(info), False
 
 

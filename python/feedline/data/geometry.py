@@ -14,9 +14,9 @@ from .operations import Fields
 class Geometry(Detection):
     """The methods of :class:`Dataset` that rotate, shear, distort, pad and resize images.
 
-    Names, arguments, defaults and random draws are torchvision's if it has the operation. Images have Pillow's pixels,
-    bit for bit; masks follow with nearest labels and 0 from outside, as in torchvision v2. ``fill`` is 0 to 255, one
-    value or (red, green, blue); ``interpolation="random"`` draws bilinear or bicubic for each image.
+    Names, arguments, defaults and random draws are torchvision's for operations that exist there. Images have Pillow's
+    pixels, bit for bit; masks follow with nearest labels and 0 from outside, as in torchvision v2. ``fill`` is 0 to
+    255, one value or (red, green, blue); ``interpolation="random"`` draws bilinear or bicubic for each image.
 
     Raises:
         ConfigError: at the call: an argument is out of range, or the operation follows ``normalize`` or ``to_dtype``.
@@ -37,7 +37,7 @@ class Geometry(Detection):
         Args:
             degrees: (low, high), or a number d for (-d, d).
             interpolation: ``"nearest"``, ``"bilinear"``, ``"bicubic"`` or ``"random"``.
-            expand: enlarges the image to contain the rotated one; else its size does not change.
+            expand: enlarges the result to contain the whole rotated image; by default the size does not change.
             center: (x, y) in pixels from the top left; None is the middle.
             fill: for pixels from outside the image.
         """
@@ -157,10 +157,10 @@ class Geometry(Detection):
         *,
         fields: Fields = None,
     ) -> Self:
-        """Resizes the smaller edge to one of ``min_size``, or less to keep the larger within ``max_size``, as for
-        detectors.
+        """Resizes the smaller edge to one of ``min_size``, or less to keep the larger edge within ``max_size``.
 
-        As torchvision v2's RandomShortestSize, with its truncation: an edge may be a pixel shorter.
+        Used for detectors. Same as torchvision v2's RandomShortestSize, including its truncation: an edge may be a
+        pixel shorter.
 
         Args:
             min_size: pixels, one number or several, drawn with equal probability.
@@ -184,15 +184,16 @@ class Geometry(Detection):
         *,
         fields: Fields = None,
     ) -> Self:
-        """Scales both edges by one ratio, so that the image covers ``size`` or fits into it: timm's ResizeKeepRatio.
+        """Scales both edges by one ratio so that the image covers or fits ``size``, as timm's ResizeKeepRatio does.
 
         Args:
             size: pixels, one number or (height, width).
-            longest: 0: the image covers ``size``; 1: it fits into it; between: the weighted mean of both ratios.
+            longest: 0 makes the image cover ``size``, 1 makes the image fit into ``size``; values between are weights
+                for the mean of both ratios.
             random_scale_prob: probability of a factor from ``random_scale_range`` for both edges.
-            random_scale_area: the factor applies to the visible part of the image's area, and less than 1 enlarges, as
-                in :meth:`random_resized_crop`; else less than 1 shrinks.
-            random_aspect_prob: probability of changing width over height by a factor from ``random_aspect_range``
+            random_scale_area: True applies the factor to the visible part of the image's area, so that a factor below 1
+                enlarges the image, as in :meth:`random_resized_crop`. False: a factor below 1 shrinks the image.
+            random_aspect_prob: probability of changing the aspect ratio by a factor from ``random_aspect_range``
                 (uniform in the logarithm).
         """
         return self._operation(
@@ -256,10 +257,11 @@ class Geometry(Detection):
         *,
         fields: Fields = None,
     ) -> Self:
-        """Fits the image into ``size``, keeping its aspect ratio, and fills the rest: Ultralytics' LetterBox.
+        """Fits the image into ``size``, keeping its aspect ratio, and fills the rest, as Ultralytics' LetterBox does.
 
-        Sides are rounded (halves to even) and borders split as there; pixels are Pillow's, antialiased, instead of
-        OpenCV's. OpenCLIP's ``resize_mode="longest"`` is the same with its fill and interpolation.
+        Sides are rounded (halves to even) and borders are split as in LetterBox; pixels match Pillow's antialiased
+        resize instead of OpenCV's. OpenCLIP's ``resize_mode="longest"`` is the same operation with a different fill and
+        interpolation.
 
         Args:
             size: ``size`` x ``size`` or ``(height, width)`` pixels.

@@ -13,7 +13,7 @@ DEPTHS = ("16 bits", "32 bits", "floats")
 _BITS_PER_SAMPLE, _SAMPLE_FORMAT = 258, 339  # TIFF tags
 _FLOATS = 3  # a value of _SAMPLE_FORMAT
 _SIZ = b"\xff\x4f\xff\x51"  # JPEG 2000: markers of the start of the codestream and of its first segment
-_SIZ_PRECISION = 42  # offset from the markers to the first component's bit depth - 1
+_SIZ_PRECISION = 42  # offset from the markers to the byte that stores the first component's bit depth - 1
 
 
 def of(image: Any, data: bytes) -> str:
@@ -68,7 +68,7 @@ def explained(text: str, dataset: _engine.Dataset) -> str:
 def described(depth: str, images: str = "the images") -> str:
     values = depth if depth == "floats" else f"{depth} per channel"
     return (
-        f"{images} have {values} and are read as 8 bits, as by Pillow's convert(): grey values outside 0 to 255 "
-        "become 0 or 255, colours lose their lower bits; if that matters, convert the files or store the values as "
+        f"{images} have {values} and are read as 8 bits, as Pillow's convert() does: grey values outside 0 to 255 "
+        "become 0 or 255, colours lose their lower bits; to avoid the loss, convert the files or store the values as "
         ".npy arrays"
     )

@@ -47,7 +47,7 @@ def _require_buffer(where: str, data: Any) -> None:
     except TypeError:
         raise ConfigError(f"{where}: data must be bytes or another buffer, not {type(data).__name__}") from None
     if not is_contiguous:
-        raise ConfigError(f"{where}: data must be a contiguous buffer; copy it with bytes(data)")
+        raise ConfigError(f"{where}: data is not a contiguous buffer; pass bytes(data)")
 
 
 def decode_image(
@@ -123,11 +123,11 @@ def active_simd_variant() -> str:
 def follow_pillow(major: int) -> None:
     """Sets the major version of Pillow (10 to 13, by default 13) whose resizes are reproduced, for the whole process.
 
-    Pillow 13 chooses the order of the two passes of a resize by the sizes, which changes some pixels by one level. Up
-    to Pillow 11, the horizontal pass came first; in 12 (from 12.2 on) also, except for images over 100 times as tall as
-    wide. Do not call this while a loader runs.
+    Pillow 13 orders the two passes of a resize by the image sizes, which changes some pixels by one level. Up to Pillow
+    11, the horizontal pass comes first. Pillow 12 (from 12.2 on) also runs the horizontal pass first, unless an image
+    is over 100 times as tall as wide. Do not call this function while a loader runs.
 
     Raises:
-        ConfigError: a version whose pixels are not known.
+        ConfigError: the version is not supported.
     """
     _engine.follow_pillow(arguments.integer("follow_pillow", "major", major))

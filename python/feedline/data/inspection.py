@@ -104,7 +104,7 @@ _PAGES = (
     (
         "cut_record",
         "a TFRecord file ends within a record",
-        "It was not copied or written completely.",
+        "The file was not copied or written completely.",
         "Copy, download or write it again.",
     ),
     (
@@ -317,7 +317,7 @@ _PAGES = (
     (
         "other_files",
         "class folders contain files of other types",
-        "By their names they are not images, and they are not read.",
+        "Files whose names are not image names are not read.",
         "Nothing, if intended.",
     ),
     (

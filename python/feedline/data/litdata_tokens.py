@@ -31,7 +31,7 @@ _DTYPES = {
 
 
 def is_one(path: str) -> bool:
-    """Whether this is a folder with LitData's index, or the index."""
+    """Whether the path is a folder with LitData's index, or the index."""
     return os.path.basename(path) == _INDEX or os.path.isfile(os.path.join(path, _INDEX))
 
 
@@ -43,7 +43,7 @@ def files_of(where: str, path: str) -> list[tuple[str, int, str]]:
         path: a local folder, or its index.
 
     Raises:
-        ConfigError: not a token dataset, or one that is compressed, encrypted, or not of integers.
+        ConfigError: the folder is not a token dataset, or its tokens are compressed, encrypted, or not integers.
         DataError: a chunk's size does not match the index.
         StorageError: the index or a chunk cannot be opened.
     """
@@ -108,5 +108,5 @@ def _place_of(path: str, documents: int, expected: int) -> tuple[str, int]:
         raise StorageError(f"cannot open {path}: {error.strerror or error}", errno=error.errno) from None
     if len(head) < 4 or struct.unpack("<I", head)[0] != documents or size != begin + expected:
         says = f"{documents} documents of {expected} bytes after {begin}"
-        raise DataError(f"{path} is not a chunk of {says}, as its index requires: it has {size} bytes", shard=path)
+        raise DataError(f"{path} has {size} bytes, but its index requires a chunk of {says}", shard=path)
     return path, begin

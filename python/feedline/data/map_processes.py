@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Worker processes for user functions: each loader thread sends a sample to one and waits for the result.
+"""Worker processes for user functions: each loader thread sends a sample to a process and waits for the result.
 
 A message is a frame with the pickle and the sizes of its buffers, then a frame for each buffer, so that arrays are
-not copied on the way into the pipe.
+written to the pipe without a copy.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class _Worker:
             how = f"ended with exit code {code}"
         if not self.was_ready and code is not None and code > 0:
             return NotStarted(f"the worker process {how} before its first sample; {_UNGUARDED}")
-        error = WorkerDiedError(f"the process {pid} that ran it {how}")
+        error = WorkerDiedError(f"the process {pid} that ran the function {how}")
         error.pid, error.exitcode = pid, code  # type: ignore[attr-defined]
         return error
 
@@ -186,7 +186,7 @@ class _Failure:
 
 
 class _InProcess(Exception):
-    """Cause of an exception from a process: the traceback there."""
+    """Cause of an exception from a worker process; contains the traceback in that process."""
 
     def __str__(self) -> str:
         return f"\n{self.args[0]}"
@@ -219,7 +219,7 @@ def receive(connection: Connection) -> Any:
 
 
 def serve(connection: Connection, pickled: bytes, parent: int, is_main: bool) -> None:
-    """Main function of a worker process, which ends with its connection or its parent."""
+    """Main function of a worker process. Returns when the connection closes; the process ends if its parent ends."""
     _settle(parent, is_main)
     try:
         steps: tuple[Step, ...] = pickle.loads(pickled)
@@ -252,7 +252,7 @@ def _settle(parent: int, is_main: bool) -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, ())  # the engine's threads block all signals, and their children inherit
     # that
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process reports Ctrl-C
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the main process's SIG_IGN is inherited
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # children inherit SIG_IGN from the main process
     if is_main:
         # the kernel sends the signal when the thread that started this process ends; for the main thread that is the
         # end of the process

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 # name, kind, dtype, shape, buffer: one value in the engine's form
 Row = tuple[str, str, str, tuple[int, ...], Any]
-_READ_ONLY = "; writable=False passes read-only arrays: copy the ones that the function changes, or remove it"
+_READ_ONLY = (
+    "; writable=False passes read-only arrays: copy the arrays that the function changes, or omit writable=False"
+)
 Failed = tuple[str, str, BaseException | None]  # code, text, exception
 Fields = dict[str, Any]
 
@@ -29,11 +31,9 @@ _DTYPES = frozenset(
 
 
 class Step(NamedTuple):
-    """One ``map()``.
-
-    ``fields``: None is all; ``alone``: one field, whose new value is the function's result. ``place``: index among the
-    maps. ``behind``: number of preceding operations. ``processes``: number of worker processes, 0 for none.
-    ``writable``: whether the function may change its arrays.
+    """One ``map()``. ``fields``: field names, or None for all. ``alone``: the function has one field, and its result is
+    the field's new value. ``place``: index among the maps. ``behind``: number of preceding operations. ``processes``:
+    number of worker processes, 0 for none. ``writable``: whether the function may change its arrays.
     """
 
     function: Callable[..., Any]
@@ -51,22 +51,22 @@ class Step(NamedTuple):
         if self.fields is None:
             made = self.function(fields, **more)
             if not isinstance(made, Mapping) or not all(isinstance(name, str) for name in made):
-                raise _WrongResult(f"it must return a dict of fields by name, not {_kind(made)}")
+                raise _WrongResult(f"the function must return a dict of fields by name, not {_kind(made)}")
             return dict(made)
         missing = [name for name in self.fields if name not in fields]
         if missing:
-            raise _NoField(f"there is no field '{missing[0]}'; there are {', '.join(fields)}")
+            raise _NoField(f"field '{missing[0]}' does not exist; the fields are {', '.join(fields)}")
         made = self.function(*(fields[name] for name in self.fields), **more)
         if self.alone:
             return {**fields, self.fields[0]: made}
         if not isinstance(made, (tuple, list)) or len(made) != len(self.fields):
             raise _WrongResult(
-                f"it must return {len(self.fields)} values, one for each of its fields, not {_kind(made)}"
+                f"the function must return {len(self.fields)} values, one for each of its fields, not {_kind(made)}"
             )
         return {**fields, **dict(zip(self.fields, made, strict=True))}
 
     def __str__(self) -> str:
-        """Describes it as a call of :meth:`Dataset.map`."""
+        """Describes the step as a call of :meth:`Dataset.map`."""
         named = self.fields[0] if self.fields and self.alone else self.fields
         fields = "" if named is None else f", fields={named!r}"
         processes = f", processes={self.processes}" if self.processes else ""
@@ -112,11 +112,11 @@ class Chain:
             return _failed(error, step, name)
 
     def explain(self) -> list[str]:
-        """Lists the functions and where they run."""
+        """Lists the functions and the process or thread that runs each."""
         return [f"{step}: {_place(step)}, {self._where(step)}" for step in self.steps]
 
     def for_loader(self) -> Chain | None:
-        """Returns a chain with its own processes, if any are requested."""
+        """Returns a copy of the chain with its own processes, if any step requests processes."""
         if not self._apart:
             return None
         from .map_processes import Processes
@@ -124,7 +124,7 @@ class Chain:
         return Chain(self.steps, Processes(self._apart, max(step.processes for step in self._apart)))
 
     def begin(self) -> None:
-        """Called before the first call by a loader's threads."""
+        """Called before a loader's threads first call the functions."""
         if self._processes is not None:
             self._processes.start()
 
@@ -147,7 +147,7 @@ class Chain:
 
 
 class NotStarted(Exception):
-    """A worker process ended while it imported the main script. Reported as a ConfigError."""
+    """A worker process exited while importing the main script. Reported as a ConfigError."""
 
 
 class _NoField(ConfigError):
@@ -173,7 +173,7 @@ def added(
         raise ConfigError(f"{where}: fn must be a function, not {function!r}")
     names = None if fields is None else tuple(arguments.field_names(where, fields))
     if names is not None and len(set(names)) < len(names):
-        raise ConfigError(f"{where}: fields names a field twice: {fields!r}")
+        raise ConfigError(f"{where}: fields contains a field twice: {fields!r}")
     steps = chain.steps if chain is not None else ()
     step = Step(
         function,
@@ -191,13 +191,13 @@ def added(
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """Returns the function's name for users."""
+    """Returns the function's name for messages."""
     name = getattr(function, "__qualname__", None) or type(function).__qualname__
     return name.rpartition("<locals>.")[2]
 
 
 def generator(seed: int, epoch: int, draw: int, place: int) -> Any:
-    """Returns a random generator seeded only by the sample and the map's index."""
+    """Returns a random generator whose seed depends only on the sample and the map's index."""
     import numpy as np
 
     words = np.array([seed, epoch, draw, place], np.uint64).view(np.uint32)
@@ -237,7 +237,7 @@ def _json(value: Any) -> str:
         return json.dumps(value)
     except (TypeError, ValueError) as error:
         raise _WrongResult(
-            f"a {type(value).__name__} is stored as JSON, and this one is not valid JSON ({error}): return an array, "
+            f"a {type(value).__name__} must be valid JSON, and this value is not ({error}): return an array, "
             "a number, "
             "text, bytes, or a JSON-compatible dict or list"
         ) from None
@@ -291,7 +291,7 @@ def _place(step: Step) -> str:
 
 
 def _failed(error: Exception, step: Step | None, name: str | None) -> Failed:
-    """Describes an error without the function's values, which may be large, as errors are stored."""
+    """Describes an error without the function's values: errors are stored, and the values may be large."""
     what = str(step) if step is not None else "map"
     field = "" if name is None else f"field '{name}': "
     if isinstance(error, (_NoField, NotStarted)):
@@ -314,6 +314,6 @@ def _require_pickle(function: Callable[..., Any]) -> None:
         pickle.dumps(function)
     except Exception as error:
         raise ConfigError(
-            f"map: processes need a function that pickles, and {name_of(function)} does not ({error}): define it with "
-            "def at the top of a module, or leave processes out"
+            f"map: processes= requires a picklable function, but {name_of(function)} is not ({error}): define it with "
+            "def at module level, or omit processes="
         ) from None

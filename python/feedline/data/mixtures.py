@@ -24,16 +24,16 @@ def mix(
 
     After any number of samples, every dataset has contributed its share to within a few samples, with the same samples
     on any machine and number of ranks; when shuffled, their positions in a batch are random. A dataset that ends starts
-    over, in another order when shuffled, and continues across epochs: no sample is repeated before all others were
-    used.
+    over, in a different order when shuffled, and continues across epochs: no sample is repeated before all other
+    samples were used.
 
     Args:
-        datasets: must have the same fields and operations; if they need different ones, apply operations to the
-            mixture. The mixture's indices concatenate the datasets, whatever the weights.
-        weights: relative number of samples of each dataset; 0 leaves a dataset out. None is by size: every sample once
-            an epoch.
-        until: end of an epoch: ``"first"`` before any dataset would repeat a sample, ``"last"`` when all samples of all
-            were used; None after ``samples``.
+        datasets: must have the same fields and operations; if the operations differ, apply them to the mixture instead.
+            The mixture's indices concatenate the datasets, whatever the weights.
+        weights: relative number of samples of each dataset; 0 leaves a dataset out. None weights the datasets by size,
+            so that every sample appears once per epoch.
+        until: end of an epoch: ``"first"`` ends it before any dataset would repeat a sample, ``"last"`` when all
+            samples of all datasets were used, None after ``samples``.
         samples: samples per epoch; None is the total of all datasets.
 
     Raises:
@@ -55,7 +55,7 @@ def mix(
         raise ConfigError(f"{where}: weights must be one number for each dataset, or None, not {weights!r}")
     shares = [] if weights is None else [arguments.real(where, "a weight", weight) for weight in weights]
     if weights is not None and not shares:
-        raise ConfigError(f"{where}: weights is empty; pass one for each dataset, or None")
+        raise ConfigError(f"{where}: weights is empty; pass one number for each dataset, or None")
     if until is not None:
         arguments.choice(where, "until", until, ("first", "last"))
         if samples is not None:

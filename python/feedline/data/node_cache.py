@@ -19,7 +19,7 @@ DEFAULT_LIMIT = "50%"
 
 
 class Limit(NamedTuple):
-    """Limit in bytes, or, if 0, as a share of the free disk space including the cache."""
+    """Limit of a cache in bytes, or, if 0, as a share of the free disk space including the cache."""
 
     bytes: int
     share: float
@@ -47,7 +47,7 @@ def limit(where: str, value: Any) -> Limit:
         try:
             return Limit(arguments.byte_count(where, "cache_limit", value), 0.0)
         except ConfigError as error:
-            raise ConfigError(f'{error}; or a share of the disk, such as "50%"') from None
+            raise ConfigError(f'{error}; or pass a share of the disk, such as "50%"') from None
     share = float(percent[1]) / 100
     if not 0 < share <= 1:
         raise ConfigError(f"{where}: cache_limit must be more than 0% and no more than 100%, not {value!r}")

@@ -2,8 +2,9 @@
 """Reads Azure's schemes through obstore, if installed: ``az://container/key``, ``abfss://container@account.../key``.
 
 obstore reads in Rust without the GIL, so it is preferred to fsspec's packages, whose reads run in a Python event loop.
-It reads accounts, keys and endpoints from its own environment variables (``AZURE_STORAGE_ACCOUNT_NAME``, ...). After
-fork(), its threads do not exist in the child and calls would block forever, so using it there is an error.
+obstore reads accounts, keys and endpoints from its own environment variables (``AZURE_STORAGE_ACCOUNT_NAME``, ...).
+After fork(), obstore's threads do not exist in the child and calls would block forever, so using obstore in the child
+raises an error.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ def _all_arguments() -> dict[str, dict[str, Argument]]:
 
 
 def engine_values(operation: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The given arguments in the engine's forms.
+    """Returns the given arguments in the engine's forms.
 
     Raises:
         ConfigError: a value has the wrong type or is out of range.

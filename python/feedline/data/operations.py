@@ -11,11 +11,11 @@ from ..errors import ConfigError
 from . import arguments, literals
 from .operation_arguments import engine_values
 
-Fields = str | Sequence[str] | None  # names of fields; None: all that the operation is for
+Fields = str | Sequence[str] | None  # names of fields, or None for every field that the operation supports
 
 
 class Operations:
-    """What :class:`Dataset` does to images and masks: every operation returns a new dataset."""
+    """The image and mask operations of :class:`Dataset`. Every operation returns a new dataset."""
 
     _engine: EngineDataset
 
@@ -23,7 +23,7 @@ class Operations:
         raise NotImplementedError
 
     def _operation(self, name: str, fields: Fields, **given: Any) -> Self:
-        """With the operation that the engine has under this name. Arguments that are left out have its defaults."""
+        """Appends the engine's operation of this name. Omitted arguments have the operation's defaults."""
         names = arguments.field_names(name, fields)
         return self._with(self._engine.with_operation(name, names, engine_values(name, given)))
 
@@ -36,32 +36,33 @@ class Operations:
         device: str | None = None,
         fields: Fields = None,
     ) -> Self:
-        """To pixels, uint8: ``"RGB"`` (3 channels) or ``"L"`` (1 channel). Happens by itself, as RGB, if left out.
+        """Decodes to uint8 pixels: ``"RGB"`` (3 channels) or ``"L"`` (1 channel). If omitted, images decode to RGB.
 
         Grey, palette, alpha, CMYK and 16-bit images are converted as ``PIL.Image.convert`` does.
 
         Args:
             mode: ``"RGB"`` or ``"L"``.
-            fidelity: ``"exact"`` is Pillow's pixels, bit for bit. ``"fast"``: where the next step makes a JPEG or a
-                crop of it much smaller, it is decoded at a part of its size, and coloured after the resize;
-                docs/fidelity.md says by how much its pixels then differ. Everything else stays exact.
-            apply_exif_orientation: Turn each image as its EXIF says, before anything else looks at it, as
-                ``PIL.ImageOps.exif_transpose`` does. Off by default, as in torchvision: masks and boxes of a dataset
-                are mostly those of the pixels as they are stored.
-            device: ``"cuda"``: the GPU that a loader's batches are on decodes baseline JPEGs, by nvJPEG (the package
-                ``nvidia-nvjpeg-cu12``, or ``nvidia-nvjpeg`` for CUDA 13), to nearly the same pixels
-                (docs/fidelity.md); the CPU decodes all else, and samples without a loader. Behind it stands what
-                ``cache("device")`` takes. None, the default: the CPU.
+            fidelity: ``"exact"`` matches Pillow's pixels bit for bit. ``"fast"`` decodes JPEGs at a reduced scale if
+                the next step shrinks the image or a crop of it a lot, and converts colours after the resize;
+                docs/fidelity.md lists the pixel differences. All other images stay exact.
+            apply_exif_orientation: Rotates each image by its EXIF orientation before any other step, as
+                ``PIL.ImageOps.exif_transpose`` does. Off by default, as in torchvision: masks and boxes of most
+                datasets refer to the stored pixels.
+            device: ``"cuda"`` decodes baseline JPEGs with nvJPEG on the GPU that receives the loader's batches. nvJPEG
+                is in the package ``nvidia-nvjpeg-cu12``, or ``nvidia-nvjpeg`` for CUDA 13. The pixels are nearly the
+                same (docs/fidelity.md). The CPU decodes all other images, and samples read without a loader. Later
+                operations must be ones that ``cache("device")`` supports. None, the default, decodes on the CPU.
 
         Raises:
-            ConfigError: an argument is none of these, or ``device`` with ``fidelity="fast"``. From :meth:`loader`:
-                without ``device="cuda"`` there, or without nvJPEG; the message names the package.
+            ConfigError: an argument has a different value, or ``device`` is combined with ``fidelity="fast"``.
+                :meth:`loader` raises it if its own ``device`` is not ``"cuda"``, or if nvJPEG is missing; the message
+                names the package.
         """
         if device is not None:
             arguments.choice("decode", "device", device, ("cuda",))
             if fidelity != "exact":
-                raise ConfigError('decode: fidelity="fast" is the CPU\'s; give it or device="cuda", not both')
-            from ..machine import nvjpeg  # with ctypes, which takes its time
+                raise ConfigError('decode: fidelity="fast" runs on the CPU: pass it or device="cuda", not both')
+            from ..machine import nvjpeg  # imports ctypes, which is slow
 
             nvjpeg.load_packaged()
         else:
@@ -83,16 +84,16 @@ class Operations:
         *,
         fields: Fields = None,
     ) -> Self:
-        """To ``(height, width)`` pixels, or one edge to a number of pixels with the aspect ratio kept.
+        """Resizes to ``(height, width)`` pixels, or one edge to a number of pixels, preserving the aspect ratio.
 
         Args:
-            size: pixels; an int is for the smaller edge. None: the larger edge becomes ``max_size``.
+            size: pixels; an int sets the smaller edge. None sets the larger edge to ``max_size``.
             interpolation: ``"nearest"``, ``"box"``, ``"bilinear"``, ``"bicubic"``, ``"lanczos"``, or ``"random"``,
-                which is bilinear or bicubic, drawn for each image; torchvision's InterpolationMode and Pillow's
-                Resampling are taken too. ``"torch_bilinear"`` and ``"torch_bicubic"`` give what torch makes of tensors
-                of uint8 (``interpolate(..., antialias=True)``, which torchvision v2 calls), to the bit.
-            max_size: upper limit of the larger edge, pixels; only with an int ``size``, or none.
-            antialias: pixels are Pillow's, which are always antialiased (``"nearest"`` never): False is refused.
+                which chooses bilinear or bicubic at random for each image. torchvision's InterpolationMode and Pillow's
+                Resampling are also accepted. ``"torch_bilinear"`` and ``"torch_bicubic"`` match torch's results for
+                uint8 tensors bit for bit (``interpolate(..., antialias=True)``, which torchvision v2 calls).
+            max_size: upper limit of the larger edge, pixels; only valid if ``size`` is an int or None.
+            antialias: False raises an error: as in Pillow, every filter except ``"nearest"`` antialiases.
         """
         arguments.refuse_aliased("resize", antialias)
         return self._operation("resize", fields, size=size, max_size=max_size, interpolation=interpolation)
@@ -106,22 +107,23 @@ class Operations:
         *,
         fields: Fields = None,
     ) -> Self:
-        """The middle ``size`` x ``size`` or ``(height, width)`` pixels; smaller images are padded on both sides.
+        """Crops the middle ``size`` x ``size`` or ``(height, width)`` pixels; smaller images are padded on both sides.
 
-        torchvision's CenterCrop, which pads with black; with ``fill`` and ``padding_mode``, as for :meth:`random_crop`,
-        timm's CenterCropOrPad. ``rounding`` is of half of an odd difference: ``"even"``, to the even number, as
-        torchvision does; ``"down"``, as Hugging Face's image processors do.
+        By default this is torchvision's CenterCrop, which pads with black. ``fill`` and ``padding_mode``, as for
+        :meth:`random_crop`, make it timm's CenterCropOrPad. ``rounding`` applies to half of an odd difference:
+        ``"even"`` rounds to the even number, as torchvision does; ``"down"`` rounds down, as Hugging Face's image
+        processors do.
         """
         return self._operation(
             "center_crop", fields, size=size, fill=fill, padding_mode=padding_mode, rounding=rounding
         )
 
     def trim_border(self, border_size: int, *, fields: Fields = None) -> Self:
-        """Without ``border_size`` pixels at each of the four edges: timm's TrimBorder.
+        """Removes ``border_size`` pixels from each of the four edges, as timm's TrimBorder does.
 
         Raises:
-            ConfigError: it is negative, or leaves nothing of the images, where their size is known.
-            DataError: of a sample: it leaves nothing of the image.
+            ConfigError: ``border_size`` is negative, or removes the whole image and the image size is known.
+            DataError: ``border_size`` removes the whole image of a sample.
         """
         return self._operation("trim_border", fields, border_size=border_size)
 
@@ -133,9 +135,10 @@ class Operations:
         *,
         fields: Fields = None,
     ) -> Self:
-        """``size`` x ``size`` or ``(height, width)`` pixels from anywhere; a smaller image lies anywhere in them.
+        """Crops ``size`` x ``size`` or ``(height, width)`` pixels at a random position; smaller images are padded.
 
-        timm's RandomCropOrPad. ``fill`` and ``padding_mode`` are as for :meth:`random_crop`.
+        A smaller image is placed at a random position in the result, as timm's RandomCropOrPad does. ``fill`` and
+        ``padding_mode`` are as for :meth:`random_crop`.
         """
         return self._operation("random_crop_or_pad", fields, size=size, fill=fill, padding_mode=padding_mode)
 
@@ -149,12 +152,12 @@ class Operations:
         *,
         fields: Fields = None,
     ) -> Self:
-        """``size`` x ``size`` or ``(height, width)`` pixels from anywhere in the image, padded first if asked for.
+        """Crops ``size`` x ``size`` or ``(height, width)`` pixels at a random position, after optional padding.
 
         Args:
             size: pixels.
             padding: pixels, as for :meth:`pad`.
-            pad_if_needed: pads images that are smaller than ``size``; without it they raise :class:`DataError`.
+            pad_if_needed: pads images that are smaller than ``size``; otherwise they raise :class:`DataError`.
             fill: 0 to 255, one value or (red, green, blue), for ``padding_mode="constant"``.
             padding_mode: ``"constant"``, ``"edge"``, ``"reflect"`` or ``"symmetric"``.
         """
@@ -178,11 +181,12 @@ class Operations:
         *,
         fields: Fields = None,
     ) -> Self:
-        """A random part of the image, resized to ``size`` x ``size`` or ``(height, width)`` pixels.
+        """Crops a random part of the image and resizes it to ``size`` x ``size`` or ``(height, width)`` pixels.
 
-        The part's area is ``scale`` times the image's, uniformly; its width over height is ``ratio``, uniformly in
-        the logarithm; ten tries, then the largest middle part within ``ratio`` (Szegedy et al., "Going deeper with
-        convolutions", as torchvision implements it).
+        ``scale`` is the range of the part's area as a fraction of the image's area, drawn uniformly. ``ratio`` is the
+        range of its width divided by its height, drawn uniformly in the logarithm. After ten failed attempts, the crop
+        is the largest central part within ``ratio`` (Szegedy et al., "Going deeper with convolutions", as implemented
+        in torchvision).
         """
         arguments.refuse_aliased("random_resized_crop", antialias)
         return self._operation(
@@ -190,11 +194,11 @@ class Operations:
         )
 
     def random_horizontal_flip(self, p: float = 0.5, *, fields: Fields = None) -> Self:
-        """Left to right, with probability ``p``."""
+        """Flips the image left to right with probability ``p``."""
         return self._operation("random_horizontal_flip", fields, p=p)
 
     def random_vertical_flip(self, p: float = 0.5, *, fields: Fields = None) -> Self:
-        """Top to bottom, with probability ``p``."""
+        """Flips the image top to bottom with probability ``p``."""
         return self._operation("random_vertical_flip", fields, p=p)
 
     def pad(
@@ -205,18 +209,18 @@ class Operations:
         *,
         fields: Fields = None,
     ) -> Self:
-        """Adds a border, in pixels: a number, (left and right, top and bottom), or (left, top, right, bottom).
+        """Adds a border, in pixels: one number, (left and right, top and bottom), or (left, top, right, bottom).
 
         ``fill`` and ``padding_mode`` are as for :meth:`random_crop`.
         """
         if padding is None:
-            raise ConfigError("pad: padding must be a number of pixels, not None")
+            raise ConfigError("pad: padding must be a number of pixels or a tuple of 2 or 4 numbers, not None")
         return self._operation("pad", fields, padding=padding, fill=fill, padding_mode=padding_mode)
 
     def grayscale(self, num_output_channels: int = 1, *, fields: Fields = None) -> Self:
-        """Luma, in 1 or 3 channels, as ``PIL.Image.convert("L")`` has it.
+        """Converts to luma in 1 or 3 channels, as ``PIL.Image.convert("L")`` does.
 
-        That is ITU-R BT.601 in fixed point: (19595 R + 38470 G + 7471 B + 32768) >> 16.
+        The formula is ITU-R BT.601 in fixed point: (19595 R + 38470 G + 7471 B + 32768) >> 16.
         """
         return self._operation("grayscale", fields, num_output_channels=num_output_channels)
 
@@ -231,8 +235,8 @@ class Operations:
     ) -> Self:
         """Changes brightness, contrast, saturation and hue by random factors, in random order.
 
-        A number v stands for factors in [max(0, 1 - v), 1 + v], for hue in [-v, v] with v at most 0.5 (turns of the
-        colour circle); a pair is the range itself.
+        A number v means a factor in [max(0, 1 - v), 1 + v]; for hue, a shift in [-v, v] with v at most 0.5 (turns of
+        the colour circle). A pair sets the range itself.
         """
         return self._operation(
             "color_jitter", fields, brightness=brightness, contrast=contrast, saturation=saturation, hue=hue
@@ -241,14 +245,14 @@ class Operations:
     def normalize(
         self, mean: Sequence[float], std: Sequence[float], inplace: bool = False, *, fields: Fields = None
     ) -> Self:
-        """(x - mean) / std per channel, as float32; uint8 pixels are divided by 255 first.
+        """Computes (x - mean) / std per channel, as float32; uint8 pixels are divided by 255 first.
 
-        One number per channel, in units of [0, 1]: see IMAGENET_MEAN and IMAGENET_STD. ``inplace`` is torchvision's
-        and changes nothing here.
+        ``mean`` and ``std`` have one number per channel, in units of [0, 1]: see IMAGENET_MEAN and IMAGENET_STD.
+        ``inplace`` is accepted for compatibility with torchvision and has no effect.
         """
         arguments.flag("normalize", "inplace", inplace)
         return self._operation("normalize", fields, mean=mean, std=std)
 
     def to_dtype(self, dtype: Any = "float32", scale: bool = False, *, fields: Fields = None) -> Self:
-        """To another dtype (a word, NumPy's or torch's); ``scale=True`` divides uint8 by 255 on the way to a float."""
+        """Converts to a dtype (a name, or NumPy's or torch's); ``scale=True`` divides uint8 by 255 for floats."""
         return self._operation("to_dtype", fields, dtype=dtype, scale=scale)

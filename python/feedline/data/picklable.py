@@ -30,12 +30,12 @@ def check(method: Callable[..., Any], arguments: tuple[Any, ...], options: Mappi
     fields = f"fields={given['fields']!r}" if given.get("fields") is not None else ""
     raise ConfigError(
         f"pickling a dataset: {method.__name__}({fields}) was given {_described(unnamed)}, which another process "
-        "cannot import; define it at the top level of a module, with def or class, and pass it by its name"
+        "cannot import; define it with def or class at module level, and pass that name"
     )
 
 
 def _unnamed(value: Any) -> list[Any]:
-    """Functions and classes of a callable argument that no module has under their own names."""
+    """Yields functions and classes of a callable argument that no module defines under their own names."""
     if isinstance(value, functools.partial):
         return [found for part in (value.func, *value.args, *value.keywords.values()) for found in _unnamed(part)]
     if isinstance(value, types.MethodType):
@@ -56,7 +56,7 @@ def _has_name(value: Any) -> bool:
 
 
 def _stored_by_value() -> bool:
-    """Whether the pickler that is running is one that replaces the standard ones. They are methods' `self` then."""
+    """Whether the running pickler stores functions by value. The pickler is then the `self` of a calling frame."""
     frame = inspect.currentframe()
     while frame is not None:
         pickler = frame.f_locals.get("self")

@@ -43,7 +43,7 @@ def pack_pixels(
         progress: called from time to time with the number of finished samples.
 
     Raises:
-        ConfigError: see :meth:`Dataset.cache`; a folder that does not exist, or a URL that cannot be written.
+        ConfigError: as for :meth:`Dataset.cache`; or the folder does not exist, or the URL cannot be written.
         DataError: a sample is damaged, in any of its fields; earlier samples are in ``PATH.filling``.
         StorageError: the file cannot be written, such as when the disk is full or the bucket is not writable.
     """
@@ -72,7 +72,7 @@ def pack_pixels(
 def _fill(
     dataset: Dataset, absolute: str, num_workers: int | Literal["auto"], progress: Callable[[int], None] | None
 ) -> Dataset:
-    # one pixel of each image: only the loader's cache matters, and image sizes may vary
+    # The loader returns one pixel per image: only its cache matters, and image sizes may vary.
     passing = dataset.cache(absolute).center_crop(1).collate("list")
     with passing.loader(_SAMPLES_AT_A_TIME, num_workers=num_workers, output="numpy") as loader:
         done = 0

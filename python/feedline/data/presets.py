@@ -30,14 +30,14 @@ Source = Dataset | str | PathLike[str] | Sequence[str | PathLike[str]]
 
 
 class Preset(NamedTuple):
-    """A dataset, and arguments for its ``loader()``."""
+    """A dataset and arguments for its ``loader()``."""
 
     dataset: Dataset
     loader: dict[str, Any]
 
 
 def imagenet_train(source: Source, *, size: int = 224, batch_size: int = 32) -> Preset:
-    """torchvision's classification training with its default options.
+    """Returns torchvision's classification training recipe with its default options.
 
     From ``references/classification``: ``ClassificationPresetTrain(crop_size=224)`` of presets.py and the options of
     train.py that produced ResNet-50's IMAGENET1K_V1 weights: a random resized crop (bilinear), a horizontal flip with
@@ -46,10 +46,10 @@ def imagenet_train(source: Source, *, size: int = 224, batch_size: int = 32) -> 
     Args:
         source: a source for :func:`feedline.open`, or a dataset without operations.
         size: pixels of an edge.
-        batch_size: on each rank; 32 in train.py.
+        batch_size: samples per rank; train.py uses 32.
 
     Raises:
-        ConfigError: as :func:`feedline.open` and the operations.
+        ConfigError: the same errors as :func:`feedline.open` and the operations.
     """
     train = _opened(source).random_resized_crop(size).random_horizontal_flip().normalize(IMAGENET_MEAN, IMAGENET_STD)
     return Preset(train, {"batch_size": batch_size, "shuffle": True})
@@ -58,20 +58,20 @@ def imagenet_train(source: Source, *, size: int = 224, batch_size: int = 32) -> 
 def imagenet_train_v2(
     source: Source, *, size: int = 176, batch_size: int = 128, num_classes: int | None = None
 ) -> Preset:
-    """torchvision's newer recipe, which produced ResNet-50's IMAGENET1K_V2 weights.
+    """Returns torchvision's newer recipe, which produced ResNet-50's IMAGENET1K_V2 weights.
 
     From ``references/classification``: ``--auto-augment ta_wide --random-erase 0.1 --mixup-alpha 0.2 --cutmix-alpha 1.0
     --train-crop-size 176 --ra-sampler --ra-reps 4``. Its ``--label-smoothing 0.1`` belongs to the loss. Targets are
     float32 (rows, classes).
 
     Args:
-        source: as for :func:`imagenet_train`.
+        source: the same as for :func:`imagenet_train`.
         size: pixels of an edge.
-        batch_size: on each rank; the original used 128 on 8.
+        batch_size: samples per rank; the original used 128 on each of 8 ranks.
         num_classes: by default the number of the source's class names.
 
     Raises:
-        ConfigError: as for :func:`imagenet_train`.
+        ConfigError: the same errors as :func:`imagenet_train`.
     """
     train = _opened(source).random_resized_crop(size).random_horizontal_flip().trivial_augment_wide()
     train = train.normalize(IMAGENET_MEAN, IMAGENET_STD).random_erasing(0.1)
@@ -80,26 +80,26 @@ def imagenet_train_v2(
 
 
 def imagenet_eval(source: Source, *, size: int = 224, resize: int = 256, batch_size: int = 32) -> Preset:
-    """torchvision's classification evaluation: ``ClassificationPresetEval(crop_size=224, resize_size=256)``.
+    """Returns torchvision's evaluation recipe: ``ClassificationPresetEval(crop_size=224, resize_size=256)``.
 
     From ``references/classification/presets.py``: resizes the smaller edge to ``resize`` pixels (bilinear), crops the
-    central ``size`` x ``size``, normalizes by ImageNet's mean and deviation. Every sample once, in order; several ranks
-    may differ by a batch.
+    central ``size`` x ``size``, normalizes by ImageNet's mean and deviation. Every sample appears once, in order; ranks
+    may differ by one batch.
 
     Args:
-        source: as for :func:`imagenet_train`.
+        source: the same as for :func:`imagenet_train`.
         size, resize: pixels of an edge; the IMAGENET1K_V2 weights of ResNets were evaluated with ``resize=232``.
-        batch_size: on each rank.
+        batch_size: samples per rank.
 
     Raises:
-        ConfigError: as for :func:`imagenet_train`.
+        ConfigError: the same errors as :func:`imagenet_train`.
     """
     evaluated = _opened(source).resize(resize).center_crop(size).normalize(IMAGENET_MEAN, IMAGENET_STD)
     return Preset(evaluated, {"batch_size": batch_size, "uneven": "exact"})
 
 
 def clip_train(source: Source, *, size: int = 224, batch_size: int = 64) -> Preset:
-    """open_clip's default training transform.
+    """Returns open_clip's default training transform.
 
     From ``open_clip/transform.py``: ``image_transform(size, is_train=True)`` without augmentation settings, a bicubic
     random resized crop of 0.9 to 1 of the area, and CLIP's mean and deviation; ``--batch-size 64`` is main.py's.
@@ -107,47 +107,47 @@ def clip_train(source: Source, *, size: int = 224, batch_size: int = 64) -> Pres
     Args:
         source: as for :func:`imagenet_train`; for tars also ``feedline.open(tars, fields=["jpg;png;webp", "txt"])``.
         size: pixels of an edge.
-        batch_size: on each rank.
+        batch_size: samples per rank.
 
     Raises:
-        ConfigError: as for :func:`imagenet_train`.
+        ConfigError: the same errors as :func:`imagenet_train`.
     """
     train = _opened(source).random_resized_crop(size, scale=(0.9, 1.0), interpolation="bicubic")
     return Preset(train.normalize(CLIP_MEAN, CLIP_STD), {"batch_size": batch_size, "shuffle": True, "drop_last": True})
 
 
 def clip_eval(source: Source, *, size: int = 224, batch_size: int = 64) -> Preset:
-    """CLIP's own preprocessing: resizes the smaller edge to ``size`` (bicubic), crops the centre, normalizes as CLIP.
+    """Returns CLIP's own preprocessing: a bicubic resize of the smaller edge to ``size``, a centre crop, normalization.
 
     From ``_transform`` of OpenAI's ``clip/clip.py`` and ``image_transform(size, is_train=False)`` of open_clip.
 
     Args:
-        source: as for :func:`imagenet_train`.
+        source: the same as for :func:`imagenet_train`.
         size: pixels of an edge.
-        batch_size: on each rank.
+        batch_size: samples per rank.
 
     Raises:
-        ConfigError: as for :func:`imagenet_train`.
+        ConfigError: the same errors as :func:`imagenet_train`.
     """
     evaluated = _opened(source).resize(size, interpolation="bicubic").center_crop(size).normalize(CLIP_MEAN, CLIP_STD)
     return Preset(evaluated, {"batch_size": batch_size, "uneven": "exact"})
 
 
 def simclr(source: Source, *, size: int = 224, strength: float = 1.0, batch_size: int = 256) -> Preset:
-    """SimCLR's two views of an image, from the same chain: fields ``image_0`` and ``image_1``.
+    """Returns SimCLR's two views of an image, from the same chain: fields ``image_0`` and ``image_1``.
 
     From appendix A of Chen et al., "A Simple Framework for Contrastive Learning of Visual Representations" (ICML 2020):
     a random resized crop (bicubic) and a flip, jitter of 0.8, 0.8, 0.8, 0.2 times ``strength`` with probability 0.8,
     grey with 0.2, blur with 0.5 by a kernel of a tenth of the image; float32 (3, size, size) from 0 to 1.
 
     Args:
-        source: as for :func:`imagenet_train`.
+        source: the same as for :func:`imagenet_train`.
         size: pixels of an edge.
-        strength: of the jitter; the paper's s.
-        batch_size: on each rank.
+        strength: strength of the jitter, the paper's s.
+        batch_size: samples per rank.
 
     Raises:
-        ConfigError: as for :func:`imagenet_train`.
+        ConfigError: the same errors as :func:`imagenet_train`.
     """
     strength = arguments.real("simclr", "strength", strength)
     size = arguments.integer("simclr", "size", size, low=1)
@@ -168,20 +168,20 @@ def simclr(source: Source, *, size: int = 224, strength: float = 1.0, batch_size
 def dino(
     source: Source, *, size: int = 224, local_size: int = 96, local_crops: int = 8, batch_size: int = 64
 ) -> Preset:
-    """DINOv2's crops: fields ``global_a``, ``global_b`` (3, size, size) and ``local`` (local_crops, 3, ...), float32.
+    """Returns DINOv2's crops, float32: ``global_a``, ``global_b`` (3, size, size) and ``local`` (local_crops, 3, ...).
 
     From ``dinov2/data/augmentations.py`` and the scales of ``ssl_default_config.yaml`` (0.32 to 1, 0.05 to 0.32): every
     crop is bicubic, flipped, jittered with probability 0.8 and grey with 0.2; blurred (kernel 9) with probability 1,
     0.1 and 0.5; the second large crop is solarized with 0.2; ImageNet's mean and deviation.
 
     Args:
-        source: as for :func:`imagenet_train`.
+        source: the same as for :func:`imagenet_train`.
         size, local_size: pixels of an edge.
         local_crops: number of small crops of an image.
-        batch_size: on each rank.
+        batch_size: samples per rank.
 
     Raises:
-        ConfigError: as for :func:`imagenet_train`.
+        ConfigError: the same errors as :func:`imagenet_train`.
     """
 
     def crop(edge: int, low: float, high: float, blurred: float) -> Chain:
@@ -204,14 +204,14 @@ def dino(
 
 
 def detection(source: Source, *, batch_size: int = 4) -> Preset:
-    """torchvision's SSD training: images (float32 from 0 to 1), boxes and their other fields, as lists.
+    """Returns torchvision's SSD training recipe: lists of images (float32 from 0 to 1), boxes, and fields of boxes.
 
     From ``references/detection/presets.py``, ``data_augmentation="ssd"``: photometric distortion, zooming out (filled
     with 123, 117, 104), a crop by boxes, a flip, sanitized boxes. Image sizes vary, as those models resize their input.
 
     Args:
         source: a dataset with an image and boxes: ``feedline.open(tars, fields=["jpg", "boxes.npy:boxes", ...])``.
-        batch_size: on each rank.
+        batch_size: samples per rank.
 
     Raises:
         ConfigError: the dataset has no boxes.
@@ -230,24 +230,24 @@ def llm_pretraining(
     separator: int | None = None,
     batch_size: int = 12,
 ) -> Preset:
-    """nanoGPT's batches, as for its GPT-2 (124M): ``x`` and ``y`` of int64 (window,), ``y`` shifted by one token.
+    """Returns nanoGPT's recipe for GPT-2 (124M): ``x`` and ``y``, int64 (window,), ``y`` shifted by one token.
 
     From ``get_batch`` and the defaults of ``train.py``: windows of 1024 tokens (``block_size``) that begin at any
-    position of a file of uint16 tokens. nanoGPT draws positions with replacement; here an epoch has each once, in a
-    random order that is never stored as a list.
+    position of a file of uint16 tokens. nanoGPT draws positions with replacement; here an epoch contains each position
+    once, in a random order that is never stored as a list.
 
     Args:
         source: token files for :func:`feedline.tokens`: ``train.bin`` of nanoGPT's ``prepare.py``.
         window: tokens per sample.
-        dtype: of raw files; None is uint16. A ``.npy`` file specifies its own.
+        dtype: dtype of raw files; None is uint16. A ``.npy`` file specifies its dtype.
         stride: tokens between the starts of windows; ``window`` for windows that do not overlap.
         separator: the token that ends a document, 50256 in GPT-2's. If given, documents are packed into windows with a
             field ``document``, and ``y`` is -100 if the next token belongs to another document, as in
             :func:`feedline.tokens`; None lets attention and loss cross documents, as nanoGPT does.
-        batch_size: on each rank; 12 in nanoGPT, times 40 accumulation steps over all ranks.
+        batch_size: samples per rank; nanoGPT uses 12, with 40 accumulation steps over all ranks.
 
     Raises:
-        ConfigError: as :func:`feedline.tokens`.
+        ConfigError: the same errors as :func:`feedline.tokens`.
         StorageError: a file cannot be opened.
     """
     files = [source] if isinstance(source, str | PathLike) or not isinstance(source, Sequence) else source

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of different lengths, concatenated in one array."""
+"""Concatenates samples of different lengths in one array."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ def ragged(values: Any, lengths: Any = None, *, offsets: Any = None, pad_value: 
     label=y)``.
 
     In a batch, ``text`` has the shape (rows, longest of them, ...), and ``text_length`` (int64, (rows,)) has the
-    lengths without padding; ``ds[i].text`` is not padded. Every sample has at least one row; with ``fields=`` of
-    :func:`feedline.arrays`, only images and masks need one.
+    lengths without padding; ``ds[i].text`` is not padded. Every sample must have at least one row, except for box,
+    keypoint and array fields declared in ``fields=`` of :func:`feedline.arrays`.
 
     Args:
         values: an array of shape (total, ...) that :func:`feedline.arrays` accepts, with concatenated samples; it is
             not copied. Or a list of arrays (total_i, ...), one per sample and all of one dtype, which are copied once
             into one array.
-        lengths: (samples,), rows of each sample. They sum to ``total``.
-        offsets: instead of lengths, (samples + 1,): sample i is ``values[offsets[i]:offsets[i + 1]]``. They ascend
-            from 0 to ``total``. Either form is stored in 8 bytes per sample.
+        lengths: (samples,), rows of each sample. The sum must be ``total``.
+        offsets: instead of lengths, (samples + 1,): sample i is ``values[offsets[i]:offsets[i + 1]]``. The offsets must
+            ascend from 0 to ``total``. Lengths and offsets both need 8 bytes per sample.
         pad_value: pads shorter samples in a batch; must be a number of the values' dtype.
 
     Raises:
@@ -65,13 +65,13 @@ def ragged(values: Any, lengths: Any = None, *, offsets: Any = None, pad_value: 
         raise ConfigError("ragged: pass either lengths or offsets")
     places = _offsets_of_lengths(lengths, values) if offsets is None else _integers("offsets", offsets).copy()
     if len(places) == 0:
-        raise ConfigError("ragged: offsets is empty; pass one more than there are samples")
+        raise ConfigError("ragged: offsets is empty; pass one offset per sample, and the end")
     return Ragged(values, places, _pad_bytes(values, pad_value))
 
 
 def _joined(parts: Sequence[Any]) -> tuple[Any, list[int]]:
     if not parts:
-        raise ConfigError("ragged: the list of arrays is empty")
+        raise ConfigError("ragged: the list of arrays is empty; pass at least one array")
     import numpy
 
     if not hasattr(parts[0], "data_ptr"):
@@ -122,7 +122,7 @@ def _pad_bytes(values: Any, pad_value: Any) -> bytes:
     import numpy
 
     if not hasattr(values, "dtype"):
-        return b""  # not an array: arrays() reports it with the field's name
+        return b""  # not an array: arrays() reports the error with the field's name
     name = arguments.array_dtype(_WHERE, values.dtype)
     try:
         dtype = numpy.dtype(name)
@@ -132,7 +132,7 @@ def _pad_bytes(values: Any, pad_value: Any) -> bytes:
         limits = numpy.iinfo(dtype)
         arguments.integer(_WHERE, f"pad_value of {name}", pad_value, low=int(limits.min), high=int(limits.max))
     elif dtype.kind == "b" and pad_value not in (0, 1):
-        raise ConfigError(f"ragged: pad_value of bool must be True or False, not {pad_value!r}")
+        raise ConfigError(f"ragged: pad_value must be True or False for bool values, not {pad_value!r}")
     try:
         return numpy.array(pad_value, dtype=dtype).tobytes()
     except (TypeError, ValueError):

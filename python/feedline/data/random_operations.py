@@ -13,18 +13,18 @@ from .operations import Fields
 
 
 class RandomOperations(Geometry):
-    """The part of a :class:`Dataset` with torchvision's blur and erasing."""
+    """The blur and random-erasing operations of :class:`Dataset`."""
 
     def gaussian_blur(
         self, kernel_size: int | Sequence[int], sigma: float | Sequence[float] = (0.1, 2.0), *, fields: Fields = None
     ) -> Self:
-        """Blurs by a Gaussian whose standard deviation is drawn for each sample, as torchvision's GaussianBlur.
+        """Applies a Gaussian blur with a random standard deviation for each sample, as torchvision's GaussianBlur does.
 
-        uint8 pixels, within one level of torchvision's; the image is mirrored at its borders.
+        Requires uint8 pixels. Results differ from torchvision's by at most one level. Borders are mirrored.
 
         Args:
             kernel_size: pixels, odd: one number, or (along x, along y).
-            sigma: pixels, above 0: the standard deviation, or (low, high) that it is drawn from uniformly.
+            sigma: pixels, above 0: the standard deviation, or (low, high), from which it is drawn uniformly.
         """
         where = "gaussian_blur"
         sides = list(kernel_size) if isinstance(kernel_size, Sequence) else [kernel_size]
@@ -48,18 +48,20 @@ class RandomOperations(Geometry):
         *,
         fields: Fields = None,
     ) -> Self:
-        """Writes over a random rectangle (Zhong et al., "Random Erasing Data Augmentation", as torchvision has it).
+        """Overwrites a random rectangle (Zhong et al., "Random Erasing Data Augmentation", as implemented in
+        torchvision).
 
-        In front of ``normalize`` and ``to_dtype`` it works on uint8 pixels; behind them on the batch's values, and
-        ``value`` is in their units. Ten tries at a rectangle that fits; else the image stays as it is.
+        Before ``normalize`` and ``to_dtype`` the operation changes uint8 pixels. After either, it changes the float
+        values, and ``value`` is in their units. If ten attempts find no rectangle that fits, the image is unchanged.
 
         Args:
-            p: how likely it is, from 0 to 1.
-            scale: (low, high) of the rectangle's share of the image's area, within 0 and 1.
-            ratio: (low, high) of its height over its width, uniform in the logarithm.
-            value: one number, or one per channel; whole ones from 0 to 255 on uint8 pixels. ``"random"``: a standard
-                normal number for every value, of which uint8 pixels have the whole part, modulo 256, as in torchvision.
-            inplace: has no meaning here: there is no other image.
+            p: probability, from 0 to 1.
+            scale: (low, high) of the rectangle's area as a fraction of the image's area, between 0 and 1.
+            ratio: (low, high) of height divided by width, drawn uniformly in the logarithm.
+            value: one number, or one per channel; integers from 0 to 255 for uint8 pixels. ``"random"`` writes a
+                standard normal number to every value; uint8 pixels store its integer part modulo 256, as in
+                torchvision.
+            inplace: accepted for compatibility with torchvision; has no effect.
         """
         where = "random_erasing"
         arguments.flag(where, "inplace", inplace)
@@ -67,7 +69,7 @@ class RandomOperations(Geometry):
             raise ConfigError(f'{where}: value must be a number, one per channel, or "random", not {value!r}')
         values = [] if isinstance(value, str) else list(value) if isinstance(value, Sequence) else [value]
         if not values and not isinstance(value, str):
-            raise ConfigError(f"{where}: value is empty; give a number, or one per channel")
+            raise ConfigError(f"{where}: value is empty; pass one number, or one per channel")
         written = {"noise": True} if isinstance(value, str) else {"value": values}
         return self._operation(where, fields, p=p, scale=scale, ratio=ratio, **written)
 
@@ -84,15 +86,18 @@ class RandomOperations(Geometry):
         *,
         fields: Fields = None,
     ) -> Self:
-        """Writes over random rectangles as timm's RandomErasing does, usually behind ``normalize``.
+        """Overwrites random rectangles as timm's RandomErasing does, usually after ``normalize``.
 
         Args:
-            probability: how likely it is, from 0 to 1.
-            min_area, max_area: share of the image's area, from 0 to 1, which the rectangles divide among them.
-            min_aspect, max_aspect: height over width, uniform in the logarithm; None: ``1 / min_aspect``.
-            mode: ``"const"``: zeros. ``"rand"``: a standard normal number for each channel of a rectangle. ``"pixel"``:
-                one for every value. The last two need float values: behind ``normalize`` or ``to_dtype``.
-            min_count, max_count: how many rectangles, uniform, at most 100; None: ``min_count``.
+            probability: probability, from 0 to 1.
+            min_area, max_area: total area of the rectangles as a fraction of the image's area, from 0 to 1.
+            min_aspect, max_aspect: height divided by width, drawn uniformly in the logarithm; if ``max_aspect`` is
+                None, ``1 / min_aspect``.
+            mode: ``"const"`` writes zeros. ``"rand"`` writes one standard normal number per channel of a rectangle.
+                ``"pixel"`` writes one per value. ``"rand"`` and ``"pixel"`` need float values, so put them after
+                ``normalize`` or ``to_dtype``.
+            min_count, max_count: range of the number of rectangles, drawn uniformly, at most 100; if ``max_count`` is
+                None, ``min_count``.
         """
         where = "timm_random_erasing"
         least = arguments.real(where, "min_aspect", min_aspect)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The calls that made a dataset or a chain. Pickle stores them, and unpickling repeats them.
+"""Records the calls that made a dataset or a chain. Pickle stores the calls, and unpickling repeats them.
 
-An engine's dataset holds threads, open files and addresses, so it cannot be sent to another process. The calls that
-made it can: one of a function of this package, such as ``feedline.open``, then calls of methods. A pickle therefore
-contains their arguments, including passwords and signatures in URLs, and must be as secret as these.
+An engine's dataset holds threads, open files and addresses, so it cannot be sent to another process. Instead, a pickle
+contains the calls that made the dataset: first a function of this package, such as ``feedline.open``, then methods. A
+pickle therefore contains the arguments of the calls, including passwords and signatures in URLs, and must be protected
+like these secrets.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class Recorded:
                     setattr(cls, name, _recording(getattr(method, "__wrapped__", method)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from . import picklable  # and multiprocessing, which `import feedline` does without
+        from . import picklable  # imports multiprocessing, which `import feedline` avoids
 
         for call in self._calls[1:]:
             picklable.check(getattr(type(self), call.name), call.arguments, call.options)
@@ -56,14 +57,14 @@ class Recorded:
         return self
 
     def _proof(self) -> str | None:
-        """Returns a value that must be equal after the calls are repeated; None if there is none."""
+        """Returns a value that must be equal after the calls are repeated, or None."""
         return None
 
 
 def made_by(
     result: Any, function: str, arguments: tuple[Any, ...] = (), options: Mapping[str, Any] | None = None
 ) -> Any:
-    """Records in `result` that ``MODULE:FUNCTION`` of this package made it, and returns it."""
+    """Records in `result` that ``MODULE:FUNCTION`` of this package made it, and returns `result`."""
     result._calls = (Call(function, _copied(arguments), _copied(options or {})),)
     return result
 
@@ -74,7 +75,7 @@ def _recording(method: Any) -> Any:
         result = method(self, *arguments, **options)
         made, parts = ([result], False) if isinstance(result, Recorded) else (result, True)
         for number, one in enumerate(made):
-            if one is not self and not one._calls:  # else the method itself has recorded it
+            if one is not self and not one._calls:  # otherwise the method has already recorded the call
                 step = Call(method.__name__, _copied(arguments), _copied(options), number if parts else None)
                 one._calls = (*self._calls, step)
         return result
@@ -103,7 +104,8 @@ def _repeat(calls: tuple[Call, ...], proof: str | None) -> Any:
             made = made[call.part]
     if proof is not None and made._proof() != proof:
         raise DataError(
-            f"unpickling {made!r}: its samples are not those of the dataset that was pickled (fingerprint "
-            f"{made._proof()}, was {proof}): the source has changed, or its path leads to another source here"
+            f"unpickling {made!r}: its samples differ from those of the pickled dataset (fingerprint "
+            f"{made._proof()}, was {proof}): the source has changed, or its path refers to a different source on "
+            "this machine"
         )
     return made

@@ -11,7 +11,7 @@ from .ragged_values import Ragged
 
 # name, owner, address, rows, row stride in bytes, dtype, row shape, offsets of a ragged array, its padding
 _Array = tuple[str, Any, int, int, int, str, list[int], Any, bytes]
-# the same, and the kind
+# the same members, and the kind
 _Row = tuple[str, Any, int, int, int, str, list[int], Any, bytes, str]
 
 
@@ -27,7 +27,7 @@ class HeldTensor:
     """A torch tensor whose memory the engine reads.
 
     ``data`` is an alias, so ``.data =``, ``.half()`` and ``.set_()`` of the user's tensor do not change its storage.
-    NumPy's view of it makes the storage not resizable. :meth:`check` detects that ``share_memory_()`` has moved it.
+    A NumPy view of the tensor prevents resizing of its storage. :meth:`check` detects a move by ``share_memory_()``.
     """
 
     def __init__(self, name: str, tensor: Any) -> None:
@@ -45,7 +45,7 @@ class HeldTensor:
         if self.data.data_ptr() != self.address:
             raise ConfigError(
                 f"arrays: the tensor {self.name!r} was moved to other memory after feedline.arrays() (share_memory_() "
-                "and sending it to another process do that); call feedline.arrays() after that"
+                "and sending it to another process move it); call feedline.arrays() after the move"
             )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -81,7 +81,7 @@ def by_value(value: Any, described: _Row) -> Any:
 
 
 def kinds_of(specs: Any, names: Sequence[str]) -> dict[str, str]:
-    """Returns each array's kind by ``fields=``; "array" is an unchanged row."""
+    """Returns each array's kind from ``fields=``; "array" is the default."""
     if specs is None:
         specs = ()
     if isinstance(specs, str):
@@ -92,7 +92,7 @@ def kinds_of(specs: Any, names: Sequence[str]) -> dict[str, str]:
     for spec in specs:
         name, _, kind = spec.rpartition(":") if ":" in spec else (spec, "", "array")
         if name not in names:
-            raise ConfigError(f"arrays: fields: there is no array {name!r}; there are {', '.join(names)}")
+            raise ConfigError(f"arrays: fields: array {name!r} does not exist; the arrays are {', '.join(names)}")
         if name in kinds:
             raise ConfigError(f"arrays: fields: {name!r} is given twice")
         kinds[name] = kind
@@ -100,7 +100,7 @@ def kinds_of(specs: Any, names: Sequence[str]) -> dict[str, str]:
 
 
 def is_column(value: Any) -> bool:
-    """Whether the argument is an array and not an option."""
+    """Returns whether the argument is an array, not an option."""
     return isinstance(value, Ragged) or hasattr(value, "data_ptr") or hasattr(value, "__array_interface__")
 
 

@@ -40,10 +40,11 @@ def arrays(*, fields: str | Sequence[str] | Any = None, **arrays: Any) -> Datase
             - ``boxes``: (N, 4), in the format set by :meth:`Dataset.boxes`; ``keypoints``: (N, 2) or (N, K, 2). Floats
               or integers of up to 63 bits, returned as float32 or int64, in a list unless ``collate`` changes that. N
               is fixed, or varies and may be 0 with :func:`ragged`.
-            - ``array``: the default. With other kinds, a ragged one is padded too, and is a list if
-              :meth:`Dataset.sanitize_bounding_boxes` names it.
+            - ``array``: the default. Ragged arrays are padded, or are lists if :meth:`Dataset.sanitize_bounding_boxes`
+            names them.
 
-            Images and masks with different heights are also :func:`ragged`. A sample's key in errors is ``"row 17"``.
+            Images and masks with different heights are also passed as :func:`ragged`. A sample's key in errors is
+            ``"row 17"``.
         arrays: NumPy arrays, including memory-mapped ones, or torch tensors on the CPU, by the name of their field in a
             batch. Bool, integers up to 64 bits, or floats of 16, 32 or 64 bits; shape (rows, ...), at most six
             dimensions. The elements of a row must be contiguous; rows may have any stride. The result of :func:`ragged`
@@ -88,11 +89,11 @@ def tokens(
             ``index.json``). Windows are read on demand.
         window: tokens per sample.
         dtype: of raw files: ``"uint8"``, ``"int16"``, ``"uint16"``, ``"int32"``, ``"uint32"`` or ``"int64"``,
-            little-endian. ``.npy`` files and LitData's index specify their own.
+            little-endian. ``.npy`` files and LitData's index specify their dtype.
         stride: tokens between the starts of windows; None is ``window``. With 1, every position starts a sample.
         output_dtype: of x and y, ``"int64"`` or ``"int32"``.
         vocabulary: number of different tokens; with ``check=True`` every file is read once, immediately, and a token
-            not below it is an error.
+            that is not below ``vocabulary`` raises an error.
         separator: the token that ends a document.
         documents: with a separator, ``"pack"`` (the default) or ``"apart"``.
         pad: with ``"apart"``, pads the shorter samples of a batch in ``x``; by default 0. ``y`` is padded with -100,
@@ -109,10 +110,10 @@ def tokens(
     restricted to a document, and ``y`` is -100 where ``x`` is a separator: the next token belongs to another document.
 
     ``"apart"``: samples do not cross documents. A document of more than ``window + 1`` tokens, including its separator,
-    is cut into pieces that begin ``stride`` tokens apart, until one reaches its end; a shorter one is a shorter sample.
-    A batch is as long as its longest sample; a third field, ``length`` (int64), is the sample's number of tokens in
-    ``x``. The end of a file ends a document. All files are read once, immediately, to find the documents; their
-    positions take 12 bytes of memory per sample.
+    is split into pieces that begin ``stride`` tokens apart, until a piece reaches the document's end; a shorter
+    document is a shorter sample. A batch is as long as its longest sample; a third field, ``length`` (int64), is the
+    sample's number of tokens in ``x``. The end of a file ends a document. All files are read once, immediately, to find
+    the documents; their positions take 12 bytes of memory per sample.
 
     Raises:
         ConfigError: a wrong argument, a file size that is not a multiple of the token size, no file with a whole
@@ -152,9 +153,11 @@ def windows_of(dataset: Dataset, window: int, options: dict[str, Any]) -> Datase
 
     sources = storage.local_path(dataset.source).split("::")
     if dataset.format != "litdata":
-        raise ConfigError(f"windows: {dataset.source} is {dataset.format}; windows require LitData's token chunks")
+        raise ConfigError(
+            f"windows: the format of {dataset.source} is {dataset.format}; windows() requires LitData's token chunks"
+        )
     if dataset.operations:
-        raise ConfigError(f"windows: call windows before {dataset.operations[0]}")
+        raise ConfigError(f"windows: windows() follows {dataset.operations[0]}; call windows() first")
     remote = next((source for source in sources if "://" in source), None)
     if remote is not None:
         raise ConfigError(f"windows: {remote} is remote; tokens are read only from local files")
@@ -162,7 +165,7 @@ def windows_of(dataset: Dataset, window: int, options: dict[str, Any]) -> Datase
         raise ConfigError("windows: the dataset is a subset; call windows first and split the result")
     wrong = next((name for name in ("source", "dtype") if name in options), None)
     if wrong is not None:
-        raise ConfigError(f"windows: {wrong} is set by the dataset and cannot be passed")
+        raise ConfigError(f"windows: the dataset sets {wrong}; omit {wrong}=")
     return tokens(sources, window=window, **options)
 
 
@@ -174,7 +177,7 @@ def _documents(
     if separator is None:
         for name, value in apart.items():
             if value is not None:
-                raise ConfigError(f"tokens: {name} requires separator, the token that ends a document")
+                raise ConfigError(f"tokens: {name} requires separator=, the token that ends a document")
         return {"separator": None, "documents": "pack", "shortest": 2, "pad": 0}
     end = arguments.integer(where, "separator", separator, low=-_BIG, high=_BIG)
     if vocabulary is not None and not 0 <= end < vocabulary:
@@ -213,7 +216,7 @@ def _npy_header(path: str) -> tuple[int, str]:
 
     place = storage.local_path(path)
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", place):
-        return 0, "uint16"  # remote: the engine reports why it cannot read there
+        return 0, "uint16"  # the engine reports why it cannot read remote tokens
     try:
         mapped = numpy.load(place, mmap_mode="r")
     except FileNotFoundError as error:

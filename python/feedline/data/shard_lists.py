@@ -56,13 +56,14 @@ def of(source: str) -> list[Listed] | None:
 
 
 def check(shards: list[Listed], engine: _engine.Dataset) -> None:
-    """Raises DataError if a shard's number of samples differs from its list."""
+    """Raises DataError if a shard's number of samples differs from the number in the list."""
     begin = 0
     for (name, said), end in zip(shards, engine.shard_ends(), strict=False):
         if said is not None and end - begin != said:
             raise DataError(
-                f"open: {name}: has {end - begin:,} samples, but its list has {said:,}: the list belongs to "
-                "another version of the shard, or one of them is damaged",
+                f"open: {name}: the shard has {end - begin:,} samples, but its list contains {said:,}: the "
+                "list belongs to "
+                "a different version of the shard, or one of the two is damaged",
                 shard=name,
             )
         begin = end
@@ -85,7 +86,7 @@ def _text_of(path: str) -> bytes | None:
 
 
 def _begins_as_sizes(text: bytes) -> bool:
-    """Whether it begins like ``{"00000.tar": 9986, ...``"""
+    """Whether the text begins like ``{"00000.tar": 9986, ...``"""
     name, colon, rest = text.lstrip().removeprefix(b"{").lstrip().partition(b":")
     name = name.rstrip()
     return text.lstrip().startswith(b"{") and bool(colon) and name.endswith(b'.tar"') and rest.lstrip()[:1].isdigit()
@@ -94,7 +95,7 @@ def _begins_as_sizes(text: bytes) -> bool:
 def _listed(said: Any, split: str) -> Iterator[tuple[str, int | None]]:
     if said.get("__kind__") == WIDS:
         if not said.get("shardlist") and said.get("datasets"):
-            raise ValueError("it lists other lists (datasets); open those")
+            raise ValueError("it lists other lists (datasets); open one of them")
         for shard in said["shardlist"]:
             yield _name(shard["url"]), _count(shard["nsamples"]) if "nsamples" in shard else None
     elif "splits" in said:
@@ -134,7 +135,7 @@ def _count(value: Any) -> int:
 
 
 def _beside(place: str, name: str, *, is_folder: bool) -> str:
-    """Resolves a name relative to a file or folder; the query of the file's URL is also appended to its shards."""
+    """Resolves a name relative to a file or folder. Appends the query of the file's URL to the shard's URL."""
     if "://" in name or os.path.isabs(name):
         return name
     front, mark, query = place.partition("?") if "://" in place else (place, "", "")

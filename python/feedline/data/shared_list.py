@@ -18,9 +18,9 @@ _SURROGATES = "surrogateescape"  # supports non-UTF-8 paths, as returned by os.f
 class SharedList(Sequence[Any]):
     """Behaves like a tuple of `values`. Reading creates a new object and writes to no shared memory.
 
-    A list of strings has an object with a reference count for each: reading one in a forked worker writes to its memory
-    page and so copies it, until the worker has copied all pages. This class has only two arrays: the bytes, and the
-    int64 offset of each element.
+    In a list of strings, each string is an object with a reference count: reading a string in a forked worker writes to
+    its memory page and copies the page, until the worker has copied all pages. This class has only two arrays: the
+    bytes, and the int64 offset of each element.
     """
 
     def __init__(self, values: Iterable[Any]) -> None:
@@ -73,7 +73,7 @@ class SharedList(Sequence[Any]):
 
     @property
     def nbytes(self) -> int:
-        """Size in bytes, shared by all processes together."""
+        """Size in bytes of the memory that all processes share."""
         return int(self._starts.nbytes + self._bytes.nbytes)
 
     def __repr__(self) -> str:

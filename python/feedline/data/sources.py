@@ -94,18 +94,19 @@ def open(
         cache: local folder for copies of what is read: complete shards or files, each fetched once for all processes
             that use the folder, and used by later runs; see docs/storage-cache.md. It is created if necessary.
         cache_limit: the size of this folder for all processes together: bytes, ``"500 GiB"``, or a share of the space
-            that would be free on its disk without it. By default ``"50%"``.
+            that would be free on the disk without the cache. By default ``"50%"``.
         verify: checks data that is read completely or copied into ``cache``: ``"manifest"`` compares the SHA-256 and
             length of each shard with the ``feedline-pack.json`` that ``feedline pack`` wrote next to it; ``"headers"``
             compares the checksums that S3 and Google Cloud Storage have of their objects. Data that differs is read
-            once more, and is then a :class:`StorageError`. Samples that are read by ranges of a shard are not compared:
-            see docs/remote.md. By default nothing is compared.
-        hedge: sends a second request if one is slower than 99 of 100 of its host, and uses the faster response; at most
-            3 in 100. Only for URLs; see docs/remote.md.
+            once more; a second difference raises a :class:`StorageError`. Samples that are read by ranges of a shard
+            are not compared: see docs/remote.md. By default nothing is compared.
+        hedge: sends a second request if a request is slower than 99 % of the requests to its host, and uses the faster
+            response; at most 3 % of requests are repeated. Only for URLs; see docs/remote.md.
         listing_age: seconds for which a stored listing of a remote folder is used, as remote folders have no
             modification time; 0 lists it again. A sample that was removed or changed since is an error, and the next
-            opening lists again. For remote shards, 0 requests the version of each; else shards with a stored index are
-            checked during the first epoch, and one that changed is an error (docs/remote.md).
+            opening lists the folder again. For remote shards, 0 requests the version of each shard; otherwise shards
+            with a stored index are checked during the first epoch, and a changed shard raises an error
+            (docs/remote.md).
         allow_commands: whether `source` may be ``"pipe:"`` and a command. After braces are expanded, it is passed to
             ``/bin/sh -c``, once per dataset; its standard output must be a complete tar, and its exit status 0. Never
             accept such a source from anyone whom you would not let use your shell.
@@ -148,7 +149,7 @@ def open(
 
 
 def _log_columns(engine: _engine.Dataset) -> None:
-    """Logs at INFO columns that are not opened, and units, extension types and modes that are not applied."""
+    """Logs columns that are not opened, and units, extension types and modes that are not applied, at INFO level."""
     left, remarks = columns_of(engine), engine.remarks
     if not left and not remarks:
         return
@@ -158,7 +159,9 @@ def _log_columns(engine: _engine.Dataset) -> None:
     if left:
         can_open = [column.spec for column in left if column.spec]
         advice = (
-            f'; to open one, add it to fields=, as "{can_open[0]}"' if can_open else "; this version cannot read them"
+            f'; to open one, add it to fields=, as "{can_open[0]}"'
+            if can_open
+            else "; this version cannot read these columns"
         )
         log.info("%s: not opened: %s%s", engine.source, listed(left), advice)
     for field, _, text in remarks:
@@ -198,7 +201,8 @@ def inspect(
     split: str | None = None,
     crowd: literals.Crowd | None = None,
 ) -> Inspection:
-    """Reports a source's contents and samples that a reader would drop, merge or reject; works if :func:`open` fails.
+    """Reports a source's contents, and samples that a reader would drop, merge or reject. Also works if :func:`open`
+    fails.
 
     Arguments and exceptions are those of :func:`open`, but damage is reported as a finding. Decodes nothing, and
     ignores stored listings.

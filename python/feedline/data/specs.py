@@ -14,7 +14,7 @@ class _ShapeAndDtype(NamedTuple):
 class FieldSpec(_ShapeAndDtype):
     """One field of a sample: its shape without the batch dimension, and the NumPy name of its dtype.
 
-    A dimension of -1 varies between samples; in a padded batch it is that of the longest sample.
+    A dimension of -1 varies between samples; in a padded batch it is the size of the longest sample.
 
     Attributes:
         form: how rows are batched: ``"stack"``, ``"pad"`` or ``"list"``.
@@ -49,10 +49,11 @@ class _Decision(NamedTuple):
 
 
 class Drawn(_Decision):
-    """Decision of one random or size-dependent operation for a sample.
+    """A decision that one random or size-dependent operation made for a sample.
 
-    ``operation`` is its name, ``name`` the decision, ``values`` its numbers: ``"crop"`` is (left, top, width, height)
-    in pixels of the operation's input, ``"flip"`` is (0,) or (1,), ``"brightness"`` a factor.
+    ``operation`` is the operation's name, ``name`` the decision's name, ``values`` the decision's numbers: ``"crop"``
+    is (left, top, width, height) in pixels of the operation's input, ``"flip"`` is (0,) or (1,), ``"brightness"`` a
+    factor.
 
     Attributes:
         view: the view of the image: ``"global_a"``, ``"local[3]"``; ``""`` is the whole image.

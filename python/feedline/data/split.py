@@ -43,9 +43,9 @@ class Splits:
             train, valid = dataset.split(0.9, by_class=True)      # the same share of every class
 
         The same seed produces the same parts on every machine, for any number of threads and ranks. A part keeps the
-        order and the operations of the dataset, and later operations apply only to it: augment ``train`` alone. Its
-        fingerprint depends on its samples, so a loader's state resumes only with the same part. Call :meth:`cache` and
-        :func:`mix` after splitting. Reads nothing, except for ``by_class``.
+        order and the operations of the dataset, and later operations apply only to that part, so ``train`` can be
+        augmented separately. The part's fingerprint depends on its samples, so a loader's state resumes only with the
+        same part. Call :meth:`cache` and :func:`mix` after splitting. Reads nothing, except for ``by_class``.
 
         Args:
             parts: fractions between 0 and 1 or numbers of samples. A single value returns that part and the rest.
@@ -54,19 +54,19 @@ class Splits:
             seed: random seed of the split.
             by_class: True splits every class by the same ratio, to one sample (with three or more parts, to less than
                 the number of parts). The class is the field ``label``, ``labels``, ``cls``, ``target``, ``targets`` or
-                ``y``; or pass the field's name. Class folders know it; for other formats every sample is read once. Or
-                pass the classes: an integer for each sample.
+                ``y``; or pass the field's name. Class folders define the classes; for other formats every sample is
+                read once. Or pass the classes as one integer for each sample.
 
         Raises:
-            ConfigError: parts that do not sum up, or an empty part; no such field, or not integers; a mixture, or a
-                dataset with a cache.
+            ConfigError: the parts have the wrong sum, or one is empty; the field does not exist or is not an integer;
+                the dataset is a mixture or has a cache.
             DataError: with ``by_class``, a sample that cannot be read.
         """
         counts = _counts(parts, len(self._engine))
         number = arguments.integer("split", "seed", seed, low=0, high=2**64 - 1)
         classes = _classes(self._engine, by_class)
         made = tuple(self._with(part) for part in _engine.split(self._engine, counts, number, classes))
-        for i, part in enumerate(made):  # with their classes, to avoid reading them again
+        for i, part in enumerate(made):  # includes the classes, to avoid reading them again
             part._calls = (
                 *self._calls,
                 Call("split", tuple(counts), {"seed": number, "by_class": classes or False}, i),
@@ -88,11 +88,11 @@ class Splits:
         Args:
             indices: integers, negative ones from the end; or a boolean for each sample, as in NumPy masks.
             keys: sample names as returned by :meth:`key`; or a function that is called once, immediately, with the keys
-                of all samples, in the dataset's order, and returns the selected ones.
+                of all samples, in the dataset's order, and returns the selected keys.
 
         Raises:
-            ConfigError: no index, one out of range or not an integer; a key that matches no sample or several; a
-                mixture, or a dataset with a cache.
+            ConfigError: there is no index, or an index is out of range or not an integer; a key matches no sample or
+                several; the dataset is a mixture or has a cache.
         """
         if (indices is None) == (keys is None):
             raise ConfigError("subset: pass indices or keys")
@@ -112,7 +112,7 @@ def _counts(parts: Sequence[Any], size: int) -> list[int]:
         counts = [arguments.integer("split", "a part", part, low=1, high=size) for part in parts]
         return [*counts, size - counts[0]] if len(counts) == 1 else counts
     if any(integers):
-        raise ConfigError("split: pass fractions or numbers of samples, not both")
+        raise ConfigError("split: the parts mix fractions and numbers of samples; pass only one of the two forms")
     shares = [arguments.real("split", "a part", part) for part in parts]
     for share in shares:
         if not 0 < share < 1:
@@ -120,7 +120,7 @@ def _counts(parts: Sequence[Any], size: int) -> list[int]:
     if len(shares) == 1:
         shares.append(1 - shares[0])
     if abs(math.fsum(shares) - 1) > _ROUNDING * len(shares):
-        raise ConfigError(f"split: the fractions sum to {math.fsum(shares):g}, not to 1")
+        raise ConfigError(f"split: the fractions sum to {math.fsum(shares):g}; they must sum to 1")
     ends = [round(math.fsum(shares[: i + 1]) * size) for i in range(len(shares) - 1)] + [size]
     counts = [end - begin for begin, end in zip([0, *ends], ends, strict=False)]
     for share, count in zip(shares, counts, strict=True):
@@ -130,7 +130,7 @@ def _counts(parts: Sequence[Any], size: int) -> list[int]:
 
 
 def _classes(engine: EngineDataset, by_class: Any) -> list[int]:
-    """Returns each sample's class; empty if samples are not distinguished."""
+    """Returns each sample's class; empty without ``by_class``."""
     if isinstance(by_class, str):
         return _engine.numbers(engine, by_class)
     if isinstance(by_class, bool):
@@ -156,7 +156,7 @@ def _called(engine: EngineDataset, keys: KeyFunction | Iterable[str]) -> list[in
     own = [engine.key(i) for i in range(len(engine))]
     wanted = keys(own.copy()) if callable(keys) else keys
     if isinstance(wanted, str | bytes) or not arguments.is_iterable(wanted):
-        raise ConfigError(f"subset: keys must be sample names, or a function that returns some, not {wanted!r}")
+        raise ConfigError(f"subset: keys must be sample names, or a function that returns sample names, not {wanted!r}")
     places = {key: i for i, key in enumerate(own)}
     shared = {key for key, count in Counter(own).items() if count > 1} if len(places) < len(own) else set()
     positions = []
@@ -179,7 +179,7 @@ def _positions(indices: Any, size: int) -> list[int]:
     given = list(indices.tolist()) if hasattr(indices, "tolist") else list(indices)
     if given and all(isinstance(value, bool) for value in given):
         if len(given) != size:
-            raise ConfigError(f"subset: {len(given)} booleans were given for {size} samples")
+            raise ConfigError(f"subset: {len(given)} booleans were given for {size} samples; pass one per sample")
         return [i for i, chosen in enumerate(given) if chosen]
     positions = [_integer("subset", "an index", value) for value in given]
     for position in positions:

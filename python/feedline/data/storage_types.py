@@ -37,7 +37,7 @@ def _page(code: str, title: str, means: str, to_do: str, example: str) -> Entry:
         "The file system's name and options in /proc/self/mountinfo, for the mount that contains the source. "
         "Nothing is measured.",
         to_do,
-        "The source is a URL, or no mount is known for its path.",
+        "The source is a URL, or the mount of its path is unknown.",
         example=example,
     )
 
@@ -51,7 +51,7 @@ def _nfs_options(mount: Mount) -> str:
 
 def _nfs_fix(mount: Mount) -> str:
     wider = "" if mount.option("nconnect") else " Mounting with nconnect=8 spreads reads over several connections."
-    return f"{_CACHE}. More workers soon stop helping, as they wait for the same server.{wider}"
+    return f"{_CACHE}. Adding workers soon stops helping, as all of them wait for the same server.{wider}"
 
 
 def _object_fix(mount: Mount) -> str:
@@ -70,12 +70,12 @@ _PLACES = {
             "nfs_mount",
             "the source is on NFS",
             "Each opened file is a request to a server shared by all of its clients, and each read "
-            "that is not in the page  "
+            "that is not in the page "
             "cache waits for a round trip. Many small files are the worst case. More workers compete "
-            "for the throughput of one  "
+            "for the throughput of one "
             "server and, without nconnect=, one connection.",
             'Cache copies on a local disk: cache=PATH in feedline.open, .cache("memory"), or `feedline stage`. '
-            "Pack small files into  "
+            "Pack small files into "
             "shards (feedline pack). Mount with nconnect= and the largest rsize=.",
             "server:/data, nfs4, at /mnt/data: one connection (no nconnect=), rsize=1048576.",
         ),
@@ -87,10 +87,10 @@ _PLACES = {
             "parallel_mount",
             "the source is on a parallel file system",
             "Lustre, BeeGFS, GPFS, Ceph and similar systems read large files from many servers in parallel, but open "
-            "files through a few servers of  "
+            "files through a few servers of "
             "metadata, which the whole cluster shares: a million small files are slow, and slow down all users.",
             "Pack small files into shards of some hundred megabytes (feedline pack), striped over several "
-            "servers (lfs setstripe -c);  "
+            "servers (lfs setstripe -c); "
             'shuffle="shards" reads each of them sequentially. Cache copies on a local disk: cache=PATH, or '
             "`feedline stage`.",
             "10.0.0.1@o2ib:/scratch, lustre, at /scratch.",
@@ -102,13 +102,13 @@ _PLACES = {
             "object_mount",
             "the source is in an object store, mounted by FUSE",
             "s3fs, goofys, mountpoint-s3, rclone, gcsfuse and similar tools present objects as files: each file opened "
-            "is a request or two  "
+            "is a request or two "
             "of some 10 to 100 ms, and each read passes through a process of the mount. Random reads of "
-            "a file are  "
+            "a file are "
             "separate requests, or read unneeded bytes.",
             "Open the objects by URL (s3://, gs://, az://, https://): Feedline prefetches the ranges that the plan "
             "needs, "
-            "concurrently.  "
+            "concurrently. "
             'Or read shards in order (shuffle="shards") with cache=PATH on a local disk, or `feedline stage`.',
             "bucket, fuse.gcsfuse, at /gcs.",
         ),
@@ -125,14 +125,14 @@ _PLACES = {
             "into shards.",
             "//server/data, cifs, at /mnt/data.",
         ),
-        lambda _: f"{_CACHE}. More workers would wait for the same connection.",
+        lambda _: f"{_CACHE}. Additional workers would wait for the same connection.",
     ),
     "overlay": Place(
         _page(
             "overlay_mount",
             "the source is in a container's own layers",
             "An overlay looks up a name in each layer, and reads from the underlying disk, which is not visible "
-            "inside the container: that costs  "
+            "inside the container: that costs "
             "little. Files written there use the space of the container's host and are lost with the container.",
             "Nothing, if the image contains the dataset on purpose. Mount a volume for a dataset that several "
             "containers use, and for caches.",
@@ -146,8 +146,8 @@ _PLACES = {
 _BIND = _page(
     "bind_mount",
     "the source is in a bind-mounted folder",
-    "A bind mount, such as a container's volume, is a folder of another file system under a second name. It "
-    "costs nothing by itself:  "
+    "A bind mount, such as a container's volume, is a folder of another file system under a second name. The mount "
+    "itself costs nothing: "
     "its speed and free space are those of that file system.",
     "Nothing.",
     "/srv/data of /dev/nvme0n1p1, ext4, at /data.",
@@ -165,7 +165,7 @@ def findings_of_source(source: str, root: Path = Path("/")) -> list[Finding]:
     for part in source.split("::"):
         try:
             mount = mount_of_source(part, root) if _is_there(part) else None
-        except (OSError, ValueError):  # not a path that the system accepts
+        except (OSError, ValueError):  # the system does not accept the path
             continue
         if mount is not None:
             for finding in findings_of_mount(mount):

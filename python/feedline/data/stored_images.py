@@ -15,9 +15,9 @@ from ..findings import Entry, Finding
 from . import image_depth
 from .sources import annotations_of, spec_of
 
-_MOST = 200  # images; each header is a read
-_MOST_REMOTE = 32  # for remote sources, whose images are fetched whole
-_MOST_SHARDS = 4  # shards that are scanned for their samples
+_MOST = 200  # maximum number of images; each header is one read
+_MOST_REMOTE = 32  # the limit for remote sources, whose images are fetched whole
+_MOST_SHARDS = 4  # maximum number of shards that are scanned for samples
 _TURNED = "turned_by_exif"
 _DEEP = "deep_pixels"
 _PLAIN = {f"{bits} bits": f"with {bits} bits per channel" for bits in (12, 16, 32)} | {"floats": "with floats"}
@@ -64,7 +64,7 @@ class StoredImages:
         return f"of {self.looked_at:,} examined: {', '.join(counts + turned)}"
 
     def findings(self) -> list[Finding]:
-        """Notes on images that are stored rotated, and on those whose pixels lose bits."""
+        """Returns notes on images that are stored rotated, and on images whose pixels lose bits."""
         return [*self._rotated(), *self._deep()]
 
     def _deep(self) -> list[Finding]:
@@ -118,7 +118,8 @@ def entries() -> list[Entry]:
 def look(
     source: str, format: str | None, fields: str | None, images: str | None = None, split: str | None = None
 ) -> StoredImages | None:
-    """Examines some images, spread over the source; None if it cannot be opened or has no encoded images.
+    """Examines some images, spread over the source. Returns None if the source cannot be opened or has no encoded
+    images.
 
     The arguments are those of :func:`feedline.open`.
 

@@ -25,19 +25,20 @@ class Targets(Operations):
         """Sets the format of a box field that is not in two-corner format.
 
         Args:
-            field: its name, declared as boxes in ``fields=`` of :func:`feedline.open`.
-            format: in pixels, ``"XYXY"``: left, top, right, bottom. ``"XYWH"``: left, top, width, height.
-                ``"CXCYWH"``: the centre, width, height. torchvision's rotated formats are rejected: read their numbers
-                as an array, and transform them in :meth:`Dataset.map`.
-            clamping_mode: torchvision's: ``"soft"`` or ``"hard"``, which are the same for boxes that are not rotated:
-                operations clip boxes at the edges of the image. None does not clip.
+            field: the field's name, declared as boxes in ``fields=`` of :func:`feedline.open`.
+            format: in pixels, ``"XYXY"``: left, top, right, bottom. ``"XYWH"``: left, top, width, height. ``"CXCYWH"``:
+                the centre, width, height. torchvision's rotated formats are rejected: read rotated boxes as an array,
+                and transform the array in :meth:`Dataset.map`.
+            clamping_mode: torchvision's ``"soft"`` or ``"hard"``, which both clip unrotated boxes at the edges of the
+                image after each operation. None does not clip.
             unsound: handling of stored boxes that are inverted, wholly outside the image or not numbers. ``"error"``:
                 the sample is bad, unless the chain has :meth:`sanitize_bounding_boxes`, which removes such boxes.
-                ``"keep"``: they are transformed as they are, as in torchvision. Boxes without an area, and those that
-                cross the edges, are valid.
+                ``"keep"``: operations transform such boxes unchecked, as in torchvision. Boxes without an area, and
+                those that cross the edges, are valid.
 
         Raises:
-            ConfigError: an unknown field or argument, a field that is not boxes, or :meth:`Dataset.cache` before it.
+            ConfigError: the field or an argument is unknown, the field is not boxes, or :meth:`Dataset.cache` precedes
+                this call.
         """
         where = "boxes"
         if not isinstance(field, str):
@@ -47,7 +48,7 @@ class Targets(Operations):
         if isinstance(name, str) and name in _ROTATED:
             raise ConfigError(
                 f"{where}: format {name!r} is for rotated boxes, which are not supported (a beta in torchvision); "
-                f'remove ":boxes" in fields=, so that they are an array, and transform them in map()'
+                f'remove ":boxes" in fields= to read the field as an array, and transform the array in map()'
             )
         clamping = "None" if clamping_mode is None else clamping_mode
         return self._operation(where, [field], format=name, clamping_mode=clamping, unsound=unsound)

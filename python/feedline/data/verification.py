@@ -10,7 +10,7 @@ from ..errors import ConfigError, DataError, StorageError
 from . import arguments
 
 MANIFEST = b"feedline-pack.json"
-_MOST_BYTES = 1 << 30  # maximum size of a manifest; a shard takes a few hundred
+_MOST_BYTES = 1 << 30  # maximum size of a manifest in bytes; the entry of a shard has a few hundred bytes
 
 
 class Listed(NamedTuple):
@@ -50,8 +50,8 @@ def listed_shards(source: str) -> list[Listed]:
         row = known[folder + slash].get(last)
         if row is None:
             raise ConfigError(
-                f"open: '{name.decode(errors='replace')}' is not in feedline-pack.json next to it, which "
-                'verify="manifest" requires: open the shards that it lists, or use verify=None'
+                f"open: '{name.decode(errors='replace')}' is missing from feedline-pack.json in the same folder, which "
+                'verify="manifest" requires: open the shards that the manifest lists, or use verify=None'
             )
         found.append(row._replace(name=name))
     return found

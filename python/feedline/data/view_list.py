@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Views of an image for :meth:`Dataset.views`; checks the arguments."""
+"""Checks the arguments of :meth:`Dataset.views`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def views(*views: Any, **named: Any) -> Views:
         named: a chain of :func:`feedline.chain`, or ``(chain, n)``.
 
     Raises:
-        ConfigError: any other argument.
+        ConfigError: an argument has a different form.
     """
     return of("views", views, named)
 
@@ -71,7 +71,7 @@ def drawn_alike(views: Mapping[str, Chain], drawn_as: Sequence[Sequence[int]]) -
 
 
 def field_name(where: str, field: Any) -> str:
-    """Returns the image to make views of; "" is the only one."""
+    """Returns the name of the image to make views of; "" is the only image of a sample."""
     if field is not None and (not isinstance(field, str) or not field):
         raise ConfigError(f"{where}: field must be the name of an image, not {field!r}")
     return field or ""

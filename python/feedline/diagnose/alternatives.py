@@ -41,7 +41,7 @@ def of_workers(summary: Summary) -> str | None:
         return f"more {summary.makers} will not help the loop, which consumes {rate:.1f} batches/s; {proof}"
     if all(one is Shown.NOT_BETTER for one in more):
         return f"more {summary.makers} will not help; {proof}"
-    return f"undecided whether more {summary.makers} help, as the intervals overlap; {proof}"
+    return f"it is undecided whether more {summary.makers} help, because the intervals overlap; {proof}"
 
 
 def of_drop_in(summary: Summary) -> str | None:

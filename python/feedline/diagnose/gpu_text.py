@@ -51,17 +51,17 @@ def explanation(summary: Summary, gpu: Gpu) -> str:
         return f"idle while the loop waits for the loader ({waits:.0%} of its time){sawtooth}"
     if gpu.utilisation < _LOW:
         return (
-            f"not caused by the loader (the loop waits for it {waits:.0%} of its time): Python code, kernel "
+            f"not caused by the loader, for which the loop waits {waits:.0%} of its time: Python code, kernel "
             "launches or synchronization in the step leave the GPU idle; feedline trace shows the gaps"
         )
-    return "GPU-Util shows that kernels run, not how much of the GPU they use"
+    return "GPU-Util shows that kernels run, not how much of the GPU the kernels use"
 
 
 def hints(summary: Summary) -> list[str]:
     """Returns hints that apply regardless of where the time goes."""
     found = []
     if any(copies.pinned and not copies.asked for copies in summary.on_device.copies):
-        found.append("batches are pinned but copied without non_blocking=True: pinning helps little without it")
+        found.append("batches are pinned but copied without non_blocking=True: use both together")
     if any(copies.asked and not copies.pinned for copies in summary.on_device.copies):
         found.append("batches are copied with non_blocking=True but are not pinned: set pin_memory=True as well")
     gpu, waits = summary.on_device.gpu, summary.waits.loader

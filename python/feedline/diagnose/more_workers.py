@@ -26,7 +26,7 @@ def more_workers(summary: Summary, named: list[Finding]) -> str | None:
         gain = now / prediction.cycle_ms(summary, best) - 1
         more = f"{summary.counted(best)} instead of {summary.workers} would help"
         if summary.loader.get("iterable"):
-            return f"{more} by up to {gain:.0%} if the dataset, which shards itself, has samples for each worker"
+            return f"{more} by up to {gain:.0%} if the dataset shards itself and has samples for each worker"
         return f"{more}: {gain:.0%} more batches per second (predicted, not measured)"
     if is_undecided:
         present = summary.counted(summary.workers)
@@ -45,11 +45,11 @@ def more_workers(summary: Summary, named: list[Finding]) -> str | None:
             f"{making.wall_ms / summary.workers:.1f} ms, and the loop needs {summary.loop.step_ms:.1f} ms per batch"
         )
     if making.read_ahead_ms > making.wall_ms / 2:
-        return f"{more}: reads are already prefetched for all of them, and storage limits the rate"
+        return f"{more}: reads are already prefetched, and storage limits the rate"
     if prediction.disk_is_full(host):
-        return f"{more}: the disk is saturated, so they would wait for each other's reads"
+        return f"{more}: the disk is saturated, so workers would wait for each other's reads"
     cpu = making.cpu_ms + making.pickle_ms + making.unpickle_ms + summary.loop.step_cpu_ms
     return (
-        f"{more}: a batch needs {cpu:.1f} ms of CPU, so {host.cpus:.3g} CPUs produce one every "
-        f"{cpu / host.cpus:.1f} ms at best, however many there are"
+        f"{more}: a batch needs {cpu:.1f} ms of CPU, so {host.cpus:.3g} CPUs produce a batch every "
+        f"{cpu / host.cpus:.1f} ms at best with any number of workers"
     )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a script once with each autocast dtype and compares time and memory.
 
-It does not check whether the script still learns: the user has to compare losses.
+The comparison does not check whether the script still learns: the user has to compare losses.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ class PrecisionTrial:
         lines = ["  mixed precision (one more run of the command for each dtype, with autocast around every step)"]
         lines += [f"    autocast {way.autocast:<9} {_way_text(way)}" for way in self.ways]
         lines.append(
-            "    time and memory only: compare the losses of such runs before you change anything; float16 needs "
+            "    only time and memory were compared: compare the losses as well before changing the precision; "
+            "float16 requires "
             'torch.amp.GradScaler("cuda"), bfloat16 does not'
         )
         return lines
@@ -86,7 +87,7 @@ def refusal(summary: Summary | None, recording: Recording) -> str | None:
         return "no step of the loop used a GPU"
     elements = device.get("elements") or {}
     if sum(elements.get(name, 0) for name in _HALF) > _MOST_HALF * sum(elements.values()):
-        return "the parameters are in half precision already, and autocast does not change them"
+        return "the parameters are already in half precision, which autocast does not change"
     return None
 
 

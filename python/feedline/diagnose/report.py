@@ -24,10 +24,10 @@ from feedline.record import chain
 
 SCHEMA = "feedline.diagnosis/1"
 _BAR = 40
-_UNTRIED = "other settings were not tried: run without --quick to measure them against the current ones"
+_UNTRIED = "other settings were not tried: run without --quick to compare them with the current settings"
 _UNTRIED_DROP_IN = (
-    "not tried: `from feedline import DataLoader` instead of torch's, and other settings; run without --quick to "
-    "measure them against the current ones"
+    "`from feedline import DataLoader` and other settings were not tried; run without --quick to "
+    "compare them with the current settings"
 )
 
 
@@ -36,7 +36,8 @@ def notes_of(recording: Recording, summary: Summary | None) -> list[str]:
     notes = list(recording.notes)
     if recording.pythons == 0:
         notes.append(
-            "no Python process of the command loaded the probe: it runs no Python, or Python with -I, -E or -S, which "
+            "no Python process of the command loaded the probe: the command runs no Python, or Python with -I, "
+            "-E or -S, which "
             "ignore PYTHONPATH"
         )
     elif summary is None:
@@ -51,7 +52,7 @@ def notes_of(recording: Recording, summary: Summary | None) -> list[str]:
             notes.append(other)
     notes += gpu_text.hints(summary) if summary is not None else []
     if summary is not None and recording.experiments is not None and not timeline.is_of(recording, summary.loader):
-        notes.append("the experiments used a different loader of the script: the one whose loop began first")
+        notes.append("the experiments used the loader whose loop began first, not the loader of this report")
     if recording.dropped:
         notes.append(f"events of {recording.dropped} early worker processes were dropped; only the latest are stored")
     return notes
@@ -192,7 +193,7 @@ def _of_loader(summary: Summary, loaders: int) -> list[str]:
     dataset, batch = summary.loader.get("dataset"), summary.loader.get("batch_size")
     parts = [f"over {dataset}" if dataset else "", f"with batch size {batch}" if batch else ""]
     which = " ".join(part for part in parts if part)
-    return [f"  about the loader {which}: of {loaders} loaders, the one with the longest loops"]
+    return [f"  this report is about the loader {which}, which has the longest loops of {loaders} loaders"]
 
 
 def _measured(summary: Summary, loaders: int) -> list[str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Extracts the steps of a watched loop for a run record."""
+"""Extracts the steps of a profiled loop for a run record."""
 
 from __future__ import annotations
 

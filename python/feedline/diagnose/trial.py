@@ -91,7 +91,7 @@ class Trial:
             )
         lines += [f"    {name} was rejected: {why}" for name, why in self.refused.items()]
         if self.left:
-            lines.append(f"    left to you, as no loader argument does this: {', '.join(self.left)}")
+            lines.append(f"    change these yourself, as they are not loader arguments: {', '.join(self.left)}")
         return lines
 
 
@@ -155,7 +155,7 @@ def refusal(summary: Summary, recording: Recording, proposal: Proposal) -> str |
     if recording.returncode != 0:
         return "the command failed"
     if summary.loader.get("native"):
-        return "it is one of Feedline's own loaders, which has different arguments"
+        return "the loader is a feedline.Loader, which has different arguments"
     if not proposal.settings:
         return "no loader argument would improve this run"
     return None
@@ -164,7 +164,7 @@ def refusal(summary: Summary, recording: Recording, proposal: Proposal) -> str |
 def refused_whole(changed: Recording, settings: Mapping[str, Any]) -> str | None:
     """Returns why none of the settings took effect in the second run, or None if some did."""
     if not changed.applied:
-        return "the second run had no such loader"
+        return "the second run did not use the same loader"
     refused = apply.refused_by_all(changed.applied)
     if "loader" in refused:
         return refused["loader"]

@@ -59,7 +59,7 @@ def _with_garbage(garbage: Garbage | None, named: list[Finding], collects: set[s
     where = next((finding for finding in named if finding.code in collects), named[0])
     told = (
         f"{garbage.collections} full garbage collections in Python, {garbage.each_ms:.0f} ms each, take "
-        f"{garbage.share:.0%} of the time: gc.freeze() before the loop exempts existing objects from them"
+        f"{garbage.share:.0%} of the time: gc.freeze() before the loop exempts existing objects from collection"
     )
     with_it = replace(where, evidence=(*where.evidence, told))
     return [with_it if finding is where else finding for finding in named]

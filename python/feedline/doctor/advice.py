@@ -37,13 +37,13 @@ def advise(machine: PreflightFacts, load: PlannedLoad | None, source: Source | N
     share = max(machine.cpus.threads // max(ranks, 1), 1)
     workers = max(share - 1, 1)
     why = [f"{machine.cpus.threads} usable CPUs" + (f" for {ranks} ranks" if ranks > 1 else "")]
-    why.append("one is reserved for the training loop" if share > 1 else "there is only one CPU")
+    why.append("one CPU is reserved for the training loop" if share > 1 else "only one CPU is usable")
     if source is not None and source.kind == "disk" and workers > _OF_DISK:
         workers = _OF_DISK
         why.append("a spinning disk seeks with more readers")
     elif source is not None and (source.kind == "remote" or _is_objects(source)):
         workers *= _WAITING
-        why.append("each waits for object storage")
+        why.append("workers wait for object storage")
     elif source is not None and source.kind == "network":
         why.append("the server sets the rate, so more workers would not help")
     prefetch = enough_ahead(load.sample_bytes if load is not None else None)

@@ -33,7 +33,7 @@ class Meter:
         """
         ours = feedline_loader(loader)
         if ours is None:
-            raise TypeError(f"Meter: {type(loader).__qualname__} is not a loader of Feedline's")
+            raise TypeError(f"Meter: {type(loader).__qualname__} is not a Feedline loader")
         self._loader, self._prefix = ours, prefix
         self._before = self._totals()
         self._at_s = time.monotonic()

@@ -98,7 +98,7 @@ def check_usable(where: str, torch: Any, device: Any) -> None:
     if device.index is not None and device.index >= count:
         there = "the only one is cuda:0" if count == 1 else f"there are cuda:0 to cuda:{count - 1}"
         raise ConfigError(
-            f"{where}: there is no cuda:{device.index}: {there}, counted within CUDA_VISIBLE_DEVICES if that is set"
+            f"{where}: cuda:{device.index} does not exist: {there}, counted within CUDA_VISIBLE_DEVICES if it is set"
         )
 
 

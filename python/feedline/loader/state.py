@@ -52,7 +52,7 @@ def to_engine(state: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any
     version = state.get("version") if isinstance(state, Mapping) else None
     readers = {1: _from_version_1, 2: _from_version_2}
     if isinstance(version, bool) or not isinstance(version, int) or version not in readers:
-        raise ConfigError(f"{_WHERE}: not a loader's state of version 1 to {VERSION}: {state!r:.200}")
+        raise ConfigError(f"{_WHERE}: this is not a loader's state of version 1 to {VERSION}: {state!r:.200}")
     try:
         return readers[version](state, now)
     except (LookupError, TypeError, ValueError) as error:
@@ -89,7 +89,7 @@ def _from_version_1(state: Mapping[str, Any], now: Mapping[str, Any]) -> dict[st
     if ahead and world_size != 1:
         raise ConfigError(
             f"{_WHERE}: this state of version 1 has batches out of order on one of {world_size} ranks, without "
-            "the other ranks' batches; use one that was made with in_order=True"
+            "the other ranks' batches; use a state that was saved with in_order=True"
         )
 
     def position(batch: int) -> int:

@@ -67,7 +67,7 @@ def load_settings(path: str | os.PathLike[str], for_: str = "DataLoader", *, sou
     found = []
     if differences:
         found.append(
-            f"{name} was measured on another machine or for other data: {'; '.join(differences)}. "
+            f"{name} was measured on a different machine or for different data: {'; '.join(differences)}. "
             "Run `feedline tune` again"
         )
     if for_ == "DataLoader" and saved.get("use") == "feedline":

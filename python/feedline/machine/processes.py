@@ -38,7 +38,7 @@ def identify(pid: int, root: Path = Path("/")) -> Identity:
     """Raises ConfigError if the process does not exist."""
     found = _stat(root, pid)
     if found is None or found[2] in ("Z", "X"):
-        raise ConfigError(f"top: there is no process {pid}; omit the number to watch your newest run")
+        raise ConfigError(f"top: process {pid} does not exist; omit the number to watch your newest run")
     return Identity(pid, found[0], found[3], found[1], _command(root, pid))
 
 

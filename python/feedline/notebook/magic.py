@@ -28,7 +28,7 @@ class FeedlineMagics(Magics):  # type: ignore[misc]  # IPython may be without ty
 
     @magic_arguments("%%feedline")
     @argument("--budget", default="30s", help="Time for experiments after the cell: 30s by default; Ctrl-C ends them.")
-    @argument("--quick", action="store_true", help="Make no experiments.")
+    @argument("--quick", action="store_true", help="Skip the experiments.")
     @argument("--gpu-price", type=float, default=None, help="Price of one GPU for an hour.")
     @argument("--record", default=None, help="Write a run record to this file, or the page to an .html file.")
     @cell_magic("feedline")

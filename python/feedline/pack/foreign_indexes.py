@@ -183,7 +183,9 @@ def _tfindex(shard: str) -> tuple[bytes, int]:
             head = file.read(_TFRECORD_HEAD)
             length = struct.unpack("<Q", head[:8])[0] + _TFRECORD_FRAME if len(head) == _TFRECORD_HEAD else size + 1
             if begin + length > size:
-                raise DataError(f"{_WHERE}: {shard}: no whole record at byte {begin:,}", shard=shard, offset=begin)
+                raise DataError(
+                    f"{_WHERE}: {shard}: the record at byte {begin:,} is incomplete", shard=shard, offset=begin
+                )
             lines.append(f"{begin} {length}\n")
             begin += length
     return "".join(lines).encode(), len(lines)

@@ -115,7 +115,9 @@ class Manifest:
             raise DataError(f"pack: {shown} is damaged ({error}); remove the folder and start again") from None
         try:
             if content.pop("version") != _VERSION:
-                raise DataError(f"pack: {shown} has another version of Feedline; pack into another folder")
+                raise DataError(
+                    f"pack: {shown} was written by a different version of Feedline; pack into another folder"
+                )
             content["shards"] = [Shard(**shard) for shard in content["shards"]]
             content["skipped"] = [Skipped(**skipped) for skipped in content["skipped"]]
             content["part"] = Part(**content["part"]) if "part" in content else None
@@ -134,7 +136,7 @@ class Manifest:
         if differences:
             raise ConfigError(
                 f"pack: {place} was begun with other arguments: {'; '.join(differences)}. "
-                "Pass the same ones to resume, or another folder"
+                "Pass the same arguments to resume, or another folder"
             )
 
     def end(self, first: int = 0) -> int:

@@ -110,7 +110,7 @@ class Columns:
         for (name, encoding), size in zip(self.encodings.items(), self.sizes, strict=True):
             if encoding == "ndarray":
                 raise ConfigError(
-                    "pack: a range of shards by size requires sizes that are known in advance, and those of the "
+                    "pack: shard_range with shards limited by size requires known sizes, but the sizes of the "
                     "arrays of "
                     f"'{name}' are not; pass samples_per_shard (--samples-per-shard)"
                 )

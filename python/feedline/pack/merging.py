@@ -48,7 +48,11 @@ def merge_index(place: str | os.PathLike[str]) -> Merged:
         return _merged(stored, whole, 0)
     if not found:
         begun = whole is not None or UNFINISHED_NAME in names
-        why = "it was packed as a whole: run feedline pack again" if begun else "run feedline pack --shard-range first"
+        why = (
+            ("the dataset was packed without ranges: run feedline pack again")
+            if begun
+            else "run feedline pack --shard-range first"
+        )
         raise ConfigError(f"merge-index: {stored.shown} has no ranges of shards to merge; {why}")
     parts = [(name, _loaded(stored, name)) for _, name in found]
     _check_alike(stored, parts)
@@ -130,7 +134,8 @@ def _missing(place: Destination, first: int, end: int, parts: list[tuple[str, Ma
         expected = max(expected, part.end)
     named = ", ".join(gaps[:_MOST_NAMED]) + (f" and {len(gaps) - _MOST_NAMED} more" if len(gaps) > _MOST_NAMED else "")
     return DataError(
-        f"merge-index: of the {total} shards of {place.shown} these are missing: {named}; run feedline pack with "
+        f"merge-index: of the {total} shards of {place.shown}, these shards are missing: {named}; run "
+        "feedline pack with "
         f"--shard-range {first}:{end}"
     )
 

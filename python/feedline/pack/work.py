@@ -28,7 +28,7 @@ def planned_ends(source: Source, wanted: dict[str, Any], threads: int) -> list[i
         return ends_by_samples(len(source), wanted["samples_per_shard"])
     if not source.keeps_sizes:
         raise ConfigError(
-            "pack: a range of shards by size requires sizes that are known in advance, and restart markers change "
+            "pack: shard_range with shards limited by size requires known sizes, but restart markers change "
             "them; pass "
             "samples_per_shard (--samples-per-shard)"
         )

@@ -2,8 +2,8 @@
 """Changes the settings of a script's DataLoader while the script runs, without changing its code.
 
 The profiler calls :func:`request` before it starts the command and :func:`outcome` after its end. In every process of
-the command the probe calls :func:`install`; a matching loader is changed when its first loop begins. Its samples,
-collate function and batch size do not change, nor does its order, except that with persistent workers torch draws one
+the command the probe calls :func:`install`; a matching loader is changed when its first loop begins. The loader's
+samples, collate function, batch size and order do not change, except that with persistent workers torch draws one
 number less per epoch.
 """
 
@@ -21,9 +21,9 @@ from feedline.profiler.variables import APPLY
 
 ARGUMENTS = ("num_workers", "prefetch_factor", "persistent_workers", "pin_memory")
 LOADERS = ("torch", "feedline")
-REPEATS = "the dataset is iterable: another number of workers may duplicate or drop samples"
+REPEATS = "the dataset is iterable: a different number of workers may duplicate or drop samples"
 _REQUEST = "apply.json"
-# Facts that identify a loader in another run of the same script. Its settings may change.
+# Facts that identify a loader in another run of the same script, even if its settings change.
 _IDENTITY = ("class", "dataset", "collate", "batch_size", "iterable")
 # Arguments that only our drop-in has.
 _OURS = ("seed", "device", "on_error", "error_budget", "memory_budget", "lower", "worker_method", "prefetch_epochs")
@@ -37,7 +37,7 @@ def request(folder: Path, settings: Mapping[str, Any], loader: Mapping[str, Any]
     """Returns environment variables that make the command's loader use `settings`, in addition to the probe's.
 
     Args:
-        folder: the run's own, writable by the command's processes.
+        folder: the run's own folder, writable by the command's processes.
         settings: any of ``num_workers``, ``prefetch_factor``, ``persistent_workers``, ``pin_memory``, and ``loader``:
             ``"torch"``, or ``"feedline"`` to replace it by our drop-in. Other names raise ValueError: they cannot be
             changed in a running script.
@@ -102,7 +102,7 @@ def _apply(loader: Any, wanted: Mapping[str, Any], folder: Path) -> None:
             loader.__dict__[_REPLACEMENT] = changed
         self_described["after"] = settings_of(changed)
     except Exception as error:
-        self_described.setdefault("refused", {})["loader"] = f"it could not be changed: {error!r}"
+        self_described.setdefault("refused", {})["loader"] = f"the loader could not be changed: {error!r}"
     with contextlib.suppress(OSError):
         name = f"{os.getpid()}.{id(loader)}.applied"
         (folder / f".{name}").write_text(json.dumps(self_described))
@@ -112,7 +112,7 @@ def _apply(loader: Any, wanted: Mapping[str, Any], folder: Path) -> None:
 def change(loader: Any, settings: Mapping[str, Any]) -> tuple[Any, dict[str, str]]:
     """Returns (`loader` changed in place, or Feedline's replacement; refused settings, and why).
 
-    Call it only before the loader's first ``iter()``.
+    Call this function only before the loader's first ``iter()``.
     """
     wanted, refused = {**settings_of(loader), **settings}, {}
     if repeats_samples(loader, wanted["num_workers"]):
@@ -126,7 +126,7 @@ def change(loader: Any, settings: Mapping[str, Any]) -> tuple[Any, dict[str, str
         try:
             return feedline_loader(loader, normal), refused
         except Exception as error:
-            refused["loader"] = f"Feedline's loader does not support it: {error}"
+            refused["loader"] = f"Feedline's loader does not support this loader: {error}"
             normal["loader"] = "torch"
     if normal["num_workers"] == 0:
         loader.timeout = 0

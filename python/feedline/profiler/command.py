@@ -63,7 +63,7 @@ def other_interpreter(command: Sequence[str]) -> str:
         return ""
     return (
         f"`{command[0]}` is {found}, which has other packages than {sys.executable}, where this Feedline is installed: "
-        "activate that environment, or begin the command with its path"
+        "activate that environment, or start the command with the path of its Python"
     )
 
 

@@ -11,12 +11,12 @@ from feedline.profiler.intervals import GAIN, Shown, beside_fewer, finite, is_kn
 
 # comparisons of copies to a device; and the cost of page-locking by itself
 LOCKED, ASKED, OWN = "pin_memory=True", "non_blocking=True", "page-locking"
-_TELLING = 0.5  # of a trial's rate: with a wider interval on either side, it says little about the speed
+_TELLING = 0.5  # of a trial's rate: with a wider interval on either side, the rate is too uncertain
 _BESIDE = {
     Shown.BETTER: "",
     Shown.NOT_BETTER: "no more than with fewer",
     Shown.UNDECIDED: "no gain shown",
-    Shown.UNMEASURED: "",  # as its interval shows
+    Shown.UNMEASURED: "",  # the interval is enough
 }
 
 
@@ -67,7 +67,7 @@ class Comparison:
 
     @property
     def kept(self) -> bool:
-        """Whether it is better by more than its interval and five percent: lower for times, higher for rates."""
+        """Whether the change improves the figure by more than its interval and five percent."""
         if not is_known(self.ratio_low, self.ratio_high):
             return False
         if self.figure.startswith("ms"):
@@ -113,7 +113,7 @@ class Experiments:
     disk: DiskProbe | None = None
     handing: Handing | None = None
     cold: bool = False  # the trials read their files from the disk, as the run did
-    warm_because: str | None = None  # why they did not although the run did: then they do not apply to the run
+    warm_because: str | None = None  # why the trials do not apply: the run read from the disk, but they did not
 
     def as_dict(self) -> dict[str, Any]:
         made = asdict(self)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Profiles work in the current process, such as a notebook's cell: installs the probe before it and removes it after.
 
-One profile at a time. Iterators and forked workers that existed before cannot be profiled.
+One profile at a time. Iterators and forked workers that were created earlier cannot be profiled.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def run(work: Callable[[], str | None], name: str, trying: Trying | None = None)
     inside another profile, and in a process that ``feedline diagnose`` profiles.
     """
     if SESSION in os.environ:
-        raise AlreadyWatched("this process is already being profiled; end that first")
+        raise AlreadyWatched("this process is already being profiled; end that profile first")
     folder = Path(tempfile.mkdtemp(prefix="feedline-diagnose-"))
     try:
         (folder / process_copies.WATCHER).write_text(str(os.getpid()))
@@ -53,9 +53,9 @@ def run(work: Callable[[], str | None], name: str, trying: Trying | None = None)
         recording, files = gathered(folder, collector, sampler, [name], (begin, end))
         recording.pythons = max(recording.pythons, 1)
         if ended_by is not None:
-            recording.notes.insert(0, f"it was ended by {ended_by}: the results up to then are used")
+            recording.notes.insert(0, f"the profile was ended by {ended_by}; the earlier results are used")
         if trying is not None and ended_by == KeyboardInterrupt.__name__:
-            recording.notes.insert(0, "no experiments were run, as it was interrupted")
+            recording.notes.insert(0, "no experiments were run, because the profile was interrupted")
         elif trying is not None and recording.processes:
             try:
                 recording.experiments = trying.make(folder, recording, files)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs an experiment in a separate process, so that failures end only that process, and with a time limit.
 
-The copy of a script's process has none of its threads, and must not use a GPU that the script has used: torch raises an
-error, and other libraries' drivers hang or end the process. Reading samples rarely does this, but may.
+The copy of a script's process has none of the script's threads, and must not use a GPU that the script has used: torch
+raises an error, and other libraries' drivers hang or end the process. Reading samples rarely uses the GPU, but may.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _OF_A_DEVICE = ("in forked subprocess", "CUDA error", "HIP error", "CUDA_ERROR")
 
 
 class NotTried(Exception):
-    """An experiment that is impossible here; str() is the reason."""
+    """An experiment that is impossible in this process; str() is the reason."""
 
 
 def make(attempt: Callable[[], dict[str, Any]], limit_s: float, result: Path) -> dict[str, Any]:
@@ -49,10 +49,10 @@ def make(attempt: Callable[[], dict[str, Any]], limit_s: float, result: Path) ->
             raise NotTried(found["why"])
         return dict(found)
     if status is None:
-        raise NotTried(f"it did not finish within {limit_s:.0f} s, and was ended")
+        raise NotTried(f"the trial did not finish within {limit_s:.0f} s and was killed")
     if os.WIFSIGNALED(status):
-        raise NotTried(f"the process that tried it was ended by {signal.Signals(os.WTERMSIG(status)).name}")
-    raise NotTried(f"the process that tried it ended with status {os.waitstatus_to_exitcode(status)}")
+        raise NotTried(f"the trial process was killed by {signal.Signals(os.WTERMSIG(status)).name}")
+    raise NotTried(f"the trial process exited with status {os.waitstatus_to_exitcode(status)}")
 
 
 def _run(attempt: Callable[[], dict[str, Any]], result: Path) -> NoReturn:
@@ -80,13 +80,13 @@ def reason_of(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
     for line in reversed(lines):  # lines of the code that raised an error precede it
         if any(words in line for words in _OF_A_DEVICE):
-            return f"reading samples uses the GPU, which a copied process cannot: {line}"
+            return f"reading samples uses the GPU, which a forked process cannot use: {line}"
     line = lines[-1] if any(line.startswith("Original Traceback") for line in lines) else lines[0]
     return f"{type(error).__name__}: {line}"
 
 
 def _wait(child: int, until: float) -> int | None:
-    """Returns its exit status; None if it has not ended in time."""
+    """Returns the process's exit status, or None if the process has not ended in time."""
     while time.monotonic() < until:
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Copies of a script's process: creating them, releasing resources, and ending them.
 
-A copy is a fork: it has the script's loader, with its dataset, sampler and collate function, so that none of them has
-to be recreated or pickled. It closes the script's pipes, sockets and standard streams and runs as an orphan in its own
-session, so that the script neither waits for it nor receives its signals. It also releases a GPU that the script uses:
-it neither copies to it nor page-locks memory, and must not free the script's GPU memory.
+A copy is a fork, and so has the script's loader, dataset, sampler and collate function without pickling. The copy
+closes the script's pipes, sockets and standard streams and runs as an orphan in its own session, so that the script
+neither waits for the copy nor receives its signals. The copy also releases the script's GPU: it does not use the GPU or
+page-lock memory, and must not free the script's GPU memory.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def refusal(loader: Any) -> str | None:
     """Returns why a copy could not use `loader`; None if it can."""
     if hasattr(loader, "dataset") or remake_of(loader) is not None:
         return None
-    return "this loader has no dataset to read again"
+    return "this loader has no dataset that could be read again"
 
 
 def remake_of(loader: Any) -> Any:
@@ -41,7 +41,7 @@ def remake_of(loader: Any) -> Any:
 
 
 def claim(path: Path) -> bool:
-    """Whether this process is the first of its run to ask, and so makes the copy."""
+    """Whether this process is the first of its run to call this function, and so makes the copy."""
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except FileExistsError:
@@ -130,7 +130,7 @@ def undisturbed() -> Iterator[None]:
 def end_the_copy(session: Path) -> None:
     """Ends the copy in `session`, and all processes that it has started."""
     with undisturbed(), contextlib.suppress(OSError, ValueError):
-        group = os.getpgid(int((session / PID).read_text()))  # its own, in which it was created
+        group = os.getpgid(int((session / PID).read_text()))  # the namespace in which the process was created
         (session / PID).unlink()  # its process id may be reused
         if group == os.getpgrp():
             return

@@ -43,7 +43,7 @@ class Trying:
         make: called after the command has ended, with the session's folder, the recording, and the facts of the
             dataset's files by `_engine.look_at_files`.
         variables: environment variables of the command, for the extension.
-        again: it is a repeated run: its output goes to standard error, and it has no input.
+        again: whether this is a repeated run, whose output goes to standard error and which has no input.
     """
 
     extension: str
@@ -55,8 +55,8 @@ class Trying:
 def run(command: Sequence[str], change: Change | None = None, trying: Trying | None = None) -> Recording:
     """Runs `command` to its end, and then the experiments of `trying`.
 
-    Experiments are skipped if the command was interrupted, so that the user does not wait. With `change`, which makes
-    it a repeated run, its output goes to standard error. Raises CommandError if it cannot be started.
+    Experiments are skipped if the command was interrupted, so that the user does not wait. With `change`, the run is a
+    repeated run, whose output goes to standard error. Raises CommandError if the command cannot be started.
     """
     folder = Path(tempfile.mkdtemp(prefix="feedline-diagnose-"))
     collector = FileCollector(folder)
@@ -76,7 +76,7 @@ def run(command: Sequence[str], change: Change | None = None, trying: Trying | N
         recording.returncode, recording.watcher_cpu_ns = returncode, own_ns
         recording.applied = apply.outcome(folder) if change is not None else []
         if trying is not None and forward.interrupted:
-            recording.notes.insert(0, "no experiments were run, as it was interrupted")
+            recording.notes.insert(0, "no experiments were run, because the profile was interrupted")
         elif trying is not None and recording.processes:
             recording.experiments = trying.make(folder, recording, files)
         return recording

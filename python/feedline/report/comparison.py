@@ -107,7 +107,7 @@ def compare(a: Mapping[str, Any], b: Mapping[str, Any]) -> Comparison:
     facts.sort(key=lambda fact: (BY_RANK.index(fact.effect), -(fact.share or 0.0)))
     explained = [fact.name for fact in facts if fact.effect in (EXPLAINS, PARTLY)]
     notes = [
-        f"{label} has no facts about its {group}, so a difference there would not show"
+        f"{label} has no facts about its {group}, so differences in it would be missed"
         for label, record in (("A", a), ("B", b))
         for group in GROUPS
         if record.get(group) is None
@@ -229,7 +229,7 @@ def _shown(record: Mapping[str, Any], name: str) -> str:
 
 def _conclusion(figure: FigureDifference | None, speed: float | None, facts: list[FactDifference], work: Work) -> str:
     if figure is None:
-        return "the two records have no figure in common: different commands measure different things"
+        return "the two records have no metric in common, because they are from different commands"
     if speed is None:
         return f"{figure.label}: no difference beyond the spread"
     faster = f"B is {math.exp(abs(speed)):.2f} times as {'fast' if speed > 0 else 'slow'} as A ({figure.label})"

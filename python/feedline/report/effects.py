@@ -7,7 +7,7 @@ import sys
 
 from ..findings import Entry, Threshold, thresholds_of
 
-MOST = Threshold(0.5, "of the difference; a fact with this share explains it")
+MOST = Threshold(0.5, "of the difference: a fact with at least this share explains the difference")
 SOME = Threshold(
     0.2, "of the difference; a fact with this share explains a part, and stages that changed less had no effect"
 )
@@ -21,37 +21,37 @@ SEVERITIES = {WORKLOAD: "warning", EXPLAINS: "critical", PARTLY: "warning"}  # s
 _PAGES = {
     WORKLOAD: (
         "the runs measured different things",
-        "Batch size, crop, dataset or command differ, so the figures are not of the same work.",
+        "Batch size, crop, dataset or command differ, so the figures measure different work.",
         "Compare runs in which these are equal.",
     ),
     EXPLAINS: (
         "the fact explains the difference",
         "The measurements attribute at least half of the difference to it.",
-        "Make it equal; the difference should disappear.",
+        "Use the same value in both runs; the difference should disappear.",
     ),
     PARTLY: (
         "the fact explains a part of the difference",
         "The measurements attribute at least a fifth of the difference to it.",
-        "Make it equal; a part of the difference will remain.",
+        "Use the same value in both runs; part of the difference will remain.",
     ),
     POSSIBLE: (
         "the fact may explain the difference",
-        "Its stages took longer or were not recorded, and the direction of its effect is unknown.",
+        "The fact's stages took longer or were not recorded, and the direction of its effect is unknown.",
         "Run both with the same version, processor or file system.",
     ),
     UNSEEN: (
         "the fact had no visible effect",
-        "It affects stages that took no longer, or nothing that differs.",
+        "The fact affects only stages that took no longer.",
         "Nothing.",
     ),
     UNKNOWN: (
         "the fact's effect is unknown",
-        "No rule describes its effect on loading.",
-        "Nothing, unless all else is equal.",
+        "No rule describes the fact's effect on loading.",
+        "Nothing, unless all other facts are equal.",
     ),
     AGAINST: (
         "the fact contradicts the difference",
-        "It should have made the slower run faster.",
+        "The fact should have made the slower run faster.",
         "Look further: something else accounts for more than the whole difference.",
     ),
 }

@@ -207,7 +207,7 @@ def _tuning(record: Mapping[str, Any]) -> Element | None:
     if held is None:
         return None
     rows, best = [row or [""] for row in held["rows"]], held["best"]
-    words = "No row is worth changing to yet."
+    words = "No row is significantly better yet."
     if best is not None and best < len(rows):
         rows[best] = [f"→ {rows[best][0]}", *rows[best][1:]]
         words = "Use the row with the arrow."

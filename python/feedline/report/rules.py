@@ -50,7 +50,7 @@ class Rule:
     stages: frozenset[str] = frozenset()
     capacity: bool = False  # the rate is proportional to it, all else equal
     faster: Callable[[Any, Any], int] | None = None  # for values (a, b): 1 if b is faster, -1 if slower, 0 if unknown
-    workload: bool = False  # it changes what is measured
+    workload: bool = False  # this changes the measured work
     least: float = 0.0  # smaller relative changes are noise
     probes: tuple[str, ...] = ()  # probes of the machine that the fact would show in; see probes.py
 
@@ -103,29 +103,29 @@ _RULES: dict[tuple[str, str], Rule] = {
     ("machine", "numa_nodes"): Rule("slower memory of another NUMA node", CPU_STAGES, probes=_OF_MEMORY),
     ("machine", "huge_pages"): Rule("how much memory one entry of the TLB covers", CPU_STAGES, probes=_OF_MEMORY),
     ("machine", "hypervisor"): Rule("a virtual machine", ALL_STAGES, probes=_OF_MEMORY),
-    ("machine", "gpu_driver"): Rule("another GPU driver", STEP),
+    ("machine", "gpu_driver"): Rule("a different GPU driver", STEP),
     ("machine", "gpu_clock_mhz"): Rule("the GPU's clock in the loop", STEP, faster=_more, least=0.03),
     ("machine", "gpu_slowed"): Rule("power or heat that throttled the GPU", STEP, faster=_less, least=0.1),
-    ("machine", "architecture"): Rule("another instruction set", CPU_STAGES, probes=_OF_CPU),
+    ("machine", "architecture"): Rule("a different instruction set", CPU_STAGES, probes=_OF_CPU),
     ("machine", "kernel"): Rule("another kernel", STORAGE_STAGES),
     ("machine", "memory_limit_bytes"): Rule("memory for the page cache", STORAGE_STAGES, faster=_limit),
     ("machine", "memory_bytes"): Rule("memory for the page cache", STORAGE_STAGES, faster=_more, least=0.2),
     ("machine", "page_cache_bytes"): Rule("files held in memory at the time", STORAGE_STAGES, faster=_more, least=0.3),
     ("machine", "available_bytes"): Rule("memory left for the page cache", STORAGE_STAGES, faster=_more, least=0.3),
-    ("configuration", "threads"): Rule("threads that make batches", capacity=True),
-    ("configuration", "num_workers"): Rule("workers that make batches", capacity=True),
-    ("configuration", "prefetch_factor"): Rule("batches prefetched: they even out delays, but make no batch faster"),
+    ("configuration", "threads"): Rule("threads that prepare batches", capacity=True),
+    ("configuration", "num_workers"): Rule("workers that prepare batches", capacity=True),
+    ("configuration", "prefetch_factor"): Rule("prefetched batches even out delays, but make no batch faster"),
     ("configuration", "class"): Rule("another loader"),
-    ("configuration", "native"): Rule("whether Feedline's own threads make the batches"),
+    ("configuration", "native"): Rule("whether Feedline's own threads prepare the batches"),
     ("configuration", "start_method"): Rule("how workers start"),
     ("configuration", "pin_memory"): Rule("one more copy, but faster copies to a GPU"),
     ("configuration", "persistent_workers"): Rule("workers reused from epoch to epoch"),
-    ("storage", "kind"): Rule("another kind of storage", STORAGE_STAGES, faster=_medium, probes=_OF_DISK),
-    ("storage", "file_system"): Rule("another file system", STORAGE_STAGES, probes=_OF_DISK),
+    ("storage", "kind"): Rule("a different kind of storage", STORAGE_STAGES, faster=_medium, probes=_OF_DISK),
+    ("storage", "file_system"): Rule("a different file system", STORAGE_STAGES, probes=_OF_DISK),
     ("storage", "rotational"): Rule("a rotating disk", STORAGE_STAGES, faster=_off, probes=_OF_DISK),
     ("storage", "read_ahead_kb"): Rule("how far the kernel reads ahead", STORAGE_STAGES),
     ("storage", "device"): Rule("another device", STORAGE_STAGES, probes=_OF_DISK),
-    ("storage", "mount_options"): Rule("other mount options", STORAGE_STAGES, probes=_OF_DISK),
+    ("storage", "mount_options"): Rule("different mount options", STORAGE_STAGES, probes=_OF_DISK),
     ("software", "LD_LIBRARY_PATH"): Rule("the search path for libraries", CPU_STAGES),
     **{("software", name): Rule("threads inside every worker", CPU_STAGES) for name in _VARIABLES_OF_THREADS},
     **{("software", name): Rule("how kernels run on the GPU", STEP) for name in _VARIABLES_OF_KERNELS},
@@ -134,7 +134,7 @@ _RULES: dict[tuple[str, str], Rule] = {
     ("software", "LD_PRELOAD"): Rule("a preloaded library", CPU_STAGES),
     ("software", "free_threaded"): Rule("an interpreter without the GIL", CPU_STAGES, probes=("python_per_s",)),
     **{("software", name): Rule("another version", CPU_STAGES) for name in _LIBRARIES},
-    **{("configuration", name): Rule("it changes what is measured", workload=True) for name in _WORKLOAD},
+    **{("configuration", name): Rule("this changes the measured work", workload=True) for name in _WORKLOAD},
     ("run", "verb"): Rule("another measurement", workload=True),
 }
 
@@ -153,7 +153,7 @@ def rule_of(group: str, name: str) -> Rule | None:
     if group == "packages":
         loading, step = (any(_is(name, one) for one in names) for names in (_LOADING_PACKAGES, _STEP_PACKAGES))
         stages = (CPU_STAGES if loading else frozenset()) | (STEP if step else frozenset())
-        return Rule("another version or build", stages) if stages else None
+        return Rule("a different version or build", stages) if stages else None
     return _RULES.get((group, name))
 
 

@@ -64,7 +64,7 @@ def copy_object(source: _engine.StoredSource, wanted: Wanted, path: Path, stop: 
             shown = os.fsdecode(wanted.name)
             raise DataError(
                 f"stage: {shown} has {wanted.bytes:,} bytes and the SHA-256 {sha256}, but was packed with "
-                f"{wanted.sum.bytes:,} and {wanted.sum.sha256}: copy it again from where it was packed",
+                f"{wanted.sum.bytes:,} and {wanted.sum.sha256}: copy the shard again from the packed dataset",
                 shard=shown,
             )
         return Copied(wanted.target, wanted.bytes, wanted.stamp, sha256)

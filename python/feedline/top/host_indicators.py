@@ -12,10 +12,10 @@ import itertools
 from ..findings import Threshold
 from .rules import WAIT_NOTE, Moment, Seen, gb
 
-ALL_CPUS = Threshold(0.9, "of the usable CPUs, used: making batches is limited by the CPUs")
-FEW_CPUS = Threshold(0.5, "of the usable CPUs, used: below this, making batches is not the bottleneck")
-DISK_WAITS = Threshold(0.10, "of the time something waited for storage; the same as for a warning of diagnose")
-RISE = Threshold(0.02, "more memory in ten samples: it is still growing")
+ALL_CPUS = Threshold(0.9, "of the usable CPUs in use: batch preparation is CPU-bound")
+FEW_CPUS = Threshold(0.5, "of the usable CPUs in use: below this, batch preparation is not CPU-bound")
+DISK_WAITS = Threshold(0.10, "of the time with a task waiting for storage; the same as for a warning of diagnose")
+RISE = Threshold(0.02, "times the memory of ten samples earlier: memory is still growing")
 _LEAST_RISE = 64e6  # bytes; smaller changes are noise
 
 

@@ -124,7 +124,9 @@ def _ask(folder: int, name: str, uid: int, timeout_s: float) -> _Answer:
         with publishing.connect(folder, name, timeout_s) as connection:
             pid, user = publishing.peer(connection)
             if user not in (uid, 0):
-                return _Answer(note=f"process {pid} of user {user} answers for user {uid}: not believed")
+                return _Answer(
+                    note=f"process {pid} of user {user} responded for user {uid}, so the response is ignored"
+                )
             answer = _received(connection, timeout_s)
         if not answer:  # the process was exiting
             return _Answer()
@@ -146,7 +148,7 @@ def _received(connection: socket.socket, timeout_s: float) -> bytes:
     while True:
         left = deadline - time.monotonic()
         if left <= 0:
-            raise TimeoutError("no whole answer in time")
+            raise TimeoutError("no complete response in time")
         connection.settimeout(left)
         part = connection.recv(_READ_BYTES)
         if not part:
@@ -154,7 +156,7 @@ def _received(connection: socket.socket, timeout_s: float) -> bytes:
         parts.append(part)
         size += len(part)
         if size > _ANSWER_BYTES:
-            raise Error(f"it sends more than {_ANSWER_BYTES:,} bytes: not a loader's counters")
+            raise Error(f"the response has more than {_ANSWER_BYTES:,} bytes, so it is not a loader's counters")
 
 
 def parse(answer: bytes, pid: int, user: int) -> Process:
@@ -166,15 +168,18 @@ def parse(answer: bytes, pid: int, user: int) -> Process:
     try:
         document = json.loads(answer)
     except (ValueError, RecursionError):
-        raise Error("its answer is cut, or no loader's counters") from None
+        raise Error("the response is truncated, or is not a loader's counters") from None
     version = document.get("feedline_counters") if isinstance(document, dict) else None
     if version != publishing.VERSION:
-        raise Error(f"it publishes version {clean(repr(version))}, this reads {publishing.VERSION}: use one Feedline")
+        raise Error(
+            f"the process publishes version {clean(repr(version))}, but this Feedline reads {publishing.VERSION}: "
+            "use the same version"
+        )
     loaders = document.get("loaders")
     rows = loaders[:_MOST_LOADERS] if isinstance(loaders, list) else []
     time_s = _number(document.get("time_s"))
     if time_s is None:
-        raise Error("its answer has no time")
+        raise Error("the response has no time")
     rank, world_size = _number(document.get("rank")), _number(document.get("world_size"))
     return Process(
         pid=pid,

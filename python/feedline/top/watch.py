@@ -218,7 +218,8 @@ def choose(pid: int | None, find: Find = published.find, root: Path = Path("/"))
     known = list(_identities(publishing, root))
     if not known:
         raise ConfigError(
-            "top: no process of yours has a running Feedline loader; `feedline top PID` shows the host's side of any "
+            "top: no process of yours has a running Feedline loader; `feedline top PID` shows the host's "
+            "counters of any "
             "process" + "".join(f"; {note}" for note in found.notes)
         )
     newest = max(known, key=lambda process: process.began_ticks)
@@ -237,8 +238,8 @@ def _identities(pids: Any, root: Path = Path("/")) -> Any:
 
 def _silence(loaders: tuple[LoaderView, ...], found: published.Found) -> list[str]:
     silent = sorted({loader.pid for loader in loaders if loader.silent_s > 0})
-    notes = [f"process {pid} does not answer: it is stopped, or holds the interpreter's lock" for pid in silent]
+    notes = [f"process {pid} does not respond: it is stopped, or holds the interpreter's lock" for pid in silent]
     if not loaders and not found.unanswered:
-        notes.append("no Feedline loader publishes here, so this is the host's side alone")
+        notes.append("no Feedline loader publishes its counters here, so only the host's counters are shown")
         notes.append("why a stock DataLoader is slow: feedline diagnose -- COMMAND")
     return notes

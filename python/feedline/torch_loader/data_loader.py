@@ -329,7 +329,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         has_ring = settings.num_workers > 0 and not settings.in_threads and not isinstance(plan, (ImagePlan, ArrayPlan))
         if has_ring:
             budget = settings.budget_bytes()
-            lines.append(f"  hand-over  one memfd ring, at most {budget:,} bytes of waiting batches, no copy")
+            lines.append(f"  hand-over  one memfd ring, at most {budget:,} bytes of queued batches, no copy")
         if has_ring and settings.adapts:
             fixed = why_fixed(settings)
             processes = f"{settings.num_workers} processes throughout: {fixed}"
@@ -337,13 +337,14 @@ class DataLoader(_TorchDataLoader[_T_co]):
                 processes = f"up to {settings.num_workers} processes, depending on how long the loop waits"
             lines.append(f"  workers    {processes}")
         if has_ring and settings.pool is not None:
-            lines.append(f"  workers    in the processes of a pool, shared with other loaders: {settings.pool!r}")
+            lines.append(f"  workers    run in the processes of a pool, shared with other loaders: {settings.pool!r}")
         patches = foreign_patches.replaced(isinstance(plan, (ImagePlan, ArrayPlan)))
         if patches:
             lines.append(f"  iterators  torch's, not Feedline's, because {', '.join(patches)} was replaced")
         if type(self)._get_iterator is not DataLoader._get_iterator:
             lines.append(
-                f"  iterators  {type(self).__qualname__} creates its own; if they are torch's, none of this applies"
+                f"  iterators  {type(self).__qualname__} creates its own iterators; if these are torch's, this plan "
+                "does not apply"
             )
         if self.pin_memory:
             lines.append(f"  pin        {page_lock.explain(self._progress.page_lock_refusal, has_ring)}")

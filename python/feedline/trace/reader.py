@@ -107,7 +107,7 @@ class Reader:
                 self.complete = True
                 return
             if following == "":
-                self.damage.append("the file ends within the list of events, as when the program was killed")
+                self.damage.append("the file ends in the list of events; the program may have been killed")
                 return
             try:
                 value = self._value(_DEFINITE_DAMAGE)
@@ -131,7 +131,7 @@ class Reader:
             # maximum length of an event's start that the end of the buffer truncates
             self._at = max(self._at, len(self._text) - 64)
             if not self._fill():
-                self.damage.append("the file ends within an event, as when the program was killed")
+                self.damage.append("the file ends in the middle of an event; the program may have been killed")
                 self._at = len(self._text)
                 return False
 

@@ -77,7 +77,7 @@ class Live:
         if self.batch_bytes is None:
             self.batch_bytes = bytes_of(batch)
         if now() > self._until:
-            raise Refused("its batches take too long for the remaining time")
+            raise Refused("the loader's batches take too long for the remaining time")
 
     def _run(self, seconds: float, step: Step | None) -> tuple[float, list[float]]:
         waits: list[float] = []

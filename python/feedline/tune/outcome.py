@@ -38,7 +38,7 @@ def sentence(result: SearchResult) -> str:
         assert result.proof is not None
         return f"{_change(result)}: {_gain_words(result)}"
     if of(result) == NO_GAIN:
-        less = "" if result.best == result.base else f"; as fast, and uses less: {_change(result)}"
+        less = "" if result.best == result.base else f"; equally fast with fewer resources: {_change(result)}"
         return f"no tried change gains{_bound_words(result)}: the present settings are good{less}"
     if _was_claimed(result):
         proof = result.proof

@@ -26,7 +26,7 @@ _LEAST_LEFT_S = 0.3
 # minute's noise over several changes leaves smaller gains open.
 OPEN_GAIN = 1.2
 _WILD = 3.0  # an interval that reaches beyond this factor is meaningless
-_TIME_IS_UP = "undecided: not tried, the time was up"
+_TIME_IS_UP = "undecided: not tried for lack of time"
 
 
 class Refused(Exception):
@@ -302,9 +302,9 @@ def _same_inside(one: Setting, other: Setting) -> bool:
 def _reason(comparison: Comparison, kept: bool, must_gain: bool) -> str:
     share = comparison.ratio - 1
     if comparison.pairs < 2:
-        return "undecided: the time was up after one pair"
+        return "undecided: the time ended after one pair"
     if kept:
-        return f"gains {share:.0%}" if comparison.verdict == "faster" else "as fast, and uses less"
+        return f"gains {share:.0%}" if comparison.verdict == "faster" else "equally fast with fewer resources"
     if comparison.verdict == "slower" or comparison.high < 0.98:
         return f"{-share:.0%} slower"
     if comparison.high >= LEAST_GAIN_LAST:

@@ -56,7 +56,7 @@ def duplicates_in(results: Sequence[Result], place_of: Callable[[int, int], Plac
 
 def _findings(samples: int, count: int, groups: list[list[Place]]) -> list[Finding]:
     first = groups[0]
-    text = f"{samples:,} of the samples have the bytes of another one, in {count:,} groups: '{first[0].key}' and "
+    text = f"{samples:,} samples have the same bytes as another sample, in {count:,} groups: '{first[0].key}' and "
     text += f"'{first[1].key}'"
     same = found("duplicate_samples", "note", text, shard=first[0].shard, key=first[0].key)
     differ = [group for group in groups if len({place.label for place in group}) > 1]

@@ -11,7 +11,7 @@ _PAGES = (
         "checksum_differs",
         "a shard has changed since it was packed",
         "Its size or its SHA-256 does not match its manifest: it was truncated, changed or damaged.",
-        "`feedline-pack.json` next to the shard has another size or checksum.",
+        "`feedline-pack.json` next to the shard has a different size or checksum.",
         "Copy or download the shard again; if it was changed on purpose, pack the dataset again.",
     ),
     (
@@ -19,19 +19,19 @@ _PAGES = (
         "the source cannot be opened",
         "Part of it is invalid, or its parts are inconsistent, such as shards with different class names.",
         "Opening it, or one of its shards, fails with the reported error.",
-        "See the error.",
+        "Follow the reported error.",
     ),
     (
         "duplicate_samples",
         "samples have the same bytes",
-        "They count twice in training, and if one of them is in another split, its evaluation is not independent.",
+        "Duplicates count twice in training, and a duplicate in another split makes its evaluation dependent.",
         "All files of the samples except their labels are the same, by a 128-bit digest.",
         "Remove all but one, unless intended.",
     ),
     (
         "index_differs",
         "a stored index does not match its shard",
-        "The shard was replaced by another of the same size and modification time, so its index looked valid.",
+        "The shard was replaced by a file of the same size and modification time, so its index looked valid.",
         "The stored index is compared with a new one, built from the shard.",
         "Remove the index (`.feedline/SHARD.feedline-index` next to the shard, or the folder of index=), and open the "
         "source again.",
@@ -40,8 +40,8 @@ _PAGES = (
         "labels_differ",
         "samples with the same bytes have different labels",
         "At least one of the labels is wrong, or the image belongs to several classes.",
-        "Their files except the labels are the same, by a 128-bit digest; the labels differ.",
-        "Examine them, and remove the wrong ones.",
+        "All files of the samples except the labels are the same, by a 128-bit digest; the labels differ.",
+        "Examine the samples, and remove the wrong ones.",
     ),
     (
         "order_incomplete",
@@ -60,7 +60,7 @@ _PAGES = (
     (
         "shards_left_out",
         "the manifest lists shards that are not in the source",
-        "They were packed with the others but are not read.",
+        "These shards were packed with the others but are not read.",
         "`feedline-pack.json` lists names that the source does not have.",
         "Nothing, if intended; else pass all of them.",
     ),
@@ -81,8 +81,8 @@ _PAGES = (
     (
         "unreadable_shard",
         "a shard cannot be read completely",
-        "It does not exist, is not readable, or the storage returns an error.",
-        "It is opened, and read completely if the manifest has its checksum.",
+        "The shard does not exist, is not readable, or the storage returns an error.",
+        "The shard is opened, and read completely if the manifest has its checksum.",
         "Check that it exists; copy or download it again.",
     ),
 )

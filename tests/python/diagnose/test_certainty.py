@@ -25,7 +25,7 @@ CASES = {
     "few steps": (but(SLOW, steps=12), "cpu_decode"),
     "a busy machine": (summary(waiting(production=0.25), host=CROWD), "cpu_decode"),
     "a small share": (summary(waiting(startup=0.08, border=0.04)), "worker_startup"),
-    "a small share of hand-over": (summary(waiting(handover=0.25, packed=0.25), PACKED), "worker_handover"),
+    "only a small share of the time": (summary(waiting(handover=0.25, packed=0.25), PACKED), "worker_handover"),
     "CPU time under memory pressure": (
         summary(HALF, {"stages": stages(collate=1.0)}, {"memory_pressure": 0.1, "memory_events": 4}),
         "collate",

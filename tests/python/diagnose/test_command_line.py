@@ -124,7 +124,7 @@ def test_a_script_that_is_interrupted_is_followed_by_no_experiments(tmp_path):
     run.send_signal(signal.SIGINT)
     _, err = run.communicate(timeout=LONG_S)
     assert time.monotonic() - asked < LONG_S / 2 and run.returncode in (-signal.SIGINT, 130, 1)
-    assert "no experiments were run, as it was interrupted" in err and "steps in" in err
+    assert "no experiments were run, because the profile was interrupted" in err and "steps in" in err
     assert processes_with(script) == []
 
 

@@ -60,12 +60,12 @@ CASES = {
         lambda run: but(run, tried={"persistent_workers=True": (1.0, 0.95, 1.05)}),
         "worker_startup",
     ),
-    "the hand-over is fast": (
+    "batches are passed quickly": (
         summary(waiting(handover=0.5, packed=0.5, packed_cpu=0.5), {**PACKED, "busy": 0.2}),
         lambda run: replace(run, making=replace(run.making, sent_ms=0.1, received_ms=0.1)),
         "worker_handover",
     ),
-    "the loader by itself is slower": (
+    "the loader by itself is slower than the loop": (
         summary(loop_s=2.0),
         lambda run: but(run, rungs={4: 20.0}, rung_intervals={4: (19.0, 21.0)}),
         "compute_bound",

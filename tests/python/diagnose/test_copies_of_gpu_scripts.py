@@ -71,8 +71,8 @@ def test_the_ladder_is_climbed_without_the_device(tmp_path):
 @pytest.mark.parametrize("in_a_copy", ["raise", "abort"])
 def test_samples_that_need_the_device_are_a_reason(tmp_path, in_a_copy):
     why = {
-        "raise": "reading samples uses the GPU, which a copied process cannot: ",
-        "abort": "the process that tried it was ended by SIGABRT",
+        "raise": "reading samples uses the GPU, which a forked process cannot use: ",
+        "abort": "the trial process was killed by SIGABRT",
     }[in_a_copy]
 
     def is_refused(found):
@@ -90,7 +90,7 @@ def test_a_rung_that_gets_stuck_ends_alone(tmp_path):
     tried = diagnosed(tmp_path, lambda found: 1 in rungs_of(found), sample, "hang", budget="16s")
     assert 1 in rungs_of({"experiments": tried})
     (stuck,) = (one for one in tried["not_tried"] if one["change"] == "num_workers=0")
-    assert stuck["why"].startswith("it did not finish within")
+    assert stuck["why"].startswith("the trial did not finish within")
 
 
 def test_a_copy_of_our_loader_page_locks_nothing(tmp_path):

@@ -100,7 +100,7 @@ def test_samples_that_use_the_gpu_are_a_reason(tmp_path):
     script.write_text(COPIED.replace("SAMPLE", "torch.ones(2, device='cuda')"))
     recording = watch([sys.executable, "-W", "ignore", str(script)], budget=5.0)
     assert recording.returncode == 0, recording.notes
-    assert "reading samples uses the GPU, which a copied process cannot" in recording.experiments.refused
+    assert "reading samples uses the GPU, which a forked process cannot use" in recording.experiments.refused
 
 
 def test_page_locked_memory_is_compared_with_pageable():

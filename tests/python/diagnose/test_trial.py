@@ -90,7 +90,7 @@ def test_a_run_whose_settings_were_all_refused_measured_nothing_of_them():
         return replace(recording(), applied=list(applied))
 
     refused = {"refused": {"num_workers": "the dataset is iterable"}}
-    assert "no such loader" in trial.refused_whole(again(), {"num_workers": 4})
+    assert "did not use the same loader" in trial.refused_whole(again(), {"num_workers": 4})
     assert trial.refused_whole(again(refused), {"num_workers": 4}) == "the dataset is iterable"
     assert trial.refused_whole(again(refused), {"num_workers": 4, "persistent_workers": True}) is None
     assert trial.refused_whole(again({"refused": {}}), {"num_workers": 4}) is None
@@ -145,7 +145,7 @@ def test_a_command_that_failed_is_not_run_again():
     found = trial.run(["/nowhere"], summary, evaluate(summary), recording(returncode=3))
     assert found.not_tried == "the command failed" and found.came_true is None
     native = replace(summary, loader={**summary.loader, "native": True})
-    assert "own loaders" in trial.run(["/nowhere"], native, evaluate(native), recording()).not_tried
+    assert "feedline.Loader" in trial.run(["/nowhere"], native, evaluate(native), recording()).not_tried
 
 
 def test_where_nothing_would_gain_nothing_is_run():

@@ -327,7 +327,7 @@ def test_errors_keep_nothing_that_the_function_had(labels: feedline.Dataset) -> 
         (lambda label: np.zeros(2 + (label > 2)), r"float64\(3,\), but all must be float64\(2,\); collate"),
         (lambda label: label if label < 3 else "three", "a different type"),
         (lambda label: label if label < 3 else object(), "an object is not an array"),
-        (lambda label: label if label < 3 else {1: object()}, "stored as JSON"),
+        (lambda label: label if label < 3 else {1: object()}, "must be valid JSON"),
         (lambda label: label if label < 3 else 2**63, "64 bits"),
         (lambda label: label if label < 3 else np.array(["x"], object), "dtype object"),
     ],
@@ -386,7 +386,7 @@ def test_the_first_sound_sample_sets_the_type(labels: feedline.Dataset) -> None:
         (lambda d: d.map(str, 7), "names of fields"),
         (lambda d: d.map(str, "cls", processes=-1), "processes must be from 0"),
         (lambda d: d.map(str, "cls", seeded=1), "seeded must be True or False"),
-        (lambda d: d.map(lambda label: label, "cls", processes=2), "does not.*def at the top of a module"),
+        (lambda d: d.map(lambda label: label, "cls", processes=2), "is not.*def at module level"),
         (
             lambda d: d.map(mapped.flipped, "left.jpg").random_horizontal_flip(),
             "'left.jpg' is an argument of an earlier map",
@@ -403,7 +403,7 @@ def test_what_cannot_be_is_refused_at_the_call(pairs: feedline.Dataset, make: An
 
 
 def test_a_field_that_the_map_before_does_not_give(pairs: feedline.Dataset) -> None:
-    with pytest.raises(feedline.ConfigError, match="no field 'cls'; there are a"):
+    with pytest.raises(feedline.ConfigError, match="field 'cls' does not exist; the fields are a"):
         _ = pairs.map(lambda sample: {"a": 1}).map(str, "cls").schema
 
 

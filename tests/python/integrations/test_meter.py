@@ -73,7 +73,7 @@ def test_a_loader_that_reads_in_this_thread_has_no_waits_and_strangers_are_refus
     meter = Meter(loader, prefix="")
     list(loader)
     assert meter().keys() == NAMES - {"wait_s", "wait_share"}
-    with pytest.raises(TypeError, match="not a loader of Feedline's"):
+    with pytest.raises(TypeError, match="not a Feedline loader"):
         Meter(TorchLoader(Points(), 5))
 
 

@@ -86,7 +86,7 @@ def test_where_the_root_is_not_listed_and_lines_make_no_sense_what_can_be_read_i
 @pytest.mark.parametrize(
     ("kind", "device", "family", "code", "words"),
     [
-        ("nfs4", "server:/data", "nfs", "nfs_mount", "More workers soon stop helping"),
+        ("nfs4", "server:/data", "nfs", "nfs_mount", "Adding workers soon stops helping"),
         ("nfs", "server:/data", "nfs", "nfs_mount", "nconnect=8"),
         ("lustre", "10.0.0.1@o2ib:/scratch", "parallel", "parallel_mount", "feedline pack"),
         ("fuse.s3fs", "s3fs", "objects", "object_mount", "s3://BUCKET"),

@@ -128,7 +128,7 @@ def test_without_a_manifest_that_names_it_nothing_is_opened(server: RangeServer,
     content = json.loads(manifest.read_text())
     del content["shards"][1]
     manifest.write_text(json.dumps(content))
-    with pytest.raises(feedline.ConfigError, match=r"000001\.tar' is not in feedline-pack\.json"):
+    with pytest.raises(feedline.ConfigError, match=r"000001\.tar' is missing from feedline-pack\.json"):
         feedline.open(server.url(shards_of(packed)), verify="manifest")
     manifest.write_text("{}")
     with pytest.raises(feedline.DataError, match=r"feedline-pack\.json, which verify=.* is damaged"):

@@ -130,7 +130,7 @@ def test_the_sawtooth_is_joined_with_processes_and_memory() -> None:
     ]
     found = sentence(saw)
     assert "busy to idle and back (1 process uses 3.9 of 4 CPUs, so making batches; memory rises, by 0.9 GB" in found
-    assert "it waits for data" in found
+    assert "the GPU waits for data" in found
 
 
 def test_memory_that_comes_and_goes_does_not_rise() -> None:

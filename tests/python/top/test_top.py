@@ -448,7 +448,7 @@ def test_a_process_is_distinguished_from_a_later_one_of_its_number(tmp_path: Pat
     assert not found.alive(tmp_path)
     write(500, "Z")
     assert not found.alive(tmp_path)
-    with pytest.raises(feedline.ConfigError, match="no process 8"):
+    with pytest.raises(feedline.ConfigError, match="process 8 does not exist"):
         processes.identify(8, tmp_path)
 
 
@@ -522,7 +522,7 @@ def test_loaders_of_the_tree_are_followed(children: list[subprocess.Popen[bytes]
     find.put(process(first, 12.0, loader(batches=9), rank=1), unanswered=(second,))
     seen = watching.look()
     assert [each.rates and each.rates.batches_per_s for each in seen.loaders] == [None, 2.0]
-    assert seen.loaders[0].silent_s > 0 and f"process {second} does not answer" in seen.notes[0]
+    assert seen.loaders[0].silent_s > 0 and f"process {second} does not respond" in seen.notes[0]
     find.put(process(first, 13.0, rank=1))
     assert watching.look().loaders == (), "closed, and ended"
     assert json.dumps(seen.as_dict())

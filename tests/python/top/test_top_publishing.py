@@ -422,13 +422,13 @@ def _hangs_in_the_middle(connection: socket.socket) -> None:
 @pytest.mark.parametrize(
     "act, note",
     [
-        (_endless, "sends more than 1,048,576 bytes"),
+        (_endless, "has more than 1,048,576 bytes"),
         (_hangs_in_the_middle, None),
         (lambda c: time.sleep(5), None),
-        (lambda c: c.sendall(b"\x00\xff" * 50), "is cut, or no loader's counters"),
-        (lambda c: c.sendall(b"[" * 200_000), "is cut, or no loader's counters"),
-        (lambda c: c.sendall(b"1" * 100_000), "is cut, or no loader's counters"),
-        (lambda c: c.sendall(b'{"feedline_counters": 2}'), "version 2, this reads 1"),
+        (lambda c: c.sendall(b"\x00\xff" * 50), "is truncated, or is not a loader's counters"),
+        (lambda c: c.sendall(b"[" * 200_000), "is truncated, or is not a loader's counters"),
+        (lambda c: c.sendall(b"1" * 100_000), "is truncated, or is not a loader's counters"),
+        (lambda c: c.sendall(b'{"feedline_counters": 2}'), "version 2, but this Feedline reads 1"),
         (lambda c: c.sendall(b'{"feedline_counters": 1, "time_s": NaN}'), "has no time"),
     ],
 )

@@ -297,12 +297,12 @@ def test_ranks_are_shown_together(folder: Path, surroundings: dict[str, str]) ->
 
 def test_a_process_without_our_loaders(surroundings: dict[str, str]) -> None:
     text = printed(surroundings, str(os.getpid()), "--once", "--interval", "0.1", status=None)
-    assert "no Feedline loader publishes here" in text and "feedline diagnose" in text
+    assert "no Feedline loader publishes its counters here" in text and "feedline diagnose" in text
     assert "cpu" in text and "CPUs" in text
 
 
 def test_no_such_process(surroundings: dict[str, str]) -> None:
-    assert "there is no process 4194303" in printed(surroundings, "4194303", "--once", status=2)
+    assert "process 4194303 does not exist" in printed(surroundings, "4194303", "--once", status=2)
     assert "no process of yours has a running Feedline loader" in printed(surroundings, "--once", status=2)
     assert "0.1<=x<=60" in printed(surroundings, "--interval", "0", status=2)
 

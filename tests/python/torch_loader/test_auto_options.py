@@ -214,12 +214,12 @@ def test_pinning_is_for_gpus(
 
 def test_batches_ahead_are_what_the_budget_holds() -> None:
     for budget, batch, workers, ahead, words in (
-        (100 * MIB, MIB, 4, 4, "holds 25 batches of 1,048,576 bytes for each of 4 workers, more would not help"),
+        (100 * MIB, MIB, 4, 4, "holds 25 batches of 1,048,576 bytes for each of 4 workers, and more workers would not help"),
         (12 * MIB, MIB, 4, 3, "holds 3 batches of 1,048,576 bytes for each of 4 workers"),
         (4 * MIB, MIB, 4, 1, "holds 1 batches of 1,048,576 bytes for each of 4 workers"),
         (2 * MIB, MIB, 4, 1, "holds 0 batches of 1,048,576 bytes for each of 4 workers, and the minimum is one"),
         (3 * MIB, MIB, 1, 3, "holds 3 batches of 1,048,576 bytes for one worker"),
-        (MIB, 0, 1, 4, "more would not help"),
+        (MIB, 0, 1, 4, "more workers would not help"),
     ):
         choice = choices.batches_ahead(budget, batch, workers)
         assert choice.value == ahead and choice.why.endswith(words), choice

@@ -114,7 +114,7 @@ def test_what_is_passed_over_leaves_the_rest_as_torch_gives_it(kind, drop_last, 
 
 
 def test_what_only_drawing_tells_is_not_skipped():
-    with pytest.raises(ConfigError, match="sampler has its own state"):
+    with pytest.raises(ConfigError, match="sampler's own state"):
         DataLoader(Plain(), 4, sampler=GeneratorSampler()).skip(1)
     with pytest.raises(ConfigError, match="must be from 0 to"):
         DataLoader(Plain(), 4).skip(-1)

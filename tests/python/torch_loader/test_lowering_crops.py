@@ -420,7 +420,7 @@ REFUSED = {
     "creates a transform for each image": making_its_own,
     "creates a transform": making_its_own_crop,
     "draws random numbers or stores": counting_in_the_module,
-    "does more with an image than to pass it on": looking,
+    "uses an image in other ways than passing it to a transform": looking,
     "draws random numbers or stores data": drawing,
     "draws random numbers": drawing_in_numpy,
     "stores data itself": counting,

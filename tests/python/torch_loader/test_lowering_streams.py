@@ -243,7 +243,9 @@ def test_what_is_not_known_is_refused_by_name(vision, folder):
         "not_known is not a function": data.map(not_known, remove_columns=["image", "text"]),
         'a sample contains "image"': data.map(one(chain)),
         "map() has with_indices": data.map(lambda row, i: row, with_indices=True),
-        "map() gets tables or tensors": data.with_format("torch").map(one(chain), remove_columns="image"),
+        "the function of map() receives tables or tensors": data.with_format("torch").map(
+            one(chain), remove_columns="image"
+        ),
         "no map() of a dataset with an Image feature": data.remove_columns("image"),
         "its images have mode CMYK": gray.map(one(chain), remove_columns="image"),
         "Lambda": data.map(over_itself(plain)),

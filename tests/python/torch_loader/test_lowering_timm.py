@@ -192,7 +192,7 @@ def refused() -> Iterator[tuple[str, Any]]:
     own_blur = functools.partial(auto._minmax_level_to_arg, min_val=0.1, max_val=3.0)
     yield "GaussianBlur of RandAugment has a function", altered(three, three.ops[2:], level_fn=own_blur)
     yield "Desaturate of RandAugment has a function", altered(t := made("rand-t3a"), t.ops[1:2], level_fn=own_blur.func)
-    yield "chooses from other operations: Invert", auto.rand_augment_transform("rand", transforms=["Invert"])
+    yield "with these operations is not supported: Invert", auto.rand_augment_transform("rand", transforms=["Invert"])
     yield "has TranslateX, which is not", auto.rand_augment_transform("rand", transforms=["TranslateX"])
     yield (
         "weights that are not timm's",
@@ -219,13 +219,13 @@ def refused() -> Iterator[tuple[str, Any]]:
     yield "prob=inf is not", altered(rand(), prob=float("inf"))
     yield "'n' must be from", with_attributes(rand(), num_layers=1000)
     yield "no operations to choose from", with_attributes(rand(), ops=[])
-    yield "policy that is not timm's", with_attributes(t := aug(), policy=t.policy[1:])
-    yield "policy that is not timm's", altered(t := aug(), t.policy[0][:1], prob=0.75)
+    yield "policy other than timm's", with_attributes(t := aug(), policy=t.policy[1:])
+    yield "policy other than timm's", altered(t := aug(), t.policy[0][:1], prob=0.75)
     yield "magnitude_max=12", made("original", magnitude_max=12)
     yield "magnitude_std=200", altered(rand(), magnitude_std=200)
     yield "magnitude_std=inf", made("original", magnitude_std=float("inf"))
-    yield "mixes other operations than timm's", with_attributes(t := mix(), ops=t.ops[1:])
-    yield "mixes other operations than timm's", altered(mix(), prob=0.5)
+    yield "with operations other than timm's", with_attributes(t := mix(), ops=t.ops[1:])
+    yield "with operations other than timm's", altered(mix(), prob=0.5)
     yield "hooks, or its own forward", with_attributes(rand(), __call__=lambda image: image)
 
 

@@ -211,7 +211,7 @@ def test_a_handler_of_ones_own_gets_its_fields_as_ever(vision, shards):
     own = wds.handle_extension("mask.png", len)
     data = opened(shards).decode(own, "pil").to_tuple("right.jpg", "mask.png").map_tuple(resized(vision))
     assert_same_as_torch(data, batch_size=4)
-    assert "the handler is the user's" in DataLoader(data).explain()
+    assert "the handler is user code" in DataLoader(data).explain()
 
 
 def test_batches_that_webdataset_makes_and_rebuilds(vision, shards):

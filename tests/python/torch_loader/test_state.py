@@ -200,7 +200,7 @@ def test_a_stream_is_passed_over_and_reports_it(workers, stop, caplog):
     resumed.load_state_dict(saved)
     with caplog.at_level(logging.WARNING, "feedline"):
         assert [b.tolist() for b in resumed] == rest
-    assert "reading and dropping" in caplog.text or "reads and drops" in caplog.text
+    assert "by reading and dropping" in caplog.text
 
 
 @pytest.mark.parametrize("workers", [0, 2])
@@ -245,7 +245,7 @@ def test_an_order_that_cannot_be_replayed_is_an_error():
     next(iterator), next(iterator)
     resumed = DataLoader(Numbers(), sampler=Unrepeatable(), batch_size=4)
     resumed.load_state_dict(loader.state_dict())
-    with pytest.raises(feedline.ConfigError, match="order is not the one with which the state was saved"):
+    with pytest.raises(feedline.ConfigError, match="order differs from the order when the state was saved"):
         list(resumed)
 
 

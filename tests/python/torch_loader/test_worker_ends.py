@@ -69,7 +69,7 @@ def test_an_init_function_that_exits(method):
 def test_a_worker_that_left_is_replaced_where_that_was_asked_for(tmp_path, caplog):
     loader = DataLoader(LeavesOnce(tmp_path / "left"), 4, num_workers=2, on_error="skip")
     assert [int(x) for batch in loader for x in batch] == list(range(40))
-    assert "SystemExit: once" in caplog.text and "A new worker replaces it" in caplog.text
+    assert "SystemExit: once" in caplog.text and "Starting a new worker in its place" in caplog.text
 
 
 OURS = {

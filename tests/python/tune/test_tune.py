@@ -146,7 +146,7 @@ def test_a_script_that_uses_a_device_is_tuned_without_it(tune):
         ("import torch, sys; print('hello'); sys.exit(7)", "ended with status 7"),
         ("import torch.utils.data; raise ValueError('my own mistake')", "my own mistake"),
         (ON_A_DEVICE.replace("pass", "torch.zeros(2).to('standin')").replace("num_workers=1", "num_workers=0"),
-         "reading samples uses the GPU, which a copied process cannot"),
+         "reading samples uses the GPU, which a forked process cannot use"),
         ("""
          import torch
          class Once(torch.utils.data.IterableDataset):
@@ -258,7 +258,7 @@ def test_settings_from_before_stay_where_nothing_is_shown_to_gain(folder, tmp_pa
     assert "no tried change gains" in said and "the present settings are good" in said
     assert (
         "nothing was saved: settings are saved only if they were shown to help" in said
-        and "is from an earlier run" in said
+        and "was written by an earlier run" in said
     )
     assert output.read_text() == "from before"
 

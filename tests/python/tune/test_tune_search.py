@@ -35,7 +35,7 @@ def test_what_gains_nothing_is_not_kept_and_is_reported() -> None:
     for rung in found.rungs[1:]:
         assert rung.kept or rung.why
         if rung.kept:  # only what takes less
-            assert not rung.candidate.must_gain and rung.why == "as fast, and uses less"
+            assert not rung.candidate.must_gain and rung.why == "equally fast with fewer resources"
 
 
 def test_no_gain_is_claimed_where_there_is_none() -> None:

@@ -11,9 +11,9 @@ from ...machine.gpu_topology import Topology
 from ...record.figures import figure, link
 
 _RATIOS = {
-    "pinning_a_copy": "copies from page-locked memory, over pageable ones",
+    "pinning_a_copy": "copies from page-locked memory, over copies from pageable memory",
     "pinning_a_loop": "a loop that copies from page-locked memory, over a pageable one",
-    "a_stream": "copies on a stream of their own, over those before each step",
+    "a_stream": "copies on a separate stream, over copies before each step",
     "bytes_for_floats": "bytes over the link in place of floats: copies",
     "channels_last": "a step on channels_last, over contiguous",
 }

@@ -129,10 +129,10 @@ def _of_disk(source: str | None, missing: dict[str, str]) -> dict[str, Callable[
 def _of_gpu(missing: dict[str, str]) -> dict[str, list[float]]:
     """Measures large page-locked copies if torch and a GPU are available: torch takes seconds to import."""
     if not Path("/dev/nvidia0").exists():
-        missing["copies to a GPU"] = "there is none"
+        missing["copies to a GPU"] = "there is no GPU"
         return {}
     if importlib.util.find_spec("torch") is None:
-        missing["copies to a GPU"] = "torch, which makes them, is not installed"
+        missing["copies to a GPU"] = "torch, which makes the copies, is not installed"
         return {}
     from ..device.torch_link import TorchLink, find_device
 

@@ -16,18 +16,19 @@ from feedline.profiler.summary.figures import Summary
 __all__ = ["CAUSE", "ENOUGH_LOOKS", "MOSTLY", "NAMED", "UNSEEN"]
 
 UNSEEN = Threshold(
-    0.6, "confidence if the system calls were not observed: a network file system can block in the same way"
+    0.6, "confidence if system calls were not observed, because a network file system blocks in the same way"
 )
-_NEAR = "Send more requests at a time, or cache what was fetched in local files; packing local files does not help."
+_NEAR = "Send more requests concurrently, or cache responses in local files; packing local files does not help."
 # By the main reason for waiting outside of files: probe/system_calls.py.
 _WORDS = {
-    "sleep": "Remove the sleep, or wait for the event itself: no disk, shard or cache changes it.",
-    "lock": "Hold that lock for less time, or give each worker its own: workers that share it wait for each other.",
+    "sleep": "Remove the sleep, or wait for the event itself; faster storage does not help.",
+    "lock": "Hold that lock for less time, or use a separate lock per worker: workers that share a lock wait "
+    "for each other.",
     "network": _NEAR,
     "events": _NEAR,
-    "process": "Request more from the other process at a time, or do its work in the worker.",
+    "process": "Send larger requests to the other process, or do its work in the worker.",
 }
-_ELSE = "Find out what the worker waits for there: no disk, shard or cache changes it."
+_ELSE = "Find out what the worker waits for at that line; faster storage does not help."
 
 
 def _evaluate(analysis: Analysis) -> Found | None:
@@ -37,7 +38,7 @@ def _evaluate(analysis: Analysis) -> Found | None:
         return None
     against, gain = [], None
     if seen is None:
-        against.append("the blocking system calls were not observed: a network file system can block in the same way")
+        against.append("blocking system calls were not observed, and a network file system blocks in the same way")
         confidence = float(UNSEEN)
     else:
         confidence = idle_waits.limit_of(summary, 1.0 - seen.in_files)
@@ -56,7 +57,7 @@ def _workers(summary: Summary) -> int | None:
 
 
 def _gain(summary: Summary, _share: float) -> Gain:
-    """Removes waiting outside of files; reading remains."""
+    """The gain if workers no longer wait outside of files; reading is unchanged."""
     waits = gains.in_files(summary, 0.0)
     return gains.of_batch(summary, what_if.without(summary, prediction.batch_of(summary), waits, 1.0))
 
@@ -66,7 +67,7 @@ CAUSE = Cause(
         code="blocked_outside_files",
         verb="diagnose",
         title="Samples the system call in which workers block; never certain with fewer than 24 such samples, ",
-        means="Workers wait while producing a batch, but not for a file: no faster disk, shard or cache changes that.",
+        means="Workers wait while producing a batch, but not for a file, so faster storage does not help.",
         recognised="Samples the system call in which workers block; never certain with fewer than 24 samples, "
         "or if less than 80 % of them agree.",
         to_do="waiting (66 system-call samples): a socket 100 %; 100 % of them at train.py:24 in __getitem__().",

@@ -13,8 +13,8 @@ from feedline.profiler.experiments import ASKED
 
 __all__ = ["CAUSE", "FEWEST_TIMED", "IDLE_LOADER", "LAUNCH", "LEAST", "NAMED", "SLOWEST", "SURE"]
 
-LEAST = Threshold(0.5, "of the copies' time: minimum saving from not waiting, if not measured")
-SURE = Threshold(0.5, "of the measured saving: minimum saving from not waiting")
+LEAST = Threshold(0.5, "of the copies' time: minimum saving from non-blocking copies, if not measured")
+SURE = Threshold(0.5, "of the measured saving: minimum saving from non-blocking copies")
 _KIND = copies.Kind(
     pinned=True,
     asked=False,
@@ -30,8 +30,9 @@ CAUSE = Cause(
         code="blocking_copy",
         verb="diagnose",
         title="copies to the GPU from page-locked memory, without `non_blocking=True`",
-        means="The device could fetch the batch while the host continues, but the call blocks until the copy is done.",
-        recognised="Copies from page-locked memory without non_blocking=True, by their time on the device's stream.",
+        means="The device could fetch the batch while the host continues, but the call blocks until the copy "
+        "is complete.",
+        recognised="Measures the stream time of copies from page-locked memory without non_blocking=True.",
         to_do="Use non-blocking copies on a separate stream, one batch ahead. The predicted gain is limited by "
         "the copies themselves: a loop cannot be faster than its transfers.",
         abstains="No step was watched, as with torch.compile; or torch has no timed events for this device type.",

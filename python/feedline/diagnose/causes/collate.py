@@ -16,8 +16,8 @@ CAUSE = Cause(
         title="collating samples into batches takes too long",
         means="`collate_fn` combines samples into one batch. In Python this is a loop over objects; for arrays it "
         "copies all bytes into new shared memory.",
-        recognised="The time of `collate_fn`, within the time in which batches are late.",
-        to_do="Collate less: return tensors or arrays of equal shape, and stack them once.",
+        recognised="Measures the time of `collate_fn` while the loop waits.",
+        to_do="Return tensors or arrays of equal shape, which can be stacked in one step.",
         abstains="The stages of a batch were not observed.",
         example="a batch takes 80.0 ms to produce, 79.0 ms of it CPU; by stage: collate 100 %.",
     ),

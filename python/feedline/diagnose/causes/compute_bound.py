@@ -12,7 +12,7 @@ from feedline.profiler.model import prediction
 from feedline.profiler.summary.figures import Summary
 
 LOW_UTILISATION = Threshold(0.5, "GPU-Util: below this, the text explains what the GPU waits for")
-SLOWER = Threshold(0.9, "of the loop's pace: a loader slower than this by itself cannot be waiting for the loop")
+SLOWER = Threshold(0.9, "of the loop's rate: a loader that is slower by itself cannot be waiting for the loop")
 
 
 def _evaluate(analysis: Analysis) -> Found | None:
@@ -27,7 +27,7 @@ def _evaluate(analysis: Analysis) -> Found | None:
         f"a perfect loader would save {loader:.1%}",
     ]
     if summary.on_device.gpu is not None:
-        waiting = ": mostly, it waits for Python code, kernel launches or .item() in the step"
+        waiting = ": the GPU mostly waits for Python code, kernel launches or .item() in the step"
         low = summary.on_device.gpu.utilisation < LOW_UTILISATION
         evidence.append(f"GPU-Util is {summary.on_device.gpu.utilisation:.0%}{waiting if low else ''}")
     confidence = 0.95 if loader < NAMED else 0.8
@@ -37,7 +37,7 @@ def _evaluate(analysis: Analysis) -> Found | None:
         confidence = 0.6
     if queued >= NAMED:
         against.append(
-            f"{queued:.0%} of the time, finished batches waited for a CPU or a wake-up before their hand-over"
+            f"finished batches waited {queued:.0%} of the time for a CPU or a wake-up before the loop received them"
         )
         confidence = 0.8 if queued < LARGE else 0.6
     return Found(analysis.step, confidence, evidence, against, prediction.gain_of_share(loader, 0.0))
@@ -58,14 +58,15 @@ CAUSE = Cause(
         code="compute_bound",
         verb="diagnose",
         title="the loop's own work sets the pace; no change to the loader is needed",
-        means="Batches are ready when the loop requests them. A faster loader would only have them ready earlier.",
-        recognised="Waits below 10 %, not counting finished batches that wait for a CPU or a wake-up.",
-        to_do="None in the loader. Look at the step: `feedline trace` shows what the GPU does in it.",
+        means="Batches are ready when the loop requests them, so a faster loader does not speed up the loop.",
+        recognised="Reported if the loop waits less than 10 % of its time, not counting finished batches that "
+        "wait for a CPU.",
+        to_do="Leave the loader unchanged. `feedline trace` shows how the step uses the GPU.",
         example="next() waits 0.20 ms and the loop works 10.00 ms per step; a perfect loader would save 2.0 %.",
     ),
     rules=(Rule(100, _evaluate),),
     fix=Fix("No change to the loader is needed: the loop's own work sets the pace."),
-    contradicted={"the loader by itself is slower": _loader_is_slower},
+    contradicted={"the loader by itself is slower than the loop": _loader_is_slower},
     minds_others=False,
     is_fault=False,
 )

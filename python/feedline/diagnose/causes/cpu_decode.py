@@ -16,7 +16,7 @@ CAUSE = Cause(
         title="decoding saturates the CPUs",
         means="Images are stored compressed, and decoding them costs more CPU than all later steps. A photo of "
         "12 megapixels takes 100 ms to decode, however small the training crop is.",
-        recognised="Thread CPU time in image decoders, within the time in which batches are late.",
+        recognised="Measures the CPU time in image decoders while the loop waits.",
         to_do="Decode less of each image, decode each image once, or store smaller images.",
         abstains="The stages of a batch were not observed.",
         example="a batch takes 80.0 ms to produce, 79.0 ms of it CPU; by stage: decode 100 %.",

@@ -13,8 +13,8 @@ from feedline.findings import Entry, Threshold
 from feedline.profiler.model import prediction
 from feedline.profiler.summary.figures import Summary
 
-SPENT = Threshold(0.8, "of the quota, used by the run: from here on, every wait for a CPU is a wait for the quota")
-UNSPENT = Threshold(0.5, "of the quota, used by the entire run: sustained work cannot reach it")
+SPENT = Threshold(0.8, "of the quota: above this CPU use, every wait for a CPU is attributed to the quota")
+UNSPENT = Threshold(0.5, "of the quota, used by the whole run: below this, the quota does not limit sustained work")
 
 
 def _evaluate(analysis: Analysis) -> Found | None:
@@ -46,7 +46,7 @@ def _gain(summary: Summary, _share: float) -> Gain:
 def _has_room(summary: Summary, _share: float) -> str | None:
     host, gain = summary.host, gain_of_more(summary)
     if gain is not None and gain[1] >= HELPS and gain[2] > 1:
-        return f"measured: {summary.counted(gain[0])} make {gain[1]:.2f} times as many batches within the same quota"
+        return f"measured: {summary.counted(gain[0])} produce {gain[1]:.2f} times as many batches within the same quota"
     if host.quota_cpus and host.used_cpus is not None and host.used_cpus < UNSPENT * host.quota_cpus:
         return f"the run used {host.used_cpus:.2f} of the quota's {host.quota_cpus:.2g} CPUs"
     return None
@@ -59,8 +59,9 @@ CAUSE = Cause(
         title="the container's CPU limit throttles the workers",
         means="A quota limits the CPU time of a group of processes in each 100 ms period and stops all of them for "
         "the rest of it, even if CPUs are idle. CPU affinity does not reveal it.",
-        recognised="Throttling of the script's own cgroup; if the quota is used up, every wait for a CPU.",
-        to_do="Raise the limit, or use no more workers than it has CPUs.",
+        recognised="Measures the throttling of the script's cgroup; if the quota is used up, also every "
+        "wait for a CPU.",
+        to_do="Raise the limit, or use no more workers than the quota has CPUs.",
         abstains="The cgroup's cpu.stat cannot be read, or the run was too short.",
         example="the cgroup's quota of 1.5 CPUs throttled its processes for 50 % of the time.",
     ),

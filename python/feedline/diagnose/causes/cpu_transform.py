@@ -30,8 +30,7 @@ CAUSE = Cause(
         title="transforms and the dataset's own code saturate the CPUs",
         means="Processing each sample after it was read and decoded takes more CPU time than the machine has "
         "available per step.",
-        recognised="Thread CPU time of transforms and the dataset's own code, within the time in which batches are "
-        "late.",
+        recognised="Measures the CPU time of transforms and the dataset's own code while batches are late.",
         to_do="Move work out of Python, do it once rather than every epoch, or move it to the device.",
         abstains="The stages of a batch were not observed.",
         example="a batch takes 80.0 ms to produce, 79.0 ms of it CPU; by stage: transform 60 %, own code 40 %.",

@@ -30,17 +30,18 @@ CAUSE = Cause(
         title="each epoch starts with an empty pipeline",
         means="When an epoch ends, no batch is in flight. The loop waits while the next epoch's order is drawn and "
         "its first batches are produced.",
-        recognised="The first wait of each further epoch, minus a batch's usual time and the start of workers.",
-        to_do="Start the next epoch's batches before this one ends, or make epochs longer.",
+        recognised="Measures the first wait of each epoch after the first, minus a usual batch time and the "
+        "start of workers.",
+        to_do="Start the next epoch's batches before the current epoch ends, or make epochs longer.",
         abstains="The workers were not observed.",
         example="between epochs the loop waits 2000 ms longer than for other batches (1 times).",
     ),
     rules=(Rule(140, _evaluate),),
     fix=Fix(
-        "Start the next epoch's batches before this one ends: feedline.DataLoader(prefetch_epochs=True, "
+        "Start the next epoch's batches before the current epoch ends: feedline.DataLoader(prefetch_epochs=True, "
         "persistent_workers=True); or make epochs longer.",
         own="Leave epochs at its default, or pass their number (epochs=N): the next epoch's first batches are then "
-        "prefetched before this one ends.",
+        "prefetched before the current epoch ends.",
     ),
     gain=gains.of_share,
     signals=(signals.WORKERS,),

@@ -28,9 +28,10 @@ CAUSE = Cause(
         title="page-locked, non-blocking copies on the compute stream",
         means="Even page-locked, non-blocking copies are queued with the kernels of their stream: the GPU "
         "copies and then computes, although it could do both at once.",
-        recognised="Their time on the device's default stream, measured with device events. Never certain: kernels "
+        recognised="Measures the copies' time on the device's default stream with device events. Never "
+        "certain: kernels "
         "running concurrently on other streams are not observed.",
-        to_do="Copy the next batch on a second stream while this one computes, or send fewer bytes. The gain is the "
+        to_do="Copy the next batch on a second stream during the step, or send fewer bytes. The gain is the "
         "stream's time, limited by the copies: a loop cannot be faster than its transfers.",
         abstains="No step was watched, as with torch.compile; or torch has no timed events for this device type. "
         "Copies on other streams are assumed to overlap with the kernels and are not counted.",
@@ -39,7 +40,7 @@ CAUSE = Cause(
     ),
     rules=(Rule(30, _KIND.evaluate),),
     fix=Fix(
-        "Copy the next batch on a separate stream, torch.cuda.Stream(), while this one computes; or send uint8 and "
+        "Copy the next batch on a separate stream, torch.cuda.Stream(), during the step; or send uint8 and "
         "convert on the GPU."
     ),
     unseen=_KIND.unseen,

@@ -15,7 +15,7 @@ from feedline.findings import Entry, Threshold
 from feedline.profiler.model import prediction
 from feedline.profiler.summary.figures import Summary
 
-AGAIN = Threshold(2, "calls per step: a single call waits for the step's work, which is needed anyway")
+AGAIN = Threshold(2, "calls per step: a single call only waits for the step's own work")
 
 
 def _evaluate(analysis: Analysis) -> Found | None:
@@ -35,7 +35,7 @@ def _evaluate(analysis: Analysis) -> Found | None:
         if share < NAMED or (idle is None and calls < AGAIN):  # a single call: see _unseen
             return None
         if idle is None:
-            against.append("on a GPU, such a call also waits for work that is needed anyway")
+            against.append("on a GPU, such a call also waits for the step's own work")
         else:
             confidence = UNCERTAIN if calls >= AGAIN else 0.6
             evidence.append(f"the GPU was idle for {idle:.0%} of the time, not counting waits for the loader")
@@ -71,8 +71,8 @@ def _unseen(summary: Summary) -> str | None:
     if (summary.loop.synchronising or 0.0) < NAMED:
         return None
     return (
-        "a single .item() call per step waits for work that is needed anyway, and how long the device idled "
-        f"after it was not observed; {TRACE}"
+        "a single .item() call per step waits for the step's own work, and how long the device idled "
+        f"afterwards was not observed; {TRACE}"
     )
 
 
@@ -81,13 +81,13 @@ CAUSE = Cause(
         code="loop_synchronisation",
         verb="diagnose",
         title="repeated `.item()` or `.tolist()` calls in a step",
-        means="Each such call waits until the device has finished all queued work; the device then waits until the "
-        "loop has queued more. They never work at the same time.",
+        means="Each call waits until the device has finished all queued work; then the device waits until the "
+        "loop has queued more work, so host and device never work at the same time.",
         recognised="Counts calls in some of the steps, and the time from the first to the last. On a GPU, the share is "
         "limited to the idle time reported by NVML that is not spent waiting for the loader.",
         to_do="Keep values as tensors, and read them only every few steps.",
         abstains="Steps were not watched, as with torch.compile. A single call per step waits for the step's own work; "
-        "only a trace shows how long the GPU idles after it.",
+        "only a trace shows how long the GPU then idles.",
         example="500 calls of .item() or .tolist() per step, and the code between them, take 60 % of its time.",
     ),
     rules=(Rule(40, _evaluate),),

@@ -62,7 +62,7 @@ def _no_paging(summary: Summary, _share: float) -> str | None:
         return None
     if host.in_kernel is None or host.in_kernel > MUCH_KERNEL:
         return None
-    return f"only {host.major_faults_per_s:.0f} pages per second had to be read again"
+    return f"only {host.major_faults_per_s:.0f} pages per second were read again"
 
 
 CAUSE = Cause(
@@ -70,11 +70,12 @@ CAUSE = Cause(
         code="memory_pressure",
         verb="diagnose",
         title="pages are evicted and read again",
-        means="At its memory limit, a group of processes evicts file pages that it still uses, reads them "
+        means="At its memory limit, a group of processes evicts file pages that it still uses, reads the pages "
         "again, and spends CPU time on finding further pages to evict.",
-        recognised="Memory pressure, the cgroup's limit reached or the run's own page faults, CPU time in the kernel, "
+        recognised="Measures memory pressure, hits of the cgroup's limit, the run's page faults, CPU time in "
+        "the kernel, "
         "memory use (PSS).",
-        to_do="Use less memory at a time, or share data between workers.",
+        to_do="Use less memory, or share data between workers.",
         abstains="The kernel reports no pressure (no PSI), or the run was too short. Pressure on other programs is not "
         "this run's.",
         example="tasks waited for memory 40 % of the time; the cgroup hit its limit 12 times.",

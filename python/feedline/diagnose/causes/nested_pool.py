@@ -13,7 +13,9 @@ from feedline.findings import Entry, Threshold
 from feedline.profiler.model import prediction
 from feedline.profiler.summary.figures import Summary
 
-POOL = Threshold(2.5, "times its creation: CPU time of a pool of three threads over its lifetime; of processes, 1.3")
+POOL = Threshold(
+    2.5, "times the creation time: CPU time of a pool of three threads over its lifetime (1.3 for processes)"
+)
 
 
 def _evaluate(analysis: Analysis) -> Found | None:
@@ -25,7 +27,7 @@ def _evaluate(analysis: Analysis) -> Found | None:
 
 
 def _gain(summary: Summary, _share: float) -> Gain:
-    """The gain if workers do the pools' work themselves, without waiting for them: the work remains, the pools do not.
+    """The gain if workers do the pools' work themselves, without waiting for pools.
 
     The high end also removes the CPU time of a pool's threads and of its shutdown, which were not measured.
     """
@@ -42,10 +44,11 @@ CAUSE = Cause(
         code="nested_pool",
         verb="diagnose",
         title="pools of processes, or repeatedly of threads, created in workers",
-        means="A worker that delegates its work waits for the pool and pays for creating it and for sending work to "
+        means="A worker that delegates its work waits for the pool, and spends time on creating the pool and "
+        "sending work to "
         "it, and all pools compete for the CPUs for which the number of workers was chosen.",
         recognised="Counts pools created in workers; their share is the dataset's own code and its waiting.",
-        to_do="Use only one pool: the loader's.",
+        to_do="Use the loader's workers as the only pool.",
         abstains="The workers were not observed. A pool that is created once and reused is not reported.",
         example="workers created 40 pools.",
     ),

@@ -13,7 +13,7 @@ from feedline.profiler.model import prediction
 from feedline.profiler.summary.figures import Summary
 
 DELAYED = Threshold(0.3, "of the time that workers are runnable, without a CPU")
-LEAST = Threshold(0.1, "of the share: saving from fewer workers, as the work itself remains")
+LEAST = Threshold(0.1, "of the share: saving from fewer workers, which still do the same work")
 
 
 def _evaluate(analysis: Analysis) -> Found | None:
@@ -46,8 +46,8 @@ def _workers(summary: Summary) -> int | None:
 def _fix(summary: Summary) -> str:
     workers = _workers(summary)
     if workers is None:
-        return "Do not change their number: fewer were measured to make fewer batches. They need more CPUs."
-    return f"num_workers={workers}: as many workers as there are CPUs to run them."
+        return "Keep the number of workers and add CPUs: fewer workers were measured to produce fewer batches."
+    return f"Set num_workers={workers}, the number of usable CPUs."
 
 
 def _fewer_are_slower(summary: Summary, _share: float) -> str | None:
@@ -64,12 +64,12 @@ CAUSE = Cause(
         code="oversubscribed",
         verb="diagnose",
         title="three or more workers per CPU wait for each other",
-        means="More workers than CPUs do not make more batches. They use memory, evict each other's caches, and a "
-        "batch that is nearly done waits for those that are not.",
-        recognised="Run-queue delay: the time that workers are runnable without a CPU.",
-        to_do="Use as many workers as there are CPUs; more cannot run at once.",
+        means="More workers than CPUs do not produce more batches. They use memory, evict each other's caches, and a "
+        "nearly complete batch waits while other workers run.",
+        recognised="Measures the run-queue delay, which is the time that workers are runnable without a CPU.",
+        to_do="Use no more workers than CPUs.",
         abstains="The host's counters were not read: the run was too short. Not reported together with a CPU "
-        "quota that stops them.",
+        "quota that throttles the workers.",
         example="16 workers on 4 CPUs: they were runnable without a CPU 70 % of the time.",
     ),
     rules=(Rule(180, _evaluate),),

@@ -12,14 +12,14 @@ from feedline.findings import Entry, Threshold
 from feedline.profiler.model import prediction
 from feedline.profiler.summary.figures import Summary
 
-FEWEST_WATCHED = Threshold(5, "steps without autocast, to conclude that none used it")
+FEWEST_WATCHED = Threshold(5, "minimum number of steps without autocast, to conclude that no step uses it")
 BUSY = Threshold(0.8, "GPU-Util: below this, the step does not wait for the GPU's own speed")
 MATRIX = Threshold(
-    0.5, "of a busy GPU's time, assumed to be matrix products and convolutions; only kernel names would show it"
+    0.5, "of a busy GPU's time, assumed to be matrix products and convolutions; only a trace has the kernel names"
 )
 VOLTA = Threshold(70, "minimum compute capability with Tensor Cores")
 AMPERE = Threshold(80, "minimum compute capability with TF32")
-MOST_FLOAT32 = Threshold(0.5, "of the parameters: with a smaller share in float32, the run uses lower precision")
+MOST_FLOAT32 = Threshold(0.5, "of the parameters: if fewer are float32, the run already uses lower precision")
 LEAST = Threshold(0.8, "of the matrix time: saving from lower precision")
 
 
@@ -77,14 +77,14 @@ def _unseen_in_words(summary: Summary) -> str | None:
     if _is_reduced(summary) is None:
         watched = summary.on_device.watched_steps
         if summary.on_device.device.get("elements") and watched < FEWEST_WATCHED:
-            return f"only {watched} steps were watched, too few to conclude that none used autocast"
+            return f"only {watched} steps were observed, too few to conclude that no step used autocast"
         return "no optimizer step over parameters on the GPU was observed in a watched step"
     if _is_reduced(summary):
         return None
     if summary.on_device.gpu is None:
         return summary.missing.get("gpu", "the GPU's utilization was not observed")
     if summary.on_device.gpu.shared:
-        return "other programs use the same GPU, so this run's utilization of it is unknown"
+        return "other programs use the same GPU, so this run's share of the utilization is unknown"
     return "the GPU's compute capability is unknown" if _capability(summary) is None else None
 
 
@@ -93,9 +93,9 @@ CAUSE = Cause(
         code="precision_not_reduced",
         verb="diagnose",
         title="float32 on a busy GPU with Tensor Cores",
-        means="Tensor Cores multiply matrices of bfloat16, float16 and TF32 several times as fast as float32, but the "
-        "run uses none of these.",
-        recognised="Parameter dtypes, autocast, TF32 settings and GPU-Util. Never certain: the time spent in "
+        means="Tensor Cores multiply bfloat16, float16 and TF32 matrices several times as fast as float32, but the "
+        "run uses float32.",
+        recognised="Checks parameter dtypes, autocast, TF32 settings and GPU-Util. Never certain: the time spent in "
         "matrix products is assumed.",
         to_do="Enable autocast, or allow TF32.",
         abstains="Other programs use the GPU too; no optimizer step was observed; the GPU's model or load is unknown.",

@@ -16,10 +16,12 @@ from feedline.profiler.intervals import GAIN
 from feedline.profiler.model import prediction
 from feedline.profiler.summary.figures import DROP_IN, Summary
 
-ONE_CPU = Threshold(0.9, "of a cycle: one CPU that is this busy has no room for another process")
+ONE_CPU = Threshold(0.9, "of a cycle: a single CPU that is busier than this has no time for another process")
 CPUS_FOR_TWO = Threshold(2, "usable CPUs: the minimum to run a loop and a worker at the same time")
-MOSTLY_WAITING = Threshold(0.5, "of a batch's production: threads would then hide it as well as processes")
-USEFUL = Threshold(0.95, "of the present cycle: a change that leaves more is not an improvement")
+MOSTLY_WAITING = Threshold(
+    0.5, "of a batch's production: above this share of waiting, threads help as much as processes"
+)
+USEFUL = Threshold(0.95, "of the current cycle time: a change that leaves more is not an improvement")
 _MOST_TRIED = 17  # exclusive maximum of the numbers of workers considered
 
 
@@ -76,12 +78,12 @@ def _workers(summary: Summary) -> int | None:
 
 def _fix(summary: Summary) -> str:
     if summary.workers > 0:
-        return "Draw the order before the epoch starts, all at once (a list of batches), or make the sampler cheaper."
+        return "Draw the whole order before the epoch starts (a list of batches), or make the sampler cheaper."
     workers, drop_in = _workers(summary), _drop_in(summary)
     if workers is not None:
         return with_workers(workers, drop_in)
     known = "not shown to help" if prediction.some_are_better(summary) else "measured not to help"
-    own = f"Make batch production cheaper in its process: workers were {known}."
+    own = f"Make batch production in the loop's process cheaper: workers were {known}."
     return f"{own} {drop_in}".rstrip()
 
 
@@ -108,10 +110,12 @@ CAUSE = Cause(
         "number of workers",
         means="While the loop's process produces a batch it does not train, and vice versa. A sampler "
         "runs in that process even if workers produce the batches.",
-        recognised="No workers, and idle CPU or waiting; with workers, CPU time of the loop's thread in `next()` "
+        recognised="Without workers, checks for idle CPUs or waiting; with workers, measures the loop "
+        "thread's CPU time "
+        "in `next()` "
         "excluding unpickling.",
         to_do="Use as many workers as were measured or predicted to help; or Feedline's loader, if it supports the "
-        "dataset. For a sampler: draw the order at once, before the epoch.",
+        "dataset. For a sampler, draw the whole order before the epoch.",
         abstains="Not reported if the only CPU is fully used, as another process could not run.",
         example="num_workers=0: next() produces each batch itself in 40.0 ms while the loop waits.",
     ),

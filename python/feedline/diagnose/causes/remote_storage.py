@@ -16,7 +16,7 @@ from feedline.profiler.summary.figures import Store, Summary
 __all__ = ["CAUSE", "ENOUGH_LOOKS", "FROM_STORE", "MOSTLY", "NAMED"]
 
 FROM_STORE = Threshold(
-    0.5, "of the bytes that Feedline's threads read, from the store; the rest comes from local copies"
+    0.5, "of the bytes that Feedline's threads read: the minimum share from the store, not from local copies"
 )
 
 _NEARER = (
@@ -77,7 +77,7 @@ def _each(summary: Summary) -> list[str]:
     batch, stages = summary.loader.get("batch_size"), summary.making.stages or {}
     if not isinstance(batch, int) or batch < 1:
         return []
-    return [f"a sample waits {summary.making.wall_ms * stages.get('storage', 0.0) / batch:.1f} ms for its store"]
+    return [f"a sample waits {summary.making.wall_ms * stages.get('storage', 0.0) / batch:.1f} ms for the store"]
 
 
 def _workers(summary: Summary) -> int | None:
@@ -98,11 +98,11 @@ CAUSE = Cause(
         verb="diagnose",
         title="samples wait for a remote store",
         means="Objects are fetched over HTTP or an object store's API, and the loop waits for the responses: "
-        "too few requests are in flight, each is small, or the network is saturated.",
-        recognised="For Feedline's loaders, the requests of its client and their responses; for Python, "
-        "waits in a library that accesses stores (urllib, requests, boto3, fsspec, ...) or for a program that does "
+        "too few requests are in flight, requests are too small, or the network is saturated.",
+        recognised="For Feedline's loaders, measures requests and responses; for Python, "
+        "measures waits in a library for remote stores (urllib, requests, boto3, fsspec, ...) or for a client program "
         "(curl, aws, gsutil).",
-        to_do="Store local copies, send longer requests and more of them at a time, or move the data closer.",
+        to_do="Store local copies, send longer and more concurrent requests, or move the data closer.",
         abstains="The stages of a batch were not observed. Never certain if less than 80 % of the waits were for "
         "the store.",
         example="store.example:443 received 1280 requests, for 110 KB each; time to first byte was 50.3 ms, "

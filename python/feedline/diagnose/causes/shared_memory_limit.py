@@ -11,7 +11,7 @@ from feedline.diagnose.rules.shares import NAMED
 from feedline.findings import Entry, Threshold
 from feedline.profiler.summary.figures import Summary
 
-FULL = Threshold(0.9, "of /dev/shm, at its peak: another batch may not fit")
+FULL = Threshold(0.9, "of /dev/shm, peak use: above this, another batch may not fit")
 
 
 def _evaluate(analysis: Analysis) -> Found | None:
@@ -26,7 +26,7 @@ def _evaluate(analysis: Analysis) -> Found | None:
 
 
 def _gain(summary: Summary, share: float) -> Gain:
-    """Reported because of the risk. Its share is that of the hand-over, or zero."""
+    """Reported because of the risk. The cause's share is the time of passing batches, or zero."""
     return gains.of_share(summary, share) if summary.waits.handover >= share else (0.0, 0.0)
 
 
@@ -35,10 +35,10 @@ CAUSE = Cause(
         code="shared_memory_limit",
         verb="diagnose",
         title="the script's own `/dev/shm` is nearly full: the next batch may crash the run",
-        means="torch's workers store each tensor in a file in /dev/shm. If it is full, a worker dies of a bus "
-        "error; containers have only 64 MB of it by default.",
-        recognised="More than 90 % of it was in use at some point of the run. Reported whatever its current cost.",
-        to_do="Enlarge it, or keep fewer batches in flight.",
+        means="torch's workers store each tensor in a file in /dev/shm. If /dev/shm is full, a worker dies of a bus "
+        "error. By default a container's /dev/shm has only 64 MB.",
+        recognised="More than 90 % of /dev/shm was in use during the run. Reported even if the run did not slow down.",
+        to_do="Enlarge /dev/shm, or keep fewer batches in flight.",
         abstains="The host's counters were not read: the run was too short.",
         example="/dev/shm, through which workers pass tensors, was 97 % full.",
     ),

@@ -15,9 +15,9 @@ from feedline.profiler.summary.figures import Summary
 
 __all__ = ["CAUSE", "FEWEST_BYTES", "FROM_DEVICE", "LARGEST", "NAMED", "NEAR_CEILING", "SMALLEST"]
 
-SMALLEST = Threshold(reading.SMALL_FILE_BYTES.start, "bytes per sample: fewer are not an image or record")
+SMALLEST = Threshold(reading.SMALL_FILE_BYTES.start, "bytes per sample: smaller reads are not an image or record")
 LARGEST = Threshold(
-    reading.SMALL_FILE_BYTES.stop, "bytes per sample: from here on, the transfer takes as long as the request"
+    reading.SMALL_FILE_BYTES.stop, "bytes per sample: above this, the transfer takes longer than the request"
 )
 _OF_FILES = ("folder", "files")  # Feedline's formats with a file per sample
 
@@ -45,9 +45,9 @@ CAUSE = Cause(
         code="small_files",
         verb="diagnose",
         title="samples wait for storage: files are tiny",
-        means="A disk takes as long to find a file of 10 KB as to read 100 KB of it. If every sample is a file, the "
-        "number of requests sets the pace rather than their size.",
-        recognised="Waiting without CPU in file system calls; bytes per sample from a local disk; the run's read rate "
+        means="Opening a 10 KB file takes a disk as long as reading 100 KB. If every sample is a file, the "
+        "rate depends on the number of requests, not on their size.",
+        recognised="Measures waits in file system calls, bytes per sample from a local disk, and the run's read rate "
         "compared with a disk probe's.",
         to_do="Pack the files into shards, which are read in large pieces.",
         abstains="The run's reads cannot be counted, for example because its processes belong to another user.",

@@ -28,7 +28,10 @@ def _full_disk(summary: Summary, _share: float) -> str | None:
     gain = gain_of_more(summary)
     if gain is None or gain[1] < HELPS or gain[2] <= 1:
         return None
-    return f"measured: {summary.counted(gain[0])} get {gain[1]:.2f} times as many batches, so the disk is not saturated"
+    return (
+        f"measured: {summary.counted(gain[0])} produce {gain[1]:.2f} times as many batches, so the disk is "
+        "not saturated"
+    )
 
 
 CAUSE = Cause(

@@ -90,12 +90,13 @@ CAUSE = Cause(
         code="storage_latency",
         verb="diagnose",
         title="samples wait for storage: latency is high",
-        means="Each read takes a while to complete, and too few are in flight. The storage, a network file "
-        "system or an idle disk, could serve more at once.",
+        means="Each read takes long, and too few reads are in flight. The storage, a network file "
+        "system or an idle disk, could serve more reads concurrently.",
         recognised="Waiting without CPU in file system calls; the run's read rate compared with a probe of the "
         "disk; the rate with a cold page cache.",
-        to_do="Keep more reads in flight, or make fewer and larger ones.",
-        abstains="The stages of a batch were not observed. Never certain if it is unknown what the workers waited for.",
+        to_do="Keep more reads in flight, or make reads fewer and larger.",
+        abstains="The stages of a batch were not observed. Never certain if the cause of the workers' "
+        "waits is unknown.",
         example="4.5 MB/s were read, but the disk reaches 50.0 MB/s: it is not saturated.",
     ),
     rules=(Rule(240, _evaluate),),

@@ -29,11 +29,12 @@ CAUSE = Cause(
     Entry(
         code="straggling_rank",
         verb="diagnose",
-        title="one rank waits for data, and all others wait for it",
-        means="Ranks synchronize in every step, so all of them run at the pace of the slowest one.",
-        recognised="The share of waiting by rank, and a rank whose batches take at least 50 % longer to produce. Never "
-        "certain: the others' waits are part of their steps.",
-        to_do="Give every rank the same work, and check how that rank's machine and share of the samples differ.",
+        title="one rank waits for data, and all other ranks wait for that rank",
+        means="Ranks synchronize in every step, so all ranks run at the speed of the slowest.",
+        recognised="Compares the ranks' shares of waiting, and checks for a rank whose batches take at least 50 % "
+        "longer. Never "
+        "certain: the other ranks' waits are part of their steps.",
+        to_do="Distribute the work evenly, and check how that rank's machine and share of the samples differ.",
         abstains="Fewer than two ranks were observed, or their batches take equally long to produce.",
         example="rank 1 waits for data 60 % of its time, the others 2 %.",
     ),

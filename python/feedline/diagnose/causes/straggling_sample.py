@@ -13,7 +13,7 @@ from feedline.diagnose.rules.shares import LARGE, NAMED
 from feedline.findings import Entry, Threshold
 from feedline.profiler.summary.figures import Summary
 
-STRAGGLES = Threshold(2.0, "times the mean sample: minimum time of a straggler")
+STRAGGLES = Threshold(2.0, "times the mean sample time: minimum time of a straggler")
 _IN_ORDER_SINCE = (2, 6)  # version of torch
 _WORDS = Fix(
     "Find out why that sample is slow (size, damage, network). Feedline's own loader schedules samples, not batches, "
@@ -32,7 +32,7 @@ def _evaluate(analysis: Analysis) -> Found | None:
             f"sample {making.slowest_sample} took {making.slowest_sample_ms:.0f} ms, "
             f"the mean is {making.sample_ms:.2f} ms"
         )
-    evidence.append("the batches after it were ready and waited for it")
+    evidence.append("later batches were ready and waited for it")
     # a worker's own sending thread can occasionally delay a sample, too
     sure = len(evidence) > 1 and share >= LARGE / 2
     return Found(share, 0.92 if sure else 0.75, evidence, needs=("samples",))
@@ -66,11 +66,13 @@ CAUSE = Cause(
         title="one sample among many takes much longer, and finished batches wait for it",
         means="Batches are delivered in order. While one worker processes a slow sample, the others finish "
         "their batches, fill their prefetch queues, and stop.",
-        recognised="A batch more than 3 times the usual, mostly due to one sample; in a stream, one that uses CPU, "
-        "as a wait there is for the next file to open.",
-        to_do="Look at the sample that is reported. If order does not matter, let finished batches overtake.",
-        abstains="Individual samples were not observed, as in native threads.",
-        example="sample 7 took 400 ms, the mean is 0.60 ms; the batches after it were ready and waited for it.",
+        recognised="A batch takes more than 3 times as long as usual, mostly due to one sample. In a "
+        "stream, the sample "
+        "must use CPU, "
+        "because waits in a stream are for opening the next file.",
+        to_do="Examine the reported sample. If order does not matter, let finished batches overtake.",
+        abstains="Single samples were not observed, for example in native threads.",
+        example="sample 7 took 400 ms, the mean is 0.60 ms; later batches were ready and waited for it.",
     ),
     rules=(Rule(150, _evaluate),),
     fix=_fix,

@@ -13,8 +13,8 @@ from feedline.findings import Entry, Threshold
 from feedline.profiler.model import prediction
 from feedline.profiler.summary.figures import Summary
 
-BUSY_WORKERS = Threshold(0.7, "of the workers' time, busy: below this, more workers would wait as well")
-FREE_CPUS = Threshold(0.75, "of the usable CPUs, needed: below this, there is room for another worker")
+BUSY_WORKERS = Threshold(0.7, "of the workers' time: if they are less busy, additional workers would also wait")
+FREE_CPUS = Threshold(0.75, "of the usable CPUs: if the run needs less, there is room for another worker")
 
 
 def _evaluate(analysis: Analysis) -> Found | None:
@@ -38,8 +38,10 @@ def _evaluate(analysis: Analysis) -> Found | None:
             return None  # measured not to help: the work itself is the cost
         shown = prediction.best_workers(summary, {summary.workers, *more}) > summary.workers
         confidence = 0.95 if shown else UNCERTAIN
-        measured = "" if shown else ", undecided as their intervals overlap"
-        evidence.append(f"measured, loader only: {ratio:.2f} times as many batches with more{measured}")
+        measured = "" if shown else ", but the intervals overlap"
+        evidence.append(
+            f"measured without the training step: {ratio:.2f} times as many batches with more workers{measured}"
+        )
     elif prediction.memory_is_short(host):
         return None
     best = _workers(summary)
@@ -60,9 +62,9 @@ CAUSE = Cause(
         code="too_few_workers",
         verb="diagnose",
         title="workers are always busy, and CPUs are idle",
-        means="The workers produce batches as fast as they can, and the machine could run more of them.",
-        recognised="The share of their time in which workers have a task, the CPUs that the run needed, and the "
-        "measured rates by number of workers.",
+        means="The workers are always busy, and the machine could run more workers.",
+        recognised="Measures the share of time in which workers have a task, the CPUs that the run needed, and the "
+        "rates by number of workers.",
         to_do="Use the suggested number of workers.",
         abstains="The host's counters were not read: the run was too short. If memory is short, only a measurement "
         "supports more workers.",

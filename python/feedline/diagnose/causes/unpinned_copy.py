@@ -30,10 +30,11 @@ CAUSE = Cause(
         code="unpinned_copy",
         verb="diagnose",
         title="copies to the GPU from pageable memory",
-        means="The driver copies pageable memory to a staging buffer before the device can fetch it. The copy takes "
-        "longer, and work queued after it on the same stream waits.",
+        means="The driver copies pageable memory to a staging buffer before the device can fetch the data. "
+        "The copy takes "
+        "longer, and later work on the same stream waits.",
         recognised="`.to`, `.cuda` and `copy_` in some of the steps, and their time on the device's stream, between "
-        "two timed events. Time inside the call is not counted: it may be a wait for kernels that are needed anyway.",
+        "two timed events. Time inside the call is not counted, because the call may wait for the step's own kernels.",
         to_do="Page-lock the batches and make the copies non-blocking, both together: one without the other gains "
         "little. Without workers, next() itself page-locks, which is deducted from the gain. Page-locked bytes "
         "cross the link too, which limits the predicted gain.",

@@ -13,11 +13,11 @@ from feedline.profiler.model import prediction
 from feedline.profiler.summary.figures import Summary
 
 PIPE_BYTES_PER_MS = Threshold(500_000.0, "minimum throughput of a pipe between two processes")
-MUCH_LONGER = Threshold(1.5, "times packing and unpacking: how far a fully loaded machine can stretch them")
-MOST_DELAYED = Threshold(0.9, "of the time without a CPU: the excess is attributed to this cause")
-HANDED = Threshold(0.1, "of the waiting: the measured time to hand over the same batch by itself")
-OBJECTS = Threshold(16384, "bytes of a message: smaller ones only refer to tensors and contain no objects to free")
-MOST_FREED = Threshold(1 / 3, "of the rest of a cycle, for freeing objects: more would be a guess")
+MUCH_LONGER = Threshold(1.5, "times the duration of pickling and unpickling: the maximum on a fully loaded machine")
+MOST_DELAYED = Threshold(0.9, "of the time: waits for a CPU beyond this share are attributed to this cause")
+HANDED = Threshold(0.1, "of the waiting time: the measured time of passing the same batch without other work")
+OBJECTS = Threshold(16384, "bytes of a message: smaller messages only refer to tensors and contain no objects to free")
+MOST_FREED = Threshold(1 / 3, "of the rest of a cycle: maximum share attributed to freeing objects")
 _WORDS = Fix(
     "Send fewer Python objects: tensors or NumPy arrays instead of lists, dicts and strings per sample; "
     "feedline.DataLoader passes arrays without pickling."
@@ -82,7 +82,7 @@ def _handing_is_cheap(summary: Summary, share: float) -> str | None:
     took = making.sent_ms + making.received_ms + (making.exchange_ms or 0.0)
     if took >= HANDED * waited:
         return None
-    return f"measured: handing over a batch by itself takes {took:.2f} ms, but the loop waits {waited:.2f} ms for it"
+    return f"measured: passing a batch without other work takes {took:.2f} ms, but the loop waits {waited:.2f} ms"
 
 
 def _small(claim: Claim) -> str | None:
@@ -94,11 +94,12 @@ CAUSE = Cause(
     Entry(
         code="worker_handover",
         verb="diagnose",
-        title="batches reach the loop slowly: many Python objects are pickled and unpickled",
+        title="pickling and unpickling of many Python objects delays batches",
         means="A worker's result is pickled, sent through a pipe and unpickled in the loop's process. Tensors and "
         "arrays are passed by name in shared memory; lists, dicts and strings are pickled object by object.",
-        recognised="Pickling in that worker, and CPU time in `next()`, during waits after the batch was produced. "
-        "Other waits of a finished batch, for a CPU or a wake-up, are not counted: fewer objects would not shorten "
+        recognised="Measures pickling in the worker and CPU time in `next()` while the loop waits for a "
+        "finished batch. "
+        "Waits of a finished batch for a CPU or a wake-up are not counted: fewer objects would not shorten "
         "them.",
         to_do="Return tensors or arrays; or use fewer workers, if fewer were measured to make the loop faster.",
         abstains="The workers were not observed.",
@@ -109,7 +110,7 @@ CAUSE = Cause(
     gain=_gain,
     workers=prediction.fewer_workers,
     signals=(signals.WORKERS,),
-    contradicted={"the hand-over is fast": _handing_is_cheap},
-    limits={"a small share of hand-over": Limit(DOUBTFUL, _small)},
+    contradicted={"batches are passed quickly": _handing_is_cheap},
+    limits={"only a small share of the time": Limit(DOUBTFUL, _small)},
     collects_garbage=True,
 )

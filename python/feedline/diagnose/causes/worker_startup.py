@@ -12,7 +12,7 @@ from feedline.diagnose.rules.shares import NAMED, NO_SHORTER, SAME
 from feedline.findings import Entry, Threshold
 from feedline.profiler.summary.figures import Summary
 
-LATER = Threshold(0.5, "of a start: a longer delay of an epoch is not due to the start itself")
+LATER = Threshold(0.5, "of a start: a longer delay of an epoch has a different cause")
 
 
 def _evaluate(analysis: Analysis) -> Found | None:
@@ -48,8 +48,8 @@ def _gain(summary: Summary, share: float) -> Gain:
 
 def _fix(summary: Summary) -> str:
     if summary.loader.get("persistent_workers"):
-        return "Make the start cheaper: import less at the script's top, open files and models at first use."
-    return "persistent_workers=True reuses workers across epochs; import less at the script's top."
+        return "Make the start cheaper: import fewer modules at module level, and open files and models at first use."
+    return "persistent_workers=True reuses workers across epochs; import fewer modules at module level."
 
 
 def _settings(summary: Summary) -> dict[str, Any] | None:
@@ -61,7 +61,7 @@ def _start_is_light(summary: Summary, _share: float) -> str | None:
     tried = summary.ladder.tried.get("persistent_workers=True")
     if tried is None or tried[0] < NO_SHORTER or tried[1] < SAME:
         return None
-    return f"measured: with persistent workers, an epoch's first batch takes {tried[0]:.2f} times as long"
+    return f"measured: with persistent workers, the first batch of an epoch takes {tried[0]:.2f} times as long"
 
 
 CAUSE = Cause(
@@ -71,8 +71,8 @@ CAUSE = Cause(
         title="each epoch waits for its workers to start",
         means="Without persistent_workers, torch's loader restarts its processes every epoch. If they are "
         "spawned, each imports the script and all its imports.",
-        recognised="The first wait of each epoch, until the first worker received its first task.",
-        to_do="Reuse the workers, and make their start cheaper.",
+        recognised="Measures the first wait of each epoch, until the first worker receives its first task.",
+        to_do="Reuse the workers across epochs, and make their start cheaper.",
         abstains="The workers were not observed.",
         example="2 epochs started 4 workers each; a worker takes 900 ms from its first line of code to its first task.",
     ),

@@ -66,7 +66,7 @@ def measure(loader: Any, seconds: float) -> dict[str, float]:
     another way or has none.
     """
     if other_workers.is_feedlines(loader):
-        raise NotTried("Feedline passes its batches in another way")
+        raise NotTried("Feedline passes batches without pickling")
     made = list(itertools.islice(other_workers.with_workers(loader, 0), 2))
     if not made:
         raise NotTried("the loader yields no batches a second time")

@@ -67,9 +67,9 @@ def rate(loader: Any, workers: int, seconds: float, step_s: float = 0.0) -> dict
             epoch = epoch or len(times)
         times.append((now, 1.0))
         counted = len(times) - 1 - workers
-        if counted == 0:  # the first batch of each worker: all have started
+        if counted == 0:  # receives the first batch of each worker, so that all workers have started
             until = max(until, now + seconds / 2)
-        enough = counted >= _FEWEST_ROUNDS * together or now > until + seconds  # fewer yield no interval
+        enough = counted >= _FEWEST_ROUNDS * together or now > until + seconds  # fewer batches yield no interval
         if counted >= 3 and now > until and enough:
             left = -counted % epoch if epoch else counted
             soon = now + left * (now - times[workers][0]) / counted < until + seconds
@@ -116,7 +116,7 @@ def persisting(loader: Any, workers: int, until: float) -> dict[str, Any]:
         iterator = iter(one)
         next(iterator)
         took = time.perf_counter() - begin
-        for _ in iterator:  # otherwise the start of the next epoch would wait for the rest of this one
+        for _ in iterator:  # otherwise the start of the next epoch would wait for the rest of this epoch
             pass
         return 1000 * took
 
@@ -203,7 +203,9 @@ def _pass(loader: Any) -> float:
 
 
 def alternating(measures: Sequence[Callable[[], float]]) -> list[list[float]]:
-    """Returns one value per round for each. They alternate, so that changes in machine load affect all of them."""
+    """Returns one value per round for each. The measurements alternate, so that changes in machine load affect all of
+    them.
+    """
     values: list[list[float]] = [[] for _ in measures]
     for _ in range(_ROUNDS):
         for one, measure in zip(values, measures, strict=True):
@@ -212,7 +214,7 @@ def alternating(measures: Sequence[Callable[[], float]]) -> list[list[float]]:
 
 
 def comparison(change: str, figure: str, values: Sequence[Sequence[float]]) -> dict[str, Any]:
-    """`values`: those without the change, then those with it."""
+    """`values`: values without the change, then values with the change."""
     (before, before_low, before_high), (after, after_low, after_high) = (interval(one) for one in values)
     ratio, ratio_low, ratio_high = interval([b / max(a, 1e-9) for a, b in zip(*values, strict=True)])
     return {

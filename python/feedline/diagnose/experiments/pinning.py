@@ -27,8 +27,7 @@ _LEAST_S = 4.0  # to start a process with torch and a GPU
 def measure(devices: Sequence[Mapping[str, Any]], limit_s: float) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
     """Returns (comparisons, reasons for what was not tried) for the process that copied most per step.
 
-    Takes at most `limit_s`. `devices` are the devices reported by the processes. Nothing is tried if no copy could
-    gain.
+    Takes at most `limit_s`. `devices` are the devices reported by the processes. Runs nothing if no copy could gain.
     """
     facts = max(devices, key=lambda facts: sum(facts.get("batch_bytes", ())), default={})
     if not facts.get("batch_bytes") or facts.get("copied_well"):
@@ -46,7 +45,7 @@ def measure(devices: Sequence[Mapping[str, Any]], limit_s: float) -> tuple[list[
 def _run(facts: Mapping[str, Any], limit_s: float) -> dict[str, Any]:
     wanted = {"device": facts["device"], "sizes": facts["batch_bytes"], "seconds": _MEASURED_S}
     environment = dict(os.environ)
-    if facts.get("visible") is not None:  # the script may have set it itself
+    if facts.get("visible") is not None:  # the script may have set the option itself
         environment["CUDA_VISIBLE_DEVICES"] = facts["visible"]
     command = [facts["python"], "-P", str(_PROGRAM), json.dumps(wanted)]
     try:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A copy of the script's process, forked when its first loop starts, that tries settings after the script has ended.
 
-It sleeps until then. It reads samples but never runs any other code of the script. The probe loads this module into the
-script's processes if experiments are to follow.
+The copy sleeps until then. It reads samples but never runs any other code of the script. The probe loads this module
+into the script's processes if experiments are to follow.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def install(_module: Any, recorder: Recorder) -> None:
 def offer(loader: Any, recorder: Recorder) -> bool:
     """Called before a loop starts. Copies the process if this is the first loader that can be iterated again.
 
-    Returns whether it did. Never raises.
+    Returns whether the process was copied. Never raises.
     """
     try:
         if recorder.copied:
@@ -56,13 +56,13 @@ def offer(loader: Any, recorder: Recorder) -> bool:
         recorder.copied = True
         refused = process_copies.refusal(loader)
         if refused is not None:
-            recorder.note(f"nothing was tried on a copy of the script's process: {refused}")
+            recorder.note(f"no settings were tried on a copy of the script's process: {refused}")
             return False
         if not process_copies.claim(recorder.session / CLAIM):  # another process of the run was first
             return False
         process_copies.fork_away(lambda: _live(loader, recorder))
     except Exception as error:
-        recorder.note(f"nothing was tried, as the script's process could not be copied: {error!r}")
+        recorder.note(f"no settings were tried, because the script's process could not be copied: {error!r}")
         return False
     return True
 
@@ -170,7 +170,9 @@ def _compare(
 ) -> None:
     """Compares one change at a time, at the best number of workers found."""
     if other_workers.is_feedlines(loader):
-        found["not_tried"].append({"change": "prefetching, persistence", "why": "Feedline's threads have neither"})
+        found["not_tried"].append(
+            {"change": "prefetching, persistence", "why": "this does not apply to Feedline's threads"}
+        )
         return
     own, more = int(loader.num_workers), 2 * (loader.prefetch_factor or 2)
     workers = max(own, best, 1)

@@ -33,7 +33,9 @@ class Analysis:
         self._divide_handover()
 
     def _divide_handover(self) -> None:
-        """Divides it into packing and unpacking, the production of later batches that delayed it, and the rest."""
+        """Divides the waiting into packing and unpacking, the production of later batches that delayed it, and the
+        rest.
+        """
         packed, cpu = self.summary.waits.packed, self.summary.waits.packed_cpu
         work = 0.0 if packed is None else min(packed, self.handover)
         late = self.handover - work
@@ -88,7 +90,7 @@ def gain_of_workers(summary: Summary, workers: int) -> tuple[tuple[float, float]
     low, high = prediction.gain(summary, prediction.cycle_ms(summary, workers))
     if not summary.loader.get("iterable") or workers in summary.ladder.rungs:
         return (low, high), []
-    counter = ["an IterableDataset shards itself: additional workers may have no samples to read, or read them twice"]
+    counter = ["an IterableDataset shards itself: additional workers may have no samples, or read samples twice"]
     fewest, most = summary.making.fewest, summary.making.most
     if fewest is not None and most is not None and most >= _UNEVEN * max(fewest, 1):
         counter.append(f"one worker made {most} batches, another {fewest}, and ran out of work")
@@ -96,15 +98,15 @@ def gain_of_workers(summary: Summary, workers: int) -> tuple[tuple[float, float]
 
 
 def _hidden_by_work(summary: Summary) -> float:
-    """Share of a finished batch's lateness that a faster hand-over would not save, as workers produce batches
-    meanwhile.
+    """Share of a finished batch's delay that faster passing would not save, because workers produce batches
+    concurrently.
 
     The thread that sends a batch shares the interpreter with the next batch's Python code, so a finished batch may
     always arrive a whole batch late; the throughput depends on production only.
     """
     making = summary.making
     waited = summary.waits.handover * prediction.current_ms(summary)
-    unseen = summary.waits.packed is None  # the packing may then be all of it
+    unseen = summary.waits.packed is None  # packing may then take all of the time
     if making.busy is None or (unseen and making.pickle_ms + making.unpickle_ms > EXPLAINED * waited):
         return 0.0
     return min(max((making.busy - _IDLE_WORKERS) / (_AT_WORK - _IDLE_WORKERS), 0.0), 1.0)
@@ -112,7 +114,7 @@ def _hidden_by_work(summary: Summary) -> float:
 
 def stage_sentence(stages: Mapping[str, float] | None) -> str:
     if not stages:
-        return "how that divides between reading, decoding and transforms was not observed"
+        return "the shares of reading, decoding and transforms were not observed"
     words = {"storage": "waiting", "python": "own code"}
     parts = [f"{words.get(name, name)} {share:.0%}" for name, share in sorted(stages.items(), key=lambda s: -s[1])]
     return "by stage: " + ", ".join(parts)

@@ -7,7 +7,7 @@ from feedline.diagnose.rules.cause import Claim, Limit
 from feedline.diagnose.rules.shares import DOUBTFUL, LARGE, UNCERTAIN
 from feedline.findings import Threshold
 
-FEWEST_STEPS = Threshold(20, "steps: fewer are not conclusive")
+FEWEST_STEPS = Threshold(20, "steps: fewer steps are not conclusive")
 SMALL = Threshold(
     0.15, "of the time: shares of the same script vary by about 0.05 between runs, as does the unexplained rest"
 )

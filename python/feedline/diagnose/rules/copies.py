@@ -20,11 +20,13 @@ from feedline.profiler.experiments import LOCKED, OWN
 from feedline.profiler.model import prediction
 from feedline.profiler.summary.figures import Copies, Summary
 
-FEWEST_TIMED = Threshold(8, "copies, for their time to be conclusive")
-SLOWEST = Threshold(0.25, "GB/s, of PCIe 1.0 with one lane: a slower copy waits for something other than its bytes")
+FEWEST_TIMED = Threshold(8, "minimum number of copies for conclusive times")
+SLOWEST = Threshold(0.25, "GB/s, the bandwidth of PCIe 1.0 with one lane: a slower copy waits for something else")
 LAUNCH = Threshold(0.02, "ms: launch overhead of a copy")
-FASTEST = Threshold(64.0, "GB/s, of PCIe 5.0 with 16 lanes: assumed speed of page-locked copies if not measured")
-TRACE = "feedline trace on a torch.profiler trace shows it"
+FASTEST = Threshold(
+    64.0, "GB/s, the bandwidth of PCIe 5.0 with 16 lanes: assumed for page-locked copies if not measured"
+)
+TRACE = "use feedline trace on a torch.profiler trace"
 
 
 @dataclass(frozen=True)
@@ -62,8 +64,12 @@ class Kind:
         if not summary.uses_device:
             return None
         if not summary.on_device.watched_steps:
-            why = ", as torch.compile is in use or steps were too short" if "synchronising" in summary.missing else ""
-            return f"no step was watched for copies{why}; {TRACE}"
+            why = (
+                ", because torch.compile is in use or steps were too short"
+                if "synchronising" in summary.missing
+                else ""
+            )
+            return f"copies were not observed in any step{why}; {TRACE}"
         untimed = [copies for copies in self.of(summary) if copies.device_ms is None]
         if sum(_longest_ms(copies) for copies in untimed) < NAMED * prediction.current_ms(summary):
             return None
@@ -81,7 +87,7 @@ class Kind:
             f"the calls block the loop for {sum(copies.host_ms for copies in made):.2f} ms",
         ]
         if not self.pinned and any(copies.asked for copies in made):
-            evidence.append("non_blocking=True gains little from memory that is not page-locked")
+            evidence.append("non_blocking=True gains little if memory is not page-locked")
         apart = sum(copies.device_ms or 0.0 for copies in made)
         if apart > on_device:
             evidence.append(
@@ -109,15 +115,17 @@ class Kind:
         size, stays, why = sum(copies.bytes_per_step for copies in made), 1.0 - share, ""
         if self.pinned and share > stays:  # overlaps with the step, and takes longer than everything else in it
             stays = share
-            why = f"on a separate stream they still take {share * cycle:.2f} ms, and so does the loop"
+            why = (
+                f"on a separate stream the copies still take {share * cycle:.2f} ms, so the loop takes at least as long"
+            )
         elif not self.pinned and self.change not in summary.on_device.copies_with:
             crossing = min(size / FASTEST / 1e6, share * cycle)
             stays += crossing / cycle
-            why = f"page-locked, they still take at least {crossing:.2f} ms, at the {FASTEST:g} GB/s of PCIe 5.0 x16"
+            why = f"page-locked copies still take at least {crossing:.2f} ms, at the {FASTEST:g} GB/s of PCIe 5.0 x16"
         if not any(copies.asked for copies in made):  # the host waits during the calls and works between them
             outside = 1.0 - sum(copies.host_ms for copies in made) / cycle
             if outside > stays:
-                stays, why = outside, f"outside of the calls the loop takes {outside * cycle:.2f} ms, which remain"
+                stays, why = outside, f"the loop still takes {outside * cycle:.2f} ms outside of the calls"
         return min(share, max(1.0 - stays, 0.0)), why
 
     def _sure(self, summary: Summary, made: list[Copies]) -> tuple[float, list[str]]:

@@ -6,8 +6,8 @@ from __future__ import annotations
 from feedline.findings import Threshold
 from feedline.profiler.summary.figures import Summary, WaitedFor
 
-ENOUGH_LOOKS = Threshold(24, "samples: the error of a share is at most 20 %, with 95 % confidence")
-MOSTLY = Threshold(0.8, "of the waiting: a smaller share of the samples is not enough for a certain verdict")
+ENOUGH_LOOKS = Threshold(24, "samples: with this number, the error of a share is at most 20 %, with 95 % confidence")
+MOSTLY = Threshold(0.8, "of the waiting: with a smaller share of samples, a verdict is not certain")
 _SURE, _LIKELY = 0.9, 0.8
 _WORDS = {
     "file": "a file's call",
@@ -17,7 +17,7 @@ _WORDS = {
     "events": "network or process events",
     "process": "another process",
     "store": "responses of a remote store",
-    "other": "another system call",
+    "other": "a different system call",
 }
 
 

@@ -16,13 +16,15 @@ from feedline.diagnose.rules.shares import NAMED
 from feedline.findings import Threshold
 from feedline.profiler.summary.figures import Host, Summary
 
-FROM_DEVICE = Threshold(0.3, "of the bytes read, from block devices: minimum for a local disk to be the bottleneck")
-FEWEST_BYTES = Threshold(1 << 10, "bytes per sample: fewer may come from a worker's start")
-MANY_BYTES = Threshold(
-    16 << 10, "bytes per sample: this many cannot come from a worker's start, even if no file was observed"
+FROM_DEVICE = Threshold(
+    0.3, "of the bytes read: minimum share from block devices for a local disk to be the bottleneck"
 )
-NEAR_CEILING = Threshold(0.7, "of the disk probe's result: from here on, the disk is saturated")
-LITTLE_COLDER = Threshold(0.9, "of the rate with files in the cache: from here on, the disk is not the bottleneck")
+FEWEST_BYTES = Threshold(1 << 10, "bytes per sample: smaller numbers may be due to the start of workers")
+MANY_BYTES = Threshold(
+    16 << 10, "bytes per sample: larger numbers cannot be due to the start of workers, even if no file was observed"
+)
+NEAR_CEILING = Threshold(0.7, "of the disk probe's result: above this, the disk is saturated")
+LITTLE_COLDER = Threshold(0.9, "of the rate with files in the cache: above this, the disk is not the bottleneck")
 UNMEASURED = 0.8  # confidence if the disk was not probed
 SMALL_FILE_BYTES = range(2 << 10, 128 << 10)
 _NEEDS = (*production.NEEDS, "io")
@@ -81,7 +83,7 @@ def found(
     summary = analysis.summary
     analysis.reading_is_taken = True
     if reading.counted:
-        unseen = "the blocking system calls were not observed: besides the counted reads, it may also have slept"
+        unseen = "blocking system calls were not observed: besides reading, the worker may have slept"
         against = [*against, unseen]
     told = [*production.evidence(analysis), *evidence, *idle_waits.sentences(summary.making.waited_for)]
     confidence = min(confidence, idle_waits.limit_of(summary, reading.part))

@@ -13,8 +13,8 @@ class Signal(NamedTuple):
 
 
 # Missing if the workers were not observed at all. Rules that need it are then not evaluated.
-WORKERS = Signal("workers", "the notes may explain why, and the experiments measure the loader by itself")
-STAGES = Signal("stages", "time the dataset's own code, or run the loop longer")
+WORKERS = Signal("workers", "see the notes; the experiments measure the loader by itself")
+STAGES = Signal("stages", "measure the time of the dataset's own code, or run the loop longer")
 SAMPLES = Signal("samples", "feedline.profile() shows every sample on a timeline")
 PROCESSES = Signal("processes", "run longer, for at least a few seconds")
 HOST = Signal("host", "run longer, for at least a few seconds")

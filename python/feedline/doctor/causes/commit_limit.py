@@ -23,7 +23,7 @@ CAUSE = Cause(
         "the kernel does not overcommit memory",
         means="With vm.overcommit_memory=2, a fork counts as if it would write to all memory of its parent: "
         "OSError: Cannot allocate memory when workers start, although most memory is free.",
-        recognised="This setting, and less left of the commit limit than a training script needs.",
+        recognised="Checks for this setting, and for less commit limit left than a training script needs.",
         to_do="sysctl vm.overcommit_memory=0 (root), or workers as threads: "
         "feedline.DataLoader(worker_method='thread').",
         example="vm.overcommit_memory is 2, and only 1.2 GB can still be committed.",

@@ -22,10 +22,10 @@ CAUSE = Cause(
     page(
         "connection_in_dataset",
         "a dataset stores a connection, a lock or an open file",
-        means="After a fork, all workers share it: responses reach the wrong worker, file positions move "
+        means="After a fork, all workers share the object: responses reach the wrong worker, file positions move "
         "unexpectedly, and a held lock is never released. With spawn it cannot be pickled.",
-        recognised="Assigned to self in the dataset's __init__, without a __getstate__ that omits it.",
-        to_do="Open it when a worker first needs it: store None in __init__, and open in __getitem__ or "
+        recognised="The dataset's __init__ assigns such an object to self, and no __getstate__ omits it.",
+        to_do="Open the object when a worker first needs it: store None in __init__, and open it in __getitem__ or "
         "worker_init_fn. Store the path, not the file.",
         example="line 8: the dataset stores a connection (sqlite3.connect).",
     ),

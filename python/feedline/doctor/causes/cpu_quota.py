@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ...findings import Threshold
 from ..rules import MACHINE, Analysis, Cause, Found, page
 
-PART = Threshold(0.5, "of the CPUs that are seen: nearer to them, threads hardly take turns")
+PART = Threshold(0.5, "of the visible CPUs: with a larger quota, threads hardly compete")
 
 
 def _evaluate(analysis: Analysis) -> Iterator[Found]:
@@ -27,7 +27,7 @@ CAUSE = Cause(
         "cpu_quota",
         "programs see more CPUs than the quota allows",
         means="A container's quota limits CPU time, not CPUs: Python and the libraries of NumPy and torch see "
-        "all CPUs and start as many threads, and all of them are stopped for the rest of each 100 ms "
+        "all CPUs and start as many threads, and the kernel stops all threads for the rest of each 100 ms "
         "period once the time is used up.",
         recognised="The quota is at most half of the visible CPUs, and OMP_NUM_THREADS is not set to a number "
         "that it allows.",

@@ -27,7 +27,7 @@ CAUSE = Cause(
         "page by page into each worker, even if never modified. With spawn they are copied at once.",
         recognised="workers x dataset, if that is most of what the planned loader needs and it does not fit.",
         to_do="Store large data in one NumPy array or torch tensor, a memory-mapped file, or one packed "
-        "string: those remain shared.",
+        "string, which remain shared.",
         example="16 workers x 4.0 GB = 64.0 GB of 38.0 GB left.",
     ),
     priority=LOAD + 20,

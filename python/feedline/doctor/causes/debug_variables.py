@@ -25,10 +25,10 @@ CAUSE = Cause(
         "debug_variables",
         "a debugging variable slows everything down",
         means="CUDA_LAUNCH_BLOCKING=1 makes the loop wait for each kernel, so nothing overlaps; the "
-        "others check each allocation or record its origin.",
+        "other variables check each allocation or record its origin.",
         recognised="CUDA_LAUNCH_BLOCKING, PYTHONMALLOC=debug, PYTHONDEVMODE, PYTHONTRACEMALLOC, MALLOC_CHECK_ or "
         "TORCH_DISTRIBUTED_DEBUG=DETAIL in the environment.",
-        to_do="unset it for runs in which speed matters.",
+        to_do="Unset the variable for runs in which speed matters.",
         example="CUDA_LAUNCH_BLOCKING=1.",
     ),
     priority=MACHINE + 90,

@@ -19,7 +19,8 @@ CAUSE = Cause(
     page(
         "deprecated_amp",
         "torch.cuda.amp is deprecated",
-        means="It emits warnings and will be removed. torch.amp supports every device. With bfloat16, autocast "
+        means="torch.cuda.amp emits warnings and will be removed. torch.amp supports every device. With "
+        "bfloat16, autocast "
         "is enough: gradients need no scaling.",
         recognised="Calls of torch.cuda.amp in the script.",
         to_do="torch.amp.autocast('cuda'), and torch.amp.GradScaler('cuda') with float16.",

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ...findings import Threshold
 from ..rules import MACHINE, Analysis, Cause, Found, page
 
-LEAST = Threshold(2, "CPUs per GPU: one of them launches its work")
+LEAST = Threshold(2, "CPUs per GPU, including one that launches its work")
 
 
 def _evaluate(analysis: Analysis) -> Iterator[Found]:

@@ -23,8 +23,8 @@ CAUSE = Cause(
         "gpu_hidden",
         "an environment variable hides the GPUs",
         means="A program sees only the GPUs listed in CUDA_VISIBLE_DEVICES; an empty value, -1 or an invalid "
-        "number hides all that follow.",
-        recognised="There are GPUs, but the variable lists none of them.",
+        "number hides all GPUs that follow.",
+        recognised="The machine has GPUs, but the variable lists none of them.",
         to_do="unset CUDA_VISIBLE_DEVICES, or list the GPUs: CUDA_VISIBLE_DEVICES=0,1.",
         example="CUDA_VISIBLE_DEVICES is '' and hides 4 GPUs.",
     ),

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ...findings import Threshold
 from ..rules import MACHINE, Analysis, Cause, Found, gb, page
 
-MOST = Threshold(0.5, "of its memory, used: more than a desktop needs")
+MOST = Threshold(0.5, "of a GPU's memory: more than a desktop uses")
 
 
 def _evaluate(analysis: Analysis) -> Iterator[Found]:

@@ -20,7 +20,7 @@ CAUSE = Cause(
         "gpu_not_passed",
         "the host has an NVIDIA driver, but this container has no GPU",
         means="The kernel that runs the container has NVIDIA's driver loaded, but no device was passed in, so "
-        "torch only sees the CPU. An image never contains a driver: it is the host's.",
+        "torch only sees the CPU. An image never contains a driver, which always belongs to the host.",
         recognised="This is a container, /proc/driver/nvidia exists, and /dev/nvidia* does not.",
         to_do="docker run --gpus all --shm-size=8g (Kubernetes: a limit of nvidia.com/gpu); the host needs "
         "the NVIDIA container toolkit.",

@@ -19,9 +19,9 @@ CAUSE = Cause(
     page(
         "gpu_slowed",
         "a GPU runs at reduced clocks",
-        means="Heat or a power limit reduces its clocks: every step takes longer, whatever the loader does.",
-        recognised="The driver reports heat or power as the reason for the present clocks.",
-        to_do="Check its cooling and power limit: nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE.",
+        means="Heat or a power limit reduces the GPU's clocks: every step takes longer, whatever the loader does.",
+        recognised="The driver reports heat or power as the reason for the current clocks.",
+        to_do="Check the GPU's cooling and power limit: nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE.",
         example="GPU 2 is throttled by power or heat, at 91 C.",
     ),
     priority=MACHINE + 10,

@@ -18,7 +18,7 @@ def _evaluate(analysis: Analysis) -> Iterator[Found]:
 CAUSE = Cause(
     page(
         "gpu_unusable",
-        "there is an NVIDIA GPU, but its driver does not respond",
+        "the machine has an NVIDIA GPU, but its driver does not respond",
         means="The kernel has the driver and the device files exist, but the management library cannot be "
         "used. In long-running containers, a reload of systemd revokes the devices; on a "
         "host, the driver was updated but not reloaded.",

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ...findings import Threshold
 from ..rules import MACHINE, Analysis, Cause, Found, page
 
-MUCH = Threshold(0.2, "of the time: the critical level of diagnose, as other processes wait, not this run")
+MUCH = Threshold(0.2, "of the time: the critical level of diagnose, because other processes wait, not this run")
 
 
 def _evaluate(analysis: Analysis) -> Iterator[Found]:

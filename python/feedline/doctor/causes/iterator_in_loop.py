@@ -18,7 +18,7 @@ CAUSE = Cause(
         "iterator_in_loop",
         "a loop creates a new iterator for each batch",
         means="iter(loader) starts the workers and fills their queues; next() then uses one batch, "
-        "and everything else is discarded. It also yields the start of a new order each time, not an "
+        "and everything else is discarded. Each call also yields the start of a new order, not an "
         "epoch.",
         recognised="next(iter(loader)) in a loop, for a loader with workers.",
         to_do="Use for batch in loader, or create one iterator before the loop: it = iter(loader).",

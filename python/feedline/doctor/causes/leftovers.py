@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ...findings import Threshold
 from ..rules import MACHINE, Analysis, Cause, Found, gb, page
 
-MUCH = Threshold(64 * 2**20, "bytes: less is not worth reporting")
+MUCH = Threshold(64 * 2**20, "bytes: smaller leftovers are not reported")
 
 
 def _evaluate(analysis: Analysis) -> Iterator[Found]:
@@ -26,7 +26,7 @@ def _evaluate(analysis: Analysis) -> Iterator[Found]:
 CAUSE = Cause(
     page(
         "leftovers",
-        "killed runs left files behind",
+        "killed runs left temporary files",
         means="The workers' shared memory remains in /dev/shm if no process is left to remove it, and uses memory "
         "until the next boot.",
         recognised="Files named like those of torch, multiprocessing and NCCL, at least an hour old, that no "

@@ -24,9 +24,9 @@ CAUSE = Cause(
         means="NCCL and MPI lock the memory that the network card reads: ibv_reg_mr fails, or they silently fall "
         "back to TCP. CUDA's page-locked batches do not count against this limit, but as memory "
         "of the container that cannot be swapped out.",
-        recognised="There are InfiniBand devices, and ulimit -l is low.",
+        recognised="The machine has InfiniBand devices, and ulimit -l is low.",
         to_do="ulimit -l unlimited; docker run --ulimit memlock=-1.",
-        example="only 8 MB of memory can be locked, but there are InfiniBand devices.",
+        example="only 8 MB of memory can be locked, but the machine has InfiniBand devices.",
     ),
     priority=MACHINE + 200,
     evaluate=_evaluate,

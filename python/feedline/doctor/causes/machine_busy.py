@@ -21,10 +21,10 @@ CAUSE = Cause(
     page(
         "machine_busy",
         "other programs use the CPUs",
-        means="Workers and the training loop share the CPUs with them, so measurements now say little "
+        means="Workers and the training loop share the CPUs with other programs, so measurements reveal little "
         "about the loader.",
         recognised="Compares the load of the last minute with the number of CPUs of the machine.",
-        to_do="Wait for them or end them; feedline top shows which they are.",
+        to_do="Wait until the other programs end, or end them; feedline top lists them.",
         example="a load of 70.2 on 32 CPUs.",
     ),
     priority=MACHINE + 150,

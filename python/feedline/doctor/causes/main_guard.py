@@ -25,7 +25,7 @@ CAUSE = Cause(
         "runs again in each: RuntimeError: An attempt has been made to start a new process before "
         "the current process has finished its bootstrapping phase.",
         recognised="The script starts a loop over a loader with workers outside the guard: critical if workers "
-        "are not forked, and a note if they are, as on Linux before Python 3.14.",
+        "are not forked, otherwise a note, as on Linux before Python 3.14.",
         to_do="Move the code into a function main(), and call it under if __name__ == '__main__'.",
         example="line 30 starts loading outside the guard, and workers start with spawn.",
     ),

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ...findings import Threshold
 from ..rules import BROKEN, Analysis, Cause, Found, gb, page
 
-LEFT = Threshold(0.05, "of the usable memory, still free: on 16 GB, about what an interpreter with torch needs")
+LEFT = Threshold(0.05, "of the usable memory, still free: on 16 GB, about the need of an interpreter with torch")
 
 
 def _evaluate(analysis: Analysis) -> Iterator[Found]:

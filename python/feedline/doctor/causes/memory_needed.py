@@ -9,7 +9,7 @@ from ...findings import Threshold
 from ...machine.planned_load import Need, PlannedLoad, need_of
 from ..rules import LOAD, Analysis, Cause, Found, gb, page
 
-MOST = Threshold(0.8, "of the memory left: the script itself and the page cache need some")
+MOST = Threshold(0.8, "of the memory left: the script itself and the page cache need the rest")
 
 
 def _evaluate(analysis: Analysis) -> Iterator[Found]:
@@ -47,7 +47,7 @@ CAUSE = Cause(
         "machine. Added to this are the current batches, page-locked ones in powers of two, which cannot be "
         "swapped out, and the parts of the dataset that each worker copies.",
         recognised="Computed before anything starts: compares the minimum needed with the memory left on the "
-        "machine and in every control group; a warning if it needs most of that, or would once torch "
+        "machine and in every control group; a warning if the loader needs most of it, or would once torch "
         "has page-locked all queued batches.",
         to_do="In this order: prefetch_factor=2 or 1, fewer workers, smaller batches; memory-mapped files "
         "instead of arrays in every worker. feedline.DataLoader limits queued batches to "

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ...findings import Threshold
 from ..rules import MACHINE, Analysis, Cause, Found, page
 
-MUCH = Threshold(0.05, "of the time: the level of a note in diagnose")
+MUCH = Threshold(0.05, "of the time: the threshold of a note in diagnose")
 
 
 def _evaluate(analysis: Analysis) -> Iterator[Found]:

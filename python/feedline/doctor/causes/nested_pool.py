@@ -25,7 +25,7 @@ CAUSE = Cause(
         "allowed to have children. Threads are fine.",
         recognised="A Pool, a Process, a ProcessPoolExecutor or a DataLoader with workers, in the methods of a "
         "dataset that workers run, in collate_fn or worker_init_fn, or in functions that these call.",
-        to_do="Remove it: the workers provide the parallelism. If a sample has parts to wait for, use "
+        to_do="Remove the pool: the workers provide the parallelism. If a sample has parts to wait for, use "
         "concurrent.futures.ThreadPoolExecutor.",
         example="line 21: multiprocessing.Pool in code that workers run.",
     ),

@@ -27,11 +27,12 @@ CAUSE = Cause(
     page(
         "network_storage",
         "the dataset is on a file server",
-        means="All clients share the bandwidth of the server and the network: more workers do not raise it. Opening "
+        means="All clients share the bandwidth of the server and the network, which more workers do not "
+        "increase. Opening "
         "a small file costs a round trip.",
         recognised="SOURCE is on NFS, a parallel file system or a network share; a warning if mount options "
         "make it slower: sync, noac, soft, or reads below 64 kB.",
-        to_do="feedline stage SOURCE /local/nvme copies it once; or feedline.open(..., cache='/local/nvme'); "
+        to_do="feedline stage SOURCE /local/nvme copies the dataset once; or feedline.open(..., cache='/local/nvme'); "
         "pack small files: feedline pack.",
         example="/data is nfs4, mounted from server:/export.",
     ),

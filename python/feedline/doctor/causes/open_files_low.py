@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ...findings import Threshold
 from ..rules import MACHINE, Analysis, Cause, Found, page
 
-FEW = Threshold(1024, "files: the default of Linux, sufficient for most loaders")
+FEW = Threshold(1024, "files: Linux's default, sufficient for most loaders")
 
 
 def _evaluate(analysis: Analysis) -> Iterator[Found]:

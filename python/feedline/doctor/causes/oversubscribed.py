@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from ...findings import Threshold
 from ..rules import LOAD, Analysis, Cause, Found, page
 
-MANY = Threshold(2.0, "workers per usable CPU: each gets less than half of one")
-WAITING = Threshold(4.0, "workers per usable CPU, if they wait for a network")
+MANY = Threshold(2.0, "workers per usable CPU: each worker gets less than half of a CPU")
+WAITING = Threshold(4.0, "workers per usable CPU, if workers wait for a network")
 
 
 def _evaluate(analysis: Analysis) -> Iterator[Found]:
@@ -30,9 +30,9 @@ CAUSE = Cause(
     page(
         "oversubscribed",
         "more workers than usable CPUs",
-        means="Workers that decode need a CPU each. Additional ones compete with each other and with the "
+        means="Workers that decode need a CPU each. Additional workers compete with each other and with the "
         "thread that launches work on the GPU. Usable CPUs are those of affinity, cpuset and quota, shared by "
-        "all ranks on the machine, not all that it has.",
+        "all ranks on the machine.",
         recognised="Compares all ranks' workers with the usable CPUs: a warning above that number, critical from "
         "twice as many. For object storage and network file systems, where workers mostly wait, only reported from "
         "four times as many.",

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ...findings import Threshold
 from ..rules import MACHINE, Analysis, Cause, Found, page
 
-BUSY = Threshold(0.5, "of the time with a kernel, on every GPU: GPUs are not matched to bus addresses")
+BUSY = Threshold(0.5, "of the time with a kernel, required of every GPU, because GPUs are not matched to bus addresses")
 
 
 def _evaluate(analysis: Analysis) -> Iterator[Found]:
@@ -26,8 +26,9 @@ CAUSE = Cause(
         "pcie_slow",
         "a busy GPU's PCIe link is slower than possible",
         means="Each generation doubles the speed of a lane. A firmware setting, a riser cable or "
-        "link errors limit it to an older one.",
-        recognised="Compares the present speed with the card's maximum while its GPU is busy: idle cards lower it, "
+        "link errors limit the link to an older generation.",
+        recognised="Compares the current speed with the card's maximum while its GPU is busy: idle cards "
+        "lower the speed, "
         "which is normal.",
         to_do="Set the slot to its generation in the firmware, and remove risers; nvidia-smi -q -d PERFORMANCE "
         "shows link errors.",

@@ -17,7 +17,7 @@ CAUSE = Cause(
     page(
         "pin_without_gpu",
         "page-locked memory without a GPU",
-        means="pin_memory=True makes copies to a GPU faster. Without a GPU, torch warns and ignores it, "
+        means="pin_memory=True makes copies to a GPU faster. Without a GPU, torch warns and ignores the argument, "
         "or locks memory that cannot be swapped out for no gain.",
         recognised="pin_memory is on, but the machine has no NVIDIA GPU.",
         to_do="pin_memory=torch.cuda.is_available().",

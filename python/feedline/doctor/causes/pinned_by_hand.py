@@ -22,7 +22,7 @@ CAUSE = Cause(
         means="x.pin_memory().to(device, non_blocking=True) copies on the CPU first, while the loop waits, "
         "and then to the GPU: it can take twice the time of a plain copy.",
         recognised="A call of pin_memory() on a value that is moved to a device, in a loop over a loader.",
-        to_do="DataLoader(..., pin_memory=True), which does it in a separate thread; then batch.to(device, "
+        to_do="DataLoader(..., pin_memory=True), which page-locks in a separate thread; then batch.to(device, "
         "non_blocking=True).",
         example="line 33: .pin_memory().to(...).",
     ),

@@ -19,7 +19,7 @@ def _evaluate(analysis: Analysis) -> Iterator[Found]:
     enough = enough_ahead(load.sample_bytes)
     if load.prefetch > 2 * enough and load.prefetch > DEEP:
         of = f" with samples of {gb(load.sample_bytes)}" if load.sample_bytes else ""
-        yield Found("note", (f"prefetch_factor={load.prefetch}{of}: {enough} is enough",))
+        yield Found("note", (f"prefetch_factor={load.prefetch}{of}, but {enough} is enough",))
 
 
 CAUSE = Cause(
@@ -32,7 +32,7 @@ CAUSE = Cause(
         recognised="Compares prefetch_factor with the depth that is useful for samples of that size.",
         to_do="prefetch_factor=2, or 1 for samples of tens of megabytes; if the loop still waits, more "
         "workers: feedline diagnose shows which.",
-        example="prefetch_factor=10 with samples of 50 MB: 1 is enough.",
+        example="prefetch_factor=10 with samples of 50 MB, but 1 is enough.",
     ),
     priority=LOAD + 70,
     evaluate=_evaluate,

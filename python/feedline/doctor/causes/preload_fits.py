@@ -9,7 +9,7 @@ from ...findings import Threshold
 from ..rules import ADVICE, Analysis, Cause, Found, gb, page
 
 PART = Threshold(0.25, "of the memory left: queued batches and the script need the rest")
-MOST = Threshold(10e9, "bytes: reading more takes minutes, which the first epoch overlaps with training")
+MOST = Threshold(10e9, "bytes: reading more takes minutes, so the first epoch should read it during training")
 
 
 def _evaluate(analysis: Analysis) -> Iterator[Found]:
@@ -30,8 +30,8 @@ CAUSE = Cause(
     page(
         "preload_fits",
         "the dataset fits in memory",
-        means="Data that was read once can stay in memory: as files in the page cache, unless programs need the "
-        "memory, and as decoded pixels with .cache(), one copy for all workers and ranks.",
+        means="Data that was read once can stay in memory, either as files in the page cache, unless programs need the "
+        "memory, or as decoded pixels with .cache(), in one copy for all workers and ranks.",
         recognised="Compares the size of SOURCE, on a disk or a server, with the memory left.",
         to_do="feedline.open(SOURCE).<fixed operations>.cache() caches decoded pixels; vmtouch -t, or reading "
         "the files once beforehand, caches the files.",

@@ -9,7 +9,7 @@ from ...findings import Threshold
 from ..rules import MACHINE, Analysis, Cause, Found, page
 
 FEW = Threshold(
-    512, "processes and threads of a user: 8 workers with 16 threads each are 128, plus a desktop or a shell"
+    512, "processes and threads of a user: 8 workers with 16 threads each are 128, plus the desktop or shell"
 )
 
 

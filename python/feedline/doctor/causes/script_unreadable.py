@@ -17,8 +17,9 @@ CAUSE = Cause(
     page(
         "script_unreadable",
         "the script cannot be read",
-        means="The script was not examined. Python would stop at the same line.",
-        recognised="It does not exist, is not readable, or is not valid in the Python version that runs this command.",
+        means="The script was not examined. Python would also stop at this line.",
+        recognised="The script does not exist, is not readable, or is not valid in the Python version that runs "
+        "this command.",
         to_do="Fix the line, or run this command with the Python that runs the script.",
         example="train.py, line 3: invalid syntax.",
     ),

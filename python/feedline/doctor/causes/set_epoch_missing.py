@@ -20,8 +20,9 @@ CAUSE = Cause(
         "the order is the same in every epoch",
         means="DistributedSampler shuffles by its seed and the epoch. Without set_epoch, the epoch stays 0 "
         "and the order never changes.",
-        recognised="A shuffling DistributedSampler, but no set_epoch in the script.",
-        to_do="sampler.set_epoch(epoch) at the start of each epoch. feedline.DataLoader does this if it was forgotten.",
+        recognised="The script has a shuffling DistributedSampler, but no set_epoch.",
+        to_do="Call sampler.set_epoch(epoch) at the start of each epoch. feedline.DataLoader does so if the "
+        "script does not.",
         example="line 11: a DistributedSampler without set_epoch.",
     ),
     priority=SCRIPT + 90,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ...findings import Threshold
 from ..rules import BROKEN, Analysis, Cause, Found, gb, page
 
-FULL = Threshold(0.9, "of /dev/shm, used: the next batch may not fit")
+FULL = Threshold(0.9, "of /dev/shm: above this use, the next batch may not fit")
 
 
 def _evaluate(analysis: Analysis) -> Iterator[Found]:
@@ -22,8 +22,9 @@ CAUSE = Cause(
     page(
         "shared_memory_full",
         "/dev/shm is nearly full",
-        means="torch's workers store each tensor in a file in /dev/shm. If it is full, a worker dies of a bus error.",
-        recognised="More than 90 % of it is used before anything has started.",
+        means="torch's workers store each tensor in a file in /dev/shm. If /dev/shm is full, a worker dies of "
+        "a bus error.",
+        recognised="More than 90 % of /dev/shm is used before the run starts.",
         to_do="Remove leftovers of killed runs (feedline doctor --clean), or enlarge it: docker run --shm-size=8g.",
         example="62 MB of 64 MB in /dev/shm are used.",
     ),

@@ -28,7 +28,7 @@ CAUSE = Cause(
         "/dev/shm is too small for the planned loader",
         means="torch's workers pass batches via files in /dev/shm. If they do not fit, a worker dies of a bus error "
         "with the message RuntimeError: DataLoader worker is killed by signal. Containers "
-        "have only 64 MB of it by default.",
+        "have only 64 MB of /dev/shm by default.",
         recognised="Compares workers x prefetch x batch with its free space.",
         to_do="docker run --shm-size=SIZE (or --ipc=host); in Kubernetes an emptyDir of medium Memory on "
         "/dev/shm. feedline.DataLoader does not use /dev/shm.",

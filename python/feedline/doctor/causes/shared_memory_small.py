@@ -27,7 +27,7 @@ CAUSE = Cause(
         "/dev/shm has only a container's default size",
         means="torch's workers pass batches via files in /dev/shm: 64 images of 224 pixels are 39 MB. "
         "If they do not fit, a worker dies of a bus error.",
-        recognised="Its size, if the size of a batch is unknown; otherwise shared_memory_needed compares the two.",
+        recognised="Checks the size of /dev/shm if the size of a batch is unknown; otherwise see shared_memory_needed.",
         to_do="docker run --shm-size=8g (or --ipc=host); in Kubernetes an emptyDir of medium Memory on "
         "/dev/shm. feedline.DataLoader does not use it.",
         example="/dev/shm has 67 MB.",

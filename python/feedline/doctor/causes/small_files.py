@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from ...findings import Threshold
 from ..rules import STORAGE, Analysis, Cause, Found, gb, page
 
-MANY = Threshold(10_000, "files: a smaller number is cached by the first epoch")
-SOME = Threshold(1_000, "files found before the time limit: if listing is slow, so is opening them")
-SMALL = Threshold(1 * 2**20, "bytes: larger ones take longer to read than to open")
+MANY = Threshold(10_000, "files: the first epoch caches a smaller number")
+SOME = Threshold(1_000, "files found before the time limit: if listing is slow, opening is slow as well")
+SMALL = Threshold(1 * 2**20, "bytes: larger files take longer to read than to open")
 
 
 def _evaluate(analysis: Analysis) -> Iterator[Found]:
@@ -27,7 +27,7 @@ CAUSE = Cause(
     page(
         "small_files",
         "many small files",
-        means="Each costs an open, a look-up and a seek; over a network, a round trip. Above 100 GB, "
+        means="Each file costs an open, a look-up and a seek; over a network, a round trip. Above 100 GB, "
         "shards are strongly recommended.",
         recognised="Many files of a small mean size on storage where each open is expensive: spinning disks, "
         "network file systems, and object storage.",

@@ -19,11 +19,11 @@ CAUSE = Cause(
     page(
         "spinning_disk",
         "the dataset is on a spinning disk",
-        means="It reaches about 100 random reads per second, and 150 MB/s sequentially: shuffled "
+        means="A spinning disk reaches about 100 random reads per second, and 150 MB/s sequentially: shuffled "
         "small files are read at 100 per second, whatever the number of workers, and more workers make it seek "
         "more.",
         recognised="The block device of SOURCE reports that it is rotational. Virtual disks do not report this.",
-        to_do="Copy it to SSD or NVMe (feedline stage), or pack it into shards that are read sequentially: "
+        to_do="Copy the dataset to SSD or NVMe (feedline stage), or pack it into shards that are read sequentially: "
         "feedline pack.",
         example="/data is on a spinning disk (ST8000NM000A).",
     ),

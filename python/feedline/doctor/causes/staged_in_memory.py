@@ -28,7 +28,7 @@ CAUSE = Cause(
         means="Files in /dev/shm and other tmpfs use memory that cannot be reclaimed. The page cache keeps frequently "
         "read data by itself, and can be reclaimed.",
         recognised="SOURCE is on tmpfs, and is large compared with the memory left.",
-        to_do="Store it on a local disk: after the first epoch, as much as fits is in the page cache.",
+        to_do="Store the dataset on a local disk: after the first epoch, the page cache holds as much as fits.",
         example="/dev/shm/imagenet uses 40.0 GB of memory, and 20.0 GB is left.",
     ),
     priority=STORAGE + 60,

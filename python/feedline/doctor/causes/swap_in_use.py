@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from ...findings import Threshold
 from ..rules import MACHINE, Analysis, Cause, Found, gb, page
 
-MUCH = Threshold(512 * 2**20, "bytes: less is negligible")
-LITTLE = Threshold(0.2, "of the memory, available: above this, nothing has to be swapped out now")
+MUCH = Threshold(512 * 2**20, "bytes: smaller amounts are negligible")
+LITTLE = Threshold(0.2, "of the memory: if more is available, nothing has to be swapped out")
 
 
 def _evaluate(analysis: Analysis) -> Iterator[Found]:
@@ -23,8 +23,8 @@ CAUSE = Cause(
     page(
         "swap_in_use",
         "the machine is already swapping",
-        means="Swapped-out data must be read back from disk before it can be used; a loader that needs more "
-        "memory pushes out more.",
+        means="Swapped-out data must be read from disk before use; a loader that needs more "
+        "memory causes more swapping.",
         recognised="Swap in use together with little available memory. Pages swapped out long "
         "ago are harmless if memory is plentiful.",
         to_do="End programs that use the memory, or plan with less: smaller prefetch_factor, fewer workers.",

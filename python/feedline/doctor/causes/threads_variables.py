@@ -24,9 +24,9 @@ CAUSE = Cause(
         "threads_variables",
         "OMP_NUM_THREADS exceeds the usable CPUs",
         means="NumPy and torch start this many threads in the main process and in every worker that computes "
-        "with them; they compete for the CPUs.",
+        "with these libraries, and the threads compete for the CPUs.",
         recognised="Compares OMP_NUM_THREADS or MKL_NUM_THREADS with the usable CPUs.",
-        to_do="unset it, or set it to the number of usable CPUs, and to 1 in workers (torch does the latter itself).",
+        to_do="Unset the variable, or set it to the number of usable CPUs, and to 1 in workers (torch does so itself).",
         example="OMP_NUM_THREADS=64 on 8 usable CPUs.",
     ),
     priority=MACHINE + 80,

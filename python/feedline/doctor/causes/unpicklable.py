@@ -29,7 +29,7 @@ CAUSE = Cause(
         "otherwise.",
         recognised="A lambda or a local function passed to a loader, a dataset or transforms.Lambda, if workers "
         "are not forked.",
-        to_do="Define it at module level, and bind values with functools.partial; or use "
+        to_do="Define the function at module level, and bind values with functools.partial; or use "
         "multiprocessing_context='fork' if nothing prevents it.",
         example="line 9: collate_fn=lambda, and workers start with spawn.",
     ),

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ...findings import Threshold
 from ..rules import SCRIPT, Analysis, Cause, Found, page
 
-MANY = Threshold(10, "epochs: with fewer, the pauses hardly matter")
+MANY = Threshold(10, "epochs: with fewer epochs, the pauses hardly matter")
 
 
 def _evaluate(analysis: Analysis) -> Iterator[Found]:
@@ -25,7 +25,7 @@ CAUSE = Cause(
     page(
         "workers_not_kept",
         "workers restart every epoch",
-        means="Without persistent_workers=True, each epoch ends its workers and starts new ones, including "
+        means="Without persistent_workers=True, each epoch stops its workers and starts new workers, including "
         "the dataset's initialization. This takes from 100 ms "
         "to minutes.",
         recognised="A loop of more than ten epochs over a loader with workers, and persistent_workers is not given.",

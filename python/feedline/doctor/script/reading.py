@@ -84,7 +84,7 @@ def _facts(path: str, tree: ast.Module, arguments: Sequence[str], cpus: int) -> 
         sampler_line=_sampler_line(tree, names, calls),
         sample_bytes=_sample_bytes(tree, names),
         notes=(
-            *([f"num_workers of the DataLoader in line {lines} of {path}: known only when it runs"] if unknown else []),
+            *([f"num_workers of the DataLoader in line {lines} of {path}: known only at run time"] if unknown else []),
             *(
                 f"the DataLoader in {place.at}: only loaders created by the script itself are examined"
                 for place in local_imports.loaders

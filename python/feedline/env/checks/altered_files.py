@@ -17,7 +17,7 @@ CHECK = Check(
     page(
         code="altered_files",
         title="files of a package were changed",
-        means="Locks do not include manual changes: another machine runs different code under the same version.",
+        means="Locks do not include manual changes, so other machines run different code under the same version.",
         recognised="Size or SHA-256 of a file differ from RECORD or conda-meta. Files over 64 MiB are "
         "compared by size "
         "only, except with `--deep`.",

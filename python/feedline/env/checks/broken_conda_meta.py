@@ -10,7 +10,8 @@ def _evaluate(analysis: Analysis) -> Problems:
         name = one.file.name.removesuffix(".json")
         yield problem(
             "broken_conda_meta", "error", f"{one.file} cannot be read: {one.why}",
-            fix=f"Remove it, then conda install --force-reinstall the package {name}; or recreate the environment from "
+            fix=f"Remove the file, then conda install --force-reinstall the package {name}; or recreate the "
+            "environment from "
             "its lock.", file=str(one.file),
         )  # fmt: skip
     for lost in seen.distributions if seen.packages else ():
@@ -28,9 +29,9 @@ CHECK = Check(
     page(
         code="broken_conda_meta",
         title="a file in conda-meta is damaged or missing",
-        means="conda records each installed package in a JSON file. Without it the package's files "
+        means="conda records each installed package in a JSON file. Without that file, the package's files "
         "have no owner: "
-        "they are neither updated nor removed.",
+        "conda neither updates nor removes them.",
         recognised="The file is not JSON, lacks the package's name or version, or is unreadable; or a dist-info names "
         "conda as its installer, but no file lists it.",
         to_do="Recreate the environment from a lock or a snapshot (`feedline env create`), or reinstall the package.",

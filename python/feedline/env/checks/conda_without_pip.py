@@ -19,7 +19,8 @@ CHECK = conda_lacks(
     "conda install --prefix {prefix} pip",
     _lacks_pip,
     title="a conda environment has Python, but no pip",
-    means="When it is activated, `pip` is that of the system or of another environment, and `pip install` installs "
+    means="When the environment is activated, `pip` is the system's or another environment's, and `pip "
+    "install` installs "
     "packages there. `python -m pip` fails.",
     recognised="conda-meta has the package `python`, and neither conda nor another installer installed `pip`.",
     to_do="Install pip in the environment if you want to use `pip install` there; otherwise nothing.",

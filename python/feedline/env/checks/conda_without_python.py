@@ -12,8 +12,8 @@ CHECK = conda_lacks(
     "conda install --prefix {prefix} python pip; nothing to do if you only use its programs",
     lambda seen: not any(one.name == "python" for one in seen.packages),
     title="a conda environment has no Python",
-    means="When it is activated, `python` and `pip` are those of the system or of another environment, and `pip "
+    means="When the environment is activated, `python` and `pip` are the system's or another environment's, and `pip "
     "install` installs packages there. `conda create --name NAME` without `python` makes such an environment.",
     recognised="conda-meta has no file of the package `python`.",
-    to_do="Install Python and pip in it. An environment for programs without Python needs neither.",
+    to_do="Install Python and pip in the environment, unless it is only for programs without Python.",
 )

@@ -22,10 +22,11 @@ CHECK = Check(
     page(
         code="cudnn_copies",
         title="a process has mapped several copies of cuDNN",
-        means="Versions mix in one process: `CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH`, crashes, or slow kernels.",
-        recognised="The file names in /proc/PID/maps of a running process.",
-        to_do="Remove the other copy from LD_LIBRARY_PATH, or uninstall it.",
-        abstains="No process was given by `--pid`. Copies that are installed but not loaded do no harm.",
+        means="Mixed versions in one process cause `CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH`, crashes, or "
+        "slow kernels.",
+        recognised="Checks the file names in /proc/PID/maps of a running process.",
+        to_do="Remove the unwanted copy from LD_LIBRARY_PATH, or uninstall it.",
+        abstains="Without `--pid`, no process is checked. Installed copies that are not loaded do no harm.",
         example="process 4711 has mapped 2 copies of cuDNN: /usr/lib/libcudnn.so.8, .../nvidia/cudnn/lib/libcudnn.so.9",
     ),
     LOADED,

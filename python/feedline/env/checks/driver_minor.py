@@ -15,10 +15,10 @@ def _evaluate(analysis: Analysis) -> Problems:
     if own is not None and least is not None and least <= driver < own:
         yield problem(
             "driver_minor", "note",
-            f"driver {graphics.driver} is older than the one of CUDA {torch.cuda} ({own}): it works, except for PTX "
-            f"compiled "
+            f"driver {graphics.driver} is older than the driver of CUDA {torch.cuda} ({own}): everything "
+            "works except PTX compiled "
             "at run time and features of the newer driver",
-            fix="Nothing, unless a kernel fails with 'unsupported toolchain'; then update the driver",
+            fix="Do nothing, unless a kernel fails with 'unsupported toolchain'; then update the driver",
             driver=graphics.driver, cuda=torch.cuda,
         )  # fmt: skip
 
@@ -27,14 +27,14 @@ CHECK = Check(
     page(
         code="driver_minor",
         title="CUDA is newer than the driver, within one major version",
-        means="It runs by minor-version compatibility. Images may refuse to start nevertheless, with "
+        means="CUDA runs by minor-version compatibility. Images may still refuse to start, with "
         "`unsatisfied condition: "
         "cuda>=12.x`; NVIDIA_DISABLE_REQUIRES=true disables this test.",
         recognised=f"The driver supports torch's CUDA major version, but predates the toolkit's driver (the table as "
         f"of {AS_OF}).",
-        to_do="Nothing, unless something fails.",
+        to_do="Do nothing unless something fails.",
         abstains="The table does not have the driver or the toolkit.",
-        example="driver 535.183.01 is older than the one of CUDA 12.8 (570): it works, except for PTX",
+        example="driver 535.183.01 is older than the driver of CUDA 12.8 (570): everything works except PTX",
     ),
     DEVICE + 30,
     _evaluate,

@@ -40,7 +40,7 @@ def _has_compat(analysis: Analysis) -> bool:
 CHECK = Check(
     page(
         code="driver_outdated",
-        title="the driver is older than this CUDA needs",
+        title="the driver is too old for this CUDA",
         means="Within one major version of CUDA, newer drivers and newer toolkits are compatible; across "
         "majors a newer "
         "driver is needed, or NVIDIA's cuda-compat libraries on data-centre GPUs.",

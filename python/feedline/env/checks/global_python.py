@@ -21,8 +21,8 @@ CHECK = Check(
     page(
         code="global_python",
         title="packages are in the system's Python",
-        means="Projects that share it change each other's versions.",
-        recognised="There is no pyvenv.cfg and no conda-meta, and pip or uv installed packages.",
+        means="Projects that share the system's Python change each other's versions.",
+        recognised="The folder has no pyvenv.cfg and no conda-meta, but pip or uv installed packages.",
         to_do="Create one environment per project.",
         example="/usr is not a project environment, but has torch 2.13.0",
     ),

@@ -15,7 +15,7 @@ def _evaluate(analysis: Analysis) -> Problems:
         return
     kernels = kernels_of(torch.folder / _LIBRARY)
     if kernels is None or not (kernels.sass or kernels.ptx):
-        yield Abstention("gpu_not_in_build", f"the GPUs that torch was built for: {_LIBRARY} does not list them")
+        yield Abstention("gpu_not_in_build", f"the GPUs that torch was built for, which {_LIBRARY} does not list")
         return
     for name in dict.fromkeys(graphics.names):
         capability = capability_of(name)
@@ -27,7 +27,7 @@ def _evaluate(analysis: Analysis) -> Problems:
                 "gpu_not_in_build", "error",
                 f"{name} has compute capability {capability / 10:.1f}, but torch {torch.version} has kernels "
                 f"for {built}",
-                fix="Install a torch that has kernels for it: newer GPUs need newer builds, and new builds drop "
+                fix="Install a torch that has kernels for this GPU: newer GPUs need newer builds, and new builds drop "
                 "old GPUs",
                 gpu=name,
             )  # fmt: skip

@@ -5,7 +5,7 @@ from ...findings import Threshold
 from ..reading.wheels import leftovers_in
 from ..rules import ENVIRONMENT, Analysis, Check, Problems, page, problem
 
-HALF = Threshold(0.5, "of a package's files are missing: more than someone would remove by hand")
+HALF = Threshold(0.5, "of a package's files: if more are missing, they were not removed by hand")
 _SAYS = "Complete it: {}"
 
 
@@ -35,7 +35,7 @@ CHECK = Check(
     page(
         code="half_installed",
         title="a package is incomplete",
-        means="An installation or a removal was interrupted by a kill, a full disk or a lost connection. Imports "
+        means="An installation or a removal was interrupted, for example by a full disk or a lost connection. Imports "
         "fail, or mix old "
         "and new files.",
         recognised="A dist-info folder without METADATA or RECORD, a package that misses most of its files, "

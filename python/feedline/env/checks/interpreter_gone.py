@@ -17,7 +17,7 @@ CHECK = Check(
     page(
         code="interpreter_gone",
         title="the Python that created the environment is gone",
-        means="A virtual environment has no interpreter of its own: bin/python links to the one that created it.",
+        means="A virtual environment has no interpreter: bin/python links to the Python that created the environment.",
         recognised="bin/python and bin/python3 are dangling links.",
         to_do="Install that Python again in the same folder, or recreate the environment (`feedline env create`).",
         example=".venv/bin/python is a dangling link: its Python was /opt/python3.11",

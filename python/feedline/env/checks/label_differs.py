@@ -14,7 +14,7 @@ def _evaluate(analysis: Analysis) -> Problems:
         if has is None:
             yield problem(
                 "label_differs", "error", f"the label names {name} {wanted}".rstrip() + ", which is not installed",
-                fix="Install it, or correct the label", about=name,
+                fix="Install that version, or correct the label", about=name,
             )  # fmt: skip
         elif wanted and has != wanted and not has.startswith((f"{wanted}.", f"{wanted}+")):
             yield problem(
@@ -27,11 +27,11 @@ CHECK = Check(
     page(
         code="label_differs",
         title="the installed versions differ from the label",
-        means="Guides and image names list versions, but the image may contain others.",
+        means="Guides and image names list versions, but the image may contain different versions.",
         recognised="Names and versions in `--label` are compared with the environment: Python, torch, its CUDA, cuDNN, "
         "and packages.",
         to_do="Trust the installed versions.",
-        abstains="No label was given by `--label`.",
+        abstains="Not checked without `--label`.",
         example="the label says cuda 12.1, but 12.8 is installed",
     ),
     AGAINST + 20,

@@ -31,7 +31,7 @@ CHECK = Check(
     page(
         code="label_impossible",
         title="an image's label names versions that were never published together",
-        means="No wheel of that torch for that CUDA or cuDNN exists: the label is wrong, or the build is "
+        means="PyTorch published no wheel of that version for that CUDA or cuDNN: the label is wrong, or the build is "
         "somebody's own.",
         recognised=f"The label is compared with the table of PyTorch's releases as of {AS_OF}.",
         to_do="Check the image's content instead of its label.",

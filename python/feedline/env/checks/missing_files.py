@@ -17,7 +17,7 @@ CHECK = Check(
     page(
         code="missing_files",
         title="files of a package are missing",
-        means="They were removed after the installation. Code that needs them fails, maybe hours into a run.",
+        means="The files were removed after the installation. Code that needs them fails, perhaps hours into a run.",
         recognised="A path that conda-meta or RECORD lists does not exist. Compiled `.pyc` files do not count.",
         to_do="Reinstall the package with its manager.",
         abstains="Most of its files are missing (half_installed), or pip wrote over them (pip_over_conda).",

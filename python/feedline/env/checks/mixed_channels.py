@@ -24,11 +24,11 @@ CHECK = Check(
     page(
         code="mixed_channels",
         title="conda-forge and Anaconda's defaults are mixed",
-        means="They are built with different compilers and pins: libraries of one do not always fit those of the "
+        means="The channels use different compilers and pins: libraries of one do not always fit those of the "
         "other, and "
         "each update may move packages between them.",
-        recognised="conda-meta has packages from both.",
-        to_do="Use only one of them, with strict channel priority.",
+        recognised="conda-meta has packages from both channels.",
+        to_do="Use only one channel, with strict channel priority.",
         example="120 packages are from conda-forge and 14 from Anaconda's defaults",
     ),
     ADVICE,

@@ -11,7 +11,7 @@ def _evaluate(analysis: Analysis) -> Problems:
             how = "is editable, from" if one.editable else "was built from"
             yield problem(
                 "not_rebuildable", "note", f"{one.name} {one.version} {how} {url.removeprefix('file://')}",
-                fix="To install it elsewhere, publish it, or install it from a commit: "
+                fix="To install the package on other machines, publish it, or install it from a commit: "
                 "git+https://...@COMMIT", package=one.name,
             )  # fmt: skip
 
@@ -22,7 +22,7 @@ CHECK = Check(
         title="a package is from a local folder",
         means="A lock can name it, but other machines lack the folder, and its code changes without its version.",
         recognised="direct_url.json names a local folder.",
-        to_do="Nothing during development. Before others need it, install it from a commit or a package.",
+        to_do="Nothing during development. Before other users need the package, install it from a commit or an index.",
         example="mylib 0.1 is editable, from /home/ann/mylib",
     ),
     ADVICE + 40,

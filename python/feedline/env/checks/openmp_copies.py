@@ -23,10 +23,10 @@ CHECK = Check(
         code="openmp_copies",
         title="a process has mapped several copies of OpenMP",
         means="Each copy has its own threads, which compete for the CPUs; LLVM's and Intel's together can deadlock.",
-        recognised="The file names in /proc/PID/maps of a running process.",
+        recognised="Checks the file names in /proc/PID/maps of a running process.",
         to_do="Load only one: install numpy, torch and scikit-learn from one source, or import torch first. "
         "KMP_DUPLICATE_LIB_OK hides the message, not the cause.",
-        abstains="No process was given by `--pid`. Copies that are installed but not loaded do no harm.",
+        abstains="Without `--pid`, no process is checked. Installed copies that are not loaded do no harm.",
         example="process 4711 has mapped 2 copies of OpenMP: /env/lib/libiomp5.so, .../torch/lib/libgomp.so.1",
     ),
     LOADED + 10,

@@ -23,7 +23,7 @@ CHECK = Check(
         title="this Python is no longer supported",
         means="New package versions are not built for it, so installers silently choose old ones.",
         recognised="The interpreter's version is compared with the dates in devguide.python.org/versions.",
-        to_do="Use a later Python in the next environment, also where old guides say python=3.9.",
+        to_do="Use a later Python in the next environment, even if a guide uses python=3.9.",
         example="Python 3.9.18 got its last fix in 2025-10",
     ),
     ADVICE + 20,

@@ -48,9 +48,9 @@ CHECK = Check(
     page(
         code="shadowed_library",
         title="LD_LIBRARY_PATH hides the environment's own CUDA libraries",
-        means="The loader searches it first, so torch runs with a cuDNN or cuBLAS that it was not built for: "
+        means="The loader searches this path first, so torch runs with a cuDNN or cuBLAS that it was not built for: "
         "slower kernels, "
-        "missing symbols, crashes. It looks as if pip's wheels had no cuDNN.",
+        "symbols are missing, programs crash, or pip's wheels seem to have no cuDNN.",
         recognised="A folder on LD_LIBRARY_PATH outside the environment has a library with the name of one that the "
         "environment brings.",
         to_do="Remove the folder from LD_LIBRARY_PATH.",

@@ -22,11 +22,12 @@ CHECK = Check(
     page(
         code="stale_lock",
         title="the environment differs from its lock",
-        means="Packages were installed or updated without the lock; others who build from it get another environment.",
+        means="Packages were installed or updated without the lock, so builds from the lock give a different "
+        "environment.",
         recognised="Version, build and hash of each package in the lock are compared with the installed one; packages "
         "missing from the lock are reported, too.",
         to_do="Rebuild the environment from the lock, or write the lock again and review the changes.",
-        abstains="No lock was given by `--lock`.",
+        abstains="Not checked without `--lock`.",
         example="the environment differs from uv.lock in 2: numpy 2.1.0 is installed as 2.2.0, pandas 2.2.3 is missing",
     ),
     AGAINST,

@@ -25,7 +25,7 @@ CHECK = Check(
         title="torch was built without CUDA, but there is a GPU",
         means="Training runs on the CPU without an error, or `torch.cuda.is_available()` is false. pip's CUDA wheels "
         "do have cuDNN "
-        "and half-precision kernels: if they seem to lack them, it is a CPU wheel, or another cuDNN is "
+        "and half-precision kernels: if they seem missing, a CPU wheel is installed, or another cuDNN is "
         "found first "
         "(shadowed_library).",
         recognised="torch/version.py has neither `cuda` nor `hip`, and the driver reports a GPU.",

@@ -55,11 +55,11 @@ CHECK = Check(
     page(
         code="torch_set",
         title="torch, torchvision and torchaudio are incompatible",
-        means="The others are compiled against one version and one device of torch. With another, imports fail "
+        means="torchvision and torchaudio are compiled for one version and one device of torch. Otherwise imports fail "
         "with undefined symbols or missing libraries, or operators are missing.",
         recognised="torchvision or torchaudio require a torch other than the installed one, or were built for another "
         "device, according to their version's label, version.py, or linked libraries.",
-        to_do="Install all of them in one command from one index.",
+        to_do="Install torch, torchvision and torchaudio in one command from one index.",
         example="torchvision 0.28.0 was built for cu130, but torch 2.13.0+cpu for cpu",
     ),
     NEEDS,

@@ -8,7 +8,7 @@ def _evaluate(analysis: Analysis) -> Problems:
     for (first, second), paths in analysis.files.twice.items():
         yield problem(
             "two_owners", "warning", f"{first} and {second} both own {names(paths)}, with different content",
-            fix=f"Keep one of them: pip uninstall {first} {second}, then install the one that is needed",
+            fix=f"Keep one of the two: pip uninstall {first} {second}, then install the package that is needed",
             packages=f"{first} {second}", files=len(paths),
         )  # fmt: skip
 
@@ -17,7 +17,8 @@ CHECK = Check(
     page(
         code="two_owners",
         title="two projects own one file",
-        means="The last installation won, and its removal deletes the other's file: as with opencv-python and "
+        means="The last installation overwrote the file, and removing it deletes the other project's file, as with "
+        "opencv-python and "
         "opencv-python-headless.",
         recognised="The RECORDs of two projects list a path with different hashes.",
         to_do="Keep one of the two.",

@@ -13,7 +13,8 @@ def _evaluate(analysis: Analysis) -> Problems:
         if len(versions) > 1 and name not in over_conda:
             yield problem(
                 "two_versions", "error", f"{site} has {name} as {' and as '.join(versions)}",
-                fix=f"Remove both and install one: pip uninstall {name}, twice, then pip install {name}", package=name,
+                fix=f"Remove both and install one: run pip uninstall {name} twice, then pip install {name}",
+                package=name,
             )  # fmt: skip
 
 
@@ -23,7 +24,7 @@ CHECK = Check(
         title="one project is installed in two versions",
         means="Their files are mixed, so the code is of neither version, and version queries may return either.",
         recognised="Two dist-info folders with one normalized name in one site-packages.",
-        to_do="Uninstall until none is left, then install the version that you want.",
+        to_do="Uninstall the project until no version is left, then install the version that you want.",
         example="site-packages has numpy as 1.26.4 and as 2.1.0",
     ),
     OWNERS + 10,

@@ -29,11 +29,12 @@ CHECK = Check(
     page(
         code="unmet_requirement",
         title="a requirement of a package is not met",
-        means="It was installed without its dependencies, or one of them was later changed for another package.",
+        means="The package was installed without its dependencies, or a dependency was later changed for "
+        "another package.",
         recognised="A Requires-Dist line of METADATA whose marker holds here, or a `depends` line of conda-meta, "
         "that no "
         "installed version meets. Extras are not checked.",
-        to_do="Install the required version; if two packages conflict, install another version of one of them.",
+        to_do="Install the required version; if two packages conflict, install a different version of one of them.",
         example="torchvision 0.28.0 needs pillow!=8.3.*,>=5.3.0, but pillow is not installed",
     ),
     NEEDS + 10,

@@ -17,8 +17,8 @@ def _evaluate(analysis: Analysis) -> Problems:
 CHECK = Check(
     page(
         code="unreadable",
-        title="some files may not be read by this user",
-        means="Their content was not compared, so no other check covers them; runs of this user fail on them.",
+        title="this user has no permission to read some files",
+        means="The files' content was not compared, and runs of this user fail when they read these files.",
         recognised="The system denied access to a file or folder of the environment.",
         to_do="Run the check as the environment's owner, or `chmod -R a+rX` the files that should be shared.",
         example="not checked, permission denied: .../numpy/core/_multiarray.so",

@@ -17,7 +17,7 @@ def _evaluate(analysis: Analysis) -> Problems:
             yield problem(
                 "wrong_python", "error",
                 f"{one.name} {one.version} was built for {one.tags[0]}, but this is Python {version[0]}.{version[1]}",
-                fix=f"Install it again with this environment's own Python: pip install --force-reinstall {one.name}",
+                fix=f"Reinstall the package with this environment's Python: pip install --force-reinstall {one.name}",
                 package=one.name,
             )  # fmt: skip
 
@@ -39,8 +39,8 @@ def _fits(python: str, abi: str, version: tuple[int, int]) -> bool:
 CHECK = Check(
     page(
         code="wrong_python",
-        title="a package was built for another Python",
-        means="Compiled modules are for one minor version of Python; other versions do not find them.",
+        title="a package was built for a different Python version",
+        means="Compiled modules only load in the minor version of Python that they were built for.",
         recognised="No tag of the wheel matches the interpreter's version.",
         to_do="Reinstall the package with the environment's Python; after an upgrade of Python recreate the "
         "environment anew.",

@@ -44,9 +44,9 @@ def sentences(held: Held, pins: Sequence[Pin]) -> list[str]:
         if not where:
             told.append(f"{_all(held)} no {pin.name}")
         elif pin.version and not any(pin.version in versions for versions in where.values()):
-            told.append(f"no {pin.name} {pin.version} is there: {_has(where)}")
+            told.append(f"{pin.name} {pin.version} was not found: {_has(where)}")
         elif pin.spec and not any(_meets(one, pin.spec) for versions in where.values() for one in versions):
-            told.append(f"no {pin.name} {pin.spec} is there: {_has(where)}")
+            told.append(f"{pin.name} {pin.spec} was not found: {_has(where)}")
     return told[:_PACKAGES] + ([f"and {len(told) - _PACKAGES} more"] if len(told) > _PACKAGES else [])
 
 

@@ -34,7 +34,7 @@ def install_conda(plan: Plan, prefix: Path, channels: Sequence[str], show_progre
         words = availability.without_drawing(str(error))
         if type(error).__name__ in ("SolverError", "InvalidMatchSpecError", "InvalidMatchSpecException"):
             raise ConfigError(
-                f"{plan.listing.source}: no set of packages of {', '.join(sources)} meets it: "
+                f"{plan.listing.source}: no set of packages from {', '.join(sources)} meets the requirements: "
                 f"{_lacking(rattler, sources, plan) or words}"
             ) from None
         raise StorageError(f"channels {', '.join(sources)}: {words}") from None

@@ -91,7 +91,9 @@ def remove(home: Home) -> None:
     if home.pids:
         raise ConfigError(f"{prefix} is in use by process {', '.join(map(str, home.pids[:5]))}: stop it first")
     if (prefix / "condabin").is_dir() or (prefix / "envs").is_dir():
-        raise ConfigError(f"{prefix} is conda's base environment, which the others depend on; it is not removed")
+        raise ConfigError(
+            f"{prefix} is conda's base environment, which other environments depend on, and is not removed"
+        )
     shutil.rmtree(prefix)
 
 

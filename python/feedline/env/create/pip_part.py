@@ -60,7 +60,8 @@ def make_venv(version: str, prefix: Path) -> None:
         _run([base, "-m", "venv", "--without-pip", str(prefix)])
     else:
         raise ConfigError(
-            f"Python {version} is required, but this is {own}: pip install uv, which finds or downloads it"
+            f"Python {version} is required, but this is {own}: pip install uv, which finds or downloads "
+            f"Python {version}"
         )
 
 

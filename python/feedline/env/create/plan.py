@@ -110,7 +110,7 @@ def python_for(listing: Listing, policy: str) -> str:
     for major, minor in sorted(END_OF_PYTHON, reverse=True):
         if meets_python(f"{major}.{minor}.{_LATE}", wanted):
             return f"{major}.{minor}"
-    raise ConfigError(f"{listing.source} requires Python {wanted}, and no known version meets that")
+    raise ConfigError(f"{listing.source} requires Python {wanted}, but no known version meets the requirement")
 
 
 def plan_of(listing: Listing, policy: str, channels: Sequence[str] = ()) -> Plan:
@@ -132,7 +132,7 @@ def plan_of(listing: Listing, policy: str, channels: Sequence[str] = ()) -> Plan
         )
     notes = []
     if not listing.complete and policy == "product":
-        notes.append(f"{listing.source} does not list every version: dependencies are resolved now")
+        notes.append(f"{listing.source} does not list every version, so dependencies are resolved now")
     if _ENDED in (*channels, *listing.channels):
         notes.append("the channel pytorch ended with torch 2.5: for newer versions, use conda-forge or pip")
     return Plan(listing, policy, listing.of("conda"), listing.of("pip"), tuple(notes))

@@ -22,8 +22,7 @@ def dockerfile(listing: Listing, name: str) -> str:
     lines = [
         f"# {name}: Python {listing.python}, {listing.platform}, fingerprint {listing.fingerprint}",
         f"# docker build -t {name} - < Dockerfile",
-        "# Workers hand batches over in /dev/shm, of which a container has 64 MB unless it is given more; 8888 "
-        "is Jupyter's.",
+        "# Workers pass batches via /dev/shm, which has 64 MB in a container by default; 8888 is Jupyter's.",
         f'# docker run --rm -it {flags}--shm-size 8g -v "$PWD":/work -p 8888:8888 {name}',
     ]
     lines += _of_conda(listing, name) if conda else [f"FROM python:{listing.python}-slim-bookworm"]

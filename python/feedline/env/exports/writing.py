@@ -46,7 +46,7 @@ def export(listing: Listing, name: str, form: str, archives: Archives) -> Export
         ConfigError: the format cannot hold this environment, or an index cannot be read.
     """
     if not listing.pins:
-        raise ConfigError("there is nothing to export: the environment holds no packages")
+        raise ConfigError("the environment has no packages to export")
     _, writer, has = FORMS[form]
     notes = [_of_place(pin) for pin in listing.pins if pin.content == "editable" or pin.url.startswith("file:")]
     known: dict[str, Archive] = {}
@@ -66,7 +66,7 @@ def export(listing: Listing, name: str, form: str, archives: Archives) -> Export
 
 
 def _of_place(pin: Pin) -> str:
-    return f"{pin.name} {pin.version} was installed from {pin.url}, which another machine does not have"
+    return f"{pin.name} {pin.version} was installed from {pin.url}, which does not exist on other machines"
 
 
 def _left_out(listing: Listing, form: str) -> list[str]:
@@ -155,5 +155,5 @@ def _index_options(
         if not pin.is_from_url and torch_index(pin.version) and torchs not in options:
             options += ["--extra-index-url", torchs]
     public = tuple(without_login(one) if "://" in one else one for one in options)
-    notes = [f"the login for {public[i]} is left out" for i, one in enumerate(options) if one != public[i]]
+    notes = [f"the login for {public[i]} is omitted" for i, one in enumerate(options) if one != public[i]]
     return public, notes

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models the cycle time of a training loop as a pure function of a batch's costs and the loader's settings.
 
-A small deterministic simulation of torch's loader, batch by batch. Task i goes to worker i modulo their number; it is
-given once batch i - workers * prefetch has been received, and begun once its worker has finished its last one:
+A small deterministic simulation of torch's loader, batch by batch. Task i goes to worker i modulo the number of
+workers. The task is sent once batch i - workers * prefetch has been received, and begins once its worker has finished
+its previous task:
 
     begun(i)    = max(finished(i - workers), given(i))
     finished(i) = begun(i) + making(i) + packing
@@ -10,10 +11,10 @@ given once batch i - workers * prefetch has been received, and begun once its wo
     given(i + workers * prefetch) = received(i) + drawing
     stepped(i)  = received(i) + drawing + step
 
-An epoch begins with drawing the order and with idle workers, so its first batch is waited for as long as it takes to
-make. Batches are delivered in order, so a slow one delays all later ones, and prefetching compensates for that up to
-its depth: the times of making are those of the run, in order. Only sums and maxima of times occur, so a shorter time
-never makes the total longer.
+An epoch begins with drawing the order and with idle workers, so the loop waits for the whole production of its first
+batch. Batches are delivered in order, so a slow batch delays all later batches, and prefetching compensates for the
+delay up to its depth: the simulation uses the run's production times in order. Only sums and maxima of times occur, so
+a shorter time never makes the total longer.
 
 CPUs and a saturated disk limit the rate: all CPU time / cpus, and the disk time per batch.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predicts the gain of another number of workers from measured times. loop_model.py has the model."""
+"""Predicts the gain of a different number of workers from measured times. loop_model.py has the model."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from feedline.profiler.model import loop_model
 from feedline.profiler.model.loop_model import Batch
 from feedline.profiler.summary.figures import Host, Making, Summary
 
-# Interval of a prediction: in worker searches, five of six trials were no further off, equally often longer and
-# shorter.
+# Interval of a prediction: in worker searches, the error of five of six trials was within it, equally often in both
+# directions.
 LONGER, SHORTER = 1.15, 1 / 1.15
 _MOST_WORKERS = 64
-_REACH = 4  # multiple of the present workers: beyond it, the model was not validated
+_REACH = 4  # multiple of the current number of workers: the model was not validated beyond this
 _CLEARLY, _CLEARLY_MEASURED = 0.95, 0.9
 _PREFETCH = 2  # torch's default
 _PRESSED = 0.05
@@ -43,7 +43,7 @@ def batch_of(summary: Summary) -> Batch:
         step_cpu=min(summary.loop.step_cpu_ms, summary.loop.step_ms),
         spread=making.spread or 0.0,
         times=making.times,
-        order=max(_order_ms(summary), _starting_ms(summary)),  # both begin with iter()
+        order=max(_order_ms(summary), _starting_ms(summary)),  # both times begin with iter()
         epoch=round(summary.loop.steps / summary.loop.epochs) if summary.loop.epochs > 1 else 0,
     )
 
@@ -64,14 +64,14 @@ def _waiting(summary: Summary) -> float:
 
 
 def disk_is_full(host: Host) -> bool:
-    """Whether the run read about as much as the disk probe: then its workers wait for each other."""
+    """Whether the run read about as much as the disk probe, so that its workers wait for each other."""
     read, ceiling = host.read_bytes_per_s, host.disk_ceiling_bytes_per_s
     from_device = (host.device_share or 0.0) > _FROM_DEVICE
     return from_device and read is not None and bool(ceiling) and read > _FULL * (ceiling or 0.0)
 
 
 def memory_is_short(host: Host) -> bool:
-    """Whether the run is at its container's limit, where more workers need more memory, which has no model."""
+    """Whether the run is at its container's memory limit: more workers need more memory, which has no model."""
     return bool(host.memory_events) and (host.memory_pressure or 0.0) >= _PRESSED
 
 
@@ -200,8 +200,8 @@ def _rung(summary: Summary, workers: int) -> Figure:
 def advised_workers(summary: Summary, candidates: Iterable[int] | None = None) -> int | None:
     """The recommended number of workers, above the present one; None if there is none.
 
-    A number that was measured to be better; none if fewer workers are also better and it is no faster than they. Else
-    the model's best, except those measured to be no better.
+    Returns a number that was measured to be better, unless a smaller number is equally fast. Otherwise returns the
+    model's best number, except numbers that were measured to be no better.
     """
     present, numbers = summary.workers, set(candidates or range(1, _MOST_WORKERS + 1))
     best_known, found = at_its_best(summary), _beside_fewer(summary)

@@ -59,7 +59,7 @@ def _changes(summary: Summary) -> Iterator[tuple[str, tuple[float, ...]]]:
     for workers in sorted(numbers if fewer is None else numbers | {fewer}):
         yield f"num_workers={workers}", (_with_workers(summary, batch, workers),)
     _, low, high = summary.ladder.tried.get(DROP_IN, (1.0, 0.0, math.inf))
-    if low > 1 or high < 1:  # else it is undecided
+    if low > 1 or high < 1:  # otherwise the comparison is undecided
         yield f"{DROP_IN} (measured alone)", tuple(_with_loader(summary, times) for times in (low, high))
     if present and not summary.native:
         yield f"prefetch_factor={2 * prefetch}", (_rate(summary, batch, prefetch=2 * prefetch),)
@@ -97,7 +97,7 @@ def _size(summary: Summary, factor: float) -> str:
 
 
 def with_samples(batch: Batch, factor: float) -> Batch:
-    """Costs of a batch of `factor` times the samples; the step is unchanged.
+    """Costs of a batch with `factor` times as many samples; the step is unchanged.
 
     Times are those of joined batches, or have the spread of a sum. The variation within a batch is unknown.
     """

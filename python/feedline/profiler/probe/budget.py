@@ -4,7 +4,7 @@
 Details, such as single samples, are timed only while they have cost less than ``DETAIL_SHARE`` of the time since the
 first event (three times that after a late batch without details, until one has them). Only some batches and steps are
 recorded if all would cost more than ``COST_SHARE``. A hook's cost is measured in place: after milliseconds of other
-work the CPU's caches are cold, and it takes ten times as long as in a tight loop.
+work the CPU's caches are cold, and a hook takes ten times as long as in a tight loop.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from feedline.profiler.probe.sampling import WorkSampler
 
 DETAIL_SHARE = 0.001
 COST_SHARE = 0.0015
-_FREE_DETAIL_NS = 250_000  # so that short runs have details too
+_FREE_DETAIL_NS = 250_000  # so that short runs also have details
 _FREE_NS = 100_000  # and all of their first steps
 _RECORDED_NS = 50_000  # amount of hook time after which a SPENT event is recorded
 # If a hook took longer, a garbage collection of the whole script ran in it, which was due anyway: 100 ms with torch
@@ -28,7 +28,7 @@ _MOST_OF_HOOK_NS = 1_000_000
 _WEIGHT = 1 / 16  # weight of the latest cost in the running estimate
 _WEIGHT_OF_DETAIL = 1 / 4  # such batches are rarer
 _COLD = 3  # multiple of an event's calibrated cost: initial estimate for details
-_CALIBRATIONS, _OF_EACH = 9, 12  # number of means whose median is used: a garbage collection in between does not count
+_CALIBRATIONS, _OF_EACH = 9, 12  # number of means whose median is used, to exclude a garbage collection
 _LATE_TIMES, _LATE_NS = 2, 1_000_000  # duration of a batch's samples, relative to others
 _CURIOUS_TIMES, _CURIOUS_FETCHES = 3, 64  # after a late batch: the limit for details, and the number of batches it
 # applies to
@@ -101,7 +101,7 @@ class Budget:
 
         `recorded`: number of events, if it did nothing else; 0 otherwise. `inside_ns`: cost of inner hooks.
         """
-        took_ns = min(took_ns + self.call_ns, _MOST_OF_HOOK_NS) + inside_ns  # includes entering it
+        took_ns = min(took_ns + self.call_ns, _MOST_OF_HOOK_NS) + inside_ns  # includes entering the hook
         self.spent_ns += took_ns
         self._unrecorded_ns += took_ns
         self.local.charged_ns += took_ns
@@ -121,7 +121,7 @@ class Budget:
             self._unrecorded_ns = 0
 
     def paid_once(self, took_ns: int) -> None:
-        """Accounts for one-time CPU, such as creating the event file or loading the probe: it is not a share of the
+        """Accounts for one-time CPU, such as creating the event file or loading the probe, which is not a share of the
         time.
         """
         self.record(events.STARTED, clock(), 0, took_ns, 0)
@@ -145,7 +145,7 @@ class Budget:
         """Returns the length of work, in ns, that a recorded unit must represent at this cost; 0 if all can be
         recorded.
 
-        Batches and steps of one process share one limit: if together they exceed it, both are recorded less.
+        Batches and steps of one process share a limit: if their sum exceeds the limit, fewer of both are recorded.
         """
         allowed = _FREE_NS + COST_SHARE * (clock() - self._started_ns)
         overdrawn = (self.spent_ns - self._detail_ns) / allowed
@@ -159,10 +159,10 @@ class Budget:
         return pace.gap(took_ns, self.standing_for(recorded * self.event_ns), number)
 
     def was_late(self, took_ns: int, looked_at: bool) -> bool:
-        """Whether a batch's samples took much longer than others, so that its event is retained.
+        """Whether a batch's samples took much longer than those of other batches, so that its event is retained.
 
-        If its samples were not timed separately, more of the next batches are, until a late one was: only that shows if
-        a single sample makes batches late.
+        If the samples were not timed separately, more of the next batches are timed in detail until a late batch was.
+        Only these details show whether a single sample makes batches late.
         """
         mean = self._fetch_mean_ns
         self._fetch_mean_ns = took_ns if mean == 0 else mean + (min(took_ns, 10 * mean) - mean) / 32

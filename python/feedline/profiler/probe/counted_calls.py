@@ -80,7 +80,7 @@ class CountedCalls:
         return free or self._cost_ns <= _FREE_NS + CALLS_SHARE * since
 
     def run_in(self) -> int | None:
-        """Returns the ns until a run may start; None if one was made, or no device is used."""
+        """Returns the ns until a run of watched steps may start, or None if a run was made or no device is used."""
         if self._runs != 1 or not self._devices.used:
             return None
         return max(self._first_ns + WARM_NS - clock(), 0)
@@ -128,7 +128,7 @@ class CountedCalls:
             self._remove()
 
     def paid(self, took_ns: int) -> None:
-        """Measured, as changing a method invalidates the caches of many classes in a busy process."""
+        """Measures the cost, because changing a method invalidates the caches of many classes in a busy process."""
         self._cost_ns += took_ns
 
     def _counting(self, original: Any) -> Callable[..., Any]:

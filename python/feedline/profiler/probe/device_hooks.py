@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hooks of a watched step for devices: copies from host memory, and the precision of the work.
 
-A copy's time on the device is measured by two events on its stream (stream_times.py). They are read before the next run
-of watched steps, or at the first recorded step that is not watched.
+A copy's time on the device is measured by two events on its stream (stream_times.py). The events are read before the
+next run of watched steps, or at the first recorded step that is not watched.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from feedline.profiler.probe import copy_targets, events
 from feedline.profiler.probe.recorder import Recorder, clock, cpu_clock
 from feedline.profiler.probe.stream_times import StreamTimes, Timing
 
-_MOST_PENDING = 256  # limit of copies with unread events: if a device is far behind, fewer are measured
+_MOST_PENDING = 256  # limit of copies with unread events: if a device lags, fewer copies are measured
 _MOST_PARAMETERS = 4096  # parameters whose types are examined
 _MOST_SIZES = 16  # per step
 _INSTALL_NS = 12_000  # measured cost of install() and remove(), for the printed overhead
@@ -44,7 +44,7 @@ class KeptHooks:
 class DeviceHooks:
     """Hooks for one kind of loop in one process. `install` before a watched step, `remove` after it.
 
-    In consecutive steps, all but the first call `begin`, and all but the last `end`.
+    In consecutive steps, all steps but the first call `begin`, and all but the last call `end`.
     """
 
     def __init__(self, recorder: Recorder) -> None:

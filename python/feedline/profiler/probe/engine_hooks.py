@@ -54,14 +54,14 @@ class Tally:
             self._due = clock() + self._period
 
     def look_if_due(self, engine: Any) -> bool:
-        """Polls if it is due. Returns whether it did."""
+        """Polls if a poll is due. Returns whether it polled."""
         due = clock() >= self._due
         if due:
             self.look(engine)
         return due
 
     def look_at_end(self, engine: Any) -> None:
-        """Polls at the end of a loop. If loops are too short for that, a later loop's poll includes this one."""
+        """Polls at the end of a loop. If loops are too short, the poll of a later loop includes this loop."""
         if self._spent_ns <= _FREE_NS + (clock() - self._first_ns) / _COST_SHARE:
             self.look(engine)
 
@@ -123,7 +123,7 @@ def _hosts() -> dict[str, dict[str, Any]]:
 
 
 def _since(before: dict[str, dict[str, Any]], now: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """The same, without those counted before."""
+    """Requests of Feedline's client since the last call, by host."""
     none = {"requests": 0, "bytes": 0}
     return [
         {**host, **{name: host[name] - before.get(host["name"], none)[name] for name in none}} for host in now.values()

@@ -10,7 +10,7 @@ ITER = 1  # iter(loader): a = loader, b = its earlier epochs
 WAIT = 2  # next(iterator): a = loader, b = number of the batch's task, or NO_TASK; CPU of the thread
 STEP = 3  # from one next() to the following: a = loader, b = number of steps that this one represents
 LAST = 4  # the next() that ended an epoch: a = loader, b = number of unrecorded steps before it
-UNPICKLE = 5  # unpacking a batch from a worker's message, inside its WAIT: a = bytes
+UNPICKLE = 5  # unpacking a batch from a worker's message, inside the batch's WAIT: a = bytes
 CALLS = 6  # .item() and .tolist() during a watched step: a = calls, b = time in them; lasts the step
 PASS = 8  # follows an ITER: a = loader, b = number of this iter() in its process, from 1
 LOOK = 7  # reading the counters of Feedline's engine
@@ -19,8 +19,8 @@ COPY = 9  # copying the process for experiments
 READY = 10  # a worker's start: from its first statement to the wait for a task; a = process of the loop;
 # b = worker + WORKERS * number of the iter() in that process that started it, 0 if unknown
 WORK = 11  # one task of a worker, from receipt to hand-over: a = number of the task, b = its longest sample
-# Follows a WORK: a = unrecorded tasks before it, or after it if they were the last; lasts as long as if each had taken
-# the time of that one, as does its CPU.
+# Follows a WORK: a = unrecorded tasks before the WORK, or after it at the end. Duration and CPU are those of the WORK
+# times a.
 UNSEEN_WORK = 31
 LATE_WORK = 28  # as WORK, for a task that took much longer than others while some are not recorded: it represents only
 # itself
@@ -33,7 +33,7 @@ DECODE = 16  # decoding an image from a file's bytes
 TRANSFORM = 17  # a Compose, without decoding inside it
 COLLATE = 18  # a = samples
 PICKLE = 19  # packing the batch of a WORK into a worker's message: a = bytes
-# As above, for a late task, or for an unrecorded one while a recorded batch waited for its turn or was in transit.
+# Like the previous kind, for a late task, or for an unrecorded task while a recorded batch was queued or in transit.
 PICKLE_BESIDE = 29
 NESTED_POOL = 20  # creating a pool of processes or threads inside a worker: a = its size
 GATHER = 21  # gathering the rows of a batch from arrays: a = rows; lasts its FETCH
@@ -43,7 +43,7 @@ COPIES = 24
 # Completion of such copies on the device: a = ns on its stream, b = flags + 256 * copies. With WHOLE_STEP, b counts
 # steps instead of copies, from the stream's time at their start to that at their end.
 DEVICE_TIMES = 25
-DEVICE_COST = 26  # cost of watching them: a = ns
+DEVICE_COST = 26  # cost of watching steps: a = ns
 # In any thread of the loop's process.
 PIN = 27  # the loader page-locks a batch
 # In any process.

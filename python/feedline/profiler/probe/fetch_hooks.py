@@ -109,9 +109,9 @@ class _FetchHook:
     def __init__(
         self, original: Callable[..., Any], recorder: Recorder, stream: str | None, collates: bool = False
     ) -> None:
-        """`stream`: the attribute with an iterable dataset's iterator; None for a map-style dataset.
+        """`stream`: name of the attribute with an iterable dataset's iterator; None for a map-style dataset.
 
-        `collates`: whether it calls its `collate_fn`.
+        `collates`: whether the fetcher calls its `collate_fn`.
         """
         self._original, self._recorder, self._stream, self._collates = original, recorder, stream, collates
         self._attribute = stream or "dataset"
@@ -156,7 +156,7 @@ class _FetchHook:
             recorder.paid(cpu - entered + cpu_clock() - cpu_ended, _EVENTS_PER_FETCH, inside)
 
     def _tell(self, begin: int, ended: int, used: int, count: int, longest: int) -> None:
-        """Accounts for a fetch of `count` samples with this CPU, and decides how many of the next ones to skip."""
+        """Accounts for a fetch of `count` samples with this CPU, and decides how many of the next fetches to skip."""
         recorder, local = self._recorder, self._recorder.local
         late = recorder.was_late(ended - begin, longest > 0)
         kept = late and not recorder.in_worker  # a worker's task accounts for itself

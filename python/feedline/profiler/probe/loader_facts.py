@@ -30,7 +30,7 @@ def process_facts() -> dict[str, Any]:
 
 
 def _choices(torch: Any) -> dict[str, Any]:
-    """The script's settings for GPU kernel selection: reading changes nothing, and versions may lack some."""
+    """Reads the script's settings for GPU kernel selection; some versions of torch lack some settings."""
     facts: dict[str, Any] = {}
     for name, ask in (
         ("cudnn_benchmark", lambda: bool(torch.backends.cudnn.benchmark)),

@@ -96,7 +96,7 @@ class _NextHook:
             else:
                 looked = self._finish(iterator, loop)
             loop.last_end, loop.last_cpu = clock(), cpu_clock()
-            # in CPU time: waiting for a CPU would have happened anyway
+            # in CPU time, which excludes waits for a CPU
             spent = max(cpu - entered + loop.last_cpu - cpu_ended - calls.taken_once(), 0)
             only_events = cycle_begin and not watched and not looked
             charged = recorder.paid(spent, _EVENTS_PER_CYCLE if only_events else 0, inside)
@@ -243,7 +243,7 @@ def patch_native_iterator(module: Any, recorder: Recorder) -> None:
 
 
 def patch_drop_in(module: Any, recorder: Recorder) -> None:
-    """A torch-like loader with its own `__iter__`."""
+    """Hooks a torch-like loader with its own `__iter__`."""
     module.DataLoader.__iter__ = _around_iter(module.DataLoader.__iter__, recorder, torch_facts)
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records the files that samples are read from, by Python's audit event of open() in the profiled processes.
 
-It does not see files opened by native code; those that remain open are found in /proc.
+The hook does not see files opened by native code; files that stay open are found in /proc.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from feedline.profiler.probe.events import HEARD
 
 SUFFIX = ".files"
 _TOLD = 64  # opens per report to the recorder
-_EACH = 32  # the first opens of a process are recorded; then every second for as many, every fourth, and so on
+# The first opens of a process are recorded, then every second open for the same number, every fourth, and so on.
+_EACH = 32
 _KEPT, _KEPT_NS = 8, 100_000_000  # number of names per write; also written after a recorded batch
 _CODE = (".py", ".pyc", ".pyi", ".so")
 _SYSTEM = ("/proc/", "/sys/", "/dev/")
@@ -66,7 +67,7 @@ class OpenedFiles:
 
     @property
     def collected(self) -> Collector | None:
-        """Used if a copy of the process collects them itself."""
+        """Used if a copy of the process collects the names itself."""
         return self._collected
 
     @collected.setter

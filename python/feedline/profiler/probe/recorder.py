@@ -33,7 +33,7 @@ class Recorder(Budget):
         self.session = Path(session)
         self.silent = False  # in the copy for experiments and its workers, and between two sessions
         self.copied = False  # this process has been copied, or must not be
-        # called with each loader before its loop begins, returns whether it has copied the process; set by a command
+        # Called with each loader before its loop begins; set by a command. Returns whether the process was copied.
         self.offer: Callable[[Any], bool] = _declined
         self.load = (0, 0)  # cost of loading the probe: ns of CPU, ns
         self.sessions = 0  # sessions that ended in this process: a notebook has one per profiled cell
@@ -159,7 +159,7 @@ class Recorder(Budget):
             unfinished.replace(self.session / name)
 
     def rewrite_loader(self, number: int, facts: dict[str, Any]) -> None:
-        """As write_loader, for values that change often: overwrites the file in one call, at a tenth of the cost."""
+        """Like write_loader, for values that change often: overwrites the file in one call, at a tenth of the cost."""
         if number >= _MOST_LOADERS:
             return
         with contextlib.suppress(OSError, TypeError, ValueError):

@@ -39,7 +39,7 @@ def patch_pillow_file(module: Any, recorder: Recorder) -> None:
 
 
 def patch_pillow_tiff(module: Any, recorder: Recorder) -> None:
-    """It decodes before it calls the method of all files."""
+    """The class decodes before it calls the method that all files share."""
     _patch_load(module.TiffImageFile, recorder)
 
 
@@ -54,7 +54,7 @@ def _patch_load(images: Any, recorder: Recorder) -> None:
 
 
 def patch_pillow_open(module: Any, recorder: Recorder) -> None:
-    """It reads the header, which takes a fifth of decoding a small image."""
+    """The call reads the header, which takes a fifth of the time of decoding a small image."""
     module.open = _timed_only_in_detail(module.open, recorder, events.DECODE)
 
 

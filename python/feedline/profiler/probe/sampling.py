@@ -33,15 +33,15 @@ class WorkSampler:
 
     Work has a rhythm: two workers that finish together make the loop wait long for one batch and not for the next.
     Fixed gaps could always hit the same phase, and gaps that depend on the last recorded unit would select short units
-    after short ones, never after long ones. A loop and its workers, each at its own level, record the same batches as
-    often as possible, since one's set contains the other's.
+    only after short units. A loop and its workers, each at its own level, record the same batches as often as possible,
+    since one's set contains the other's.
     """
 
     def __init__(self) -> None:
         self.level = 0  # one in 2**level is recorded
         self._mean_ns = 0.0
         self._number = -1  # number of the last recorded unit, if units have no numbers
-        self._random = random.Random(0)  # its own generator: the script's must not be used
+        self._random = random.Random(0)  # a separate generator, because the script's generators must not be used
 
     def choose(self, took_ns: float, affordable_ns: float) -> None:
         """Sets the level after a unit of `took_ns`, so that each recorded unit represents `affordable_ns`."""
@@ -52,7 +52,7 @@ class WorkSampler:
             self.level = 0
             return
         part, power = math.frexp(stride)  # stride = part * 2**power, with part from 1/2 to 1
-        above = self._random.random() < 2 * part - 1  # makes the stride right on average
+        above = self._random.random() < 2 * part - 1  # gives the correct stride on average
         self.level = min(power - 1 + above, _LEVELS)
 
     def first_from(self, number: int) -> int:

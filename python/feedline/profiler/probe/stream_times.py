@@ -21,7 +21,7 @@ class Timing(NamedTuple):
 
 
 class StreamTimes:
-    """Timer of one device, in the thread of the loop. `module`: what torch.cuda is to "cuda"; None if there is none.
+    """Timer of one device, in the thread of the loop. `module`: the device's module, such as torch.cuda, or None.
 
     Frequently used attributes of the module are cached, and events are reused after they were read.
     """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds what a blocked thread waits for, from its current system call (/proc/self/task/*/syscall).
 
-Time without CPU looks the same whatever its cause. Only time in file system calls, or in page faults of a mapped file,
-counts as file time; a sleep, a lock or a socket does not, even if the sample reads a file next.
+Time without CPU does not reveal its cause. Only time in file system calls, or in page faults of a mapped file, counts
+as file time. Sleeps, locks and sockets do not count, even if the sample reads a file next.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ KINDS = (FILE, SLEEP, LOCK, NETWORK, EVENTS, PROCESS, OTHER, STORE)
 
 _PAGE_FAULT = -1  # blocked outside of system calls: a page of a mapped file is being read
 _BY_DESCRIPTOR = "by its descriptor"  # depends on the descriptor: a file, a socket or a pipe
-_SELECT = "select"  # without descriptors it is a sleep
+_SELECT = "select"  # a call without descriptors is a sleep
 
 # (x86_64, aarch64), from the kernel's tables; -1 if that machine has none
 _CALLS: dict[str, tuple[tuple[int, int], ...]] = {

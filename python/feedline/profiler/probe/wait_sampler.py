@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Samples what a thread waits for while it makes a batch, and at which line of Python.
 
-A separate thread does this, created without Python's `threading` module, whose threads the script may count. Its cost,
-by its own CPU clock, is at most LOOK_SHARE of the time after a few first samples; it is idle while no batch is made.
+A separate thread does this, created without Python's `threading` module, whose threads the script may count. After a
+few first samples, the thread's CPU time is at most LOOK_SHARE of the time. The thread is idle while no batch is
+produced.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from feedline.profiler.probe.system_calls import FILE, LOCK, NETWORK, PROCESS, S
 
 SUFFIX = ".waits"
 LOOK_SHARE = 0.001  # of the time, as for details
-_FIRST_LOOKS, _FIRST_PAUSE_S = 8, 0.01  # samples per process at any cost, so that runs of a second have some too
+_FIRST_LOOKS, _FIRST_PAUSE_S = 8, 0.01  # samples per process regardless of cost, for short runs
 _LONGEST_PAUSE_S = 0.5
-_AGAIN_S = 0.0002  # a thread that only waits for the GIL has it by then
+_AGAIN_S = 0.0002  # by then, a thread that only waited for the GIL has acquired it
 _OTHER_THREADS = 16  # timeout for a lock
 _WRITTEN_EARLY, _WRITTEN = 8, 32  # samples between two writes
 _PLACES = 16
@@ -124,13 +125,13 @@ class WaitSampler:
         """Writes the results so far, replacing earlier ones."""
         if not self._seen:
             return
-        with contextlib.suppress(Exception):  # the sampler's thread may add to it concurrently
+        with contextlib.suppress(Exception):  # the sampler's thread may add entries concurrently
             seen = [[kind, place, count] for (kind, place), count in self._seen.most_common(_PLACES)]
             self._recorder.write_json(f"{os.getpid()}{SUFFIX}", {"pid": os.getpid(), **self._looks, "seen": seen})
 
 
 def _call_of(native: int) -> bytes:
-    """Reading releases the GIL: a thread that waited only for that runs then."""
+    """Reading releases the GIL, so a thread that only waited for the GIL runs."""
     file = os.open(f"/proc/self/task/{native}/syscall", os.O_RDONLY | os.O_CLOEXEC)
     try:
         return os.read(file, 256)
@@ -139,7 +140,7 @@ def _call_of(native: int) -> bytes:
 
 
 def _of_other_threads(native: int) -> str | None:
-    """If the thread waits for another one that reads: FILE or NETWORK. None if no other thread reads."""
+    """Returns FILE or NETWORK if the thread waits for another thread that reads, or None if no other thread reads."""
     found = None
     for name in os.listdir("/proc/self/task")[:_OTHER_THREADS]:
         if int(name) != native:

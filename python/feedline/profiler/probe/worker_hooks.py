@@ -22,8 +22,8 @@ _PASSING = 2 / 3  # multiple of an event: cost of all hooks of an unrecorded tas
 class _Tasks:
     """Selects a worker's recorded tasks, and counts the others.
 
-    For a recorded task everything is recorded: its samples, if details are due, its collation and its packing. Others
-    are only timed, as they may be late.
+    For a recorded task, all parts are recorded: samples, if details are due, collation and packing. Other tasks are
+    only timed, to detect late tasks.
     """
 
     def __init__(self, recorder: Recorder) -> None:
@@ -83,7 +83,7 @@ class _Tasks:
         recorder.paid(cpu_clock() - ended + recorder.call_ns, 0, recorder.taken())  # including begun()
 
     def _tell_unseen(self) -> None:
-        """Assumes that they were like the last recorded one."""
+        """Assumes that the unrecorded tasks were like the last recorded task."""
         if self._unseen:
             passed, self._unseen = self._unseen, 0
             begin = max(clock() - passed * self._took, 0)
@@ -91,7 +91,9 @@ class _Tasks:
             self._recorder.passed(int(passed * _PASSING * self._recorder.event_ns))
 
     def _choose(self) -> None:
-        """Uses the time from task to task: a worker that waits for tasks has time to record each."""
+        """Chooses how often to record from the mean time between tasks; a worker that waits for tasks can record every
+        task.
+        """
         recorder, now = self._recorder, clock()
         standing_for = recorder.standing_for(_EVENTS_PER_TASK * recorder.event_ns)
         self._pace.choose((now - self._told_ns) / self._since, standing_for)
@@ -138,7 +140,7 @@ class _ResultQueue:
 def patch_torch_worker(module: Any, recorder: Recorder) -> None:
     original = module._worker_loop
 
-    # preserves the name: spawned workers find this function by it, and their own probe wraps it there
+    # preserves the name, by which spawned workers find the function, so that their own probe wraps it
     @functools.wraps(original)
     def _worker_loop(dataset_kind: Any, dataset: Any, index_queue: Any, data_queue: Any, *others: Any) -> None:
         begin, cpu = clock(), cpu_clock()

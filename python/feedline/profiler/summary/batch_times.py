@@ -39,7 +39,7 @@ def times_of_tasks(workers: Iterable[ProcessRecord]) -> tuple[float, ...]:
 
 
 def _last_tasks(recorded: Sequence[Event]) -> list[Event]:
-    """Times of one worker; the last first."""
+    """Times of one worker, most recent first."""
     typical = [event for event in recorded if event.kind == events.WORK]
     draw, found = random.Random(0), list[Event]()
     for event, passed in with_unseen(recorded):

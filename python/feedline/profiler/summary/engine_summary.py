@@ -64,7 +64,7 @@ def samples_per_batch(facts: Mapping[str, Any]) -> float | None:
 def _divided(engine: Mapping[str, Any], busy: Mapping[str, float], whole: float) -> tuple[float, float, float]:
     """Busy seconds as (running, waiting for a CPU, waiting for storage)."""
     running = engine.get("running_s")
-    if running is None:  # then reading counts as waiting, and the rest as running
+    if running is None:  # without these times, reading counts as waiting, and all other stages as running
         return whole - busy["storage"], 0.0, busy["storage"]
     running = min(float(running), whole)
     delayed = min(float(engine.get("delayed_s") or 0.0), whole - running)

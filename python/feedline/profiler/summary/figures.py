@@ -23,8 +23,8 @@ class Waits:
     """Shares of the loop's time spent waiting, by cause; they and ``step`` sum to 1."""
 
     production: float = 0.0  # the batch was still being made, at the usual speed
-    straggler: float = 0.0  # it was being made, and one sample took far longer than others
-    handover: float = 0.0  # it was finished and in transit from the worker
+    straggler: float = 0.0  # the batch was still being made, and one sample took much longer than others
+    handover: float = 0.0  # the batch was finished and in transit from the worker
     startup: float = 0.0  # workers were starting or stopping
     border: float = 0.0  # another epoch began: order, first batches
     step: float = 1.0  # no wait: the loop's own work
@@ -214,7 +214,7 @@ class OnDevice:
     # mean time of a step on the device's stream, from the stream's time at its start to that at its end, with copies
     # and gaps
     device_step_ms: float | None = None
-    timed_steps: int = 0  # number of steps it is based on
+    timed_steps: int = 0  # number of steps that `device_step_ms` is based on
     copies: tuple[Copies, ...] = ()
     # by change: time of copies with it as a share of that without, [low, high], measured after the run
     copies_with: Mapping[str, tuple[float, float]] = field(default_factory=dict)
@@ -282,7 +282,7 @@ class Summary:
         return "threads" if self.native else "workers"
 
     def counted(self, workers: int) -> str:
-        """Their number, as text."""
+        """The number of makers, as text."""
         return f"{workers} {self.makers[:-1] if workers == 1 else self.makers}"
 
     def as_dict(self) -> dict[str, Any]:

@@ -70,7 +70,7 @@ def gpu_of(
 ) -> tuple[Gpu | None, str | None]:
     """Returns (samples of the GPU that the loop's process used between two times, why there are none).
 
-    Both are None if no GPU was used.
+    Both values are None if no GPU was used.
     """
     if not uses_cuda:
         return None, None

@@ -83,7 +83,7 @@ _GROWING = ("cpu_ns", "system_ns", "delay_ns", "device_bytes", "read_bytes", "re
 
 
 def _differences(rows: Iterable[Mapping[str, Any]], begin_ns: int, end_ns: int) -> dict[int, dict[str, float]]:
-    """Differences by process. One that started in between counts from zero."""
+    """Differences by process. A process that started in between counts from zero."""
     first: dict[int, Mapping[str, Any]] = {}
     last: dict[int, Mapping[str, Any]] = {}
     for row in rows:

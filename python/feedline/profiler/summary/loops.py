@@ -114,8 +114,8 @@ def _of_steps(
 ) -> float:
     """Returns the steps' part of the time of unrecorded steps and waits; likewise of their CPU.
 
-    The difference from the recorded ones is attributed to the more variable kind: given the sum of two independent
-    draws, the best estimate adjusts each by its share of the variance.
+    The difference from the recorded times is attributed mostly to the more variable kind: given the sum of two
+    independent draws, the best estimate adjusts each by its share of the variance.
     """
     if not steps.ns or not waits.ns:
         return between_ns if steps.ns else 0.0
@@ -173,7 +173,7 @@ def _between_ns(loop_events: Sequence[Event]) -> int:
 def loops_of(processes: Iterable[ProcessRecord]) -> list[LoopOfLoader]:
     """Returns the longest loop of each process that has any; the longest first.
 
-    If one loop alternates between several loaders, the one that it waits for most.
+    If one loop alternates between several loaders, uses the loader that it waits for most.
     """
     loops = []
     for process in processes:
@@ -201,7 +201,7 @@ def _about_the_longest(loops: Sequence[LoopOfLoader]) -> list[LoopOfLoader]:
 def slowest_beside(recording: Recording, loop: LoopOfLoader) -> LoopOfLoader:
     """Among loaders between which one loop alternates and for which it waits alike, the slowest in making batches.
 
-    The first one called is waited for while the others' batches are made, and any may be late for lack of a CPU.
+    The loop waits for the first loader while the others' batches are made, and any batch may be late for lack of a CPU.
     """
     numbers = {event.a for event in loop.process.events if event.kind == events.WAIT}
     loops = _about_the_longest([LoopOfLoader(loop.process, number) for number in sorted(numbers)])

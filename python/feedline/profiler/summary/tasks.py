@@ -56,7 +56,8 @@ def _median(times: Iterable[tuple[int, int]]) -> float:
 class _Sending:
     """Batches packed by one worker, in sequence, in a thread with no other work.
 
-    It shares the GIL with making later batches: while a single sample runs for long there, it makes no progress.
+    The thread shares the GIL with the production of later batches, and makes no progress while a single sample runs for
+    long.
     """
 
     def __init__(self, process: ProcessRecord) -> None:
@@ -131,7 +132,9 @@ class Work:
             self._stragglers.append(span)
 
     def straggles(self, task: Task) -> bool:
-        """Whether one sample makes it much longer than others. If its samples were not timed, uses those that were."""
+        """Whether one sample makes the task take much longer than others. If the task's samples were not timed, uses
+        the timed samples of other tasks.
+        """
         if task.wall_ns <= STRAGGLES * self.usual_ns or (self._stream and waits(task)):
             return False
         return task.longest_sample_ns > task.wall_ns / 2 if task.longest_sample_ns else self._unseen_straggle

@@ -158,7 +158,7 @@ def _times(loop: LoopOfLoader, workers: Sequence[ProcessRecord]) -> tuple[float,
 def _as_waited_for(making: Making, loop: LoopOfLoader, account: Account) -> Making:
     """Batches made inside next(): the waits include all of them, even if only some were timed.
 
-    Batches in which one sample takes ten times as long may be among either.
+    Either set may contain batches in which one sample takes ten times as long.
     """
     fetched = loop.process.totals.get(events.FETCH, Total())
     if not 0 < fetched.times < account.steps or not fetched.wall_ns:
@@ -192,9 +192,11 @@ def _missing(judged: _Judged, making: Making, host: Host, called: bool, no_gpu: 
     if not called:
         missing["synchronising"] = "calls of .item() are not counted with torch.compile, or without torch"
     if recording.dropped:
-        missing["recording"] = f"what {recording.dropped} processes recorded that had ended long before"
+        missing["recording"] = f"the events of {recording.dropped} processes that exited early"
     if any(event.thread != loop.process.pid for event in loop.events):
-        missing["consumer"] = "what takes the batches from the thread that calls next(), and may not wait for them"
+        missing["consumer"] = (
+            "the code that receives batches from the thread that calls next(), and may not wait for them"
+        )
     if no_gpu is not None:
         missing["gpu"] = no_gpu
     return missing
@@ -247,7 +249,7 @@ def _with_handing(making: Making, recording: Recording, facts: Mapping[str, Any]
 def experiments_of(recording: Recording, facts: Mapping[str, Any]) -> Experiments | None:
     """Measurements of this loader, including its files if the run read them.
 
-    The copy was made when the first loop began, which may have used another loader.
+    The copy was made when the first loop began, and that loop may have used a different loader.
     """
     tried = recording.experiments
     return tried if tried is not None and tried.warm_because is None and is_of(recording, facts) else None

@@ -213,7 +213,7 @@ class _SamplesInLoop:
         self._unseen_share = sum(map(self._slow_in, looked_at)) / over if over else 0.0
 
     def straggling_ns(self, wait: Event) -> float:
-        """Samples of this wait. If they were not timed separately, uses those that were."""
+        """Samples of this wait. If they were not timed separately, uses the samples that were."""
         if not self._is_late(wait):
             return 0.0
         if self._looked_at(wait) or (self._stream and waits(wait)):

@@ -4,15 +4,15 @@
 from ...findings import Entry, Threshold
 from ..rules import HOST, Alarm, Occurrences, Seen
 
-DELAYED = Threshold(0.50, "of the runnable time: ready without a CPU as long as running on one")
-OTHERS = Threshold(0.5, "of the busy CPUs, used by the run: below this, other programs use more of them")
+DELAYED = Threshold(0.50, "of the runnable time: above this, threads wait for a CPU longer than they run")
+OTHERS = Threshold(0.5, "of the busy CPUs, used by the run: below this, other programs use more CPUs than the run")
 
 
 def _evaluate(seen: Seen) -> Occurrences:
     host, delay = seen.now.host, seen.held(m.host.delay_share for m in seen.recent)
     if delay is not None and delay >= DELAYED and host.cpus_used is not None and host.cpus_busy is not None:
         others = host.cpus_used < host.cpus_busy * OTHERS
-        why = "other programs use the CPUs" if others else "it has more busy threads than CPUs"
+        why = "other programs use the CPUs" if others else "the run has more busy threads than CPUs"
         yield 0, False, f"this run had no CPU {delay:.0%} of the time it wanted one: {why}"
 
 

@@ -17,7 +17,7 @@ def _evaluate(seen: Seen) -> Occurrences:
     if busy is None or busy < DISK_BUSY:
         return
     if pressure is None or pressure < IO_PRESSURE:
-        yield 0, False, f"{disk.name} is always busy, but nothing waits: it handles many requests at once"
+        yield 0, False, f"{disk.name} is always busy, but nothing waits: the disk handles many requests at once"
     else:
         waits = f"{disk.name} is always busy, and work waits for it {pressure:.0%} of the time"
         yield 0, True, f"{waits}: cache or pack the data"
@@ -29,7 +29,7 @@ ALARM = Alarm(
         verb="top",
         title="a disk is always busy",
         means="Reads queue up. A device that handles many requests at once is busy long before it is at its limit, "
-        "so it is only a note if nothing waits.",
+        "so this is only a note if nothing waits.",
         recognised="A device is always busy, and work waits for disks 10 % of the time.",
         to_do="Cache the data in memory or on a faster disk, or pack small files into shards.",
         abstains="The condition must last for ten samples.",

@@ -29,7 +29,7 @@ ALARM = Alarm(
         code="gpu_idle",
         verb="top",
         title="a GPU with memory to spare waits for data",
-        means="Batches arrive too slowly for it.",
+        means="Batches arrive too slowly for the GPU.",
         recognised="A GPU under 30 % has 30 % of its memory free while the loop waits, all CPUs are "
         "busy, or few are and something waits for storage. The message includes the processes and whether their memory "
         "is still growing.",

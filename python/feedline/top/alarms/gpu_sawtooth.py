@@ -30,7 +30,7 @@ def _evaluate(seen: Seen) -> Occurrences:
         if seen.held(history) is not None and turns(history) >= SAW_TURNS:
             signs = indicators_text(seen)
             beside = f" ({signs})" if signs else ""
-            cause = "it waits for data, run `feedline diagnose`" if supply_is_short(seen.now) else "data supply?"
+            cause = "the GPU waits for data, run `feedline diagnose`" if supply_is_short(seen.now) else "data supply?"
             yield at, True, f"GPU {gpu.index} goes from busy to idle and back{beside}: {cause}"
 
 
@@ -39,7 +39,7 @@ ALARM = Alarm(
         code="gpu_sawtooth",
         verb="top",
         title="a GPU goes from busy to idle and back",
-        means="It processes the ready batches and then waits, usually for data.",
+        means="The GPU processes the ready batches and then waits, usually for data.",
         recognised="From above 70 % to under 20 % and back, twice in ten samples. If also the loop waits, all CPUs are "
         "busy, or something waits for storage, data is reported as the cause.",
         to_do="Run `feedline diagnose`.",

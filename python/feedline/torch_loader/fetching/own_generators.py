@@ -64,7 +64,7 @@ def lines_of(found: OwnGenerators, seed: int) -> list[str]:
 def warn_of(found: OwnGenerators) -> None:
     if found.unreached:
         _log.warning(
-            "seed=: does not reach the random generators of %s. Samples that draw from them depend on the workers. "
+            "seed= does not reach the random generators of %s. Samples that draw from them depend on the workers. "
             "Draw from torch's, NumPy's or Python's global generators, which are seeded for each sample, or give the "
             "class a method set_random_seed(seed)",
             ", ".join(found.unreached),

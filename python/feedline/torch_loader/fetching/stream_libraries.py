@@ -43,7 +43,7 @@ def check_version(state: Mapping[str, Any], dataset: Any) -> None:
     if saved is None:
         if name in _COUNTING.values():
             _log.warning(
-                "load_state_dict: the state does not contain the version of %s under which it was saved. If that "
+                "load_state_dict: the state does not contain the version of %s that saved it. If that version "
                 "was not %s, the order may differ, and samples may be repeated or lost",
                 name,
                 version,

@@ -121,7 +121,7 @@ class Position:
 
     def _inherited_error(self) -> Error:
         return Error(
-            f"DataLoader: this iterator's workers belong to process {self._owner}, and this is process {os.getpid()}. "
+            f"DataLoader: this iterator's workers belong to process {self._owner}, but this is process {os.getpid()}. "
             "Call iter(loader) in this process to create another iterator"
         )
 
@@ -201,7 +201,7 @@ class Position:
         expected = self._resume.get("last_index") if self._resume else None
         if expected is not None and state.fingerprint(last) != expected:
             raise ConfigError(
-                "load_state_dict: the sampler's order is not the one with which the state was saved, so the position "
+                "load_state_dict: the sampler's order differs from the order when the state was saved, so the position "
                 "is invalid. The order must come from torch's, NumPy's or Python's generators, the sampler's own "
                 "generator attribute, or its own state_dict()"
             )

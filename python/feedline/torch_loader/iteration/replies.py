@@ -100,7 +100,7 @@ class Replies:
             assert error is not None  # a worker without a process has crashed
             raise error
         assert isinstance(group, ProcessWorkers)
-        _log.warning("%s A new worker replaces it.", event.error if crash is None else crash.summary)
+        _log.warning("%s Starting a new worker in its place.", event.error if crash is None else crash.summary)
         if current is not None:
             current.deaths += 1
         waiting = self._queue.answers_of(worker)

@@ -120,5 +120,7 @@ def _fast_forward(fetcher: fetch.Fetcher, entry: dict[str, Any], batch_size: int
         fetcher.restore(own)
     skip = entry["since"] if own is not None else entry["batches"]
     if skip and own is None:
-        _log.warning("resuming an iterable dataset without an exact state: reading and dropping %d batches", skip)
+        _log.warning(
+            "the iterable dataset has no exact state, so the loader resumes by reading and dropping %d batches", skip
+        )
     fetcher.skip(skip, batch_size)

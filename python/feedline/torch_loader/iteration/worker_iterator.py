@@ -241,7 +241,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         if self._is_inherited():
             raise self._inherited_error()
         if self._broken:
-            raise RuntimeError("DataLoader: this iterator ended with an error; create another with iter(loader)")
+            raise RuntimeError("DataLoader: this iterator ended with an error; call iter(loader) to create a new one")
         if self._page_lock is not None:
             self._page_lock.settle()
         queue = self._queue
@@ -377,7 +377,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         if is_within and not self._progress.fresh_workers and fetch.is_stateful(self._dataset):
             _log.warning(
                 "state_dict(): the workers' states were not requested before, so resuming from this state reads the "
-                "epoch again with a new dataset, which lacks the state from earlier epochs. To avoid this, call "
+                "epoch again with a new dataset, which lacks the state from earlier epochs. To avoid rereading, call "
                 "state_dict() before the first epoch, or pass snapshot_every_n_steps=1"
             )
 

@@ -48,8 +48,8 @@ def _start_processes(loader: Any, settings: Settings, config: WorkerConfig, args
             return PoolWorkers(config, args, context, pool, loader._member)
         except NotShareable as refusal:
             _log.warning(
-                "DataLoader over %s: its workers run in their own processes, not in the pool's, which already run. "
-                "Arguments that cannot be pickled for those: %s",
+                "DataLoader over %s: workers run in their own processes, because the pool's processes already run. "
+                "Arguments that cannot be pickled for the pool: %s",
                 type(settings.dataset).__qualname__,
                 str(refusal),  # a log record with the exception would keep the iterator alive through its traceback
             )

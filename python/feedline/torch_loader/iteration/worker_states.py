@@ -107,7 +107,7 @@ class WorkerStates:
             start.skip = entry["since"] if start.state is not None else entry["batches"]
             if start.skip and start.state is None:
                 _log.warning(
-                    "resuming an iterable dataset without an exact state: worker %d reads and drops %d batches",
+                    "the iterable dataset has no exact state, so worker %d resumes by reading and dropping %d batches",
                     worker,
                     start.skip,
                 )

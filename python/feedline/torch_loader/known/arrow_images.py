@@ -76,7 +76,7 @@ class ImageTable:
                 f"its images have mode {self.mode or 'other than RGB and L'}, which the engine does not decode to"
             )
         if is_rgb and self.mode != "RGB":
-            raise ValueError(f"its images have mode {self.mode}, and are converted to RGB afterwards")
+            raise ValueError(f"its images have mode {self.mode}, and are converted to RGB only after the transform")
         self.dataset = self._dataset(sources.GivenFiles("images"))
 
     @property
@@ -156,12 +156,12 @@ def _known_function(leaf: Any) -> tuple[OfImages, list[str]]:
     """The dataset's transform, and the columns that it receives."""
     if leaf._format_type != "custom":
         raise ValueError(
-            f"its format is {leaf._format_type or 'Python'!s}: it has no with_transform() or set_transform()"
+            f"its format is {leaf._format_type or 'Python'!s}, not one set by with_transform() or set_transform()"
         )
     if leaf._output_all_columns:
         raise ValueError("output_all_columns=True")
     if set(leaf._format_kwargs) != {"transform"}:
-        raise ValueError("its format has other arguments than a transform")
+        raise ValueError("its format has arguments other than a transform")
     transform = leaf._format_kwargs["transform"]
     function = known_batch_functions.of_images(transform)
     name = getattr(transform, "__qualname__", type(transform).__qualname__)

@@ -142,7 +142,7 @@ class FakeImages:
         # written
         self._targets = [-1] * leaf.size  # -1 if not created yet
         if not self._is_as_torchvisions(leaf):
-            raise ValueError("this torchvision generates other images from the same numbers")
+            raise ValueError("this torchvision version generates different images from the same numbers")
         images = sequences.arrays(image=self._pixels, fields=["image:image"])
         if self.channels == 1:
             images = images.decode("L")

@@ -83,7 +83,7 @@ def rand_augment(chain: Chain, t: Any) -> Any:
     elif sorted(names) == sorted(_THREE):
         sections.append("t3a")
     elif sorted(names) != sorted(_PLAIN):
-        raise ConfigError(f"RandAugment chooses from other operations: {', '.join(names)}")
+        raise ConfigError(f"RandAugment with these operations is not supported: {', '.join(names)}")
     return _augment(chain, "-".join(["rand", *sections]), t.ops)
 
 
@@ -97,14 +97,14 @@ def auto_augment(chain: Chain, t: Any) -> Any:
         policy = [] if made is None else made(first.hparams)
         if names == [[(op.name, op.prob, op.magnitude) for op in part] for part in policy]:
             return _augment(chain, "-".join([name, *_noise(t, first, is_rand=False)]), ops)
-    raise ConfigError("AutoAugment has a policy that is not timm's")
+    raise ConfigError("AutoAugment with a policy other than timm's is not supported")
 
 
 def aug_mix(chain: Chain, t: Any) -> Any:
     first = _alike(t, t.ops)
     _standard_levels(t, first)
     if sorted(op.name for op in t.ops) != sorted(_MIXED) or first.prob != 1:
-        raise ConfigError("AugMixAugment mixes other operations than timm's")
+        raise ConfigError("AugMixAugment with operations other than timm's is not supported")
     sections = [f"m{_whole('magnitude', first.magnitude)}", f"w{_whole('width', t.width)}"]
     sections += [f"a{_decimal('alpha', t.alpha)}"]
     sections += [f"d{_whole('depth', t.depth)}"] if t.depth > 0 else []

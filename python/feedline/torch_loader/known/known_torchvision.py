@@ -33,7 +33,7 @@ def check_ratio(t: Any) -> None:
     """v2 stores the logarithm of the ratio, and draws from that."""
     drawn_from = getattr(t, "_log_ratio", None)
     if drawn_from is not None and not torch.equal(drawn_from, torch.log(torch.tensor(t.ratio))):
-        raise ConfigError(f"{type(t).__name__} draws from another ratio than its ratio={t.ratio!r}")
+        raise ConfigError(f"{type(t).__name__} uses a ratio that differs from its ratio={t.ratio!r}")
 
 
 # -- geometry
@@ -263,7 +263,7 @@ def _version(t: Any, bins: int) -> Literal["v1", "v2"]:
     fewest = 2 if type(t).__name__ == "TrivialAugmentWide" else 4
     bits = 8 - (torch.arange(bins) / ((bins - 1) / (8 - fewest))).round().int()
     if not torch.equal(solarize, torch.linspace(1.0, 0.0, bins)) or not torch.equal(posterize, bits):
-        raise ConfigError(f"v2.{type(t).__name__} of this torchvision version has other magnitudes than the engine")
+        raise ConfigError(f"v2.{type(t).__name__} of this torchvision version has different magnitudes than the engine")
     return "v2"
 
 

@@ -212,7 +212,7 @@ def _asked(augmentation: Any) -> Any:
     except ConfigError:
         raise
     except Exception as error:
-        raise ConfigError(f"{_CLASS} does more with an image than to pass it on: {error}") from None
+        raise ConfigError(f"{_CLASS} uses an image in other ways than passing it to a transform: {error}") from None
     if drawn or vars(probe) != given or names.are_changed():
         raise ConfigError(f"{_CLASS} draws random numbers or stores data itself")
     return made

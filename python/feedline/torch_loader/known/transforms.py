@@ -53,7 +53,7 @@ _LIGHT = frozenset(
         "MaybeConvertMode",
     )
 )
-_TOO_LIGHT = "takes less time than passing the image to the engine"
+_TOO_LIGHT = "the transform takes less time than passing the image to the engine"
 _LIGHT_BEHIND = _LIGHT | {"CenterCrop", "RandomCrop", "CenterCropOrPad"}
 
 
@@ -194,7 +194,7 @@ def _nested(chain: Chain, transform: Any, members: list[Any]) -> Any:
     if inner.rest:
         raise ConfigError(f"{name}: {inner.why}")
     if (inner.flows, inner.channels, inner.tv_image) != (chain.flows, chain.channels, chain.tv_image):
-        raise ConfigError(f"{name} returns {chain.flows} or another kind of image")
+        raise ConfigError(f"{name} returns {chain.flows} or a different kind of image")
     return inner.dataset
 
 

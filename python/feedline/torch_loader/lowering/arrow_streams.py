@@ -103,7 +103,7 @@ def _found(steps: tuple[Any, ...]) -> Found | str:
     if mode not in (None, *MODES):
         return f"its images have mode {mode}, which the engine does not decode to"
     if function.converts and mode not in (None, "RGB"):
-        return f"its images have mode {mode}, and are converted to RGB afterwards"
+        return f"its images have mode {mode}, and are converted to RGB only after the transform"
     if mode is None and (function.converts or arrow_images.converts(function.transform)):
         mode = "RGB"
     return Found(steps, function, mode)
@@ -140,7 +140,7 @@ def _why_not_plain(step: Any) -> str:
         if getattr(step, name):
             return f"map() has {name}"
     if _is_formatted(step) or step.is_batch_accumulate_arrow_table_function:
-        return "map() gets tables or tensors"
+        return "the function of map() receives tables or tensors"
     return ""
 
 

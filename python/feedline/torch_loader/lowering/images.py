@@ -81,7 +81,7 @@ def plan_image_arrays(settings: Settings, leaf: Any) -> Plan:
     if isinstance(collation, str):
         return reason_for(settings, collation)
     if leaf.target_transform is not None:
-        return reason_for(settings, "target_transform is the user's")
+        return reason_for(settings, "target_transform is user code")
     whole = None if chain.rest else whole_images(settings, chain, None, collation)
     if isinstance(whole, ImagePlan):
         return dataclasses.replace(whole, arrays=arrays, iterator=NativeImageArrayIterator)

@@ -124,7 +124,7 @@ def _plan_arrays(settings: Settings) -> Plan:
         return reason_for(settings, collating)
     threads = thread_count(table, settings)
     where = f"{NATIVE}, {threads} threads" if threads else f"{NATIVE}, in this thread"
-    why = "one gather per array" + ("" if threads or not settings.num_workers else "; a worker would take longer")
+    why = "one gather per array" + ("" if threads or not settings.num_workers else "; a worker process would be slower")
     stages = [order_stage(settings), Stage("read", table.name, where, why)]
     stages.append(Stage("collate", "default_collate", where, "the gather creates the batch"))
     return ArrayPlan(stages, ArrayIterator, table, threads)

@@ -36,7 +36,7 @@ def order_stage(settings: Settings) -> Stage:
     name = type(sampler).__name__
     if type(sampler) is BatchSampler:
         name += f"({type(sampler.sampler).__name__})"
-    return Stage("order", name, "Python, in this process", "samplers are the user's")
+    return Stage("order", name, "Python, in this process", "samplers are user code")
 
 
 def known_stages(chain: transforms.Chain, native: str, drawn: str) -> list[Stage]:

@@ -61,7 +61,7 @@ def _decode_stage(handler: Any, found: webdataset_pipelines.Found, native: str, 
         return Stage("decode", f"images ({spec})", where, found.why)
     if spec is not None:
         return Stage("decode", f"images ({spec})", where, "the engine decodes only to RGB and L")
-    return Stage("decode", transforms.name_of(handler), where, "the handler is the user's")
+    return Stage("decode", transforms.name_of(handler), where, "the handler is user code")
 
 
 def _field_stages(field: webdataset_pipelines.Field, one_of_many: bool, native: str, where: str) -> list[Stage]:

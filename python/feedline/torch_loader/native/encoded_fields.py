@@ -23,7 +23,7 @@ from ..known import sources, transforms
 from .prefix import Reader
 
 _MODES = {"rgb": "RGB", "l": "L"}  # webdataset's names of the modes to which the engine decodes, and the engine's
-PILLOW, ARRAYS = "images of Pillow's", "arrays"
+PILLOW, ARRAYS = "Pillow images", "arrays"
 
 
 def kind_of(handler: Any) -> str | None:

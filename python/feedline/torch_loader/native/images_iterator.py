@@ -122,7 +122,7 @@ class NativeImageIterator(NativeIterator):
         if not bad:
             return self._collated(images, labels, index)
         if not progress.native_misses:
-            _log.info("the engine does not read all files; the dataset reads the others in this process")
+            _log.info("the engine does not read all files; the dataset reads the remaining files in this process")
         progress.native_misses += len(bad)
         return self._replace_bad(index, self._samples(images.cpu(), labels), set(bad))
 

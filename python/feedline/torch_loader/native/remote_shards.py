@@ -256,7 +256,7 @@ def check(stages: list[Any], every: bool = False) -> int:
     for url in urls:
         location(url)
     if urls and _place(stages) is None:
-        refuse(stages, "the pipeline has no stage of webdataset's that opens shards without a cache", every)
+        refuse(stages, "the pipeline has no webdataset stage that opens shards without a cache", every)
     return len(urls)
 
 

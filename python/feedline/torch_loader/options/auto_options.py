@@ -106,7 +106,7 @@ def batches_ahead(budget_bytes: int, batch_bytes: int, workers: int) -> Choice:
     """The number of batches to prefetch per worker: as many as the budget holds, from 1 to 4."""
     room = budget_bytes // max(1, batch_bytes * workers)
     count = max(1, min(_MOST_AHEAD, room))
-    bound = "" if count == room else ", more would not help" if count < room else ", and the minimum is one"
+    bound = "" if count == room else ", and more workers would not help" if count < room else ", and the minimum is one"
     for_each = "one worker" if workers == 1 else f"each of {workers} workers"
     return Choice(
         "prefetch_factor",
@@ -127,7 +127,7 @@ def _by_rules(stock: Mapping[str, Any], device: Any, in_threads: bool) -> list[C
         found.append(Choice("num_workers", AutomaticWorkers(count), why))
         workers = count
     if workers and (stock["prefetch_factor"] is None or isinstance(stock["prefetch_factor"], AutomaticPrefetch)):
-        why = "until the first batch is measured; then as many as the memory budget holds"
+        why = "until the first batch is measured; then the number that fits in the memory budget"
         if in_threads:
             why = "the size of batches from threads is not measured"
         found.append(Choice("prefetch_factor", AutomaticPrefetch(FIRST_AHEAD), why))

@@ -147,7 +147,8 @@ class LoaderProgress:
         resume, self.pending = self.pending, None
         if resume is not None and resume["delivered"]:
             raise ConfigError(
-                f"load_state_dict: the state is after {resume['delivered']} batches, but this loader's class overrides "
+                f"load_state_dict: the state was saved after {resume['delivered']} batches, but this loader's "
+                "class overrides "
                 "_get_iterator(), and its iterators begin at the first batch"
             )
         self.cursor, self.latest, self.unseen = state.Cursor(self.epoch, settings.num_workers), None, True
@@ -255,7 +256,7 @@ def _fitting(resume: dict[str, Any], settings: Settings) -> list[dict[str, Any]]
         return entries
     if any(entry["state"] is not None for entry in entries):
         _log.warning(
-            "load_state_dict: ignores the states of the datasets in %s worker(s), as this loader has %d",
+            "load_state_dict: ignores the dataset states of %s worker(s), because this loader has %d",
             resume["num_workers"],
             settings.num_workers,
         )

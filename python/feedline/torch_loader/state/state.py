@@ -342,7 +342,8 @@ def check(state: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
     kind = "iterable" if settings.iterable else "map"
     if state["kind"] != kind:
         raise ConfigError(
-            f"load_state_dict: the state is for a dataset of {state['kind']} style, this loader's is of {kind} style"
+            f"load_state_dict: the state is for a {state['kind']}-style dataset, but this loader has a "
+            f"{kind}-style dataset"
         )
     _check_samplers(state, settings.order)
     workers = state.get("workers", ())

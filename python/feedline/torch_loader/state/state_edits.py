@@ -28,7 +28,9 @@ def skipped(state: Mapping[str, Any], batches: SupportsIndex, settings: Settings
     if state["kind"] == "iterable":
         _skip_stream(found, count, max(1, settings.num_workers))
     elif states.are_stateful(settings.order):
-        raise ConfigError("skip: the sampler has its own state, which changes only when indices are drawn")
+        raise ConfigError(
+            "skip: the sampler's own state changes only when indices are drawn, so batches cannot be skipped"
+        )
     else:
         for entry in found.get("workers", ()):
             entry["since"] = 0
@@ -43,7 +45,7 @@ def _skip_stream(found: dict[str, Any], batches: int, workers: int) -> None:
     entries = found.setdefault("workers", [{"batches": 0, "state": None, "since": 0} for _ in range(workers)])
     if any(entry.get("ended") for entry in entries):
         raise ConfigError(
-            "skip: the dataset's state is from the end of an epoch; call iter(loader) first, or set_epoch"
+            "skip: the dataset's state was saved at the end of an epoch; call iter(loader) or set_epoch first"
         )
     first = (found.get("last_worker", workers - 1) + 1) % workers
     for worker, entry in enumerate(entries):

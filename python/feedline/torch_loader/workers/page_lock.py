@@ -207,7 +207,7 @@ def page_lock_for(ring: Ring, reader: RingReader) -> tuple[PageLock | None, str 
 def explain(refusal: str | None, has_ring: bool) -> str:
     """Describes in one line how a loader pins batches. `refusal`: why its ring could not be page-locked."""
     if not getattr(torch, "accelerator", torch.cuda).is_available():  # torch before 2.6 has no accelerator
-        return "nothing: there is no accelerator"
+        return "nothing is pinned: there is no accelerator"
     if not torch.cuda.is_available():
         return "one copy of each batch, by torch: page-locking the ring requires CUDA"
     if not has_ring:
@@ -216,7 +216,10 @@ def explain(refusal: str | None, has_ring: bool) -> str:
     if why is None:
         try:
             PageLocks.check()
-            return "no copy: the ring's reused part is page-locked at the first batch; torch copies batches elsewhere"
+            return (
+                "no copy: the reused part of the ring is page-locked at the first batch; torch copies batches "
+                "outside of it"
+            )
         except ConfigError as error:
             why = str(error)
     return f"one copy of each batch, by torch: {why}"

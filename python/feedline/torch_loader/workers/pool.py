@@ -86,7 +86,7 @@ class WorkerPool:
         method = context.get_start_method()
         if self._processes and method != self._method:
             raise ConfigError(
-                f"WorkerPool: its processes were started by {self._method!r}, and this loader's "
+                f"WorkerPool: the pool's processes were started by {self._method!r}, but this loader's "
                 f"multiprocessing_context is {method!r}"
             )
         found = {worker: self._processes.get(worker) for worker in workers}

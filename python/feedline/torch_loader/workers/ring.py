@@ -121,7 +121,7 @@ class Ring:
         except OSError as error:
             raise StorageError(
                 f"cannot reserve {self.region_bytes:,} bytes of address space for worker {worker}'s batches: "
-                f"{os.strerror(error.errno or 0)}; `ulimit -v` may be set",
+                f"{os.strerror(error.errno or 0)}; check `ulimit -v`",
                 errno=error.errno,
             ) from None
 

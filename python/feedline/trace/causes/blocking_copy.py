@@ -29,7 +29,7 @@ CAUSE = Cause(
         code="blocking_copy",
         verb="trace",
         title="the host waits for copies to the GPU from page-locked memory",
-        means="The copy could run in the background, but the call waits until it is done, and the "
+        means="The copy could run in the background, but the call waits until the copy is complete, and the "
         "GPU is idle until the host has queued more.",
         recognised="Waits of the host for copies from page-locked memory, with the GPU's idle time after them.",
         to_do="Use non-blocking copies on a separate stream, one batch ahead.",

@@ -30,7 +30,7 @@ def _evaluate(analysis: Analysis) -> None:
         EMPTY,
         0.9,
         evidence,
-        "the loader is not the limit: the model, its precision and its operators take the time",
+        "the loader is not the bottleneck: the model, its precision and its operators take the time",
         gained=(0.0, 0.0),
         per_step=analysis.durations * max(0.0, busy - explained),
     )
@@ -40,10 +40,10 @@ CAUSE = Cause(
     Entry(
         code="compute_bound",
         verb="trace",
-        title="the step is limited by its own computation; nothing to do in the loader",
+        title="the step is limited by its own computation; the loader needs no change",
         means="The GPU is busy nearly all of the time, or, without a GPU, the loop hardly waits for its loader.",
         recognised="The union of kernels, copies and memsets within the steps, minus time that other causes explain.",
-        to_do="Nothing in the loader: the model, its precision and its operators take the time.",
+        to_do="Leave the loader unchanged: the model, its precision and its operators take the time.",
         example="the GPU is busy 97% of the time.",
     ),
     priority=90,

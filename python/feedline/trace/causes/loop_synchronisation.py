@@ -53,11 +53,11 @@ CAUSE = Cause(
         code="loop_synchronisation",
         verb="trace",
         title="the step waits for the GPU, which is then idle until the host launches more work",
-        means="`.item()`, `.nonzero()` and similar calls need a GPU value. The host waits for it, and then the "
+        means="`.item()`, `.nonzero()` and similar calls need a GPU value. The host waits for the value, and then the "
         "GPU waits for the host.",
-        recognised="Waits of the host outside the loader and copies to the device, by the GPU's idle time "
+        recognised="Measures waits of the host outside the loader and copies to the device, by the GPU's idle time "
         "directly after each.",
-        to_do="Keep values on the GPU, and read them rarely.",
+        to_do="Keep values on the GPU, and read values rarely.",
         abstains="The trace has no CUDA runtime calls.",
         example="aten::item: 2.0 per step, GPU idle 1.10 ms afterwards.",
     ),

@@ -6,8 +6,10 @@ from __future__ import annotations
 from ...findings import Entry, Threshold
 from ..rules import Analysis, Cause
 
-LEAST = Threshold(0.5, "of the wait, which workers save at least with a GPU")
-LEAST_ON_CPU = Threshold(0.2, "the same without a GPU, where workers compete with operators for cores")
+LEAST = Threshold(0.5, "of the wait, the minimum that workers save with a GPU")
+LEAST_ON_CPU = Threshold(
+    0.2, "of the wait, which workers save without a GPU, where they compete with operators for cores"
+)
 
 
 def _evaluate(analysis: Analysis) -> None:

@@ -92,10 +92,10 @@ CAUSE = Cause(
         code="straggling_rank",
         verb="trace",
         title="one rank makes the others wait in their collectives",
-        means="Ranks synchronize in every step. The slowest arrives last, so it waits least.",
+        means="Ranks synchronize in every step. The slowest rank arrives last, so it waits least.",
         recognised="A rank's own time, which is its step without collectives, is compared with the median of "
         "the others. Clocks are not compared.",
-        to_do="If it is one rank in most steps, compare its storage and machine with the others'. If it varies, "
+        to_do="If the same rank is slowest in most steps, compare its storage and machine with the others'. Otherwise "
         "make the ranks' batches similar in cost.",
         abstains="The trace of a rank has no collectives, or there is one rank.",
         example="the slowest rank needs 4.10 ms more of its own time per step; it is rank 1 in 6 of 6 steps.",

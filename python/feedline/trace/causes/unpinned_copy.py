@@ -27,7 +27,7 @@ CAUSE = Cause(
         code="unpinned_copy",
         verb="trace",
         title="copies to the GPU from pageable memory",
-        means="The driver first copies pageable memory to its own buffer. That blocks the host, and work "
+        means="The driver first copies pageable memory to its own buffer. This copy blocks the host, and work "
         "queued after it on the same stream waits.",
         recognised="The time of copies from pageable memory in which no kernel ran.",
         to_do="Page-lock the batches and use non-blocking copies; both are needed.",

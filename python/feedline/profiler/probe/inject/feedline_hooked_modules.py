@@ -5,7 +5,7 @@ sitecustomize imports this by name at the start of every profiled Python process
 imports nothing. hooks.py uses it too.
 """
 
-# Importing one of these loads the probe; the others are useless without them.
+# Importing one of these loads the probe; the other modules are not used without one of these.
 PRIMARY = {
     "torch.utils.data.dataloader": "loop_hooks.patch_torch_loader",
     "feedline.loader.loader": "loop_hooks.patch_own_loader",

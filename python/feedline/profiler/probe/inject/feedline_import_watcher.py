@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ImportWatcher:
-    """A finder that delegates to the others, and notifies the probe after a hooked module has been executed.
+    """A finder that delegates to the other finders, and notifies the probe after a hooked module has been executed.
 
     `hooked`: the table, feedline_hooked_modules. `load` returns the module of hooks when the first of its PRIMARY is
     imported; `note` receives a sentence about a failure.

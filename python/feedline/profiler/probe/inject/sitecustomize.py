@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs at the start of every profiled Python process, because its folder comes first in PYTHONPATH.
 
-It loads the probe only when torch's DataLoader or Feedline's loader is imported; other processes pay for one look-up
-per import. This code must not raise into the script, print, or import modules that a process does not have at its
-start. The sitecustomize that this one hides runs as usual.
+This module loads the probe only when torch's DataLoader or Feedline's loader is imported; other processes only pay for
+one look-up per import. This code must not raise into the script, print, or import modules that a process does not have
+at its start. The sitecustomize that this module shadows runs as usual.
 """
 
 import os
@@ -32,7 +32,7 @@ def _load_hooks(session, package):
         found = importlib.util.find_spec("feedline") is not None
     except ValueError:
         found = True  # being imported right now
-    if not found:  # this Python has another environment than the command's
+    if not found:  # this Python's environment differs from the command's
         spec: Any = importlib.util.spec_from_file_location(
             "feedline", os.path.join(package, "__init__.py"), submodule_search_locations=[package]
         )
