@@ -595,7 +595,7 @@ TEST_F(ArrayPipelineTest, TheBudgetIsForTheLongestSamplesAndBadOnesAreNotReplace
   EXPECT_NE(plan({.batch_size = 10, .memory_budget = 383}).error().what.find("one batch needs 384 bytes"),
             std::string::npos);
   for (const OnError on_error : {OnError::kSkip, OnError::kReplace}) {
-    const auto refused = plan({.on_error = on_error});
+    const auto refused = plan({.batch_size = 10, .on_error = on_error});
     ASSERT_FALSE(refused);
     EXPECT_NE(refused.error().what.find("does not support samples of different lengths"), std::string::npos);
   }

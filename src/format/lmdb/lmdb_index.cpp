@@ -19,7 +19,7 @@ using Bytes = std::span<const std::byte>;
 //     8 x E       end of each key in the keys
 //     4 x E       bytes of each value
 //                 the keys, concatenated
-enum Number : std::size_t { kFileBytes, kFileStamp, kPageBytes, kTransaction, kFlags, kEntries, kKeyBytes, kNumbers };
+enum Number : std::size_t { kFileBytes, kFileStamp, kPageSize, kTransaction, kFlags, kEntries, kKeyBytes, kNumbers };
 
 }  // namespace
 
@@ -50,7 +50,7 @@ bool LmdbIndex::find_sections() {
   cache::FrameReader reader(file_, kLmdbIndex, kNumbers);
   file_size_ = reader.number(kFileBytes);
   file_stamp_ = reader.number(kFileStamp);
-  page_bytes_ = reader.number(kPageBytes);
+  page_bytes_ = reader.number(kPageSize);
   transaction_ = reader.number(kTransaction);
   flags_ = reader.number(kFlags);
   const std::uint64_t entries = reader.count(kEntries), key_bytes = reader.count(kKeyBytes);

@@ -64,6 +64,12 @@ class Bucket {
     return text;
   }
 
+  static std::string escaped(const std::string& text) {
+    std::string xml;
+    for (const char c : text) xml += c == '&' ? "&amp;" : c == '<' ? "&lt;" : std::string(1, c);
+    return xml;
+  }
+
   std::string list(Parameters asked) const {
     const std::string prefix = asked["prefix"], after = asked["continuation-token"];
     const std::size_t most = std::stoul(asked["max-keys"]);
@@ -78,7 +84,7 @@ class Bucket {
       if (count++ == most)
         return "<ListBucketResult><EncodingType>url</EncodingType><IsTruncated>true</IsTruncated>"
                "<NextContinuationToken>" +
-               std::prev(at)->first + "</NextContinuationToken>" + contents + prefixes + "</ListBucketResult>";
+               escaped(std::prev(at)->first) + "</NextContinuationToken>" + contents + prefixes + "</ListBucketResult>";
       if (slash != key.npos) {
         prefixes += "<CommonPrefixes><Prefix>" + written(key.substr(0, slash + 1)) + "</Prefix></CommonPrefixes>";
         folders.insert(key.substr(0, slash + 1));

@@ -214,7 +214,13 @@ def test_pinning_is_for_gpus(
 
 def test_batches_ahead_are_what_the_budget_holds() -> None:
     for budget, batch, workers, ahead, words in (
-        (100 * MIB, MIB, 4, 4, "holds 25 batches of 1,048,576 bytes for each of 4 workers, and more workers would not help"),
+        (
+            100 * MIB,
+            MIB,
+            4,
+            4,
+            "holds 25 batches of 1,048,576 bytes for each of 4 workers, and more workers would not help",
+        ),
         (12 * MIB, MIB, 4, 3, "holds 3 batches of 1,048,576 bytes for each of 4 workers"),
         (4 * MIB, MIB, 4, 1, "holds 1 batches of 1,048,576 bytes for each of 4 workers"),
         (2 * MIB, MIB, 4, 1, "holds 0 batches of 1,048,576 bytes for each of 4 workers, and the minimum is one"),

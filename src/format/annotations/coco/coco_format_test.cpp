@@ -253,7 +253,7 @@ TEST_F(Coco, FilesThatCannotBeAreRefusedWithTheByte) {
   EXPECT_CONTAINS(why(R"({"images":[{"id":1,"id":2}]})"), "the key 'id' appears twice in an object");
   EXPECT_CONTAINS(why(R"({"a":[]})"), "no list \"images\"");
   EXPECT_CONTAINS(why(R"({"images":[]})"), "lists no image");
-  EXPECT_CONTAINS(why(R"({"images":[{"id":1,"file_name":"a"}]})"), "not in any of the usual folders");
+  EXPECT_CONTAINS(why(R"({"images":[{"id":1,"file_name":"no-such-image"}]})"), "not in any of the usual folders");
   EXPECT_CONTAINS(why(R"({"images":[{"id":1,"file_name":"a"}],)"), "the text ends; expected a key in double quotes");
 }
 
