@@ -62,13 +62,13 @@ def refuses():
 
 
 GOES_WRONG = {
-    sleeps: "it did not finish within 1 s, and was ended",
-    aborts: "the process that tried it was ended by SIGABRT",
+    sleeps: "the trial did not finish within 1 s and was killed",
+    aborts: "the trial process was killed by SIGABRT",
     raises: "RuntimeError: KeyError: 'no'",
-    touches: "reading samples uses the GPU, which a copied process cannot: Cannot re-initialize CUDA in forked "
+    touches: "reading samples uses the GPU, which a forked process cannot use: Cannot re-initialize CUDA in forked "
     "subprocess. To use CUDA",
     refuses: "a stream's samples cannot be read again",
-    lambda: os._exit(3): "the process that tried it ended with status 3",
+    lambda: os._exit(3): "the trial process exited with status 3",
 }
 
 

@@ -23,8 +23,8 @@ def test_what_is_no_device(device):
     [
         ("cuda", None, 0, "is built without CUDA; install a build with CUDA.*remove device="),
         ("cuda", "12.6", 0, "torch finds no GPU: .*remove device=: batches stay in host memory"),
-        (1, "12.6", 1, "there is no cuda:1: the only one is cuda:0"),
-        ("cuda:4", "12.6", 3, "there is no cuda:4: there are cuda:0 to cuda:2"),
+        (1, "12.6", 1, "cuda:1 does not exist: the only one is cuda:0"),
+        ("cuda:4", "12.6", 3, "cuda:4 does not exist: there are cuda:0 to cuda:2"),
     ],
 )
 def test_a_gpu_that_there_is_not(monkeypatch, workers, device, version, count, words):
