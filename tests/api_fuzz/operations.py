@@ -75,7 +75,9 @@ def draw(rng: random.Random, source: Source) -> list[Step]:
         field = rng.choice((source.per_box or ("label",)) + ("image" if source.images else "x",))
         processes = rng.choice((0,) * 12 + (1, 2))
         steps.append(("map", {"fn": rng.choice(list(FUNCTIONS)), "fields": field, "processes": processes}))
-        if field in source.per_box:  # a function's arrays have one shape unless the chain says otherwise
+        # a function's arrays have one shape unless the chain says otherwise
+        varies = field == "image" and bool(source.boxes) and not any(step in SIZES for step in steps)
+        if varies or field in source.per_box:
             steps.append(("collate", {"form": "list", "fields": field}))
     return steps
 

@@ -250,7 +250,7 @@ def test_killed_at_any_moment_it_resumes_to_the_same_bytes(folder: Path, tmp_pat
         "        return call(*args, **kwargs)\n"
         "    return wrapped\n"
         "os.replace, os.fsync = counted(os.replace), counted(os.fsync)\n"
-        "from feedline.packing import shard_file\n"
+        "from feedline.pack import shard_file\n"
         "shard_file.ShardFile._write = counted(shard_file.ShardFile._write)\n"
         "from feedline.cli import main\n"
         "sys.exit(main())\n"

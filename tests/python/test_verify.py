@@ -271,7 +271,7 @@ def test_the_command_ends_as_documented_and_its_json_is_by_the_schema(shards: li
     pytest.importorskip("rich", reason="rich, for the command line, is not installed")
     import fastjsonschema
 
-    schema = json.loads((resources.files(verifying) / "verification.schema.json").read_text())
+    schema = json.loads((resources.files("feedline.verify") / "verification.schema.json").read_text())
     validate = fastjsonschema.compile(schema)
 
     def run(*arguments: str) -> tuple[int, str]:
