@@ -35,7 +35,7 @@ std::function<void()> keeps_books() {
     const pipeline::BadSamplePolicy policy(OnError::kRaise, 0);
     pipeline::Epoch::Config config;
     config.order = order;
-    config.plan = {.batch_size = 256};
+    config.plan = {.batch_rows = 256};
     pipeline::Epoch epoch(config, policy);
     std::uint64_t rows = 0;
     while (epoch.can_open()) {
