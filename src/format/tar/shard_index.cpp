@@ -94,14 +94,24 @@ void ShardIndexBuilder::add_sample(std::string_view key) {
 
 void ShardIndexBuilder::add_member(std::string_view extension, std::uint64_t offset, std::uint64_t bytes) {
   FEEDLINE_CHECK(!keys_.empty());
-  auto found = extension_numbers_.find(extension);
-  if (found == extension_numbers_.end()) {
-    found = extension_numbers_.emplace(extension, static_cast<std::uint32_t>(extension_names_.size())).first;
+  auto number = number_of(extension);
+  if (!number) {
+    number = static_cast<std::uint32_t>(extension_names_.size());
+    extension_numbers_.emplace(extension, *number);
     extension_names_.emplace_back(extension);
   }
   offsets_.push_back(offset);
   bytes_.push_back(bytes);
-  extensions_.push_back(found->second);
+  extensions_.push_back(*number);
+}
+
+std::optional<std::uint32_t> ShardIndexBuilder::number_of(std::string_view extension) const {
+  if (extension_names_.empty()) return {};
+  const std::uint32_t next = extensions_.empty() ? 0 : extensions_.back() + 1;
+  const std::uint32_t expected = next < extension_names_.size() ? next : 0;
+  if (extension_names_[expected] == extension) return expected;
+  const auto found = extension_numbers_.find(extension);
+  return found == extension_numbers_.end() ? std::nullopt : std::optional(found->second);
 }
 
 void ShardIndexBuilder::move_member(std::uint64_t number, std::uint64_t offset, std::uint64_t bytes) {
@@ -111,10 +121,11 @@ void ShardIndexBuilder::move_member(std::uint64_t number, std::uint64_t offset, 
 }
 
 bool ShardIndexBuilder::last_sample_has(std::string_view extension) const {
-  const auto found = extension_numbers_.find(extension);
-  if (found == extension_numbers_.end() || first_members_.empty()) return false;
+  if (first_members_.empty()) return false;
   const auto members = std::span(extensions_).subspan(first_members_.back());
-  return std::ranges::find(members, found->second) != members.end();
+  if (members.empty()) return false;
+  const auto number = number_of(extension);
+  return number && std::ranges::find(members, *number) != members.end();
 }
 
 void ShardIndexBuilder::drop_last_sample() {

@@ -86,6 +86,10 @@ class ShardIndexBuilder {
   ShardIndex build(const storage::ObjectStat& shard) const;
 
  private:
+  // The position of an extension in extension_names_. Samples usually have the same extensions in the same order, so
+  // the one after the last member's is tried first.
+  std::optional<std::uint32_t> number_of(std::string_view extension) const;
+
   std::vector<std::string> keys_;
   std::vector<std::uint64_t> first_members_, offsets_, bytes_;
   std::vector<std::uint32_t> extensions_;
