@@ -36,7 +36,8 @@ void find_by(nb::object find) {
   const std::shared_ptr<void> held = held_by_anyone(std::move(find));
   find_credentials_by([held](const std::string& scheme) -> Result<Credentials> {
     FEEDLINE_TRY(auto found, call_library([&] { return nb::borrow(object_of(held)); },
-                                          [&] { return nb::make_tuple(scheme); }, credentials_of));
+                                          [&] { return nb::make_tuple(scheme); }, credentials_of,
+                                          false));  // datasets that read with credentials join threads under the GIL
     return found;
   });
 }

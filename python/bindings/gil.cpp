@@ -100,9 +100,9 @@ class ThreadState {
 
 thread_local ThreadState thread_state;
 
-bool enter() {
+bool enter(bool keeps_state) {
   if (!nb::is_alive() || !may_go_on()) return false;
-  thread_state.keep();
+  if (keeps_state) thread_state.keep();
   return true;
 }
 
@@ -147,7 +147,7 @@ void leave(PyObject* object) {
 
 }  // namespace
 
-EnteringPython::EnteringPython() : is_taken_(enter()) {
+EnteringPython::EnteringPython(bool keeps_state) : is_taken_(enter(keeps_state)) {
   if (is_taken_) state_ = PyGILState_Ensure();
 }
 

@@ -52,11 +52,12 @@ class TakingGil {
 };
 
 // The same for an engine thread that calls a user's function: Python's thread state, such as threading.local, persists
-// between calls. run() makes the call itself; the interpreter's exit does not wait for it, as it may never return: a
+// between calls if `keeps_state`. A thread that keeps a state waits for the GIL when it ends, so a thread with the GIL
+// must not join it. run() makes the call itself; the interpreter's exit does not wait for it, as it may never return: a
 // thread that would return to a finalised interpreter hangs instead.
 class EnteringPython {
  public:
-  EnteringPython();
+  explicit EnteringPython(bool keeps_state = true);
   ~EnteringPython();
   EnteringPython(const EnteringPython&) = delete;
   EnteringPython& operator=(const EnteringPython&) = delete;

@@ -17,11 +17,11 @@ std::unexpected<Error> interpreter_exits();
 std::unexpected<Error> storage_error_of(nanobind::python_error& error);
 
 // Calls a function of a library, which may block, from any thread. function, arguments: called with the GIL; take:
-// converts the result.
+// converts the result. keeps_state: of EnteringPython.
 template <typename Function, typename Arguments, typename Take>
-auto call_library(const Function& function, const Arguments& arguments, const Take& take)
+auto call_library(const Function& function, const Arguments& arguments, const Take& take, bool keeps_state = true)
     -> Result<decltype(take(nanobind::handle()))> {
-  const EnteringPython entering;
+  const EnteringPython entering(keeps_state);
   if (!entering) return interpreter_exits();
   release_left();
   try {

@@ -223,7 +223,7 @@ def test_torch_takes_them_on_its_current_stream(
         (True, "dlpack", "must be None"),
         (1.5, "dlpack", "must be None"),
         ("cuda", "numpy", "NumPy arrays are in host memory"),
-        ("cuda:2", "dlpack", "cuda:2 does not exist"),
+        ("cuda:2", "dlpack", "there is no cuda:2"),
     ],
 )
 def test_what_cannot_be(gpu: made_cuda.Gpu, numbers: feedline.Dataset, device: Any, output: str, words: str) -> None:

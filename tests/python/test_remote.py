@@ -103,7 +103,7 @@ def test_wrong_bytes_are_errors_that_name_their_place(server: RangeServer, fault
     text = str(caught.value)
     assert server.url("001.tar") in text
     assert "key" in text
-    assert ("changed between index and read" if fault == "changed" else "other bytes") in text
+    assert ("changed between index and read" if fault == "changed" else "a different range") in text
 
 
 def test_what_is_not_there_is_named(server: RangeServer) -> None:

@@ -7,7 +7,7 @@ set(feedline_cmake_folder ${CMAKE_INSTALL_LIBDIR}/cmake/feedline)
 
 feedline_export(feedline feedline)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/feedline DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
-        FILES_MATCHING PATTERN "*.h")
+        FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
 install(EXPORT feedline_targets NAMESPACE feedline:: DESTINATION ${feedline_cmake_folder} COMPONENT development)
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/feedlineConfig.cmake.in

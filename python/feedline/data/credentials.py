@@ -37,7 +37,7 @@ _METADATA_SECONDS = (
 )
 
 
-class CredentialsError(PermissionError):
+class _CredentialsError(PermissionError):
     """A configured source of credentials failed."""
 
 
@@ -48,7 +48,7 @@ def find(scheme: str) -> Found | str | None:
     result.
 
     Raises:
-        CredentialsError: a configured source failed.
+        PermissionError: a configured source failed.
     """
     with fork_lock:
         return _google() if scheme == "gs" else _aws()
@@ -72,7 +72,7 @@ def _aws() -> Found | str | None:
             return None
         frozen = credentials.get_frozen_credentials()
     except (botocore.exceptions.BotoCoreError, botocore.exceptions.ClientError, OSError, ValueError) as error:
-        raise CredentialsError(f"botocore: {type(error).__name__}: {error}") from None
+        raise _CredentialsError(f"botocore: {type(error).__name__}: {error}") from None
     # botocore has no public name for it. Without it, credentials are replaced once the server reports their expiry.
     expiry = getattr(credentials, "_expiry_time", None)
     return frozen.access_key, frozen.secret_key, frozen.token or "", "", int(expiry.timestamp()) if expiry else 0
@@ -100,9 +100,9 @@ def _google() -> Found | str | None:
     except google.auth.exceptions.GoogleAuthError as error:
         if not _names_google_source():  # the metadata server is not Google's, or has no account
             return None
-        raise CredentialsError(f"google-auth: {type(error).__name__}: {_message(error)}") from None
+        raise _CredentialsError(f"google-auth: {type(error).__name__}: {_message(error)}") from None
     except (OSError, ValueError) as error:
-        raise CredentialsError(f"google-auth: {type(error).__name__}: {error}") from None
+        raise _CredentialsError(f"google-auth: {type(error).__name__}: {error}") from None
     expiry = credentials.expiry
     return "", "", "", credentials.token, int(expiry.replace(tzinfo=UTC).timestamp()) if expiry else 0
 

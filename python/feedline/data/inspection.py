@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from .._engine import Inspection
 from ..findings import Entry, Finding
-from .image_formats import native_titles
 
 # Pages: code, title, meaning, remedy. The engine sets the severity: error, warning or note.
 _PAGES = (
@@ -166,7 +165,7 @@ _PAGES = (
         "an image that Pillow decodes",
         "The engine does not decode its format. Pillow decodes such images, one at a time under the GIL. If Pillow "
         "is not installed, they are errors.",
-        f"If there are many, convert them to {native_titles()}.",
+        "If there are many, convert them to JPEG, PNG or WebP.",
     ),
     (
         "duplicate_keys",

@@ -17,8 +17,8 @@ pytest.importorskip("click", reason="click, for the command line, is not install
 # Experiments are made on a copy of this process: there a sample takes as long as a test may, and so may an attempt.
 STUCK = """
 import os, time, torch
-from feedline.diagnose.experiments import ladder
-ladder._START_S = {long_s}
+from feedline.diagnose.experiments import worker_sweep
+worker_sweep._START_S = {long_s}
 class Samples(torch.utils.data.Dataset):
     def __init__(self): self.process = os.getpid()
     def __len__(self): return 64

@@ -288,7 +288,7 @@ def test_a_mask_of_another_size_is_an_error_of_its_sample() -> None:
 def test_what_cannot_be_is_named_before_a_sample_is_read(even: Samples) -> None:
     images = np.stack(even.images)
     for fields, columns, says in (
-        ("x:image", {"image": images}, "fields: there is no array 'x'; there are image"),
+        ("x:image", {"image": images}, "fields: array 'x' does not exist; the arrays are image"),
         (["image:image", "image:mask"], {"image": images}, "fields: 'image' is given twice"),
         ("image:picture", {"image": images}, "\"image\" cannot be 'picture'; use image, mask, boxes"),
         ("image:text", {"image": images}, "\"image\" cannot be 'text'"),

@@ -111,7 +111,7 @@ def test_an_error_comes_through_and_what_was_watched_halfway_is_as_it_was() -> N
             pass
         return "ZeroDivisionError"
 
-    assert in_process.run(told, "In [2]").notes[0].startswith("it was ended by ZeroDivisionError")
+    assert in_process.run(told, "In [2]").notes[0].startswith("the profile was ended by ZeroDivisionError")
     assert surroundings() == before
 
 

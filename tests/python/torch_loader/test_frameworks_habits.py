@@ -212,7 +212,7 @@ def test_such_a_class_has_no_position(caplog):
     other = DataLoader(Numbers(), 4)
     next(iter(other))
     loader.load_state_dict(other.state_dict())
-    with pytest.raises(ConfigError, match="the state is after 1 batches"):
+    with pytest.raises(ConfigError, match="the state was saved after 1 batches"):
         iter(loader)
     assert flatten(loader) == list(range(40)), "and from there on as before"
 

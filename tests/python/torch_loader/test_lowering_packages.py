@@ -309,7 +309,7 @@ def test_open_clips_colours_run_natively(open_clip: Any, folder: Path) -> None:
     grey.transf = vision.transforms.Grayscale(1)
     t = vision.transforms
     words = DataLoader(dataset_of(folder, t.Compose([t.Resize((20, 30)), grey, t.ToTensor()]))).explain()
-    assert "gray_scale returns a PIL image or another kind" in words
+    assert "gray_scale returns" in words
 
 
 def test_open_clips_transforms_by_timm_run_natively(open_clip: Any, timm: Any, folder: Path) -> None:

@@ -448,7 +448,7 @@ def test_without_a_gpu_no_driver_is_opened(monkeypatch):
         iterator = iter(loader)
     next(iterator)
     assert iterator._page_lock is None and iterator._worker_group.reader.page_lock is None
-    assert "pin        nothing: there is no accelerator" in loader.explain()
+    assert "pin        nothing is pinned: there is no accelerator" in loader.explain()
 
 
 class HandOver(RuleBasedStateMachine):

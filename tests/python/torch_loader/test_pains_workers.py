@@ -220,7 +220,7 @@ def test_data_in_memory_is_gathered_and_not_read_sample_by_sample():
     """Pain 14: slicing is not slower for being called a dataset."""
     data = torch.utils.data.TensorDataset(torch.arange(20.0).reshape(10, 2), torch.arange(10))
     loader = DataLoader(data, batch_size=4, shuffle=True, num_workers=2, lower="require")
-    assert "native, in this thread: one gather per array; a worker would take longer" in loader.explain()
+    assert "native, in this thread: one gather per array; a worker process would be slower" in loader.explain()
     rows = [row for x, y in loader for row in zip(x.tolist(), y.tolist(), strict=True)]
     assert sorted(rows) == [([2.0 * i, 2.0 * i + 1], i) for i in range(10)]
     assert not multiprocessing.active_children()

@@ -164,7 +164,7 @@ def test_a_state_of_other_workers_leaves_out_what_their_datasets_reported(caplog
     resumed = DataLoader(Counting(), 4, num_workers=2, collate_fn=list)
     resumed.load_state_dict(loader.state_dict())
     assert [index for batch in resumed for index, _ in batch] == list(range(8, 23))
-    assert "as this loader has 2" in caplog.text
+    assert "because this loader has 2" in caplog.text
     del iterator
 
 
