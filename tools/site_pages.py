@@ -108,7 +108,7 @@ def stand_in_for_the_engine() -> None:
         def __getattr__(self, name: str) -> type:
             if name.startswith("__"):
                 raise AttributeError(name)
-            return type(name, (), {"__init__": lambda self, *_, **__: None})
+            return type(name, (), {"__init__": lambda self, *_, **__: None, "__iter__": lambda self: iter(())})
 
     if "feedline._engine" not in sys.modules and importlib.util.find_spec("feedline._engine") is None:
         sys.modules["feedline._engine"] = Engine("feedline._engine")
