@@ -16,8 +16,8 @@ struct ImageFormatDescription {
   std::vector<std::string_view> extensions;               // lower case, without a dot, the usual one first
   std::vector<std::string_view> image_folder_extensions;  // those that torchvision's ImageFolder reads
   bool is_native = false;                                 // decoded by the engine; else by foreign_images.h
-  std::string_view pillow_requires;                         // the version or plugin of Pillow that decodes it; empty if all do
-  bool is_rotated_by_pillow = false;                      // Pillow always applies the EXIF orientation
+  std::string_view pillow_requires;   // the version or plugin of Pillow that decodes it; empty if all do
+  bool is_rotated_by_pillow = false;  // Pillow always applies the EXIF orientation
 };
 
 // All formats, those that the engine decodes first.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Storages read by a Python library: engine threads call it through feedline/data/fsspec_storage.py, with the GIL, which
-// they release while they wait.
+// Storages read by a Python library: engine threads call it through feedline/data/fsspec_storage.py, with the GIL,
+// which they release while they wait.
 #include "feedline/foreign_storage.h"
 
 #include <nanobind/nanobind.h>

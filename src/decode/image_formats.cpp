@@ -189,8 +189,13 @@ namespace feedline {
 std::vector<ImageFormatDescription> image_formats() {
   std::vector<ImageFormatDescription> described;
   for (const decode::ImageFormat& format : decode::image_formats()) {
-    ImageFormatDescription one{
-        format.name, format.title, {}, {}, format.codec != nullptr, format.pillow_requires, format.is_rotated_by_pillow};
+    ImageFormatDescription one{format.name,
+                               format.title,
+                               {},
+                               {},
+                               format.codec != nullptr,
+                               format.pillow_requires,
+                               format.is_rotated_by_pillow};
     for (const std::string_view extension : format.extensions) {
       if (extension.empty()) break;
       if (one.extensions.size() < format.image_folder) one.image_folder_extensions.push_back(extension);

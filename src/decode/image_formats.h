@@ -25,14 +25,14 @@ struct ImageSignature {
 };
 
 struct ImageFormat {
-  std::string_view name;                // as in ImageInfo::format; for formats without a codec as in Pillow
-  std::string_view title;               // for messages
-  std::string_view extensions[6] = {};  // lower case, without a dot; the usual one first, empty ones last
-  std::size_t image_folder = 0;         // the number of them, from the first, that torchvision's ImageFolder reads
-  ImageSignature signatures[4] = {};    // those without bytes are last
-  const ImageCodec* codec = nullptr;    // nullptr: feedline/foreign_images.h decodes it
+  std::string_view name;                  // as in ImageInfo::format; for formats without a codec as in Pillow
+  std::string_view title;                 // for messages
+  std::string_view extensions[6] = {};    // lower case, without a dot; the usual one first, empty ones last
+  std::size_t image_folder = 0;           // the number of them, from the first, that torchvision's ImageFolder reads
+  ImageSignature signatures[4] = {};      // those without bytes are last
+  const ImageCodec* codec = nullptr;      // nullptr: feedline/foreign_images.h decodes it
   std::string_view pillow_requires = {};  // the version or plugin of Pillow that decodes it, if not every Pillow does
-  bool is_rotated_by_pillow = false;    // Pillow always applies the EXIF orientation
+  bool is_rotated_by_pillow = false;      // Pillow always applies the EXIF orientation
 };
 
 std::span<const ImageFormat> image_formats();
