@@ -17,7 +17,7 @@
 namespace feedline::tune {
 
 struct Plant {
-  // At time t: the batches per second made by this many threads, and the loop's seconds per step without waiting.
+  // rate: batches/s of `threads` threads at time t. own_s: seconds per step of the loop, excluding waits for data.
   std::function<double(int threads, double t)> rate;
   std::function<double(int threads, double t)> own_s = [](int, double) { return 1e-5; };
   double thread_cpus = 1;   // CPUs used by a working thread

@@ -134,7 +134,7 @@ class AutoOrRange(click.ParamType):
 
 
 class OutputFile(click.Path):
-    """A file that a verb writes, checked before the verb runs; returns a :class:`pathlib.Path`."""
+    """An output file of a subcommand, validated before it runs; converts to :class:`pathlib.Path`."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path)

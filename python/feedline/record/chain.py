@@ -17,7 +17,7 @@ _SIZES = ("B", "kB", "MB", "GB", "TB")
 
 
 def of_diagnosis(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Returns the stages from the `summary` of ``feedline diagnose``; {} if no loop was observed."""
+    """Returns the stages. `summary`: from ``feedline diagnose``, empty if no loop was observed."""
     making, host = summary.get("making") or {}, summary.get("host") or {}
     shares, made_ms = making.get("stages"), making.get("wall_ms") or None
     storage_ms = shares["storage"] * making["wall_ms"] if shares and "storage" in shares else None

@@ -343,7 +343,7 @@ TEST_F(Parquet, NoChangedByteReadsOutsideOrGivesTooManyRows) {
   EXPECT_GT(refused, 100u);
 }
 
-// Photos as written by `datasets`: many in a page, which is read once.
+// `datasets` writes many photos per page. The whole page is read only once.
 TEST_F(Parquet, LargePlainValuesAreReadByThemselvesOnceTheirPageIsKnown) {
   const std::string first(5000, 'a'), third(3000, 'c');
   const std::string levels = varint_text(2) + '\1' + varint_text(2) + std::string(1, '\0') + varint_text(2) + '\1';

@@ -70,7 +70,7 @@ CAUSE = Cause(
         means="Workers wait while producing a batch, but not for a file, so faster storage does not help.",
         recognised="Samples the system call in which workers block; never certain with fewer than 24 samples, "
         "or if less than 80 % of them agree.",
-        to_do="Depending on the call: issue more requests in parallel, hold the lock for less time, or remove the sleep.",
+        to_do="By the call: issue more requests in parallel, hold the lock for less time, or remove the sleep.",
         abstains="The stages of a batch were not observed.",
         example="waiting in 66 samples: a socket 100 %; 100 % of them at train.py:24 in __getitem__().",
     ),

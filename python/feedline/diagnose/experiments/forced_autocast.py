@@ -44,7 +44,7 @@ def install(module: Any, recorder: Recorder) -> None:
 
 
 class Forced:
-    """The autocast of one process. `dtype`: name of a torch dtype, or OFF."""
+    """Forces autocast on with `dtype`, the name of a torch dtype, or off (OFF), in this process."""
 
     def __init__(self, torch: Any, device: str, dtype: str, recorder: Recorder) -> None:
         self._torch, self._device, self._recorder = torch, device, recorder

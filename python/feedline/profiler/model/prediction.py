@@ -156,7 +156,7 @@ def gain(summary: Summary, cycle: float) -> tuple[float, float]:
 
 
 def gain_of_share(share: float, least: float = 0.5) -> tuple[float, float]:
-    """Gain if at least `least` and at most all of this share of the time disappeared."""
+    """Lower and upper bound of the gain from removing between `least * share` and `share` of the time."""
     share = min(max(share, 0.0), 0.99)
     return least * share / (1 - least * share), share / (1 - share)
 

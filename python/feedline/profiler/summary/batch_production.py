@@ -110,7 +110,7 @@ def _beside_share(
 def stages_of(sum_of: Any, delay: float, may_read: bool, beside: float = 0.0) -> dict[str, float] | None:
     """Shares of making a batch on an idle machine: running, and waiting for anything but a CPU.
 
-    `beside`: CPU of other threads that a task waited for, relative to its time.
+    `beside`: CPU time of the other threads that a task waited for, divided by the task's time.
     """
     fetch: Total = sum_of(events.FETCH)
     if fetch.times == 0 or fetch.wall_ns == 0:
