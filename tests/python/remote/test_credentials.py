@@ -318,6 +318,23 @@ def test_a_program_ends_while_credentials_are_read(tars: list[Path]) -> None:
         may_answer.set()
 
 
+def test_threads_that_asked_for_credentials_end_with_their_dataset(tars: list[Path], tmp_path: Path) -> None:
+    pytest.importorskip("botocore")
+    program = """
+for number in range(5):
+    dataset = feedline.open(sys.argv[1], fields=("jpg", "cls"), cache=os.path.join(os.environ["CACHES"], str(number)))
+    urllib.request.urlopen(os.environ["KEY_SERVER"] + "/expire")  # so that threads of the engine ask
+    with dataset.resize((8, 8)).loader(2, num_workers=2, output="numpy") as loader:
+        for batch in loader:
+            pass
+    del dataset, loader, batch  # joins those threads under the GIL
+print("end")
+"""
+    with bucket(tars[0]) as (environment, keys, _, _):
+        assert run(program, {**environment, "CACHES": str(tmp_path)})[:2] == (0, "end\n")
+        assert keys.times_given > 1
+
+
 def test_google_tokens_are_sent(tars: list[Path], own_home: Path) -> None:
     pytest.importorskip("google.auth.transport.requests")
     seen = []
