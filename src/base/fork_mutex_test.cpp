@@ -13,7 +13,7 @@ namespace {
 
 // Runs `body` in a forked child, which is killed after 10 seconds. Returns its exit status; -1 if it was killed.
 template <typename Body>
-int in_child(Body body) {
+[[maybe_unused]] int in_child(Body body) {
   const pid_t child = fork();
   if (child == 0) {
     alarm(10);
@@ -30,6 +30,7 @@ TEST(ForkMutex, ExcludesOtherThreads) {
   std::thread([&] { EXPECT_FALSE(mutex.try_lock()); }).join();
 }
 
+#if !defined(__SANITIZE_THREAD__)  // which does not see that the child's mutex is a new one
 TEST(ForkMutex, AChildIsNotLockedOutByAThreadOfItsParent) {
   ForkMutex mutex;
   mutex.lock();
@@ -55,6 +56,7 @@ TEST(ForkMutex, AChildIsNotLockedOutByAThreadOfItsParent) {
   EXPECT_TRUE(mutex.try_lock());
   mutex.unlock();
 }
+#endif
 
 }  // namespace
 }  // namespace feedline

@@ -33,7 +33,8 @@ def test_decoding_is_known(name, tmp_path):
     status, _, _, found = watched(tmp_path, SCRIPT.format(name=name, options=FORMATS[name]), "--quick")
     assert status == 0
     stages = found["summary"]["making"]["stages"]
-    assert stages["decode"] > 0.5 > stages["python"] + stages["transform"]
+    # The first collation is no part of the ratio: on a busy machine it may take longer than all the decoding.
+    assert stages["decode"] > 2 * (stages["python"] + stages["transform"])
 
 
 def test_reading_the_header_is_decoding(tmp_path):
