@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints what changed since tools/nightly passed, as CI checks only that. tools/nightly.json has commit and results.
+"""Prints what changed since tools/nightly passed, as CI checks only that.
+
+The commit and result of each part of nightly are in tools/nightly.json.
 
     tools/changed.py threads        folders of src/ whose C++ tests run under the thread sanitizer; `all` if unknown
     tools/changed.py headers        headers; all patterns if unknown
     tools/changed.py integrations   a line if the tests of other frameworks must run
 
-What changed is unknown if nightly has not passed that part, or if its commit is not in this clone.
+What changed is unknown if nightly has not passed that part, or if the part's commit is not in this clone.
 """
 
 from __future__ import annotations
@@ -35,10 +37,10 @@ INTEGRATIONS = (
 
 def changed_files(part: str, root: Path = ROOT, record: Path = RECORD) -> list[str] | None:
     """Files that differ from the commit at which this part passed, untracked ones included; None if unknown."""
-    nightly = json.loads(record.read_text(encoding="utf-8"))
-    if nightly["commit"] is None or nightly["parts"].get(part, {}).get("result") != "passed":
+    found = json.loads(record.read_text(encoding="utf-8")).get(part, {})
+    if found.get("result") != "passed":
         return None
-    differs = git(root, "diff", "--name-only", "--no-renames", nightly["commit"], "--")
+    differs = git(root, "diff", "--name-only", "--no-renames", found["commit"], "--")
     untracked = git(root, "ls-files", "--others", "--exclude-standard")
     return None if differs is None else differs + (untracked or [])
 

@@ -143,11 +143,9 @@ def checkout(tmp_path):
     git("add", ".")
     git("commit", "-q", "-m", "first")
     record = tmp_path / "record.json"
-    record.write_text(
-        json.dumps(
-            {"commit": git("rev-parse", "HEAD"), "parts": {"tsan": {"result": "passed"}, "docs": {"result": "failed"}}}
-        )
-    )
+    first = git("rev-parse", "HEAD")
+    results = {"tsan": "passed", "docs": "failed"}
+    record.write_text(json.dumps({part: {"result": result, "commit": first} for part, result in results.items()}))
     git("add", ".")
     git("commit", "-q", "-m", "record")
     return tmp_path, record
@@ -174,10 +172,8 @@ def test_changes_are_unknown_unless_nightly_passed_the_part(part, checkout) -> N
 
 def test_changes_are_unknown_if_the_commit_is_missing(checkout) -> None:
     root, record = checkout
-    found = json.loads(record.read_text())
-    for commit in (None, "0" * 40):
-        record.write_text(json.dumps(found | {"commit": commit}))
-        assert changed.changed_files("tsan", root, record) is None
+    record.write_text(json.dumps({"tsan": {"result": "passed", "commit": "0" * 40}}))
+    assert changed.changed_files("tsan", root, record) is None
     assert changed.lines("threads", None, ["plan"]) == ["all"]
     assert changed.lines("integrations", None, []) == ["changed"]
 
@@ -188,7 +184,7 @@ def test_folders_with_threads_are_those_that_tsan_compiles() -> None:
     assert {"decode", "transform"}.isdisjoint(folders)
 
 
-def test_nightly_runs_all_parts_and_records_the_commit(nightly, tmp_path, monkeypatch, capsys) -> None:
+def test_nightly_runs_all_parts_and_records_each(nightly, tmp_path, monkeypatch, capsys) -> None:
     commands = {
         "good": ["true"],
         "bad": ["sh", "-c", "echo why; exit 3"],
@@ -205,11 +201,12 @@ def test_nightly_runs_all_parts_and_records_the_commit(nightly, tmp_path, monkey
         monkeypatch.setattr(nightly, name, value)
     monkeypatch.setattr(nightly, "commit", lambda: "abc")
     assert nightly.main([]) == 1
-    assert "why" in capsys.readouterr().out
+    output = capsys.readouterr().out
+    assert "why" in output
+    assert "2 of 5 parts passed; failed: bad, missing; skipped: left_out" in output
     record = json.loads((tmp_path / "r.json").read_text())
-    assert record["commit"] == "abc"
-    assert record["result"] == "2 of 5 parts passed; failed: bad, missing; skipped: left_out"
-    assert {part: found["result"] for part, found in record["parts"].items()} == {
+    assert {found["commit"] for found in record.values()} == {"abc"}
+    assert {part: found["result"] for part, found in record.items()} == {
         "good": "passed",
         "bad": "failed",
         "missing": "failed",
@@ -218,23 +215,30 @@ def test_nightly_runs_all_parts_and_records_the_commit(nightly, tmp_path, monkey
     }
 
 
-def test_nightly_records_nothing_of_some_parts_or_of_uncommitted_files(nightly, tmp_path, monkeypatch) -> None:
+def test_nightly_records_some_parts_and_nothing_of_uncommitted_files(nightly, tmp_path, monkeypatch) -> None:
+    record = tmp_path / "r.json"
     for name, value in {
-        "PARTS": {"good": ["true"]},
+        "PARTS": {"first": ["true"], "second": ["true"]},
         "LOGS": tmp_path,
         "ROOT": tmp_path,
-        "RECORD": tmp_path / "r.json",
+        "RECORD": record,
     }.items():
         monkeypatch.setattr(nightly, name, value)
     monkeypatch.setattr(nightly, "commit", lambda: None)
     assert nightly.main([]) == 0
-    monkeypatch.setattr(nightly, "commit", lambda: "abc")
-    assert nightly.main(["good"]) == 0
-    assert not (tmp_path / "r.json").exists()
+    assert not record.exists()
+    for part, at in (("second", "abc"), ("first", "def"), ("second", "fed")):
+        monkeypatch.setattr(nightly, "commit", lambda at=at: at)
+        assert nightly.main([part]) == 0
+    assert {part: found["commit"] for part, found in json.loads(record.read_text()).items()} == {
+        "first": "def",
+        "second": "fed",
+    }
     assert nightly.main(["other"]) == 1
 
 
 def test_the_record_covers_parts_that_ci_asks_for(nightly) -> None:
     assert set(changed.PARTS.values()) <= set(nightly.PARTS)
     record = json.loads(nightly.RECORD.read_text())
-    assert set(record) == {"commit", "date", "result", "parts"}
+    assert set(record) <= set(nightly.PARTS)
+    assert all(set(found) == {"result", "seconds", "commit", "date"} for found in record.values())
