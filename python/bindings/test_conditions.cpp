@@ -15,7 +15,8 @@ template <>
 inline constexpr auto kMembers<TestConditions> = std::tuple(
     Member{"read_latency", &TestConditions::read_latency}, Member{"read_ahead", &TestConditions::read_ahead},
     Member{"random_threads", &TestConditions::random_threads}, Member{"machine_root", &TestConditions::machine_root},
-    Member{"upload_part_bytes", &TestConditions::upload_part_bytes});
+    Member{"upload_part_bytes", &TestConditions::upload_part_bytes},
+    Member{"block_cache_bytes", &TestConditions::block_cache_bytes});
 
 void bind_test_conditions(nb::module_& module) {
   module.def(

@@ -31,6 +31,7 @@ def force(
     random_threads: bool = False,
     machine_root: str = "",
     upload_part_bytes: int = 0,
+    block_cache_bytes: int = 0,
 ) -> None:
     """Forces conditions on this process; those not given return to normal. Not while a loader is created or runs.
 
@@ -42,6 +43,8 @@ def force(
             processes at every batch.
         machine_root: a folder whose ``proc`` and ``sys`` replace the machine's for code that uses a GPU.
         upload_part_bytes: size of the parts of uploads, 5 MiB or more; 0 is the usual size.
+        block_cache_bytes: size of the cache of decompressed blocks of tables that are opened afterwards; 0 is the usual
+            size.
     """
     _engine.set_test_conditions(locals())
 

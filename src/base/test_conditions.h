@@ -24,6 +24,7 @@ struct TestConditions {
   bool random_threads = false;
   std::string machine_root;             // folder with the /proc and /sys that device code reads; empty: the machine's
   std::uint64_t upload_part_bytes = 0;  // of uploads that begin afterwards; 0: the usual size
+  std::uint64_t block_cache_bytes = 0;  // of tables that are opened afterwards; 0: the usual size
 };
 
 // Not thread-safe: change them while no dataset is opened and no loader is created.

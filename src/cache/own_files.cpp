@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 
 #include "storage/local_file.h"
@@ -21,6 +22,17 @@ Result<FileDescriptor> open_own_file(const std::string& path) {
   constexpr mode_t kMode = 0666;  // minus the umask
   FileDescriptor fd(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, kMode));
   if (!fd.valid()) return file_error("cannot open", path, errno);
+  return fd;
+}
+
+Result<FileDescriptor> open_unnamed_file(const std::string& folder) {
+  constexpr mode_t kOwnerOnly = 0600;
+  FileDescriptor fd(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, kOwnerOnly));
+  if (fd.valid()) return fd;
+  std::string path = folder + "/unnamed-XXXXXX";  // for file systems without O_TMPFILE
+  fd = FileDescriptor(::mkostemp(path.data(), O_CLOEXEC));
+  if (!fd.valid()) return file_error("cannot create a file in", folder, errno);
+  ::unlink(path.c_str());
   return fd;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Files that several processes write in place, under the kernel's lock on the file itself, for named files of the pixel
-// store. publication.h is for complete files.
+// Files that are written in place: by several processes under the kernel's lock on the file itself, for named files of
+// the pixel store, or by one process. publication.h is for complete files.
 
 #include <cstdint>
 #include <span>
@@ -16,6 +16,8 @@ namespace feedline::cache {
 
 // Opens for reading and writing; creates the file if it does not exist.
 Result<storage::FileDescriptor> open_own_file(const std::string& path);
+// Creates a file without a name, which exists until it is closed.
+Result<storage::FileDescriptor> open_unnamed_file(const std::string& folder);
 bool is_there(const std::string& path);
 // Whether `path` still names the open file, which may have been renamed, or removed and created again.
 bool is_named(const storage::FileDescriptor& fd, const std::string& path);

@@ -45,7 +45,7 @@ Result<bool> is_arrow(const std::string& source, const storage::Storage& storage
 }
 
 TableKind arrow_kind() {
-  auto cache = std::make_shared<BlockCache>(kBlockCacheBytes);
+  auto cache = new_block_cache();
   const auto open = [cache](const ShardFile& file, const storage::Reader& reader) {
     return ArrowTable::open(file, reader, cache);
   };

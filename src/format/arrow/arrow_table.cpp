@@ -8,6 +8,18 @@
 #include "base/check.h"
 
 namespace feedline::format {
+namespace {
+
+// A decompressed buffer, in memory or in the block store.
+struct PlainBuffer {
+  std::vector<std::byte> own;
+  std::span<const std::byte> stored;
+  std::shared_ptr<const BlockStore> store;
+
+  std::span<const std::byte> bytes() const { return store ? stored : std::span(own); }
+};
+
+}  // namespace
 
 Result<std::unique_ptr<ColumnTable>> ArrowTable::open_part(const ShardFile& file, ByteRange part,
                                                            const storage::Reader& reader,
@@ -105,19 +117,26 @@ Result<TableCell> ArrowTable::unpack(const storage::Reader& reader, std::uint64_
   const ArrowChunk& chunk = slots_[slot][at.batch];
   FEEDLINE_TRY(const CellPlace place, chunk.place(at.row));
   const ArrowBuffer& data = chunk.buffer_of(at.row);
-  const auto make = [&]() -> Result<BlockCache::Block> {
-    FEEDLINE_TRY(auto bytes, read_arrow_buffer(reader, data, chunk.codec()));
-    const std::uint64_t size = bytes.size();
-    return BlockCache::Block{std::make_shared<const std::vector<std::byte>>(std::move(bytes)), size};
+  const auto make = [&](BlockStore* store) -> Result<BlockCache::Block> {
+    FEEDLINE_TRY(auto plain, read_arrow_buffer(reader, data, chunk.codec()));
+    BlockCache::Block block{.bytes = plain.size(), .values = chunk.rows()};
+    const std::span<const std::byte> part(plain);
+    if (const auto stored = store != nullptr ? store->add({&part, 1}) : std::nullopt) {
+      block = {.bytes = 0, .values = chunk.rows(), .is_stored = true};
+      block.content = std::make_shared<const PlainBuffer>(std::vector<std::byte>(), *stored, store->shared_from_this());
+      return block;
+    }
+    block.content = std::make_shared<const PlainBuffer>(std::move(plain), std::span<const std::byte>(), nullptr);
+    return block;
   };
   FEEDLINE_TRY(pin, cache_->get({this, data.offset}, make));
-  const auto& bytes = *static_cast<const std::vector<std::byte>*>(pin.get());
+  const auto bytes = static_cast<const PlainBuffer*>(pin.get())->bytes();
   if (place.offset > bytes.size() || place.bytes > bytes.size() - place.offset) {
     auto error = data_error("its offsets point past its bytes: the file is damaged there", "format");
     error.error().where.offset = data.offset;
     return error;
   }
-  return TableCell{false, std::span(bytes).subspan(place.offset, place.bytes), place.shape};
+  return TableCell{false, bytes.subspan(place.offset, place.bytes), place.shape};
 }
 
 bool ArrowTable::find_blocks(std::uint64_t row, std::size_t slot, std::vector<FileRange>& blocks) const {

@@ -74,7 +74,7 @@ Result<bool> begins_as_arrow_rows(const storage::Reader& chunk) {
 }
 
 TableKind arrow_rows_kind(std::map<std::string, std::uint64_t> samples) {
-  auto cache = std::make_shared<BlockCache>(kBlockCacheBytes);
+  auto cache = new_block_cache();
   const auto open = [cache, samples = std::move(samples)](
                         const ShardFile& file, const storage::Reader& reader) -> Result<std::unique_ptr<ColumnTable>> {
     const std::uint64_t wanted = samples.at(file.path);

@@ -124,10 +124,11 @@ Result<Levels> levels_of(Bytes bytes, unsigned most, std::uint64_t count) {
 
 // Returns the number of non-null values.
 std::uint64_t place_values(const ParquetColumn& column, const Levels& definitions, PageRows& rows) {
+  const auto is_present = [&](std::uint32_t level) { return level == column.most_definition; };
+  if (std::ranges::all_of(definitions, is_present)) return definitions.size();
   std::uint32_t next = 0;
-  for (const std::uint32_t level : definitions)
-    rows.value_of.push_back(level == column.most_definition ? next++ : PageRows::kNull);
-  if (next == definitions.size()) rows.value_of = {};
+  rows.value_of.reserve(definitions.size());
+  for (const std::uint32_t level : definitions) rows.value_of.push_back(is_present(level) ? next++ : PageRows::kNull);
   return next;
 }
 

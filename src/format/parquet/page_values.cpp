@@ -60,12 +60,13 @@ class Decoder {
     made_.width = values.width;
     if (made_.width == 0) {
       made_.slices.reserve(count_);
-      for (const std::uint32_t i : *indices) made_.slices.push_back(values.slices[i]);
+      for (const std::uint32_t i : *indices) made_.slices.push_back(values.strings()[i]);
       return true;
     }
     made_.data.resize(count_ * made_.width);
     for (std::uint64_t i = 0; i < count_; ++i)
-      std::memcpy(made_.data.data() + i * made_.width, values.data.data() + (*indices)[i] * made_.width, made_.width);
+      std::memcpy(made_.data.data() + i * made_.width, values.numbers().data() + (*indices)[i] * made_.width,
+                  made_.width);
     return true;
   }
 
@@ -191,7 +192,7 @@ Result<PageValues> decode_values(const ParquetColumn& column, std::int64_t encod
                                  const std::shared_ptr<const PageValues>& dictionary,
                                  const std::shared_ptr<const void>& page) {
   Decoder decoder(column, in, count);
-  bool fits = false;
+  bool fits = false, is_in_dictionary = false;
   std::shared_ptr<const void> kept = page;  // owns the memory of `in` until the end of this function
   switch (static_cast<ParquetEncoding>(encoding)) {
     case ParquetEncoding::kPlain:
@@ -202,6 +203,7 @@ Result<PageValues> decode_values(const ParquetColumn& column, std::int64_t encod
       if (!dictionary) return data_error("its values refer to a dictionary that is missing", "format");
       kept = dictionary;
       fits = decoder.dictionary(*dictionary);
+      is_in_dictionary = dictionary->width == 0;
       break;
     case ParquetEncoding::kRuns:
       fits = decoder.runs();
@@ -223,8 +225,40 @@ Result<PageValues> decode_values(const ParquetColumn& column, std::int64_t encod
   }
   if (!fits) return do_not_fit();
   FEEDLINE_TRY(PageValues made, decoder.take());
-  made.kept = std::move(kept);
+  if (made.width == 0 && made.data.empty()) made.kept = std::move(kept);  // else the values are in `data`
+  made.is_in_dictionary = is_in_dictionary;
   return made;
+}
+
+bool move_to(BlockStore& store, PageValues& values) {
+  if (values.width > 0) {
+    const Bytes numbers = values.data;
+    const auto stored = store.add({&numbers, 1});
+    if (!stored) return false;
+    values.stored = *stored;
+  } else {
+    if (!values.is_in_dictionary) {
+      std::vector<Bytes> strings;
+      for (const auto& slice : values.slices) strings.push_back({slice.begin, slice.bytes});
+      const auto stored = store.add(strings);
+      if (!stored) return false;
+      const std::byte* at = stored->data();
+      for (auto& slice : values.slices) {
+        slice.begin = at;
+        at += slice.bytes;
+      }
+    }
+    const Bytes slices = std::as_bytes(std::span(values.slices));
+    const auto stored = store.add({&slices, 1});
+    if (!stored && values.is_in_dictionary) return false;
+    if (stored) {
+      values.stored_slices = {reinterpret_cast<const PageValues::Slice*>(stored->data()), values.slices.size()};
+      values.slices = std::vector<PageValues::Slice>();  // `= {}` would keep the memory
+    }
+  }
+  values.data = std::vector<std::byte>();
+  if (!values.is_in_dictionary) values.kept = store.shared_from_this();
+  return true;
 }
 
 }  // namespace feedline::format

@@ -79,7 +79,7 @@ Result<bool> is_parquet(const std::string& source, const storage::Storage& stora
 }
 
 TableKind parquet_kind() {
-  auto cache = std::make_shared<BlockCache>(kBlockCacheBytes);
+  auto cache = new_block_cache();
   const auto open = [cache](const ShardFile& file, const storage::Reader& reader) {
     return ParquetTable::open(file, reader, cache);
   };

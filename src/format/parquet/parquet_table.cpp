@@ -131,12 +131,15 @@ Result<std::shared_ptr<const PageValues>> ParquetTable::dictionary_of(const stor
                                                                       std::size_t group) const {
   const auto& place = slot.groups[group].dictionary;
   if (!place) return std::shared_ptr<const PageValues>();
-  const auto make = [&]() -> Result<BlockCache::Block> {
+  const auto make = [&](BlockStore* store) -> Result<BlockCache::Block> {
     FEEDLINE_TRY(const Stored stored, read_page(reader, *place));
     FEEDLINE_TRY(PageValues values,
                  decode_dictionary(slot.column, slot.groups[group].codec, stored.header, *stored.packed));
-    const std::uint64_t bytes = values.bytes() + stored.header.plain_bytes;
-    return BlockCache::Block{std::make_shared<const PageValues>(std::move(values)), bytes};
+    BlockCache::Block block{.values = values.count};
+    block.is_stored = store != nullptr && move_to(*store, values);
+    block.bytes = values.bytes() + (values.kept && !block.is_stored ? stored.header.plain_bytes : 0);
+    block.content = std::make_shared<const PageValues>(std::move(values));
+    return block;
   };
   auto found = cache_->get({this, place->offset}, make);
   if (!found) return at_page(*place, std::move(found).error());
@@ -172,11 +175,17 @@ Result<PageRows> ParquetTable::read_rows(const storage::Reader& reader, const Sl
 Result<std::shared_ptr<const PageRows>> ParquetTable::page_of(const storage::Reader& reader, const Slot& slot,
                                                               std::size_t group, std::size_t page) const {
   const PagePlace& place = slot.groups[group].pages[page];
-  const auto make = [&]() -> Result<BlockCache::Block> {
+  const auto make = [&](BlockStore* store) -> Result<BlockCache::Block> {
     std::uint64_t plain_bytes = 0;
+    const auto& dictionary = slot.groups[group].dictionary;
+    if (store != nullptr && dictionary) cache_->store_next({this, dictionary->offset});  // it stays in use
     FEEDLINE_TRY(PageRows rows, read_rows(reader, slot, group, page, plain_bytes));
-    const std::uint64_t bytes = rows.bytes() + plain_bytes;
-    return BlockCache::Block{std::make_shared<const PageRows>(std::move(rows)), bytes};
+    BlockCache::Block block{.values = rows.rows};
+    block.is_stored =
+        store != nullptr && known_places(slot, {group, page, 0}) == nullptr && move_to(*store, rows.values);
+    block.bytes = rows.bytes() + (rows.values.kept && !block.is_stored ? plain_bytes : 0);
+    block.content = std::make_shared<const PageRows>(std::move(rows));
+    return block;
   };
   auto found = cache_->get({this, place.offset}, make);
   if (!found) return at_page(place, std::move(found).error());
@@ -189,7 +198,7 @@ Result<TableCell> ParquetTable::list_at(const storage::Reader& reader, const Slo
                                         std::shared_ptr<const PageRows> page, std::shared_ptr<const void>& pin) const {
   bool has_null = page->has_null[at.row] != 0;
   const std::uint64_t width = page->values.width, begin = page->begins[at.row], end = page->begins[at.row + 1];
-  auto bytes = std::span(page->values.data).subspan(begin * width, (end - begin) * width);
+  auto bytes = page->values.numbers().subspan(begin * width, (end - begin) * width);
   std::uint64_t count = end - begin;
   const PageIndex& index = slot.groups[at.group];
   std::shared_ptr<Buffer> joined;
@@ -207,7 +216,7 @@ Result<TableCell> ParquetTable::list_at(const storage::Reader& reader, const Slo
     const std::uint64_t here = more->begins.front();
     if (here > 0 && !joined) joined = std::make_shared<Buffer>(bytes.begin(), bytes.end());
     if (here > 0) {
-      const auto first = more->values.data.begin();
+      const auto first = more->values.numbers().begin();
       joined->insert(joined->end(), first, first + static_cast<std::ptrdiff_t>(here * more->values.width));
     }
     count += here;

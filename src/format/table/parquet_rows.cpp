@@ -70,7 +70,7 @@ Cell cell_of(const ColumnType& column, const TableCell& value) {
 
 Result<Table> read_parquet_rows(const std::shared_ptr<const storage::Storage>& storage, const std::string& path) {
   const TableKind kind{"parquet", "Parquet file", [](const ShardFile& file, const storage::Reader& reader) {
-                         return ParquetTable::open(file, reader, std::make_shared<BlockCache>(kBlockCacheBytes));
+                         return ParquetTable::open(file, reader, new_block_cache());
                        }};
   FEEDLINE_TRY(const auto table, open_table(kind, storage, path));
   std::vector<std::size_t> chosen;

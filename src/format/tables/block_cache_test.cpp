@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <span>
+#include <string>
+
 #include "feedline/error.h"
 
 namespace feedline::format {
@@ -12,7 +16,7 @@ class Blocks : public testing::Test {
  protected:
   // Returns the number that identifies the block's content: from this call, or from an earlier one that made it.
   int ask(std::uint64_t offset, std::uint64_t bytes) {
-    const auto made = [&]() -> Result<BlockCache::Block> {
+    const auto made = [&](BlockStore*) -> Result<BlockCache::Block> {
       return BlockCache::Block{std::make_shared<int>(++made_), bytes};
     };
     return *static_cast<const int*>(cache_.get({this, offset}, made).value().get());
@@ -48,7 +52,7 @@ TEST_F(Blocks, OneThatIsLargerThanAllRoomIsGivenAndThrowsNoneOut) {
 }
 
 TEST_F(Blocks, AnErrorIsTheCallersAndTheNextOneTriesAgain) {
-  EXPECT_FALSE(cache_.get({this, 0}, []() -> Result<BlockCache::Block> { return config_error("no"); }));
+  EXPECT_FALSE(cache_.get({this, 0}, [](BlockStore*) -> Result<BlockCache::Block> { return config_error("no"); }));
   EXPECT_FALSE(cache_.has({this, 0}));
   EXPECT_EQ(ask(0, 1), 1);
 }
@@ -58,6 +62,61 @@ TEST_F(Blocks, WhatIsDroppedIsMadeAnew) {
   cache_.drop({this, 0});
   EXPECT_EQ(cache_.bytes(), 0u);
   EXPECT_EQ(ask(0, 60), 2);
+}
+
+// Blocks of 10 values that occupy 60 bytes, of which 8 remain in memory if the block is stored.
+class StoredBlocks : public testing::Test {
+ protected:
+  void read(std::uint64_t offset, int times = 1) {
+    const auto make = [&](BlockStore* store) -> Result<BlockCache::Block> {
+      ++made_;
+      const auto content = std::make_shared<std::uint64_t>(offset);
+      const auto part = std::as_bytes(std::span(content.get(), 1));
+      const bool is_stored = store != nullptr && store->add({&part, 1}).has_value();
+      return BlockCache::Block{content, is_stored ? 8u : 60u, 10, is_stored};
+    };
+    for (int i = 0; i < times; ++i)
+      EXPECT_EQ(*static_cast<const std::uint64_t*>(cache_.get({this, offset}, make).value().get()), offset);
+  }
+
+  std::shared_ptr<BlockStore> store_ = std::make_shared<BlockStore>(1 << 20);
+  BlockCache cache_{100, store_};
+  int made_ = 0;
+};
+
+TEST_F(StoredBlocks, ABlockThatIsReadAtRandomIsMadeAtMostTwice) {
+  for (int epoch = 0; epoch < 3; ++epoch)
+    for (const std::uint64_t block : {0, 1, 2}) read(block);
+  EXPECT_EQ(made_, 5) << "after two blocks are stored, the third fits into memory";
+  EXPECT_EQ(store_->bytes(), 2 * sizeof(std::uint64_t));
+  EXPECT_EQ(cache_.bytes(), 2 * 8u + 60u);
+  EXPECT_TRUE(cache_.has({this, 0}));
+  EXPECT_NE(cache_.summary().find("stored in the cache folder"), std::string::npos) << cache_.summary();
+}
+
+TEST_F(StoredBlocks, ABlockThatIsReadInOrderIsNotStored) {
+  for (int epoch = 0; epoch < 3; ++epoch)
+    for (const std::uint64_t block : {0, 1, 2}) read(block, 10);
+  EXPECT_EQ(made_, 9);
+  EXPECT_EQ(store_->bytes(), 0u);
+}
+
+TEST_F(StoredBlocks, BlocksStayInMemoryIfTheStoreIsFull) {
+  store_ = std::make_shared<BlockStore>(0);
+  BlockCache cache(100, store_);
+  int stored = 0;
+  for (int epoch = 0; epoch < 3; ++epoch)
+    for (std::uint64_t block = 0; block < 3; ++block) {
+      const auto make = [&](BlockStore* store) -> Result<BlockCache::Block> {
+        const std::span<const std::byte> part = std::as_bytes(std::span(&block, 1));
+        stored += store != nullptr && store->add({&part, 1}) ? 1 : 0;
+        return BlockCache::Block{std::make_shared<std::uint64_t>(block), 60, 10};
+      };
+      EXPECT_EQ(*static_cast<const std::uint64_t*>(cache.get({this, block}, make).value().get()), block);
+    }
+  EXPECT_EQ(stored, 0);
+  EXPECT_EQ(cache.made(), 9u);
+  EXPECT_NE(cache.summary().find("cannot be stored: "), std::string::npos) << cache.summary();
 }
 
 }  // namespace

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Decompressed blocks in a file of the cache folder, mapped into memory: for blocks that are read at random and exceed
+// the block cache. The kernel can release the memory of mapped blocks and read them again.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/fork_mutex.h"
+#include "feedline/error.h"
+#include "storage/file_descriptor.h"
+
+namespace feedline::format {
+
+// Thread-safe. The file has no name and is deleted when the last user of the store releases it. A child of fork()
+// writes to a file of its own, and continues to read its parent's blocks.
+class BlockStore : public std::enable_shared_from_this<BlockStore> {
+ public:
+  // The largest part of the free space on the cache folder's disk that the file uses. The default of `cache_limit`.
+  static constexpr double kShare = 0.5;
+
+  // most: the maximum size of the file in bytes; nullopt: kShare of the free space when the file is created.
+  explicit BlockStore(std::optional<std::uint64_t> most = std::nullopt) : most_(most) {}
+  BlockStore(const BlockStore&) = delete;
+  BlockStore& operator=(const BlockStore&) = delete;
+  ~BlockStore();
+
+  // Writes the parts consecutively and returns the mapped bytes, which are valid as long as the store. nullopt if the
+  // file cannot be written or would exceed its limit; problem() has the reason.
+  std::optional<std::span<const std::byte>> add(std::span<const std::span<const std::byte>> parts);
+
+  std::uint64_t bytes() const;  // of all blocks
+  // The reason why a block was not stored; empty if all were.
+  std::string problem() const;
+
+ private:
+  // A range of the file that is allocated and mapped at once: the number of mappings of a process is limited.
+  struct Extent {
+    std::byte* begin = nullptr;
+    std::uint64_t offset = 0, bytes = 0, used = 0;
+  };
+  struct Room {
+    std::byte* begin;
+    std::uint64_t offset;
+    const storage::FileDescriptor* file;
+  };
+  Result<void> create_file();
+  Result<Room> reserve(std::uint64_t bytes);
+
+  mutable ForkMutex mutex_;
+  std::optional<std::uint64_t> most_;  // the rest is guarded by mutex_
+  std::string folder_, problem_;
+  std::vector<storage::FileDescriptor> files_;  // this process writes to the last one
+  std::uint32_t generation_ = 0;                // of the process that created it
+  std::uint64_t file_bytes_ = 0, bytes_ = 0;
+  std::vector<Extent> extents_;
+};
+
+}  // namespace feedline::format
