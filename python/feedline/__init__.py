@@ -99,25 +99,27 @@ _MODULE_OF = {name: module for module, names in _NAMES_OF.items() for name in na
 _MODULES = {"_engine": "_engine", "presets": "data.presets"}  # names of submodules
 
 
-def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        from .version import installed_version
+if not TYPE_CHECKING:  # type checkers would otherwise accept any name of the package, as Any
 
-        value: Any = installed_version()
-    elif name in _MODULE_OF or name in _MODULES:
-        from importlib import import_module
+    def __getattr__(name: str) -> Any:
+        if name == "__version__":
+            from .version import installed_version
 
-        module = import_module(f"{__name__}.{_MODULE_OF.get(name) or _MODULES[name]}")
-        value = getattr(module, name) if name in _MODULE_OF else module
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value  # caches it for later uses
-    return value
+            value: Any = installed_version()
+        elif name in _MODULE_OF or name in _MODULES:
+            from importlib import import_module
+
+            module = import_module(f"{__name__}.{_MODULE_OF.get(name) or _MODULES[name]}")
+            value = getattr(module, name) if name in _MODULE_OF else module
+        else:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = value  # caches it for later uses
+        return value
 
 
 def __dir__() -> list[str]:
-    """Includes names that are not imported yet, for completion."""
-    return sorted({*globals(), *__all__, *_MODULE_OF} - {"TYPE_CHECKING", "Any"})
+    """Returns the public names, also those that are not imported yet, and the module's double-underscore names."""
+    return sorted({*__all__, *_MODULE_OF, *(name for name in globals() if name.startswith("__"))})
 
 
 def load_ipython_extension(shell: Any) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -15,8 +16,6 @@ from running_processes import HANG_S
 import feedline
 from feedline.data import literals
 from feedline.torch_loader.options import settings
-
-pytest.importorskip("mypy")
 
 GOOD = """\
 import feedline
@@ -50,25 +49,61 @@ BAD = {
     "DataLoader uneven": 'feedline.DataLoader(train, uneven="drop")',
     "DataLoader worker_method": 'feedline.DataLoader(train, worker_method="threads")',
 }
+MISSPELT = [
+    'feedline.opne("photos")',
+    "feedline.Dataloader(train)",
+    "feedline.DataSet",
+    "train.random_resize_crop(8)",
+    "from feedline import DataLoadr",
+]
 # reading these takes a minute
 SKIPPED = "".join(f"[mypy-{name}.*]\nfollow_imports = skip\n" for name in ("numpy", "torch", "PIL"))
 
 
-def test_mypy_takes_what_runs_and_refuses_other_words(tmp_path: Path) -> None:
+FIRST = 3  # first line of bad.py with a mistake
+CODES = ("arg-type", "attr-defined")
+
+
+@pytest.fixture
+def scripts(tmp_path: Path) -> Path:
+    """A folder with good.py, and bad.py, in which each line from the third on is a mistake."""
     (tmp_path / "good.py").write_text(GOOD)
-    lines = ["import feedline", 'train = feedline.open("photos")', *BAD.values()]
+    lines = ["import feedline", 'train = feedline.open("photos")', *BAD.values(), *MISSPELT]
     (tmp_path / "bad.py").write_text("\n".join(lines) + "\n")
-    (tmp_path / "mypy.ini").write_text("[mypy]\n" + SKIPPED)
-    place = Path(feedline.__file__).parents[1]
-    path = "" if place.name == "site-packages" else str(place)
-    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), "good.py", "bad.py"]
-    done = subprocess.run(
-        command, cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "MYPYPATH": path}, timeout=HANG_S
-    )
+    return tmp_path
+
+
+def package_path() -> str:
+    """The folder of an installation in place; empty if the package is in site-packages."""
+    folder = Path(feedline.__file__).parents[1]
+    return "" if folder.name == "site-packages" else str(folder)
+
+
+def test_mypy_accepts_valid_calls_and_refuses_others(scripts: Path) -> None:
+    pytest.importorskip("mypy")
+    (scripts / "mypy.ini").write_text("[mypy]\n" + SKIPPED)
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(scripts / "cache"), "good.py", "bad.py"]
+    environment = {**os.environ, "MYPYPATH": package_path()}
+    done = subprocess.run(command, cwd=scripts, capture_output=True, text=True, env=environment, timeout=HANG_S)
     found = [line for line in done.stdout.splitlines() if ": error: " in line]
     assert [line for line in found if not line.startswith("bad.py")] == []
-    refused = {int(line.split(":")[1]) for line in found if "[arg-type]" in line}
-    assert refused == set(range(3, 3 + len(BAD))), found
+    lines = {code: {int(line.split(":")[1]) for line in found if line.endswith(f"[{code}]")} for code in CODES}
+    assert lines["arg-type"] == set(range(FIRST, FIRST + len(BAD))), found
+    assert lines["attr-defined"] == set(range(FIRST + len(BAD), FIRST + len(BAD) + len(MISSPELT))), found
+
+
+def test_pyright_accepts_valid_calls_and_refuses_others(scripts: Path) -> None:
+    pytest.importorskip("basedpyright", reason="basedpyright, pyright in a wheel with Node.js, is not installed")
+    project = {"typeCheckingMode": "strict", "extraPaths": [package_path()], "pythonVersion": "3.11"}
+    (scripts / "pyrightconfig.json").write_text(json.dumps(project))
+    command = [sys.executable, "-m", "basedpyright", "--outputjson", "good.py", "bad.py"]
+    done = subprocess.run(command, cwd=scripts, capture_output=True, text=True, timeout=HANG_S)
+    found = [one for one in json.loads(done.stdout)["generalDiagnostics"] if one["severity"] == "error"]
+    errors = [(Path(one["file"]).name, one["range"]["start"]["line"] + 1, one["rule"]) for one in found]
+    # batches are Any: strict mode reports uses of an unknown type, which are not errors of the package
+    assert [error for error in errors if error[0] != "bad.py" and not error[2].startswith("reportUnknown")] == []
+    refused = {line for _, line, rule in errors if rule in ("reportArgumentType", "reportAttributeAccessIssue")}
+    assert refused == set(range(FIRST, FIRST + len(BAD) + len(MISSPELT))), found
 
 
 def test_words_are_those_of_the_checks() -> None:
