@@ -68,13 +68,69 @@ def test_a_dataset_whose_images_differ_is_shown_too(dataset: feedline.Dataset) -
 
 def test_a_loader_reports_what_it_gives_and_shows_its_stages(dataset: feedline.Dataset) -> None:
     loader = dataset.loader(4, output="numpy")
-    assert repr(loader) == "<feedline.Loader of 6 batches of image, label; epoch 0>"
+    assert repr(loader) == "<feedline.Loader of 6 batches of 4: image uint8 (3, 8, 8), label int64 (); epoch 0>"
+    assert "uint8 (3, 8, 8)" in Cells(loader._repr_html_()).cells
     assert "storage" not in Cells(loader._repr_html_()).cells, "nothing has run"
     assert sum(len(batch.label) for batch in loader) == 21
     cells = Cells(loader._repr_html_()).cells
     assert cells[cells.index("consumer") + 1] == "6" and cells[cells.index("samples") + 1] == "21"
     loader.close()
     assert repr(loader) == "<feedline.Loader of 6 batches, closed>" and "closed" in loader._repr_html_()
+
+
+@pytest.fixture
+def table(folder: Path, tmp_path: Path) -> feedline.Dataset:
+    """A CSV of images and labels with a caption, and with a number that no field reads."""
+    paths = sorted(folder.rglob("*.jpg"))
+    rows = [f"{path},{i},text {i},{i / 2}" for i, path in enumerate(paths)]
+    (tmp_path / "table.csv").write_text("\n".join(["image,label,caption,x", *rows]) + "\n")
+    fields = ("image", "label", "caption:text")
+    return feedline.open(tmp_path / "table.csv", fields=fields).collate("list", fields="image")
+
+
+def test_reprs_show_fields_and_columns_that_were_not_opened(table: feedline.Dataset) -> None:
+    left = "not opened: x (numbers)"
+    fields = "image uint8 (3, -1, -1), label int64 (), caption text"
+    count = len(table)
+    assert repr(table) == f"<feedline.Dataset {table.source!r} (table, {count} samples; {fields}; {left})>"
+    loader = table.loader(4, output="numpy")
+    assert f" batches of 4: {fields}; {left}; epoch 0>" in repr(loader)
+    cells = Cells(loader._repr_html_()).cells
+    assert cells[:8] == [
+        "image",
+        "uint8 (3, -1, -1)",
+        "label",
+        "int64 ()",
+        "caption",
+        "text",
+        "not opened",
+        "x (numbers)",
+    ]
+    called: list[int] = []
+    mapped = table.map(lambda label: called.append(label), "label")
+    assert "map(" in repr(mapped) and not called, "only the schema calls functions"
+
+
+def test_batches_and_samples_show_shapes_and_not_pixels(table: feedline.Dataset) -> None:
+    sample = table[0]
+    shape = sample.image.shape
+    left = "; not opened: x (numbers))"
+    assert repr(sample) == f"Batch(image=uint8 {shape}, label=0, caption='text 0'{left}"
+    batch = next(iter(table.loader(4, output="numpy")))
+    expected = f"image=list of 4: uint8 {shape}, ..., label=int64 (4,) [0, 1, 2, 3], caption=list of 4: 'text 0', ..."
+    assert repr(batch) == f"Batch({expected}{left}"
+    cells = Cells(batch._repr_html_()).cells
+    assert cells[2:4] == ["label", "int64 (4,) [0, 1, 2, 3]"] and cells[-2:] == ["not opened", "x (numbers)"]
+    many = next(iter(table.loader(9, output="numpy")))
+    assert "label=int64 (9,)," in repr(many), "values of long vectors are left out"
+
+
+def test_a_torch_batch_shows_dtype_and_device() -> None:
+    torch = pytest.importorskip("torch")
+    from feedline.loader import shown_fields
+
+    assert shown_fields.short(torch.zeros(2, 3, dtype=torch.bfloat16)) == "bfloat16 (2, 3)"
+    assert shown_fields.short(torch.zeros(2, device="meta")) == "float32 (2,) on meta"
 
 
 def test_statistics_are_a_dict_and_read_as_a_table() -> None:

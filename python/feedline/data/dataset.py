@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, overload
 
 from .. import _engine
 from .._engine import Inspection
-from ..errors import ConfigError
+from ..errors import ConfigError, Error
 from ..loader import batches
 from ..loader.batches import Batch
 from ..loader.loader import Loader
@@ -333,7 +333,20 @@ class Dataset(Recorded, Targets, Augmentations, Splits):
     def __repr__(self) -> str:
         operations = "".join(f".{operation}" for operation in self.operations)
         left = f"; not opened: {listed(self.unopened)}" if self.unopened else ""
-        return f"<feedline.Dataset {self.source!r} ({self.format}, {len(self)} samples{left}){operations}>"
+        fields = f"; {self._shown_fields()}" if self._shown_fields() else ""
+        return f"<feedline.Dataset {self.source!r} ({self.format}, {len(self)} samples{fields}{left}){operations}>"
+
+    def _shown_fields(self) -> str:
+        """Returns ``"image uint8 (3, -1, -1), label int64 ()"``; empty if only map() or the first sample knows them."""
+        if self._chain is not None:  # the schema calls map()'s functions
+            return ""
+        try:
+            return ", ".join(
+                f"{name} {spec.dtype} {spec.shape}" if spec.kind == "array" else f"{name} {spec.kind}"
+                for name, spec in self.schema.items()
+            )
+        except Error:
+            return ""
 
     def _repr_html_(self) -> str:
         from . import dataset_html

@@ -129,6 +129,7 @@ def make_loader(dataset: _engine.Dataset, given: Mapping[str, Any]) -> Loader:
         epochs=_epoch_count(given["epochs"]),
         remake=lambda num_workers: make_loader(dataset, {**given, "num_workers": num_workers}),
         wrapper=wrapper,
+        kinds=lambda: {name: kind for name, _, _, _, kind in dataset.schema()},
         explained=lambda text: _explained(text, dataset),
         on_gpu=cuda_device is not None,
         batch_size=0 if given["buckets"] or given["max_tokens"] else given["batch_size"] or 0,

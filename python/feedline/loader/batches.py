@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 else:
     Batch = tuple
 
+from . import shown_fields
 from .unopened import UnopenedColumn, explained
 
 _SHOWN_FIELDS = 12  # maximum number of field names in an error
@@ -60,6 +61,8 @@ def tuple_type(names: tuple[str, ...], unopened: tuple[UnopenedColumn, ...] = ()
     members = {
         "__slots__": (),
         "__getattr__": explain,
+        "__repr__": lambda batch: shown_fields.text("Batch", names, batch, unopened),
+        "_repr_html_": lambda batch: shown_fields.html("Batch", names, batch, unopened),
         "__reduce__": lambda batch: (_rebuild, (batch._fields, tuple(batch), unopened)),
         "__module__": __name__,
         "__doc__": f"Fields: {', '.join(names)}.",

@@ -8,6 +8,7 @@ import enum
 import importlib
 import math
 import os
+import re
 import sys
 import weakref
 from collections.abc import Callable, Iterator, Mapping
@@ -20,7 +21,10 @@ from ..machine.ranks import Place, Share
 from . import batches, changes, state, statistics
 from .batches import Batch
 from .tv_tensors import Wrapper
-from .unopened import UnopenedColumn
+from .unopened import UnopenedColumn, listed
+
+# A field's line in the engine's explanation.
+_FIELD = re.compile(r"^field {6}(.+): (\w+ \(.*\))$", re.MULTILINE)
 
 # Loaders with threads, closed before the interpreter exits. Created with the first loader, not at import.
 _running: weakref.WeakSet[Loader] | None = None
@@ -84,6 +88,7 @@ class Loader:
         epochs: float | None,
         remake: Callable[[int], Loader],
         wrapper: Wrapper | None = None,
+        kinds: Callable[[], dict[str, str]] = dict,
         explained: Callable[[str], str] = str,
         on_gpu: bool = False,
         batch_size: int = 0,
@@ -92,6 +97,7 @@ class Loader:
     ) -> None:
         """`remake` creates a loader like this one with another number of threads; `wrapper` is for TV_TENSORS.
 
+        `kinds`: returns each field's kind, as in :class:`FieldSpec`.
         `explained`: the engine's explanation, with notes about the dataset's storage. `on_gpu`: batches are on a GPU.
         `place`: the rank that `engine` was created for; `make_engine` creates one for another rank, if `share` changes
         it before the first epoch. `batch_size`: samples per batch on each rank; 0 if batches differ. `notice`: called
@@ -105,6 +111,7 @@ class Loader:
         self._engine = engine
         self._output = output
         self._wrapper = wrapper
+        self._kinds = kinds
         self._epochs = epochs
         self._place = place
         self._share = share
@@ -118,6 +125,7 @@ class Loader:
         self._explained = explained
         self._on_gpu = on_gpu
         self._notice = notice
+        self._unopened = unopened
         self._batch_type = batches.tuple_type(batches.attribute_names(engine.field_names), unopened)
         self._held: tuple[Any, ...] = ()  # tensors whose memory the engine reads
         self._closed = False
@@ -328,22 +336,37 @@ class Loader:
         raise TypeError("a feedline.Loader has threads and cannot be pickled: create one in each process")
 
     def __repr__(self) -> str:
-        batches = "endless" if self._epochs == math.inf else f"{self._engine.batches * int(self._epochs or 1)}"
         if self._closed:
-            batches += " batches, closed"
-        else:
-            batches += f" batches of {', '.join(self._engine.field_names)}; epoch {self.epoch}"
-        return f"<feedline.Loader of {batches}>"
+            return f"<feedline.Loader of {self._batch_count()} batches, closed>"
+        fields = ", ".join(f"{name} {spec}" for name, spec in self._field_specs())
+        left = f"; not opened: {listed(self._unopened)}" if self._unopened else ""
+        return f"<feedline.Loader of {self._batch_count()} batches{self._rows()}: {fields}{left}; epoch {self.epoch}>"
 
     def _repr_html_(self) -> str:
-        from . import html_table
+        from . import html_table  # imports html, which only notebooks need
 
-        title = repr(self).strip("<>")
+        title = f"feedline.Loader of {self._batch_count()} batches"
         if self._closed:
-            return html_table.section(title)
+            return html_table.section(f"{title}, closed")
+        rows = self._field_specs()
+        if self._unopened:
+            rows.append(("not opened", listed(self._unopened)))
         stats = self.stats()
         shown = [stats._tables()] if stats["batches"] else []
-        return html_table.section(title, *shown, html_table.folded("plan", self.explain()))
+        title += f"{self._rows()}; epoch {self.epoch}"
+        return html_table.section(title, html_table.facts(rows), *shown, html_table.folded("plan", self.explain()))
+
+    def _batch_count(self) -> str:
+        return "endless" if self._epochs == math.inf else f"{self._engine.batches * int(self._epochs or 1)}"
+
+    def _rows(self) -> str:
+        return f" of {self._batch_size}" if self._batch_size else ""
+
+    def _field_specs(self) -> list[tuple[str, str]]:
+        """Each field's name and its description: a sample's dtype and shape, or ``text``, ``bytes``, ``json``."""
+        kinds = self._kinds()
+        specs = _FIELD.findall(self._engine.explain())
+        return [(name, spec if kinds.get(name, "array") == "array" else kinds[name]) for name, spec in specs]
 
     def _next(self, run: int) -> Batch | None:
         if _torch_profiles():
