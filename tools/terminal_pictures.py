@@ -91,7 +91,7 @@ class Recording:
 
 
 RECORDINGS = {
-    "demo": Recording("feedline demo --images 200 --seconds 3", columns=90, rows=22),
+    "demo": Recording("feedline demo --images 200 --seconds 3", columns=90, rows=24),
     "top": Recording(
         "feedline top",
         columns=80,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains a ResNet-18 by torchvision's recipe, with the stock loader and with Feedline, and compares what comes out.
 
-    python examples/recipes/train_resnet18.py demo/photos     # what tools/demo has made; or other class folders
-    python examples/recipes/train_resnet18.py demo/photos --seeds 8 --epochs 10 --side 32 --shorter 64 --json runs.json
+    python examples/recipes/train_resnet18.py photos     # class folders, such as those of `feedline demo --keep photos`
+    python examples/recipes/train_resnet18.py photos --seeds 8 --epochs 10 --side 32 --shorter 64 --json runs.json
 
 The recipe is a random resized crop, a flip, TrivialAugment, erasing, and MixUp or CutMix. Each seed starts both ways
 from the same weights; draws and order differ, as they do from seed to seed. Every fifth photo of a class is held out.

@@ -81,6 +81,7 @@ def without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
         raise tour.StockLoaderMissing("needs torch")
 
     monkeypatch.setattr(tour, "check_stock", refuse)
+    monkeypatch.setattr(tour, "can_train", lambda: False)
 
 
 @pytest.mark.usefixtures("without_torch")
@@ -100,10 +101,12 @@ def test_sentences_are_folded_between_words_on_a_terminal(monkeypatch: pytest.Mo
     monkeypatch.setattr(verb, "OUT", Console(file=io.StringIO(), force_terminal=True, highlight=False, width=76))
     figures = {"samples": 200, "feedline": {"images_per_s": 9, "cpu_s_per_1000_images": 1, "first_batch_s": 1}}
     parts = {"train": 180, "valid": 20, "classes": 10}
-    verb._print(figures, parts, {"batches": 6, "stopped_after": 3}, "photos")
+    epochs = [{"loss": 2.3, "seconds": 1.0, "waited_s": 0.1}, {"loss": 1.5, "seconds": 1.0, "waited_s": 0.3}]
+    verb._print(figures, parts, {"batches": 6, "stopped_after": 3}, epochs, "photos")
     said = verb.OUT.file.getvalue().splitlines()
     assert max(len(line) for line in said) <= 76
     assert "and resumed with one thread: the same batches, byte for byte" in " ".join(said)
+    assert "for 2 epochs in 2.0 s, 20% of it waiting for data: the loss went from 2.30 to 1.50" in " ".join(said)
 
 
 @pytest.mark.usefixtures("without_torch")
@@ -113,6 +116,15 @@ def test_a_resume_that_gives_other_batches_is_reported(
     monkeypatch.setattr(tour, "_digests", lambda *_, **options: (["a", "b"] if options["stop"] is None else ["c"], {}))
     assert run_demo("--photos", str(folder)) == 3
     assert "other batches" in capsys.readouterr().err
+
+
+def test_a_small_network_learns_the_generated_photos(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    source = str(pictures.make(tmp_path, 100))
+    done: list[int] = []
+    first, *_, last = tour.trained(source, 6, done.append)
+    assert sum(done) == 6 and last["loss"] < first["loss"] < 4
+    assert 0 <= last["waited_s"] <= last["seconds"]
 
 
 def test_help_imports_no_verb() -> None:

@@ -26,24 +26,28 @@ from feedline.cli.console import ERR, OUT, counted, print_json, steps, table, wr
     "--seconds", default=4.0, type=parameters.FiniteRange(0.1), metavar="SECONDS", help="Time to measure each loader."
 )
 @click.option(
+    "--epochs", default=4, type=click.IntRange(0), metavar="N", help="Epochs to train a small network; 0: none."
+)
+@click.option(
     "--keep",
     type=parameters.OutputPath(file_okay=False),
     metavar="FOLDER",
     help="Keep the photos in this folder instead of deleting them.",
 )
 @parameters.as_json()
-def demo(photos: Path | None, images: int, seconds: float, keep: str | None, as_json: bool) -> int:
-    """Generate photos, split them, load them, stop, resume, and compare with torch's DataLoader if torch and Pillow are
-    installed.
+def demo(photos: Path | None, images: int, seconds: float, epochs: int, keep: str | None, as_json: bool) -> int:
+    """Generate photos, split them, load them, stop and resume. If torch is installed, also train a small network, and
+    with Pillow, compare with torch's DataLoader.
 
-    Needs no dataset and no GPU. Exit status 3: the resumed run yielded other batches than the uninterrupted one.
+    Needs no dataset and no GPU, and takes about a minute. In a checkout, tools/demo builds and installs Feedline with
+    torch, and then runs this command. Exit status 3: the resumed run yielded other batches than the uninterrupted one.
     """
     if photos is not None:
-        return _tour(str(photos), seconds, as_json)
+        return _tour(str(photos), seconds, epochs, as_json)
     with tempfile.TemporaryDirectory(prefix="feedline-demo-") as scratch:
         folder = Path(keep) if keep is not None else Path(scratch, "photos")
         _make(folder, images)
-        return _tour(str(folder), seconds, as_json, kept=keep is not None)
+        return _tour(str(folder), seconds, epochs, as_json, kept=keep is not None)
 
 
 def _make(folder: Path, images: int) -> None:
@@ -53,7 +57,7 @@ def _make(folder: Path, images: int) -> None:
         pictures.make(folder, images, done=advance)
 
 
-def _tour(source: str, seconds: float, as_json: bool, kept: bool = True) -> int:
+def _tour(source: str, seconds: float, epochs: int, as_json: bool, kept: bool = True) -> int:
     from feedline.demo import tour
 
     split = tour.parts(source)
@@ -63,14 +67,24 @@ def _tour(source: str, seconds: float, as_json: bool, kept: bool = True) -> int:
     except tour.BrokenPromise as error:
         ERR.print(f"[bold red]feedline:[/] {error}; please report this")
         return exit_codes.FAILED
+    trained: list[dict[str, float]] = []
+    if epochs > 0 and tour.can_train():
+        with steps(epochs, "training a small network") as advance:
+            trained = tour.trained(source, epochs, advance)
     if as_json:
-        print_json({**figures, "split": split, "resumed": resumed})
+        print_json({**figures, "split": split, "resumed": resumed, "trained": trained})
     else:
-        _print(figures, split, resumed, source if kept else "imagenet/train")
+        _print(figures, split, resumed, trained, source if kept else "imagenet/train")
     return exit_codes.FINE
 
 
-def _print(figures: dict[str, Any], split: dict[str, int], resumed: dict[str, int], source: str) -> None:
+def _print(
+    figures: dict[str, Any],
+    split: dict[str, int],
+    resumed: dict[str, int],
+    trained: list[dict[str, float]],
+    source: str,
+) -> None:
     ours = figures["feedline"]
     OUT.print(f"{counted(figures['samples'], 'photo')} in {split['classes']} classes")
     rows = [_row("Feedline", ours)]
@@ -85,12 +99,21 @@ def _print(figures: dict[str, Any], split: dict[str, int], resumed: dict[str, in
         )
     else:
         OUT.print("install torch and Pillow to compare with torch's DataLoader, too")
-    for sentence in (
+    sentences = [
         f"split into {split['train']} for training and {split['valid']} for validation, by the same share of every "
         "class",
         f"stopped after batch {resumed['stopped_after']} of {resumed['batches']} and resumed with one thread: "
         "the same batches, byte for byte",
-    ):
+    ]
+    if trained:
+        seconds = sum(epoch["seconds"] for epoch in trained)
+        waited = sum(epoch["waited_s"] for epoch in trained) / seconds
+        sentences.append(
+            f"trained a small network for {counted(len(trained), 'epoch')} in {seconds:.1f} s, "
+            f"{100 * waited:.0f}% of it waiting for data: "
+            f"the loss went from {trained[0]['loss']:.2f} to {trained[-1]['loss']:.2f}"
+        )
+    for sentence in sentences:
         OUT.print(*(wrapped(sentence, OUT.width) if OUT.is_terminal else [sentence]), sep="\n")
     OUT.print("\nyour data:", f"  feedline inspect {escape(source)}", f"  feedline bench {escape(source)}", sep="\n")
     OUT.print("your script, unchanged:", "  feedline diagnose -- python train.py", sep="\n")

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
+from collections.abc import Callable
 from typing import Any, Literal
 
 from feedline.bench import measuring
@@ -68,6 +70,18 @@ def resumed(source: str) -> dict[str, Any]:
     if before + after != whole:
         raise BrokenPromise("the resumed run returned other batches than the uninterrupted run")
     return {"batches": len(whole), "stopped_after": stop}
+
+
+def can_train() -> bool:
+    """Whether torch is installed."""
+    return importlib.util.find_spec("torch") is not None
+
+
+def trained(source: str, epochs: int, done: Callable[[int], object]) -> list[dict[str, float]]:
+    """Trains a small network on the photos; returns ``loss``, ``seconds`` and ``waited_s`` of each epoch."""
+    from . import training  # imports torch
+
+    return [epoch._asdict() for epoch in training.train(source, epochs, done)]
 
 
 def _digests(
