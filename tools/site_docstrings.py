@@ -42,6 +42,7 @@ def as_markdown(text: str, names: set[str]) -> str:
         said = f"{indent}{before}:\n\n" if before else ""
         return f"{said}{indent}```python\n{code}\n{indent}```\n\n"
 
+    text = text.replace("feedline._engine.", "feedline.")  # the public name of a class of the engine
     return ROLE.sub(linked, LITERAL.sub(fenced, text + "\n")).rstrip("\n")
 
 

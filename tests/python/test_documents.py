@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import shlex
 import subprocess
@@ -105,6 +106,22 @@ def test_every_public_name_has_words_of_its_own() -> None:
                 if (callable(of) or isinstance(of, property)) and not (getattr(of, "__doc__", "") or "").strip()
             ]
     assert not silent
+
+
+def test_signatures_on_the_reference_page_have_public_names_only() -> None:
+    functions = {name: getattr(feedline, name) for name in [*feedline.__all__, "DataLoader"]}
+    for name, value in public_classes():
+        members = {member: of for member, of in inspect.getmembers(value) if not member.startswith("_")}
+        functions |= {f"{name}.{member}": of for member, of in members.items()}
+    private = {}
+    for name, value in functions.items():
+        if inspect.isfunction(value) or inspect.isclass(value):
+            try:
+                signature = str(inspect.signature(value))
+            except ValueError:  # a class of the engine
+                continue
+            private[name] = re.findall(r"(?<![\w.])_\w+", signature.replace("_engine.", ""))
+    assert {name: found for name, found in private.items() if found} == {}
 
 
 def test_every_document_is_in_the_sites_navigation() -> None:

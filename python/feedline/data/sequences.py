@@ -14,7 +14,6 @@ from . import arguments, litdata_tokens, literals, recorded_calls, rows
 from .dataset import Dataset
 from .source_spec import SourceSpec
 
-_Path = str | os.PathLike[str]
 _BIG = 2**62
 
 
@@ -68,7 +67,7 @@ def arrays(*, fields: str | Sequence[str] | Any = None, **arrays: Any) -> Datase
 
 
 def tokens(
-    source: _Path | Sequence[_Path],
+    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
     window: int,
     dtype: Any = None,

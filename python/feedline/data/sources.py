@@ -21,16 +21,14 @@ from .source_spec import SourceSpec
 if TYPE_CHECKING:
     from . import shard_lists
 
-_Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
-_FieldSpecs = str | Sequence[str] | None
 _OLDEST_S = 2**31  # maximum age of a listing, in seconds
 
 
 def open(
-    source: _Source,
+    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
     format: str | None = None,
-    fields: _FieldSpecs = None,
+    fields: str | Sequence[str] | None = None,
     missing: literals.Missing = "error",
     dtype: None = None,
     window: None = None,
@@ -190,10 +188,10 @@ def warn_of_merged_folders(where: str, engine: _engine.Dataset, callers: int = 1
 
 
 def inspect(
-    source: _Source,
+    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
     format: str | None = None,
-    fields: _FieldSpecs = None,
+    fields: str | Sequence[str] | None = None,
     missing: literals.Missing = "error",
     index: str | os.PathLike[str] | None = None,
     allow_commands: bool = False,
@@ -243,9 +241,9 @@ def shown_source(source: str, stored: _engine.StoredSource | None = None) -> str
 
 
 def spec_of(
-    source: _Source,
+    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     format: str | None,
-    fields: _FieldSpecs,
+    fields: str | Sequence[str] | None,
     index: str | os.PathLike[str] | None,
     missing: str,
     allow_commands: bool = False,
@@ -288,7 +286,7 @@ def _names_of(path: str | os.PathLike[str]) -> list[str]:
     return [os.fsdecode(name) for name in _engine.StoredSource(os.fspath(path)).shards().names]
 
 
-def _check_lists(source: _Source, engine: _engine.Dataset) -> None:
+def _check_lists(source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], engine: _engine.Dataset) -> None:
     """Checks the shards' numbers of samples against their lists."""
     paths = [source] if isinstance(source, str | os.PathLike) else list(source)
     listed = [_listed_in(str(os.fspath(path))) for path in paths]

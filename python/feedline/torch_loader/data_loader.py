@@ -49,7 +49,6 @@ __all__ = [
 ]
 
 _T_co = TypeVar("_T_co", covariant=True)
-_STALL_S = 300.0
 
 
 class DataLoader(_TorchDataLoader[_T_co]):
@@ -131,7 +130,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         central_batching: bool = False,
         uneven: Literal["pad", "exact"] = "pad",
         snapshot_every_n_steps: int | Literal["auto"] | None = "auto",
-        stall_timeout: float = _STALL_S,
+        stall_timeout: float = 300.0,
     ) -> None:
         arguments = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
         stock, own, choices = resolve(arguments)
