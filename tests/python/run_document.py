@@ -149,6 +149,34 @@ def cluster_holds(names: Names) -> None:
     assert not Path("run.unfinished").exists()
 
 
+def own_operation_holds(names: Names) -> None:
+    assert (names["image"].shape[1:], names["image"].dtype) == ((3, 64, 64), torch.float32)
+    assert not (names["posterized"](np.arange(256)) & 0b00011111).any()
+    assert set(next(iter(names["pairs"].loader(300))).label.tolist()) == {0, 1}
+
+
+def scans() -> Names:
+    """Writes eight 16-bit slices with masks, and four volumes."""
+    from PIL import Image
+
+    rng = np.random.default_rng(0)
+    for folder in ("images", "masks"):
+        Path("scans", folder).mkdir(parents=True)
+    for i in range(8):
+        Image.fromarray(rng.integers(0, 4096, (20, 30), np.uint16)).save(f"scans/images/{i}.png")
+        Image.fromarray(rng.integers(0, 3, (20, 30), np.uint8)).save(f"scans/masks/{i}.png")
+    np.save("volumes.npy", rng.integers(-1000, 3000, (4, 24, 32, 32)).astype(np.int16))
+    return {}
+
+
+def medical_images_hold(names: Names) -> None:
+    batch = names["batch"]
+    assert (batch.scan.shape, batch.scan.dtype) == ((4, 1, 20, 30), torch.float32)
+    assert (batch.masks.shape, batch.masks.dtype) == ((4, 20, 30), torch.int64)
+    assert 0.2 < float(((batch.scan > 0) & (batch.scan < 1)).float().mean()) < 0.8, "the window is within 16 bits"
+    assert (names["volume"].shape, names["volume"].dtype) == ((2, 1, 16, 16, 16), torch.float32)
+
+
 def drop_in_names() -> Names:
     dataset = torch.utils.data.TensorDataset(torch.arange(300))
     lines = ["a line"] * 7 + ["a longer line"] * 5
@@ -186,7 +214,9 @@ RUN: dict[str, tuple[Callable[[], Names], Callable[[Names], object]]] = {
     "fields.md": (dict, fields_hold),
     "guide.md": (guide_names, guide_holds),
     "images.md": (dict, images_hold),
+    "medical-images.md": (scans, medical_images_hold),
     "mixing.md": (lambda: {"feedline": feedline}, mixing_holds),
+    "own-operation.md": (dict, own_operation_holds),
     "recipes.md": (dict, recipes_hold),
     "remote-shards.md": (dict, remote_shards_hold),
     "reproducibility.md": (training_names, training_holds),

@@ -132,6 +132,21 @@ def test_every_document_is_in_the_sites_navigation() -> None:
     assert listed == {*documents, made_by_the_site, "src/README.md", "docs/decisions/README.md"}
 
 
+# words that people search for, and the page that has to contain them
+SEARCHED = {
+    "Parquet from S3": "tutorials/remote-shards.md",
+    "Too many open files": "symptoms.md",
+    "medical images": "tutorials/medical-images.md",
+    "my own operation": "tutorials/own-operation.md",
+    "unable to mmap": "symptoms.md",
+}
+
+
+@pytest.mark.parametrize("searched", SEARCHED)
+def test_a_search_finds_the_page(searched: str) -> None:
+    assert searched.lower() in (CHECKOUT / "docs" / SEARCHED[searched]).read_text().lower()
+
+
 COMMANDS = [
     pytest.param(line, id=f"{document.name}: {line[:60]}")
     for document in DOCUMENTS
