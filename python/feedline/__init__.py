@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from .data.sources import inspect, open
     from .data.specs import DecodeLimit, Drawn, FieldSpec
     from .data.view_list import Views, views
+    from .loader.batches import Batch
     from .loader.loader import BadSample, Loader
     from .loader.tuned_settings import load_settings
     from .samplers.buckets import BucketBatchSampler as BucketBatchSampler
@@ -89,6 +90,7 @@ _NAMES_OF = {
     "data.view_list": ("Views", "views"),
     "torch_loader.data_loader": ("DataLoader", "StatefulDataLoader"),
     "torch_loader.workers.pool": ("WorkerPool",),
+    "loader.batches": ("Batch",),
     "loader.loader": ("BadSample", "Loader"),
     "loader.tuned_settings": ("load_settings",),
     "samplers.buckets": ("BucketBatchSampler",),
@@ -133,6 +135,7 @@ __all__ = [
     "IMAGENET_MEAN",
     "IMAGENET_STD",
     "BadSample",
+    "Batch",
     "Chain",
     "ConfigError",
     "DataError",

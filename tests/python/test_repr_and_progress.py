@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import pickle
 import re
 import sys
 from html.parser import HTMLParser
@@ -123,6 +124,14 @@ def test_batches_and_samples_show_shapes_and_not_pixels(table: feedline.Dataset)
     assert cells[2:4] == ["label", "int64 (4,) [0, 1, 2, 3]"] and cells[-2:] == ["not opened", "x (numbers)"]
     many = next(iter(table.loader(9, output="numpy")))
     assert "label=int64 (9,)," in repr(many), "values of long vectors are left out"
+
+
+def test_batches_and_samples_are_instances_of_the_public_type(table: feedline.Dataset) -> None:
+    batch = next(iter(table.loader(4, output="numpy")))
+    assert isinstance(batch, feedline.Batch) and isinstance(table[0], feedline.Batch)
+    again = pickle.loads(pickle.dumps(batch))
+    assert isinstance(again, feedline.Batch) and again._fields == ("image", "label", "caption")
+    assert again.label.tolist() == batch.label.tolist()
 
 
 def test_a_torch_batch_shows_dtype_and_device() -> None:

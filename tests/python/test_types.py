@@ -25,6 +25,9 @@ for batch in train.loader(8, shuffle=True, on_error="skip", layout="NHWC", outpu
     print(batch.image.shape, batch[0], len(batch), batch._fields)
     image, label = batch
 print(next(iter(train.loader(8))).label, train[0].image, train.sample(0).image, [one.label for one in train])
+def images_of(batch: feedline.Batch) -> object:
+    return batch.image, batch._fields[0]
+print(images_of(train[0]), images_of(next(iter(train.loader(8)))))
 for anything in feedline.DataLoader(train, 8, num_workers="auto", on_error="replace", lower="require", uneven="exact"):
     print(anything[0])
 """

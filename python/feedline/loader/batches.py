@@ -10,18 +10,23 @@ from collections import namedtuple
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
+from . import shown_fields
+from .unopened import UnopenedColumn, explained
 
-    class Batch(tuple[Any, ...]):
-        """A batch or a sample, for type checkers; its fields are only known at run time."""
+
+class Batch(tuple[Any, ...]):
+    """A batch or a sample: a named tuple of its fields, ``batch.image``, ``batch[0]`` or ``image, label = batch``.
+
+    ``_fields`` has the names. Names that are not Python's are changed: ``"mask.png"`` is ``mask_png``, ``"class"`` is
+    ``class_``. Type checkers accept any field as ``Any``: give it a type by ``image: torch.Tensor = batch.image``.
+    """
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any: ...
 
-else:
-    Batch = tuple
-
-from . import shown_fields
-from .unopened import UnopenedColumn, explained
 
 _SHOWN_FIELDS = 12  # maximum number of field names in an error
 
@@ -68,7 +73,7 @@ def tuple_type(names: tuple[str, ...], unopened: tuple[UnopenedColumn, ...] = ()
         "__doc__": f"Fields: {', '.join(names)}.",
     }
     # created by a call because the names are only known at run time
-    return type("Batch", (_plain_tuple_type("Batch", names),), members)  # type: ignore[return-value]
+    return type("Batch", (_plain_tuple_type("Batch", names), Batch), members)  # type: ignore[return-value]
 
 
 def named(fields: Iterable[str], values: Iterable[Any], unopened: tuple[UnopenedColumn, ...] = ()) -> Batch:
