@@ -63,11 +63,11 @@ struct OpenOptions {
   // ("image/encoded", "label=image/class/label", "caption;text"). The field is named after the first alternative, or by
   // a prefix "NAME=". folder: the path of its files below the source, with {key} for the sample's name, which may
   // contain slashes ("images/{key}.jpg", "masks/{key}.png"). The field is named after the folder before {key}, or by a
-  // prefix "NAME=". The extension determines the kind: jpg, jpeg, png and webp are images, or masks (labels) if the
-  // field's name begins with "mask" or "seg"; cls, cls2, index, inx and id are integers; npy is an array, json and jsn
-  // are JSON, txt, text, caption and transcript are text, and all others are bytes. A suffix ":image", ":mask",
-  // ":value", ":array", ":bytes", ":text" or ":json" overrides the kind; ":boxes" and ":keypoints" declare an array, or
-  // lists in JSON, that geometric image operations transform along with the image.
+  // prefix "NAME=". The extension determines the kind: those of image formats (image_formats.h) are images, or masks
+  // (labels) if the field's name begins with "mask" or "seg"; cls, cls2, index, inx and id are integers; npy is an
+  // array, json and jsn are JSON, txt, text, caption and transcript are text, and all others are bytes. A suffix
+  // ":image", ":mask", ":value", ":array", ":bytes", ":text" or ":json" overrides the kind; ":boxes" and ":keypoints"
+  // declare an array, or lists in JSON, that geometric image operations transform along with the image.
   std::vector<std::string> fields;
   std::string index_directory;  // folder for stored indexes; empty: next to the shard, or else the user's cache folder
   Missing missing = Missing::kError;

@@ -11,7 +11,14 @@
 namespace feedline::decode {
 namespace {
 
-const std::array kFormats{&image_format("jpeg"), &image_format("png"), &image_format("webp")};
+// The formats that the engine decodes; JPEG is the first.
+std::vector<const ImageFormat*> native_formats() {
+  std::vector<const ImageFormat*> formats;
+  for (const ImageFormat& format : image_formats())
+    if (format.codec != nullptr) formats.push_back(&format);
+  return formats;
+}
+const std::vector<const ImageFormat*> kFormats = native_formats();
 
 ImageHeader header_of(const ImageFormat* format, int width, int height) {
   return {.width = width, .height = height, .format = format};

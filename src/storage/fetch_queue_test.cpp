@@ -434,10 +434,10 @@ TEST(ThreadTransport, ManyThreadsThatEndAtOnce) {
   for (const auto& text : fetched(*queue, std::vector<std::string>(300, "any"))) EXPECT_FALSE(text);
 }
 
-INSTANTIATE_TEST_SUITE_P(SlowStorage, StorageContract,
-                         testing::Values(StorageUnderTest{"slow", slow_storage},
-                                         StorageUnderTest{"no_uring", no_uring_storage}),
-                         name_of_storage);
+const auto kStorages =
+    testing::Values(StorageUnderTest{"slow", slow_storage}, StorageUnderTest{"no_uring", no_uring_storage});
+INSTANTIATE_TEST_SUITE_P(SlowStorage, ObjectContract, kStorages, name_of_storage);
+INSTANTIATE_TEST_SUITE_P(SlowStorage, StorageContract, kStorages, name_of_storage);
 
 }  // namespace
 }  // namespace feedline::storage

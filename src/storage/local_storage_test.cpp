@@ -13,11 +13,11 @@
 namespace feedline::storage {
 namespace {
 
-INSTANTIATE_TEST_SUITE_P(Local, StorageContract,
-                         ::testing::Values(StorageUnderTest{"local", local_storage},
-                                           StorageUnderTest{"short_reads", short_reads_storage},
-                                           StorageUnderTest{"mapped", mapped_storage}),
-                         name_of_storage);
+const auto kStorages =
+    ::testing::Values(StorageUnderTest{"local", local_storage}, StorageUnderTest{"short_reads", short_reads_storage},
+                      StorageUnderTest{"mapped", mapped_storage});
+INSTANTIATE_TEST_SUITE_P(Local, ObjectContract, kStorages, name_of_storage);
+INSTANTIATE_TEST_SUITE_P(Local, StorageContract, kStorages, name_of_storage);
 
 TEST(LocalStorage, MapsOnRequest) {
   const TemporaryFolder folder;

@@ -38,7 +38,7 @@ class Registry {
   std::map<std::string, Open, std::less<>> schemes_;
 };
 
-// The schemes of this version: file, http, https, s3, gs.
+// The schemes that this version reads by itself.
 Registry built_in_schemes();
 // open() with the built-in schemes.
 Result<Location> open(const std::string& url);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Tests that every Storage must pass; their bodies are in storage_contract_test.cpp. An implementation registers
-// itself:
+// Tests that storages must pass; their bodies are in storage_contract_test.cpp. Every storage runs ObjectContract, and
+// one whose names are paths of local files also runs StorageContract:
 //
-//   INSTANTIATE_TEST_SUITE_P(MyStorage, StorageContract, ::testing::Values(StorageUnderTest{...}), name_of_storage);
+//   INSTANTIATE_TEST_SUITE_P(MyStorage, ObjectContract, ::testing::Values(StorageUnderTest{...}), name_of_storage);
 
 #include <gtest/gtest.h>
 
@@ -21,7 +21,11 @@ namespace feedline::storage {
 
 struct StorageUnderTest {
   std::string name;
-  std::function<std::shared_ptr<const Storage>()> make;  // one that reads the local folder the test writes to
+  std::function<std::shared_ptr<const Storage>()> make;
+  // Stores an object, for which the test's folder may be used, and returns the storage's name for it. Tests use each
+  // name once. Default: the path of a local file.
+  std::function<std::string(const TemporaryFolder& folder, const std::string& name, const std::string& content)> write =
+      [](const auto& folder, const auto& name, const auto& content) { return folder.write(name, content); };
   friend void PrintTo(const StorageUnderTest& storage, std::ostream* out) { *out << storage.name; }
 };
 
@@ -38,8 +42,12 @@ inline std::string text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-class StorageContract : public ::testing::TestWithParam<StorageUnderTest> {
+// Reads objects of any storage.
+class ObjectContract : public ::testing::TestWithParam<StorageUnderTest> {
  protected:
+  std::string write(const std::string& name, const std::string& content) const {
+    return GetParam().write(folder_, name, content);
+  }
   std::string read_at(const Reader& reader, std::uint64_t offset, std::size_t bytes) const {
     std::vector<std::byte> out(bytes);
     const auto got = reader.read_at(offset, out);
@@ -52,13 +60,6 @@ class StorageContract : public ::testing::TestWithParam<StorageUnderTest> {
     EXPECT_TRUE(got) << got.error().message();
     return got ? text_of(*got) : std::string("(error)");
   }
-  // kStorage with the path and the reason.
-  static void expect_storage_error(const Error& error, const std::string& path) {
-    EXPECT_EQ(error.code, ErrorCode::kStorage) << error.message();
-    EXPECT_NE(error.message().find(path), std::string::npos) << error.message();
-    EXPECT_EQ(error.where.shard, path);
-    EXPECT_NE(error.system_errno, 0) << error.message();
-  }
   // kData with the path and both sizes, without allocating memory for the rejected object.
   void expect_too_large(const std::string& path, std::uint64_t bytes, std::uint64_t most) const {
     memory::ByteBuffer buffer;
@@ -68,6 +69,21 @@ class StorageContract : public ::testing::TestWithParam<StorageUnderTest> {
     for (const std::string& part : {path, std::to_string(bytes), std::to_string(most)})
       EXPECT_NE(got.error().message().find(part), std::string::npos) << got.error().message();
     EXPECT_LE(buffer.capacity(), most + 1);
+  }
+
+  TemporaryFolder folder_;
+  std::shared_ptr<const Storage> storage_ = GetParam().make();
+};
+
+// Reads, lists and looks up local files.
+class StorageContract : public ObjectContract {
+ protected:
+  // kStorage with the path and the reason.
+  static void expect_storage_error(const Error& error, const std::string& path) {
+    EXPECT_EQ(error.code, ErrorCode::kStorage) << error.message();
+    EXPECT_NE(error.message().find(path), std::string::npos) << error.message();
+    EXPECT_EQ(error.where.shard, path);
+    EXPECT_NE(error.system_errno, 0) << error.message();
   }
   void expect_unreadable(const std::string& path) const {
     memory::ByteBuffer buffer;
@@ -80,9 +96,6 @@ class StorageContract : public ::testing::TestWithParam<StorageUnderTest> {
       expect_storage_error(reader.error(), path);
     }
   }
-
-  TemporaryFolder folder_;
-  std::shared_ptr<const Storage> storage_ = GetParam().make();
 };
 
 }  // namespace feedline::storage

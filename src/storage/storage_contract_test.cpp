@@ -9,9 +9,9 @@
 
 namespace feedline::storage {
 
-TEST_P(StorageContract, ReadsAnyRangeInBothModes) {
+TEST_P(ObjectContract, ReadsAnyRangeInBothModes) {
   const std::string content = recognisable_bytes(70'001);
-  const std::string path = folder_.write("object", content);
+  const std::string path = write("object", content);
   for (const Access access : {Access::kRead, Access::kMap}) {
     const auto reader = storage_->open(path, access);
     ASSERT_TRUE(reader) << reader.error().message();
@@ -27,9 +27,9 @@ TEST_P(StorageContract, ReadsAnyRangeInBothModes) {
   }
 }
 
-TEST_P(StorageContract, ViewsAreTheBytesOrNothing) {
+TEST_P(ObjectContract, ViewsAreTheBytesOrNothing) {
   const std::string content = recognisable_bytes(20'000);
-  const std::string path = folder_.write("object", content);
+  const std::string path = write("object", content);
   for (const Access access : {Access::kRead, Access::kMap}) {
     const auto reader = storage_->open(path, access);
     ASSERT_TRUE(reader);
@@ -41,6 +41,67 @@ TEST_P(StorageContract, ViewsAreTheBytesOrNothing) {
     EXPECT_FALSE((*reader)->view(19'999, 2));
     EXPECT_FALSE((*reader)->view(~std::uint64_t{0}, 2));
   }
+}
+
+TEST_P(ObjectContract, ReadAllGivesWholeObjectsAndReusesItsBuffer) {
+  memory::ByteBuffer buffer;
+  for (const std::size_t bytes : {1ul, 4095ul, 4096ul, 4097ul, 200'000ul, 10ul}) {
+    const std::string content = recognisable_bytes(bytes);
+    const auto got = storage_->read_all(write(std::to_string(bytes), content), buffer, memory::kLeastSampleBytes);
+    ASSERT_TRUE(got) << got.error().message();
+    EXPECT_EQ(text_of(*got), content);
+  }
+}
+
+TEST_P(ObjectContract, AWholeObjectIsAsLargeAsIsAllowedAndNoLarger) {
+  memory::ByteBuffer buffer;
+  for (const std::uint64_t bytes : {1u, 4095u, 4096u, 4097u, 10'000u}) {
+    const std::string path = write(std::to_string(bytes), recognisable_bytes(bytes));
+    const auto got = storage_->read_all(path, buffer, bytes);
+    ASSERT_TRUE(got) << got.error().message();
+    EXPECT_EQ(text_of(*got), recognisable_bytes(bytes));
+    expect_too_large(path, bytes, bytes - 1);
+  }
+}
+
+TEST_P(ObjectContract, FourThreadsShareAReader) {
+  const std::string content = recognisable_bytes(300'000);
+  const std::string path = write("object", content);
+  for (const Access access : {Access::kRead, Access::kMap}) {
+    const auto opened = storage_->open(path, access);
+    ASSERT_TRUE(opened);
+    std::atomic<int> wrong{0};
+    std::vector<std::jthread> threads;
+    for (std::size_t thread = 0; thread < 4; ++thread)
+      threads.emplace_back([&, thread] {
+        std::vector<std::byte> out(1000);
+        for (std::size_t i = 0; i < 200; ++i) {
+          const std::size_t offset = (i * 7919 + thread * 104'729) % (content.size() - out.size());
+          const auto got = (*opened)->read_at(offset, out);
+          if (!got || text_of(std::span(out).first(*got)) != content.substr(offset, out.size())) ++wrong;
+        }
+      });
+    threads.clear();
+    EXPECT_EQ(wrong, 0);
+  }
+}
+
+TEST_P(ObjectContract, OpensOnlyTheVersionThatWasIndexed) {
+  const std::string path = write("object", recognisable_bytes(5000));
+  const auto reader = storage_->open(path, Access::kRead);
+  ASSERT_TRUE(reader) << reader.error().message();
+  const Version version = *(*reader)->version();
+  EXPECT_EQ(version, *(*reader)->stat());
+  EXPECT_EQ(version, *storage_->stat(path));
+  memory::ByteBuffer buffer;
+  const auto got = storage_->read_version(path, buffer, memory::kLeastSampleBytes, version);
+  ASSERT_TRUE(got) << got.error().message();
+  EXPECT_EQ(text_of(*got), recognisable_bytes(5000));
+  EXPECT_TRUE(storage_->open_version(path, Access::kMap, version));
+  const auto refused = storage_->open_version(path, Access::kRead, {4999, version.mtime_ns, version.tag});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kStorage);
+  EXPECT_EQ(refused.error().where.shard, path);
 }
 
 TEST_P(StorageContract, AnEmptyObjectReadsAsNoBytes) {
@@ -55,25 +116,7 @@ TEST_P(StorageContract, AnEmptyObjectReadsAsNoBytes) {
   }
 }
 
-TEST_P(StorageContract, ReadAllGivesWholeObjectsAndReusesItsBuffer) {
-  memory::ByteBuffer buffer;
-  for (const std::size_t bytes : {1ul, 4095ul, 4096ul, 4097ul, 200'000ul, 10ul}) {
-    const std::string content = recognisable_bytes(bytes);
-    const auto got = storage_->read_all(folder_.write("object", content), buffer, memory::kLeastSampleBytes);
-    ASSERT_TRUE(got) << got.error().message();
-    EXPECT_EQ(text_of(*got), content);
-  }
-}
-
-TEST_P(StorageContract, AWholeObjectIsAsLargeAsIsAllowedAndNoLarger) {
-  memory::ByteBuffer buffer;
-  for (const std::uint64_t bytes : {1u, 4095u, 4096u, 4097u, 10'000u}) {
-    const std::string path = folder_.write("object", recognisable_bytes(bytes));
-    const auto got = storage_->read_all(path, buffer, bytes);
-    ASSERT_TRUE(got) << got.error().message();
-    EXPECT_EQ(text_of(*got), recognisable_bytes(bytes));
-    expect_too_large(path, bytes, bytes - 1);
-  }
+TEST_P(StorageContract, AnObjectOfATerabyteIsTooLarge) {
   const std::string sparse = folder_.write("sparse", "");
   constexpr std::uint64_t kTerabyte = std::uint64_t{1} << 40;
   if (::truncate(sparse.c_str(), kTerabyte) != 0) GTEST_SKIP() << "no file of a terabyte here";
@@ -213,28 +256,6 @@ TEST_P(StorageContract, TellsFoldersFromFiles) {
   const auto missing = storage_->is_directory(folder_.path("missing"));
   ASSERT_FALSE(missing);
   expect_storage_error(missing.error(), folder_.path("missing"));
-}
-
-TEST_P(StorageContract, FourThreadsShareAReader) {
-  const std::string content = recognisable_bytes(300'000);
-  const std::string path = folder_.write("object", content);
-  for (const Access access : {Access::kRead, Access::kMap}) {
-    const auto opened = storage_->open(path, access);
-    ASSERT_TRUE(opened);
-    std::atomic<int> wrong{0};
-    std::vector<std::jthread> threads;
-    for (std::size_t thread = 0; thread < 4; ++thread)
-      threads.emplace_back([&, thread] {
-        std::vector<std::byte> out(1000);
-        for (std::size_t i = 0; i < 200; ++i) {
-          const std::size_t offset = (i * 7919 + thread * 104'729) % (content.size() - out.size());
-          const auto got = (*opened)->read_at(offset, out);
-          if (!got || text_of(std::span(out).first(*got)) != content.substr(offset, out.size())) ++wrong;
-        }
-      });
-    threads.clear();
-    EXPECT_EQ(wrong, 0);
-  }
 }
 
 }  // namespace feedline::storage

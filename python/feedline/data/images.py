@@ -23,8 +23,8 @@ Buffer = bytes | bytearray | memoryview
 
 
 class ImageInfo(NamedTuple):
-    """Header of an image. ``format`` is ``"jpeg"``, ``"png"``, ``"webp"``, or for other formats Pillow's name in lower
-    case; sizes in pixels.
+    """Header of an image. ``format`` is a name such as ``"jpeg"``, or for formats that only Pillow decodes, Pillow's
+    name in lower case; sizes in pixels.
     """
 
     format: str
@@ -56,7 +56,7 @@ def decode_image(
     """Decodes an image, with the pixels of ``PIL.Image.open(...).convert(mode).crop(box)``.
 
     Args:
-        data: bytes or any other contiguous buffer: JPEG, PNG or WebP; GIF, BMP, TIFF, AVIF, PNM and others by Pillow.
+        data: bytes or any other contiguous buffer, in a format of docs/formats.md#images.
         box: (left, top, right, bottom) in pixels, inside the image; None is the whole image. Only this region is
             decoded.
         mode: ``"RGB"`` or ``"L"``.

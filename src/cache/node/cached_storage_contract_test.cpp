@@ -15,10 +15,10 @@ std::shared_ptr<const Storage> cached(std::uint64_t limit) {
   return std::make_shared<cache::CachedStorage>(local_storage(), *cache);
 }
 
-INSTANTIATE_TEST_SUITE_P(Cached, StorageContract,
-                         testing::Values(StorageUnderTest{"cached", [] { return cached(1 << 30); }},
-                                         StorageUnderTest{"without_room", [] { return cached(1); }}),
-                         name_of_storage);
+const auto kStorages = testing::Values(StorageUnderTest{"cached", [] { return cached(1 << 30); }},
+                                       StorageUnderTest{"without_room", [] { return cached(1); }});
+INSTANTIATE_TEST_SUITE_P(Cached, ObjectContract, kStorages, name_of_storage);
+INSTANTIATE_TEST_SUITE_P(Cached, StorageContract, kStorages, name_of_storage);
 
 }  // namespace
 }  // namespace feedline::storage

@@ -22,7 +22,7 @@ struct FieldChoice {
   std::vector<std::string> alternatives;  // lower-case extensions
 };
 
-// Returns "image" from jpg, jpeg, png or webp, and "label" from an integer member.
+// Returns "image" from the extensions of the formats that the engine decodes, and "label" from an integer member.
 std::vector<FieldChoice> default_fields();
 
 // Parses one field per spec such as "jpg;png" or "left.png:mask", named after its first alternative. kConfig: an empty

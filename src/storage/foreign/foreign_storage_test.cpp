@@ -11,6 +11,7 @@
 #include <map>
 
 #include "storage/registry.h"
+#include "storage/storage_contract.h"
 
 namespace feedline::storage {
 namespace {
@@ -56,6 +57,20 @@ class Shelf final : public ForeignStorage {
  private:
   static std::uint64_t tag_of(const std::string& content) { return std::hash<std::string>()(content) | 1; }
 };
+
+std::shared_ptr<Shelf> contract_shelf() {
+  static const auto shelf = std::make_shared<Shelf>();
+  return shelf;
+}
+
+INSTANTIATE_TEST_SUITE_P(Foreign, ObjectContract,
+                         testing::Values(StorageUnderTest{
+                             "foreign", [] { return std::make_shared<AdaptedStorage>(contract_shelf()); },
+                             [](const TemporaryFolder&, const std::string& name, const std::string& content) {
+                               contract_shelf()->objects["shelf://" + name] = content;
+                               return "shelf://" + name;
+                             }}),
+                         name_of_storage);
 
 class ForeignStorageTest : public testing::Test {
  protected:

@@ -10,10 +10,18 @@
 #include <vector>
 
 #include "storage/pipe/command_text.h"
-#include "storage/temporary_folder.h"
+#include "storage/storage_contract.h"
 
 namespace feedline::storage {
 namespace {
+
+INSTANTIATE_TEST_SUITE_P(Pipe, ObjectContract,
+                         testing::Values(StorageUnderTest{
+                             "pipe", [] { return std::make_shared<PipeStorage>(); },
+                             [](const TemporaryFolder& folder, const std::string& name, const std::string& content) {
+                               return "pipe:cat " + folder.write(name, content);
+                             }}),
+                         name_of_storage);
 
 class PipeStorageTest : public testing::Test {
  protected:

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The verdicts on the made-up runs stay the same: causes, shares, confidence and predicted gains, to the last digit.
 
-A commit that changes a number of a rule on purpose also changes `calibration.json`, and gives
-the reason: `python tests/python/diagnose/test_calibration.py`.
+A commit that adds a cause, or changes a number of a rule on purpose, also changes `calibration.json` and gives the
+reason. `.venv/bin/python tests/python/diagnose/test_calibration.py` writes the file.
 """
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -37,4 +36,4 @@ def test_every_run_has_its_figures():
 
 if __name__ == "__main__":
     rows = [f"  {json.dumps(cause)}: {json.dumps(told(measured))}" for cause, measured in RUNS.items()]
-    sys.stdout.write("{\n" + ",\n".join(rows) + "\n}\n")
+    FILE.write_text("{\n" + ",\n".join(rows) + "\n}\n")
