@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "feedline/array.h"
@@ -149,6 +150,9 @@ struct View {
 class SampleReader;
 struct MixOptions;
 
+// A number or text as stored; nothing if a sample has none.
+using StoredValue = std::variant<std::monostate, std::int64_t, double, std::string>;
+
 class Dataset {
  public:
   std::uint64_t size() const;
@@ -234,6 +238,9 @@ class Dataset {
   // Returns an integer field of every sample. Class folders know their labels; other formats read each sample once.
   // kConfig: the field does not exist.
   Result<std::vector<std::int64_t>> numbers(const std::string& field) const;
+  // Likewise, returns the values of each field for all samples: numbers, texts, and JSON as text. A sample has no value
+  // if it lacks the field, or if its value is an array, an image or bytes.
+  Result<std::vector<std::vector<StoredValue>>> values(const std::vector<std::string>& fields) const;
   // The cache and the index in operations() that it precedes; nullopt if there is none.
   std::optional<std::pair<std::string, std::size_t>> cached() const;
 

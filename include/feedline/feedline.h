@@ -20,6 +20,7 @@
 #include "feedline/page_locks.h"
 #include "feedline/sample_files.h"
 #include "feedline/sample_function.h"
+#include "feedline/sampling.h"
 #include "feedline/spans.h"
 #include "feedline/stored_object.h"
 #include "feedline/stored_source.h"

@@ -17,6 +17,7 @@
 #include "feedline/device.h"
 #include "feedline/error.h"
 #include "feedline/operation.h"
+#include "feedline/sampling.h"
 
 namespace feedline {
 
@@ -239,6 +240,14 @@ struct DatasetIdentity {
   std::vector<std::string> fields;
 };
 
+// The weights of a mixture that set_mix_weights() has changed, and how far the passes over its datasets had come.
+struct MixState {
+  std::vector<double> weights;      // one per dataset
+  std::uint64_t since = 0;          // first epoch with these weights
+  std::vector<std::uint64_t> used;  // samples of each dataset that the epochs before it had used
+  friend bool operator==(const MixState&, const MixState&) = default;
+};
+
 // A loader's position: enough to resume in another process, with any number of ranks and threads. The same on all
 // ranks.
 struct LoaderState {
@@ -252,14 +261,17 @@ struct LoaderState {
   std::uint64_t left_out = 0;        // positions at the order's end that kSkip has consumed
   std::vector<Bucket> buckets;       // the options that define the positions and must not change
   std::uint64_t repeat = 1;          // likewise
+  std::uint64_t sampling = 0;        // fingerprint of the epoch's Sampling; 0: every sample once
+  std::optional<MixState> mix;       // nullopt: the dataset's weights
   Fidelity fidelity = Fidelity::kExact;
 };
 
 // A loader owns its threads. They start with the first epoch and end at close() or with the loader, so later epochs
-// reuse them. Only one thread at a time, the consumer, may call start_epoch, set_epoch, epoch, give, end_giving, next,
-// poll, restore and close; all other functions are thread-safe. Nothing throws. After fork() a child's copy of a loader
-// that had begun an epoch starts nothing and takes no lock: functions that return a Result fail with kConfig,
-// interrupt(), set_epoch() and close() do nothing, and the others return the values from before.
+// reuse them. Only one thread at a time, the consumer, may call start_epoch, set_epoch, epoch, next_epoch,
+// set_sampling, set_mix_weights, give, end_giving, next, poll, restore and close; all other functions are thread-safe.
+// Nothing throws. After fork() a child's copy of a loader that had begun an epoch starts nothing and takes no lock:
+// functions that return a Result fail with kConfig, interrupt(), set_epoch() and close() do nothing, and the others
+// return the values from before.
 class Loader {
  public:
   Loader(Loader&&) noexcept;
@@ -278,7 +290,15 @@ class Loader {
   // running epoch.
   Result<void> start_epoch(const EpochOptions& options = {});
   void set_epoch(std::uint64_t epoch);
-  std::uint64_t epoch() const;  // the running epoch, or the next one to start
+  std::uint64_t epoch() const;       // the running epoch, or the next one to start
+  std::uint64_t next_epoch() const;  // the one that start_epoch() begins
+  // Replaces LoaderOptions::sampling from the next epoch on. An epoch that restore() has set to resume amid its samples
+  // keeps the sampling that its state was taken with. kConfig: the loader was created without a sampling, or this one
+  // is for another number of samples, or has fewer samples than there are ranks.
+  Result<void> set_sampling(std::shared_ptr<const Sampling> sampling);
+  // Replaces the weights of the dataset's mixture from the next epoch on, likewise; the number of samples per epoch
+  // does not change. state() includes the weights. kConfig: invalid weights, or the dataset is not a mixture.
+  Result<void> set_mix_weights(const std::vector<double>& weights);
 
   // Returns the next batch; nullopt at the end of the epoch. Starts an epoch with the last options if none is running.
   Result<std::optional<Batch>> next();
@@ -303,7 +323,8 @@ class Loader {
   Result<LoaderState> state() const;
   // Resumes from `state` at the next start_epoch(); with the next epoch if it was saved after an epoch's last batch.
   // The batches equal those of the original run if batch_size * world_size is the same, and otherwise continue at the
-  // same sample. kConfig: the state was saved from a different dataset, or with a different seed, order or fidelity.
+  // same sample. A mixture resumes with the state's weights. kConfig: the state was saved from a different dataset, or
+  // with a different seed, order, sampling or fidelity.
   Result<void> restore(const LoaderState& state);
   Result<std::string> explain() const;  // the plan, its numbers and where each operation runs, for users
 

@@ -80,6 +80,14 @@ void GuardedLoader::set_epoch(std::uint64_t epoch) {
   alone([&] { loader_.set_epoch(epoch); });
 }
 
+Result<void> GuardedLoader::set_sampling(std::shared_ptr<const Sampling> sampling) {
+  return alone([&] { return loader_.set_sampling(std::move(sampling)); });
+}
+
+Result<void> GuardedLoader::set_mix_weights(const std::vector<double>& weights) {
+  return alone([&] { return loader_.set_mix_weights(weights); });
+}
+
 Result<void> GuardedLoader::give(std::vector<GivenSample> samples) {
   return alone([&] { return loader_.give(std::move(samples)); });
 }
@@ -90,6 +98,10 @@ Result<void> GuardedLoader::end_giving() {
 
 std::uint64_t GuardedLoader::epoch() {
   return alone([&] { return loader_.epoch(); });
+}
+
+std::uint64_t GuardedLoader::next_epoch() {
+  return alone([&] { return loader_.next_epoch(); });
 }
 
 Result<void> GuardedLoader::restore(const LoaderState& state) {

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -35,9 +36,12 @@ class GuardedLoader {
   // The number of the latest run, which restore() ends.
   std::uint64_t run() const { return run_; }
   void set_epoch(std::uint64_t epoch);
+  Result<void> set_sampling(std::shared_ptr<const Sampling> sampling);
+  Result<void> set_mix_weights(const std::vector<double>& weights);
   Result<void> give(std::vector<GivenSample> samples);
   Result<void> end_giving();
   std::uint64_t epoch();
+  std::uint64_t next_epoch();
   Result<void> restore(const LoaderState& state);
   Result<LoaderState> state();
   void close();

@@ -2,6 +2,7 @@
 #include "feedline/loader.h"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
@@ -68,6 +69,7 @@ void bind_loader(nb::module_& module) {
   nb::class_<GuardedLoader>(module, "Loader")
       .def_prop_ro("batches", &GuardedLoader::batches)
       .def_prop_ro("epoch", &GuardedLoader::epoch)
+      .def_prop_ro("next_epoch", &GuardedLoader::next_epoch)
       .def(
           "start_epoch",
           [](GuardedLoader& self, bool prepare_next, bool feeds_gpu) {
@@ -77,6 +79,16 @@ void bind_loader(nb::module_& module) {
       .def_prop_ro("run", &GuardedLoader::run)
       .def_prop_ro("rows_per_rank", [](GuardedLoader& self) { return unwrap(self.rows_per_rank()); })
       .def("set_epoch", &GuardedLoader::set_epoch, "epoch"_a)
+      .def(
+          "set_sampling",
+          [](GuardedLoader& self, std::shared_ptr<const Sampling> sampling) {
+            unwrap(self.set_sampling(std::move(sampling)));
+          },
+          "sampling"_a)
+      .def(
+          "set_mix_weights",
+          [](GuardedLoader& self, const std::vector<double>& weights) { unwrap(self.set_mix_weights(weights)); },
+          "weights"_a)
       .def("give", &give, "indices"_a, "draws"_a)
       .def("end_giving", [](GuardedLoader& self) { unwrap(self.end_giving()); })
       .def(

@@ -114,12 +114,18 @@ inline constexpr auto kMembers<DatasetIdentity> = std::tuple(Member{"fingerprint
                                                              Member{"fields", &DatasetIdentity::fields});
 
 template <>
+inline constexpr auto kMembers<MixState> = std::tuple(Member{"weights", &MixState::weights},
+                                                      Member{"since", &MixState::since},
+                                                      Member{"used", &MixState::used});
+
+template <>
 inline constexpr auto kMembers<LoaderState> =
     std::tuple(Member{"dataset", &LoaderState::dataset}, Member{"seed", &LoaderState::seed},
                Member{"shuffle", &LoaderState::shuffle}, Member{"shard_window", &LoaderState::shard_window},
                Member{"epoch", &LoaderState::epoch}, Member{"position", &LoaderState::position},
                Member{"delivered", &LoaderState::delivered}, Member{"left_out", &LoaderState::left_out},
                Member{"buckets", &LoaderState::buckets}, Member{"repeat", &LoaderState::repeat},
+               Member{"sampling", &LoaderState::sampling}, Member{"mix", &LoaderState::mix},
                Member{"fidelity", &LoaderState::fidelity});
 
 nb::dict stats_dict(const LoaderStats& stats) { return to_dict(stats); }

@@ -15,6 +15,7 @@ NB_MODULE(_engine, module) {
   feedline::python::bind_sources(module);
   feedline::python::bind_batch(module);
   feedline::python::bind_device_array(module);
+  feedline::python::bind_sampling(module);
   feedline::python::bind_loader(module);
   feedline::python::bind_image(module);
   feedline::python::bind_pixel_operation(module);

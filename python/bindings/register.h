@@ -13,6 +13,7 @@ void bind_map(nanobind::module_& module);      // user functions; after bind_dat
 void bind_sources(nanobind::module_& module);  // arrays, tokens, given files
 void bind_batch(nanobind::module_& module);
 void bind_device_array(nanobind::module_& module);  // arrays of batches on any device
+void bind_sampling(nanobind::module_& module);      // before bind_loader()
 void bind_loader(nanobind::module_& module);
 void bind_image(nanobind::module_& module);
 void bind_pixel_operation(nanobind::module_& module);  // for tests and benchmarks

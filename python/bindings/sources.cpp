@@ -13,6 +13,7 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "arrays.h"
@@ -127,6 +128,32 @@ std::vector<std::int64_t> numbers_of(const Dataset& dataset, const std::string& 
   return unwrap(without_gil([&] { return dataset.numbers(field); }));
 }
 
+// Texts are bytes: they may not be UTF-8.
+nb::list values_of(const Dataset& dataset, const std::vector<std::string>& fields) {
+  const auto in_python = [](const StoredValue& value) -> nb::object {
+    if (const auto* number = std::get_if<std::int64_t>(&value)) return nb::cast(*number);
+    if (const auto* number = std::get_if<double>(&value)) return nb::cast(*number);
+    if (const auto* text = std::get_if<std::string>(&value)) return nb::bytes(text->data(), text->size());
+    return nb::none();
+  };
+  nb::list columns;
+  for (const auto& values : unwrap(without_gil([&] { return dataset.values(fields); }))) {
+    nb::list column;
+    for (const StoredValue& value : values) column.append(in_python(value));
+    columns.append(column);
+  }
+  return columns;
+}
+
+// `times` copies of all samples, one copy after the other.
+Dataset repeated(const Dataset& dataset, std::uint64_t times) {
+  return unwrap(without_gil([&] {
+    std::vector<std::uint64_t> indices(dataset.size() * times);
+    for (std::size_t i = 0; i < indices.size(); ++i) indices[i] = i % dataset.size();
+    return dataset.subset(std::move(indices));
+  }));
+}
+
 }  // namespace
 
 void bind_sources(nb::module_& module) {
@@ -143,7 +170,11 @@ void bind_sources(nb::module_& module) {
   module.def("mix", &mixed_dataset, "datasets"_a, "weights"_a, "until"_a, "samples"_a);
   module.def("subset", &subset_of, "dataset"_a, "indices"_a);
   module.def("split", &parts_of, "dataset"_a, "counts"_a, "seed"_a, "classes"_a);
+  module.def("repeat", &repeated, "dataset"_a, "times"_a);
   module.def("numbers", &numbers_of, "dataset"_a, "field"_a);
+  module.def("values", &values_of, "dataset"_a, "fields"_a,
+             nb::sig("def values(dataset: Dataset, fields: collections.abc.Sequence[str]) -> "
+                     "list[list[int | float | bytes | None]]"));
   module.def("tokens", &tokens_dataset, "files"_a, "window"_a, "stride"_a, "stored"_a, "output"_a, "vocabulary"_a,
              "separator"_a.none(), "documents"_a, "shortest"_a, "pad"_a, "memory"_a.none());
 }

@@ -170,6 +170,10 @@ Result<std::vector<std::int64_t>> Dataset::numbers(const std::string& field) con
   return guarded([&] { return impl_->source.numbers(field); });
 }
 
+Result<std::vector<std::vector<StoredValue>>> Dataset::values(const std::vector<std::string>& fields) const {
+  return guarded([&] { return impl_->source.values(fields); });
+}
+
 namespace {
 
 Result<Dataset> with_views(const Dataset::Impl& impl, Result<pipeline::ViewPoint> made) {

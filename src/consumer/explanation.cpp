@@ -20,7 +20,10 @@ std::string order_of(const pipeline::Source& source, const PipelinePlan& plan) {
   std::string text = std::to_string(source.size()) + " samples, ";
   if (source.is_mixture()) text += "mixed, " + std::to_string(source.positions()) + " an epoch, ";
   const std::uint64_t shards = source.shard_ends().size();
-  if (!plan.order.shuffle)
+  const auto sampling = plan.order.current ? plan.order.current->get().sampling : nullptr;
+  if (sampling)
+    text += sampling->explain();
+  else if (!plan.order.shuffle)
     text += "sequential";
   else if (plan.order.shard_window > 0 && shards > 1)
     text += std::to_string(shards) + " shards permuted, " + std::to_string(std::min(plan.order.shard_window, shards)) +
@@ -30,7 +33,7 @@ std::string order_of(const pipeline::Source& source, const PipelinePlan& plan) {
   if (plan.order.repeat > 1)
     text += ", each sample " + std::to_string(plan.order.repeat) + " times, " +
             std::to_string((source.size() + plan.order.repeat - 1) / plan.order.repeat) + " samples an epoch";
-  return plan.order.shuffle ? text + ", seed " + std::to_string(plan.order.seed) : text;
+  return plan.order.shuffle || sampling ? text + ", seed " + std::to_string(plan.order.seed) : text;
 }
 
 // Describes the effect of an uneven number of samples.

@@ -19,8 +19,21 @@ Loader::Impl::Impl(std::shared_ptr<const pipeline::Recipe> recipe_in, const Load
       options(options_in),
       identity(consumer::identity_of(*recipe)),
       pipeline(recipe, std::move(plan_in), std::move(device)),
-      epoch_plan(pipeline::whole_epoch(pipeline.plan())),
-      schema(pipeline::schema_of(*recipe, pipeline.plan())) {}
+      selection(pipeline.plan().order.current, pipeline.plan().order.size, options_in.world_size),
+      schema(pipeline::schema_of(*recipe, pipeline.plan())),
+      epoch_plan(pipeline::whole_epoch(pipeline.plan())) {}
+
+namespace {
+
+bool is_amid(const pipeline::EpochStart& start) { return start.position > 0 || !start.delivered.empty(); }
+
+}  // namespace
+
+void Loader::Impl::note_selection() {
+  plan::Plan whole = pipeline::whole_epoch(pipeline.plan());
+  const std::lock_guard lock(mutex);
+  epoch_plan = std::move(whole);
+}
 
 Result<void> Loader::Impl::start_epoch(const EpochOptions& told) {
   pipeline::EpochStart start;
@@ -28,6 +41,10 @@ Result<void> Loader::Impl::start_epoch(const EpochOptions& told) {
   if (restored) start = *restored;
   resumed = restored.has_value();
   epoch_options = told;
+  if (const plan::Selection before = selection.now(); !is_amid(start)) {
+    selection.begin(start.epoch);
+    if (selection.now() != before) note_selection();
+  }
   FEEDLINE_CHECK_OK(pipeline.begin(start, told.prepare_next, told.feeds_gpu));
   const std::lock_guard lock(mutex);
   restored.reset();
@@ -75,6 +92,7 @@ LoaderState Loader::Impl::state() const {
                     .delivered = {},
                     .buckets = {},
                     .repeat = order.repeat,
+                    .mix = {},
                     .fidelity = pipeline::fidelity_of(*recipe)};
   if (order.buckets) state.buckets = order.buckets->all();
   if (restored || running) {
@@ -84,12 +102,24 @@ LoaderState Loader::Impl::state() const {
     state.delivered = at.delivered;
     state.left_out = at.left_out;
   }
+  const bool begins = !running && !(restored && is_amid(*restored));
+  consumer::describe(begins ? selection.next(state.epoch) : selection.now(), state);
   return state;
 }
 
 Result<void> Loader::Impl::restore(const LoaderState& state) {
   const pipeline::PipelinePlan& plan = pipeline.plan();
-  FEEDLINE_TRY(auto start, consumer::start_of(state, identity, pipeline::fidelity_of(*recipe), plan));
+  FEEDLINE_CHECK_OK(consumer::check_identity(state, identity, pipeline::fidelity_of(*recipe), plan));
+  FEEDLINE_TRY(const plan::Selection taken_with, selection.taken_with(state));
+  const plan::Selection before = selection.now();
+  selection.resume(taken_with);
+  auto placed = consumer::start_of(state, plan);
+  if (!placed) {
+    selection.resume(before);
+    return std::unexpected(std::move(placed).error());
+  }
+  pipeline::EpochStart start = std::move(*placed);
+  if (taken_with != before) note_selection();
   // epoch() until then; rank 0 never has fewer batches than another
   plan::PlanConfig first_rank = cut_of(plan, start);
   first_rank.rank = 0;
@@ -108,7 +138,10 @@ Loader::Loader(Loader&&) noexcept = default;
 Loader& Loader::operator=(Loader&&) noexcept = default;
 Loader::~Loader() = default;
 
-std::uint64_t Loader::batches() const { return impl_->epoch_plan.batches(); }
+std::uint64_t Loader::batches() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->epoch_plan.batches();
+}
 const Schema& Loader::schema() const { return impl_->schema; }
 const LoaderOptions& Loader::options() const { return impl_->options; }
 Result<std::vector<std::uint64_t>> Loader::rows_per_rank() const {
@@ -123,6 +156,19 @@ void Loader::set_epoch(std::uint64_t epoch) {
   impl_->next_epoch = epoch;
 }
 std::uint64_t Loader::epoch() const { return impl_->running ? impl_->next_epoch - 1 : impl_->next_epoch; }
+std::uint64_t Loader::next_epoch() const { return impl_->next_epoch; }
+Result<void> Loader::set_sampling(std::shared_ptr<const Sampling> sampling) {
+  return guarded([&]() -> Result<void> {
+    FEEDLINE_CHECK_OK(impl_->pipeline.check_process());
+    return impl_->selection.set_sampling(std::move(sampling));
+  });
+}
+Result<void> Loader::set_mix_weights(const std::vector<double>& weights) {
+  return guarded([&]() -> Result<void> {
+    FEEDLINE_CHECK_OK(impl_->pipeline.check_process());
+    return impl_->selection.set_mix_weights(weights);
+  });
+}
 Result<void> Loader::give(std::vector<GivenSample> samples) {
   return guarded([&] { return impl_->pipeline.give(std::move(samples)); });
 }
@@ -160,8 +206,10 @@ Result<void> Loader::restore(const LoaderState& state) {
   });
 }
 Result<std::string> Loader::explain() const {
-  return impl_->asked(
-      [&] { return consumer::explain(*impl_->recipe, impl_->pipeline, impl_->epoch_plan, impl_->options); });
+  return impl_->asked([&] {
+    const std::lock_guard lock(impl_->mutex);
+    return consumer::explain(*impl_->recipe, impl_->pipeline, impl_->epoch_plan, impl_->options);
+  });
 }
 void Loader::close() { impl_->pipeline.stop(); }
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/guarded.h"
+#include "consumer/epoch_selection.h"
 #include "feedline/loader.h"
 #include "pipeline/pipeline.h"
 #include "plan/plan.h"
@@ -33,13 +34,14 @@ struct Loader::Impl {
   Result<Polled> poll(std::chrono::milliseconds wait, Batch& batch);
   Result<void> restore(const LoaderState& state);
   LoaderState state() const;
+  void note_selection();  // after it has changed
 
   const std::shared_ptr<const pipeline::Recipe> recipe;
   const LoaderOptions options;  // as passed: the pipeline's plan has the resolved values
   const DatasetIdentity identity;
   pipeline::Pipeline pipeline;
-  const plan::Plan epoch_plan;  // of a whole epoch
-  const Schema schema;          // of delivered batches
+  consumer::EpochSelection selection;
+  const Schema schema;  // of delivered batches
 
   // Changed only by the consumer, under the mutex: state() may be called by any thread.
   mutable std::mutex mutex;
@@ -48,6 +50,7 @@ struct Loader::Impl {
   EpochOptions epoch_options;                    // last argument of start_epoch()
   std::uint64_t next_epoch = 0;                  // the epoch that start_epoch() begins
   std::optional<pipeline::EpochStart> restored;  // or this position, once
+  plan::Plan epoch_plan;                         // of a whole epoch
 };
 
 }  // namespace feedline

@@ -84,8 +84,8 @@ DatasetIdentity identity_of(const pipeline::Recipe& recipe) {
   return identity;
 }
 
-Result<pipeline::EpochStart> start_of(const LoaderState& state, const DatasetIdentity& now, Fidelity fidelity,
-                                      const pipeline::PipelinePlan& plan) {
+Result<void> check_identity(const LoaderState& state, const DatasetIdentity& now, Fidelity fidelity,
+                            const pipeline::PipelinePlan& plan) {
   if (state.dataset.fingerprint != now.fingerprint)
     return config_error("load_state_dict: the state was taken on another dataset, or its samples have changed since: " +
                         difference(state.dataset, now));
@@ -102,7 +102,10 @@ Result<pipeline::EpochStart> start_of(const LoaderState& state, const DatasetIde
     return config_error("load_state_dict: the state was taken with repeat=" + std::to_string(state.repeat) +
                         ", but the loader has repeat=" + std::to_string(plan.order.repeat) +
                         ", so positions refer to other samples; make the loader with the same");
-  FEEDLINE_CHECK_OK(check_buckets(state, plan));
+  return check_buckets(state, plan);
+}
+
+Result<pipeline::EpochStart> start_of(const LoaderState& state, const pipeline::PipelinePlan& plan) {
   FEEDLINE_CHECK_OK(check_place(state, plan));
   return pipeline::EpochStart{state.epoch, state.position, plan::tidied(state.delivered, state.position),
                               state.left_out};

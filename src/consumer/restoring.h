@@ -10,9 +10,11 @@ namespace feedline::consumer {
 
 DatasetIdentity identity_of(const pipeline::Recipe& recipe);
 
-// Returns where the epoch resumes from `state`. kConfig: the state was taken on another dataset or with options that
-// change the meaning of positions, or is damaged.
-Result<pipeline::EpochStart> start_of(const LoaderState& state, const DatasetIdentity& now, Fidelity fidelity,
-                                      const pipeline::PipelinePlan& plan);
+// kConfig: the state was taken on another dataset, or with options that change the meaning of positions.
+Result<void> check_identity(const LoaderState& state, const DatasetIdentity& now, Fidelity fidelity,
+                            const pipeline::PipelinePlan& plan);
+// Returns where the epoch resumes. Requires: the plan has the state's selection of samples. kConfig: the state is
+// damaged.
+Result<pipeline::EpochStart> start_of(const LoaderState& state, const pipeline::PipelinePlan& plan);
 
 }  // namespace feedline::consumer

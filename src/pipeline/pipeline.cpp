@@ -80,15 +80,17 @@ Result<void> Pipeline::begin(const EpochStart& start, bool prepare_next, bool fe
 }
 
 std::unique_ptr<Epoch> Pipeline::make_epoch(const EpochStart& start) const {
-  return std::make_unique<Epoch>(Epoch::Config{.epoch = start.epoch,
-                                               .order = plan::make_order(plan_.order, start.epoch),
-                                               .plan = cut_of(plan_, start),
-                                               .in_order = plan_.in_order,
-                                               .given = plan_.is_given,
-                                               .grain = RowFiller::grain(*recipe_, plan_.most_rows, plan_.threads),
-                                               .assign_at_open = plan_.layouts.empty(),
-                                               .prepares = scheduler_->prepares()},
-                                 policy_);
+  return std::make_unique<Epoch>(
+      Epoch::Config{.epoch = start.epoch,
+                    .order = plan::make_order(plan_.order, start.epoch),
+                    .plan = cut_of(plan_, start),
+                    .in_order = plan_.in_order,
+                    .selection = plan_.order.current ? plan_.order.current->get() : plan::Selection(),
+                    .given = plan_.is_given,
+                    .grain = RowFiller::grain(*recipe_, plan_.most_rows, plan_.threads),
+                    .assign_at_open = plan_.layouts.empty(),
+                    .prepares = scheduler_->prepares()},
+      policy_);
 }
 
 Result<void> Pipeline::start_threads(bool feeds_gpu) {

@@ -87,6 +87,17 @@ std::uint64_t positions_until_last(const std::vector<Part>& parts) {
   return most;
 }
 
+std::vector<std::uint64_t> used_before(const Mixture& mixture, std::uint64_t epoch) {
+  const auto shares = shares_of(mixture.parts);
+  const bool is_later = epoch >= mixture.since && !mixture.used.empty();
+  std::vector<std::uint64_t> used;
+  for (std::size_t i = 0; i < mixture.parts.size(); ++i) {
+    const std::uint64_t each = count_with(shares, i, mixture.samples);
+    used.push_back(is_later ? mixture.used[i] + (epoch - mixture.since) * each : epoch * each);
+  }
+  return used;
+}
+
 MixedOrder::MixedOrder(std::shared_ptr<const Mixture> mixture, bool shuffle, std::uint64_t seed, std::uint64_t epoch)
     : mixture_(std::move(mixture)),
       shuffle_(shuffle),
@@ -99,8 +110,8 @@ MixedOrder::MixedOrder(std::shared_ptr<const Mixture> mixture, bool shuffle, std
     FEEDLINE_CHECK(part.size > 0 && part.weight >= 0);
     offsets_.push_back(total_);
     total_ += part.size;
-    begins_.push_back(epoch * count_with(shares_, i, mixture_->samples));
   }
+  begins_ = used_before(*mixture_, epoch);
 }
 
 Placed MixedOrder::at(std::uint64_t position) const {

@@ -42,6 +42,9 @@ class MixedOrder final : public Order {
 // An epoch's positions must be below this for exact counts.
 inline constexpr std::uint64_t kMostPositions = std::uint64_t{1} << 48;
 
+// Returns the number of samples of each part that the epochs before `epoch` have used. If the weights apply from a
+// later epoch, as if they had always applied.
+std::vector<std::uint64_t> used_before(const Mixture& mixture, std::uint64_t epoch);
 // Returns how often part `part` appears in the first `positions` positions.
 std::uint64_t count_of_part(const std::vector<Part>& parts, std::size_t part, std::uint64_t positions);
 // Returns the number of positions until the first part, or all parts, are used up; more than kMostPositions if it

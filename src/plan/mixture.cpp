@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/mixture.h"
 
-#include <cmath>
 #include <string>
 
 #include "plan/mixed_order.h"
+#include "plan/weights.h"
 
 namespace feedline::plan {
+namespace {
+
+Result<void> check(const std::string& where, const std::vector<double>& weights, std::size_t datasets) {
+  if (weights.size() != datasets)
+    return config_error(where + ": " + std::to_string(datasets) + " datasets need the same number of weights, got " +
+                        std::to_string(weights.size()));
+  return check_weights(where, "dataset", weights);
+}
+
+}  // namespace
 
 Result<std::shared_ptr<const Mixture>> make_mixture(const std::vector<std::uint64_t>& sizes,
                                                     const MixOptions& options) {
   auto mixture = std::make_shared<Mixture>();
-  if (!options.weights.empty() && options.weights.size() != sizes.size())
-    return config_error("mix: " + std::to_string(sizes.size()) + " datasets need the same number of weights, got " +
-                        std::to_string(options.weights.size()));
-  bool positive = false;
-  for (const double weight : options.weights) {
-    if (!std::isfinite(weight) || weight < 0) return config_error("mix: weights must be finite and not negative");
-    positive = positive || weight > 0;
-  }
-  if (!options.weights.empty() && !positive) return config_error("mix: all weights are 0");
+  if (!options.weights.empty()) FEEDLINE_CHECK_OK(check("mix", options.weights, sizes.size()));
   std::uint64_t total = 0;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     mixture->parts.push_back({sizes[i], options.weights.empty() ? static_cast<double>(sizes[i]) : options.weights[i]});
@@ -41,6 +43,16 @@ Result<std::shared_ptr<const Mixture>> make_mixture(const std::vector<std::uint6
   if (mixture->samples == 0)
     return config_error("mix: an epoch would have no samples: the dataset that ends first is too small for its weight");
   return mixture;
+}
+
+Result<std::shared_ptr<const Mixture>> reweighted(const Mixture& mixture, const std::vector<double>& weights,
+                                                  std::uint64_t epoch) {
+  FEEDLINE_CHECK_OK(check("set_weights", weights, mixture.parts.size()));
+  auto next = std::make_shared<Mixture>(mixture);
+  next->used = used_before(mixture, epoch);
+  next->since = epoch;
+  for (std::size_t i = 0; i < weights.size(); ++i) next->parts[i].weight = weights[i];
+  return next;
 }
 
 }  // namespace feedline::plan

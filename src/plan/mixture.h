@@ -15,4 +15,8 @@ namespace feedline::plan {
 // long.
 Result<std::shared_ptr<const Mixture>> make_mixture(const std::vector<std::uint64_t>& sizes, const MixOptions& options);
 
+// The same mixture with other weights from `epoch` on; the passes over each dataset continue. kConfig: invalid weights.
+Result<std::shared_ptr<const Mixture>> reweighted(const Mixture& mixture, const std::vector<double>& weights,
+                                                  std::uint64_t epoch);
+
 }  // namespace feedline::plan

@@ -11,6 +11,7 @@
 #include "plan/bucket_order.h"
 #include "plan/mixed_order.h"
 #include "plan/permutation.h"
+#include "plan/sampled_order.h"
 #include "plan/shard_order.h"
 
 namespace feedline::plan {
@@ -67,6 +68,7 @@ class RepeatedOrder final : public Order {
     }
     return uses;
   }
+  bool has_all_samples() const override { return order_->has_all_samples(); }
 
  private:
   static constexpr int kDrawBits = 56;
@@ -87,13 +89,15 @@ void Order::place(std::uint64_t first, std::span<std::uint64_t> samples, std::sp
 
 std::shared_ptr<const Order> make_order(const OrderConfig& config, std::uint64_t epoch) {
   FEEDLINE_CHECK(config.size > 0);
+  const auto [mixture, sampling] = config.current ? config.current->get() : config.selection;
   if (config.repeat != 1) {
-    FEEDLINE_CHECK(config.repeat > 0 && config.repeat <= kMostRepeats && !config.mixture && !config.buckets);
+    FEEDLINE_CHECK(config.repeat > 0 && config.repeat <= kMostRepeats && !mixture && !config.buckets);
     OrderConfig once = config;
     once.repeat = 1;
     return std::make_shared<RepeatedOrder>(make_order(once, epoch), config.repeat);
   }
-  if (config.mixture) return std::make_shared<MixedOrder>(config.mixture, config.shuffle, config.seed, epoch);
+  if (mixture) return std::make_shared<MixedOrder>(mixture, config.shuffle, config.seed, epoch);
+  if (sampling) return make_sampled_order(sampling, config.seed, epoch);
   // separate keys: random operations combine seed and epoch differently (base::Random)
   const std::uint64_t key = base::mix64(base::mix64(config.seed) + epoch);
   if (config.buckets) return std::make_shared<BucketOrder>(config.buckets, config.shuffle, key);

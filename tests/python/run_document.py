@@ -107,6 +107,15 @@ def mixing_holds(names: Names) -> None:
     assert "row i with row n - 1 - i; label holds the shares of 3 classes, smoothed by 0.1" in names["loader"].explain()
 
 
+def sampling_holds(names: Names) -> None:
+    """The first sampler's epoch, the fixed order, folds, and the last subsets."""
+    assert len(names["few"]) == 4 and [names["fixed"].last_samples for _ in names["fixed"]] == [
+        [3, 1, 4, 1, 5, 9, 2, 6]
+    ]
+    assert len(names["train"]) + len(names["valid"]) == len(names["ds"]) == 147
+    assert len(names["longer"]) == 1000 and len(names["first"]) < len(names["masked"]) == 74
+
+
 def views_hold(names: Names) -> None:
     batch = names["batch"]
     assert (batch.global_a.shape[1:], batch.local.shape[1:]) == ((3, 224, 224), (8, 3, 96, 96))
@@ -205,6 +214,7 @@ def cache_holds(names: Names) -> None:
 
 RUN: dict[str, tuple[Callable[[], Names], Callable[[Names], object]]] = {
     "README.md": (dict, readme_holds),
+    "sampling.md": (lambda: {"feedline": feedline}, sampling_holds),
     "storage-cache.md": (lambda: {"feedline": feedline}, cache_holds),
     "decoded-cache.md": (lambda: {"feedline": feedline}, lambda names: next(iter(names["train"].loader(8)))),
     "detection-data.md": (dict, detection_holds),

@@ -50,12 +50,13 @@ def test_every_argument_has_one_use() -> None:
     resolved = {
         *("shuffle", "shuffle_window", "buckets", "device", "output", "epochs"),
         *("rank", "world_size", "mesh", "dp"),
+        *("sampler", "weights", "balanced"),
     }
     assert set(defaults()) == resolved | set(loader_options.CHECKS)
     engine = set(_engine.loader_options()) - set(loader_options.CHECKS)
     assert engine == {
         *("shuffle", "shard_window", "buckets", "bucket_bounds"),
-        *("rank", "world_size", "cuda_device"),
+        *("rank", "world_size", "cuda_device", "sampling"),
         "most_workers",  # for torch_loader
     }
 

@@ -40,6 +40,7 @@ BAD = {
     "partner": 'train.loader(8, mixup=0.1, partner="next")',
     "num_workers": 'train.loader(8, num_workers="all")',
     "shuffle": 'train.loader(8, shuffle="files")',
+    "balanced": 'train.loader(8, balanced="over")',
     "sample": 'train.sample(0, output="dlpack")',
     "collate": 'train.collate("padded")',
     "missing": 'feedline.open("photos", missing="ignore")',

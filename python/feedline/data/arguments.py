@@ -66,6 +66,19 @@ def real(where: str, name: str, value: Any) -> float:
     return float(value)
 
 
+def weights(where: str, values: Any) -> list[float]:
+    """Returns the numbers of a list, array or Series; the engine checks their values."""
+    if isinstance(values, str | bytes) or not is_iterable(values):
+        raise ConfigError(f"{where}: weights must be a list or an array of numbers, not {values!r:.200}")
+    items = _items(values)
+    if all(type(value) is float or type(value) is int for value in items):
+        return list(items)
+    for i, value in enumerate(items):
+        if not isinstance(value, numbers.Real) or isinstance(value, bool):
+            raise ConfigError(f"{where}: the weight at position {i} is {value!r:.80}, which is not a number")
+    return [float(value) for value in items]
+
+
 def path_text(where: str, name: str, value: Any) -> str:
     """Returns a path as text."""
     path = os.fspath(value) if isinstance(value, str | os.PathLike) else value

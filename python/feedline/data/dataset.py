@@ -7,7 +7,7 @@ import functools
 import operator
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, overload
 
 from .. import _engine
@@ -521,6 +521,9 @@ class Dataset(Recorded, Targets, Augmentations, Splits):
         switch_probability: float = 0.5,
         mix_mode: literals.MixMode = "batch",
         partner: literals.Partner | None = None,
+        sampler: Iterable[int] | None = None,
+        weights: Iterable[float] | None = None,
+        balanced: bool | Literal["undersample"] = False,
     ) -> Loader:
         """Returns a loader, whose native threads prefetch batches. They start at the first ``iter()``.
 
@@ -587,6 +590,17 @@ class Dataset(Recorded, Targets, Augmentations, Splits):
             partner: a row is mixed with the previous one, ``"roll"`` (torchvision's, and the default of
                 ``mix_mode="batch"``), or row i with row n - 1 - i, ``"flip"`` (timm's, required by the other modes),
                 which needs an even ``batch_size``.
+            sampler: the order of an epoch: a torch ``Sampler``, or any iterable of indices. Ranks share it as they
+                share any order, so it must be the same on all ranks; only a torch ``DistributedSampler`` is this rank's
+                part. A sampler is iterated when an epoch begins, after its ``set_epoch(epoch)`` if it has one; lists,
+                arrays and iterators are read once.
+            weights: one number per sample, at least 0: draws ``len(dataset)`` samples with replacement in every epoch,
+                with probabilities proportional to the weights. A sample that is drawn several times gets different
+                random operations. See :meth:`Loader.set_weights`.
+            balanced: True draws ``len(dataset)`` samples with replacement, each class with the same probability.
+                ``"undersample"`` draws as many samples of each class as the smallest class has, without replacement,
+                others in every epoch. The class is the field ``label``, ``labels``, ``cls``, ``target``, ``targets`` or
+                ``y``. Both orders are random, with or without ``shuffle``.
 
         With buckets, each batch comes from one bucket and is padded to its bound, so there is one shape per bucket; all
         ranks have the same shapes at the same step. Samples that do not fill a batch on all ranks move to the next
@@ -598,6 +612,9 @@ class Dataset(Recorded, Targets, Augmentations, Splits):
         CrossEntropyLoss accepts. All images of a sample are mixed alike; numbers, arrays and text do not change. Rows
         are mixed with others of the same rank's batch, by random numbers that depend on the seed, the epoch, the batch
         and the rank. A batch of one row is not mixed, nor is the middle row of an odd last batch with ``"flip"``.
+
+        Weights, classes and samplers are described in docs/sampling.md. They support neither buckets,
+        ``shuffle="shards"`` nor mixtures.
 
         Raises:
             ConfigError: a wrong argument or operation, a budget smaller than one batch, endless epochs without a batch,

@@ -16,10 +16,11 @@ from .. import _engine
 from ..errors import ConfigError
 from ..loader import gpu
 from ..loader.loader import Loader, Output
+from ..loader.sampler_order import SamplerOrder, repeatable
 from ..loader.tv_tensors import Wrapper
 from ..loader.unopened import columns_of
 from ..machine import ranks
-from . import arguments, image_depth
+from . import arguments, image_depth, sample_weights
 
 _WHERE = "loader"
 _BIG = 2**63 - 1
@@ -113,12 +114,38 @@ def make_loader(dataset: _engine.Dataset, given: Mapping[str, Any]) -> Loader:
     except ConfigError:  # raised again at the first use, unless a process group is initialised by then
         place = ranks.Place(0, 1, "")
     options = engine_options(given) | {"cuda_device": cuda_device}
+    given = {**given, "sampler": repeatable(given["sampler"], len(dataset))}
+    if given["weights"] is not None:  # a copy: the caller may change the array
+        given["weights"] = arguments.weights(_WHERE, given["weights"])
+    order = sample_weights.order_of(dataset, given)
+    sampler = order if isinstance(order, SamplerOrder) else None
+    if order is not None:
+        options["sampling"] = order.first if isinstance(order, SamplerOrder) else order
 
     def make_engine(place: ranks.Place) -> _engine.Loader:
+        if sampler is not None:
+            sampler.check(place)
+            place = ranks.Place(0, 1, "the sampler") if sampler.is_share else place
         engine = _engine.make_loader(dataset, options | {"rank": place.rank, "world_size": place.world_size})
         if engine.batches == 0:
-            _report_no_batch(given, len(dataset), place.world_size)
+            samples = len(dataset) if order is None else options["sampling"].positions
+            _report_no_batch(given, samples, place.world_size)
+        for weights in latest_weights:
+            sample_weights.set_weights(engine, dataset, given, weights)
         return engine
+
+    latest_weights: list[list[float]] = []  # the last argument of set_weights(), if it was called
+
+    def set_weights(engine: _engine.Loader, weights: Any) -> None:
+        numbers = arguments.weights("set_weights", weights)
+        sample_weights.set_weights(engine, dataset, given, numbers)
+        latest_weights[:] = [numbers]
+
+    def remake(num_workers: int) -> Loader:
+        loader = make_loader(dataset, {**given, "num_workers": num_workers})
+        for weights in latest_weights:
+            loader.set_weights(weights)
+        return loader
 
     return Loader(
         make_engine(place),
@@ -127,7 +154,7 @@ def make_loader(dataset: _engine.Dataset, given: Mapping[str, Any]) -> Loader:
         share=share,
         make_engine=make_engine,
         epochs=_epoch_count(given["epochs"]),
-        remake=lambda num_workers: make_loader(dataset, {**given, "num_workers": num_workers}),
+        remake=remake,
         wrapper=wrapper,
         kinds=lambda: {name: kind for name, _, _, _, kind in dataset.schema()},
         explained=lambda text: _explained(text, dataset),
@@ -135,6 +162,8 @@ def make_loader(dataset: _engine.Dataset, given: Mapping[str, Any]) -> Loader:
         batch_size=0 if given["buckets"] or given["max_tokens"] else given["batch_size"] or 0,
         unopened=columns_of(dataset),
         notice=lambda: image_depth.warn(dataset),
+        sampler=sampler,
+        set_weights=set_weights,
     )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Splits and subsets: :meth:`Dataset.split` and :meth:`Dataset.subset`."""
+"""Methods of :class:`Dataset` that select samples: splits, folds, subsets, filters and repetitions."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ import difflib
 import math
 import operator
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, Self
 
 from .. import _engine
 from .._engine import Dataset as EngineDataset
 from ..errors import ConfigError
-from . import arguments
+from . import arguments, folds, stored_values
 from .recorded_calls import Call
 
-_LABELS = ("label", "labels", "cls", "target", "targets", "y")  # default fields of by_class=True, in this order
 _NEAR = 10_000  # maximum number of keys searched for a similar name
 _ROUNDING = 1e-9  # tolerance for the sum of fractions
 
@@ -32,7 +31,15 @@ class Splits:
     def _with(self, engine: EngineDataset) -> Self:
         raise NotImplementedError
 
-    def split(self, *parts: float, seed: int = 0, by_class: bool | str | Sequence[int] = False) -> tuple[Self, ...]:
+    def split(
+        self,
+        *parts: float,
+        seed: int = 0,
+        by_class: bool | str | Sequence[int] = False,
+        k_fold: int | None = None,
+        fold: int | None = None,
+        groups: str | Iterable[Hashable] | None = None,
+    ) -> tuple[Self, ...]:
         """Splits the dataset at random into disjoint parts that together contain every sample.
 
         ::
@@ -41,6 +48,8 @@ class Splits:
             train, valid, test = dataset.split(0.8, 0.1, 0.1)     # fractions that sum to 1
             train, valid = dataset.split(45_000, 5_000)           # or numbers of samples
             train, valid = dataset.split(0.9, by_class=True)      # the same share of every class
+            for i in range(5):                                    # k-fold cross-validation
+                train, valid = dataset.split(k_fold=5, fold=i, by_class=True, groups="patient")
 
         The same seed produces the same parts on every machine, for any number of threads and ranks. A part keeps the
         order and the operations of the dataset, and later operations apply only to that part, so ``train`` can be
@@ -56,12 +65,22 @@ class Splits:
                 the number of parts). The class is the field ``label``, ``labels``, ``cls``, ``target``, ``targets`` or
                 ``y``; or pass the field's name. Class folders define the classes; for other formats every sample is
                 read once. Or pass the classes as one integer for each sample.
+            k_fold: number of folds of a cross-validation, at least 2; returns two parts, for training and validation.
+                Each sample is in the validation part of exactly one fold.
+            fold: the fold of the validation part, from 0 to ``k_fold - 1``.
+            groups: with ``k_fold``, samples of one group stay in one fold: the name of a field with numbers or text, or
+                one value for each sample. With ``by_class``, folds have about the same share of every class.
 
         Raises:
             ConfigError: the parts have the wrong sum, or one is empty; the field does not exist or is not an integer;
-                the dataset is a mixture or has a cache.
-            DataError: with ``by_class``, a sample that cannot be read.
+                the dataset is a mixture or has a cache. With ``k_fold``: ``parts``, no such fold, or fewer samples,
+                samples of a class (without ``groups``) or groups than folds.
+            DataError: with ``by_class`` or ``groups``, a sample that cannot be read.
         """
+        if k_fold is not None:
+            return self._fold(parts, k_fold, fold, seed, by_class, groups)
+        if fold is not None or groups is not None:
+            raise ConfigError(f"split: {'groups' if fold is None else 'fold'} requires k_fold; pass k_fold=5, fold=0")
         counts = _counts(parts, len(self._engine))
         number = arguments.integer("split", "seed", seed, low=0, high=2**64 - 1)
         classes = _classes(self._engine, by_class)
@@ -72,6 +91,72 @@ class Splits:
                 Call("split", tuple(counts), {"seed": number, "by_class": classes or False}, i),
             )
         return made
+
+    def _fold(
+        self, parts: Sequence[Any], k_fold: Any, fold: Any, seed: Any, by_class: Any, groups: Any
+    ) -> tuple[Self, Self]:
+        if parts:
+            raise ConfigError(
+                f"split: pass the sizes of the parts or k_fold, not both: {parts!r} and k_fold={k_fold!r}"
+            )
+        if fold is None:
+            raise ConfigError(f"split: k_fold={k_fold!r} requires fold, from 0 to k_fold - 1")
+        count = arguments.integer("split", "k_fold", k_fold, low=2)
+        number = arguments.integer("split", "fold", fold, low=0, high=count - 1)
+        fold_of = folds.assigned(
+            len(self._engine),
+            count,
+            arguments.integer("split", "seed", seed, low=0, high=2**64 - 1),
+            _classes(self._engine, by_class) or None,
+            _groups(self._engine, groups),
+        )
+        return (
+            self.subset([i for i, one in enumerate(fold_of) if one != number]),
+            self.subset([i for i, one in enumerate(fold_of) if one == number]),
+        )
+
+    def take(self, n: int) -> Self:
+        """Selects the first ``n`` samples, or all if the dataset has fewer."""
+        count = arguments.integer("take", "n", n, low=1, high=2**63 - 1)
+        return self.subset(range(min(count, len(self._engine))))
+
+    def repeat(self, n: int) -> Self:
+        """Repeats all samples ``n`` times in an epoch, each time with other random draws.
+
+        Stores 8 bytes per sample and repetition. To repeat each sample within a batch, see ``loader(repeat=)``.
+        """
+        size = len(self._engine)
+        return self._with(_engine.repeat(self._engine, arguments.integer("repeat", "n", n, low=1, high=2**40 // size)))
+
+    def filter(self, condition: Callable[[dict[str, Any]], Any] | Iterable[Any]) -> Self:
+        """Selects samples by a mask, or by a function of their stored values; decodes nothing.
+
+        ::
+
+            dataset.filter(scores > 0.5)                       # one boolean per sample
+            dataset.filter(lambda row: row["label"] != 3)
+            dataset.filter(lambda row: row["key"].startswith("2024/"))
+
+        Args:
+            condition: a boolean for each sample: a list, array, tensor or Series. Or a function that is called once for
+                each sample, immediately, with a dict of its ``key`` and its fields that are numbers, text or parsed
+                JSON (None if the sample lacks the field), and returns whether to select the sample. Every sample is
+                then read once, except in class folders.
+
+        Raises:
+            ConfigError: the mask has another length or other values; no sample is selected; the dataset is a mixture or
+                has a cache.
+            DataError: with a function, a sample that cannot be read.
+        """
+        where, size = "filter", len(self._engine)
+        if callable(condition):
+            mask = [bool(condition(row)) for row in stored_values.rows(self._engine)]
+        else:
+            mask = _mask(where, condition, size)
+        chosen = [i for i, selected in enumerate(mask) if selected]
+        if not chosen:
+            raise ConfigError(f"{where}: no sample of {size} is selected")
+        return self.subset(chosen)
 
     def subset(self, indices: Iterable[Any] | None = None, *, keys: KeyFunction | Iterable[str] | None = None) -> Self:
         """Selects samples by ``indices`` or ``keys``, in the given order: ``dataset.subset(range(1000))``.
@@ -134,7 +219,7 @@ def _classes(engine: EngineDataset, by_class: Any) -> list[int]:
     if isinstance(by_class, str):
         return _engine.numbers(engine, by_class)
     if isinstance(by_class, bool):
-        return _engine.numbers(engine, _label(engine)) if by_class else []
+        return stored_values.labels_of(engine, "split", "pass by_class=NAME") if by_class else []
     if not arguments.is_sequence(by_class):
         raise ConfigError(f"split: by_class must be True, a field or an integer for each sample, not {by_class!r}")
     classes = [_integer("split", "a class", value) for value in by_class]
@@ -143,12 +228,28 @@ def _classes(engine: EngineDataset, by_class: Any) -> list[int]:
     return classes
 
 
-def _label(engine: EngineDataset) -> str:
-    names = [name for name, *_ in engine.roles()]
-    for name in _LABELS:
-        if name in names:
-            return name
-    raise ConfigError(f"split: the class is ambiguous among the fields {', '.join(names)}; pass by_class=NAME")
+def _groups(engine: EngineDataset, groups: Any) -> list[Hashable] | None:
+    if groups is None:
+        return None
+    if isinstance(groups, str):
+        return stored_values.column(engine, "split: groups", groups)
+    if isinstance(groups, bytes) or not arguments.is_iterable(groups):
+        raise ConfigError(f"split: groups must be a field or a value for each sample, not {groups!r:.200}")
+    return list(groups.tolist()) if hasattr(groups, "tolist") else list(groups)
+
+
+def _mask(where: str, condition: Any, size: int) -> list[bool]:
+    if isinstance(condition, str | bytes) or not arguments.is_iterable(condition):
+        raise ConfigError(f"{where}: pass a boolean for each sample or a function, not {condition!r:.200}")
+    mask = list(condition.tolist()) if hasattr(condition, "tolist") else list(condition)
+    if len(mask) != size:
+        raise ConfigError(f"{where}: the mask has {len(mask)} values for {size} samples; pass one per sample")
+    for i, value in enumerate(mask):
+        if type(value) is not bool and type(value).__name__ not in ("bool_", "bool"):
+            raise ConfigError(
+                f"{where}: the value of sample {i} is {value!r:.80}, not a boolean; use subset() for indices"
+            )
+    return mask
 
 
 def _called(engine: EngineDataset, keys: KeyFunction | Iterable[str]) -> list[int]:

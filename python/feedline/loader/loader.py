@@ -20,6 +20,7 @@ from ..errors import ConfigError, Error
 from ..machine.ranks import Place, Share
 from . import batches, changes, state, statistics
 from .batches import Batch
+from .sampler_order import SamplerOrder
 from .tv_tensors import Wrapper
 from .unopened import UnopenedColumn, listed
 
@@ -94,6 +95,8 @@ class Loader:
         batch_size: int = 0,
         unopened: tuple[UnopenedColumn, ...] = (),
         notice: Callable[[], None] | None = None,
+        set_weights: Callable[[_engine.Loader, Any], None],
+        sampler: SamplerOrder | None = None,
     ) -> None:
         """`remake` creates a loader like this one with another number of threads; `wrapper` is for TV_TENSORS.
 
@@ -102,6 +105,8 @@ class Loader:
         `place`: the rank that `engine` was created for; `make_engine` creates one for another rank, if `share` changes
         it before the first epoch. `batch_size`: samples per batch on each rank; 0 if batches differ. `notice`: called
         after each batch, for warnings about the dataset. `unopened`: columns of the source that batches do not have.
+        `sampler`: the order of each epoch, if the user gives it. `set_weights`: checks weights and sets those of this
+        engine's loader, and of those that `make_engine` and `remake` create.
         """
         # Imported before an engine thread calls Python: `threading` treats the thread that imports it as the main
         # thread.
@@ -126,6 +131,8 @@ class Loader:
         self._on_gpu = on_gpu
         self._notice = notice
         self._unopened = unopened
+        self._sampler = sampler
+        self._set_weights = set_weights
         self._batch_type = batches.tuple_type(batches.attribute_names(engine.field_names), unopened)
         self._held: tuple[Any, ...] = ()  # tensors whose memory the engine reads
         self._closed = False
@@ -154,8 +161,10 @@ class Loader:
         if self._closed or place[:2] == self._place[:2]:
             return
         engine = self._make_engine(place)
+        if self._sampler is not None:
+            self._sampler.hand_over(engine)
         if self._loaded is not None:
-            engine.restore(state.to_engine(self._loaded, engine.state()))
+            engine.restore(self._engine.state())
         else:
             engine.set_epoch(self._engine.epoch)
         self._engine.close()
@@ -199,6 +208,28 @@ class Loader:
         self._engine.set_epoch(epoch)
         self._loaded = None
         self._resumed_at = 0
+        if self._sampler is not None:
+            self._sampler.forget()
+
+    def set_weights(self, weights: Any) -> None:
+        """Sets other weights from the next epoch on.
+
+        ::
+
+            for epoch in range(90):
+                loader.set_weights(weights_of(epoch))
+                for image, label in loader: ...
+
+        For a loader with ``weights=`` or ``balanced=True``, one weight per sample. A state contains a hash of the
+        weights: to resume, pass the weights of the state's epoch before :meth:`load_state_dict`. For a loader of a
+        mixture (:func:`feedline.mix`), one weight per dataset; the number of samples per epoch does not change. A state
+        contains these weights and restores them.
+
+        Raises:
+            ConfigError: the loader has no weights, or ``weights`` has the wrong length, a value that is negative or not
+                finite, or only zeros.
+        """
+        self._set_weights(self._engine, weights)
 
     @property
     def last_samples(self) -> list[int]:
@@ -221,7 +252,8 @@ class Loader:
         batches, so saving one is enough. It may also be taken between epochs or after an epoch's last batch.
         """
         self._settle()
-        return state.from_engine(self._engine.state())
+        now = self._engine.state()
+        return state.from_engine(now if self._sampler is None else self._sampler.saved(now))
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Resumes, at the next ``iter()``, where ``state_dict`` was taken, without reading earlier samples.
@@ -230,11 +262,15 @@ class Loader:
         global batches are those of the interrupted run; otherwise it resumes at the same sample.
 
         Raises:
-            ConfigError: not a state, or one from a different or changed dataset, seed or order.
+            ConfigError: not a state, or one from a different or changed dataset, seed or order, or with other sample
+                weights or indices of a sampler.
         """
         self._settle()
         saved = state.to_engine(state_dict, self._engine.state())
-        self._engine.restore(saved)
+        if self._sampler is not None:
+            self._sampler.restore(self._engine, saved)
+        else:
+            self._engine.restore(saved)
         self._loaded = dict(state_dict)
         self._resumed_at = saved["position"]
         iterator = self._iterator() if self._iterator is not None else None
@@ -266,7 +302,8 @@ class Loader:
         from . import progress
 
         self._settle()
-        global_batch = self._batch_size * self._place.world_size
+        is_share = self._sampler is not None and self._sampler.is_share
+        global_batch = self._batch_size * (1 if is_share else self._place.world_size)
         initial = self._resumed_at // global_batch if global_batch else 0
         return progress.bar(
             self,
@@ -444,7 +481,11 @@ class LoaderIterator(Iterator[Batch]):
         self._epochs_left -= 1
         prepare_next = self._open_end or self._epochs_left > 0
         feeds_gpu = self._loader._on_gpu or (self._loader._output is not Output.NUMPY and _gpu_in_use())
-        self._run = self._loader._engine.start_epoch(prepare_next, feeds_gpu)
+        engine, sampler = self._loader._engine, self._loader._sampler
+        if sampler is not None and not sampler.is_fixed:
+            prepare_next = False  # its order is not known yet
+            sampler.begin(engine, engine.next_epoch)
+        self._run = engine.start_epoch(prepare_next, feeds_gpu)
 
     def __len__(self) -> int:
         return len(self._loader)

@@ -20,6 +20,9 @@ _EXACT = "exact"  # the only pixel version before states recorded it
 def from_engine(state: Mapping[str, Any]) -> dict[str, Any]:
     """Converts the engine's state to a ``state_dict()``."""
     dataset = dict(state["dataset"])
+    # samples that are not every sample once, and weights of a mixture that set_weights() has changed
+    sampling = {"sampling": f"{state['sampling']:016x}"} if state["sampling"] else {}
+    mix = {"mix": dict(state["mix"])} if state["mix"] is not None else {}
     return {
         "version": VERSION,
         "fingerprint": f"{dataset.pop('fingerprint'):016x}",
@@ -30,7 +33,9 @@ def from_engine(state: Mapping[str, Any]) -> dict[str, Any]:
             "buckets": [list(bucket) for bucket in state["buckets"]],  # bound, rows over all ranks
             "repeat": state["repeat"],
             "fidelity": state["fidelity"],  # pixel version
+            **sampling,
         },
+        **mix,
         "seed": state["seed"],
         "epoch": state["epoch"],
         "position": state["position"],
@@ -78,6 +83,8 @@ def _from_version_2(state: Mapping[str, Any], _now: Mapping[str, Any]) -> dict[s
         "left_out": _count(state["left_out"]),
         "buckets": [(_count(bound), _count(rows)) for bound, rows in plan.get("buckets", [])],
         "repeat": _count(plan.get("repeat", 1)),
+        "sampling": _count(int(plan.get("sampling", "0"), 16)),
+        "mix": _mix(state["mix"]) if "mix" in state else None,
         "fidelity": _text(plan.get("fidelity", _EXACT)),
     }
 
@@ -112,7 +119,17 @@ def _from_version_1(state: Mapping[str, Any], now: Mapping[str, Any]) -> dict[st
         "left_out": _count(state["refilled"]),
         "buckets": [],
         "repeat": 1,
+        "sampling": 0,
+        "mix": None,
         "fidelity": _EXACT,
+    }
+
+
+def _mix(mix: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "weights": [float(weight) for weight in mix["weights"]],
+        "since": _count(mix["since"]),
+        "used": [_count(used) for used in mix["used"]],
     }
 
 

@@ -23,7 +23,8 @@ class BadSamplePolicy {
   BadSamplePolicy(OnError on_error, std::uint64_t error_budget) : on_error_(on_error), error_budget_(error_budget) {}
 
   OnError on_error() const { return on_error_; }
-  // Returns the substitute for `key.sample` at the given attempt, or nullopt to give up and raise.
+  // Returns the substitute for `key.sample` at the given attempt, one of `size` numbers, or nullopt to give up and
+  // raise.
   std::optional<std::uint64_t> substitute(const base::SampleKey& key, std::uint64_t size, std::uint32_t attempt) const;
   // Returns true if an epoch with this many bad samples must stop.
   bool over_budget(std::uint64_t bad_samples) const;

@@ -228,7 +228,7 @@ bool Epoch::over() const { return slots_.empty() && !can_open() && (!config_.giv
 bool Epoch::delivers_as(const Epoch& other) const {
   const plan::PlanConfig& plan = other.config_.plan;
   return config_.epoch == other.config_.epoch && next_batch_ == 0 && delivered_ahead_.empty() && plan.begin == 0 &&
-         plan.delivered.empty() && plan.left_out == 0;
+         plan.delivered.empty() && plan.left_out == 0 && config_.selection == other.config_.selection;
 }
 
 std::vector<Positions> Epoch::delivered(std::vector<Positions> memory) const {

@@ -25,6 +25,7 @@ class Epoch {
     std::shared_ptr<const plan::Order> order;
     plan::PlanConfig plan;
     bool in_order = true;
+    plan::Selection selection;    // that `order` was made with
     bool given = false;           // batches come from give() instead of the plan
     std::uint64_t grain = 1;      // maximum rows per ticket
     bool assign_at_open = false;  // a batch's samples must be known when it opens, not ticket by ticket

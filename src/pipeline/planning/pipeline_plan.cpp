@@ -59,7 +59,7 @@ Result<void> check_repeat(const plan::OrderConfig& order, const LoaderOptions& o
     return config_error("loader: repeat must be between 1 and " + std::to_string(plan::kMostRepeats) + ", got " +
                         std::to_string(options.repeat));
   if (options.repeat == 1) return {};
-  if (order.mixture)
+  if (order.selection.mixture)
     return config_error("loader: repeat does not support mixtures, whose passes continue across epochs");
   if (order.buckets) return config_error("loader: repeat does not support buckets");
   return {};
@@ -67,7 +67,22 @@ Result<void> check_repeat(const plan::OrderConfig& order, const LoaderOptions& o
 
 // The samples that an epoch delivers over all ranks, without those repeated by padding.
 std::uint64_t positions_of(const plan::OrderConfig& order) {
-  return order.mixture ? order.mixture->samples : order.size;
+  const auto& [mixture, sampling] = order.selection;
+  return mixture ? mixture->samples : sampling ? sampling->positions() : order.size;
+}
+
+Result<void> check_sampling(const Recipe& recipe, const LoaderOptions& options) {
+  const auto refuse = [](const std::string& what) {
+    return config_error("loader: weights, balanced and sampler do not support " + what);
+  };
+  if (recipe.mixture) return refuse("a mixture: set the weights of its datasets in mix() or with set_weights()");
+  if (options.shard_window > 0) return refuse("shuffle=\"shards\"");
+  if (!options.bucket_bounds.empty() || options.buckets > 0) return refuse("buckets");
+  const std::uint64_t samples = recipe.format->size();
+  if (options.sampling->samples() == samples) return {};
+  return config_error(
+      "loader: one weight or class per sample is needed: " + std::to_string(options.sampling->samples()) +
+      " were given for " + std::to_string(samples) + " samples");
 }
 
 Result<plan::OrderConfig> order_config(const Recipe& recipe, const LoaderOptions& options) {
@@ -75,7 +90,9 @@ Result<plan::OrderConfig> order_config(const Recipe& recipe, const LoaderOptions
   order.size = recipe.format->size();
   order.shuffle = options.shuffle;
   order.seed = options.seed;
-  order.mixture = recipe.mixture;
+  order.selection = {recipe.mixture, options.sampling};
+  if (options.sampling) FEEDLINE_CHECK_OK(check_sampling(recipe, options));
+  if (recipe.mixture || options.sampling) order.current = std::make_shared<plan::CurrentSelection>(order.selection);
   const std::uint64_t positions = positions_of(order);
   if (positions < options.world_size)
     return config_error("loader: world_size=" + std::to_string(options.world_size) + " exceeds the " +
@@ -85,7 +102,7 @@ Result<plan::OrderConfig> order_config(const Recipe& recipe, const LoaderOptions
   order.repeat = options.repeat;
   if (options.shard_window == 0) return order;
   if (!options.shuffle) return config_error("loader: shard_window needs shuffle=True");
-  if (order.mixture) return config_error("loader: a mixture is shuffled as a whole, not by shards");
+  if (order.selection.mixture) return config_error("loader: a mixture is shuffled as a whole, not by shards");
   order.shard_window = options.shard_window;
   order.shard_ends = std::make_shared<const std::vector<std::uint64_t>>(recipe.format->shard_ends());
   return order;
@@ -118,9 +135,10 @@ Result<std::shared_ptr<const batch::BatchLayout>> layout_of(Schema schema, std::
                                                     plan.postprocess ? plan.postprocess->extra_bytes(rows) : 0);
 }
 
-// Returns the maximum rows of a batch of at most `rows`. A given order may repeat samples.
+// Returns the maximum rows of a batch of at most `rows`. A given order may repeat samples, and a later sampling may
+// have more of them.
 std::uint64_t most_rows_of(std::uint64_t rows, const PipelinePlan& plan) {
-  if (plan.is_given) return rows;
+  if (plan.is_given || plan.order.selection.sampling) return rows;
   return std::min(rows, (positions_of(plan.order) + plan.ranks.world_size - 1) / plan.ranks.world_size);
 }
 

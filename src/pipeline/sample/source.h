@@ -79,8 +79,9 @@ class Source {
   Result<SampleFiles> files(std::uint64_t sample) const;
   Result<SampleFileSizes> file_sizes(std::uint64_t sample) const;
   Result<std::vector<std::byte>> encoded(std::uint64_t sample) const;
-  // See Dataset::numbers.
+  // See Dataset::numbers and Dataset::values.
   Result<std::vector<std::int64_t>> numbers(const std::string& field) const;
+  Result<std::vector<std::vector<StoredValue>>> values(const std::vector<std::string>& fields) const;
 
   // For the stages that read.
   const std::shared_ptr<const format::Format>& format() const { return format_; }

@@ -1,109 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of a source: subsets, splits, and the values of a field to split by.
+// Parts of a source: subsets and splits.
 
-#include <algorithm>
 #include <numeric>
-#include <string_view>
-#include <type_traits>
-#include <unordered_map>
 #include <utility>
 
-#include "base/check.h"
-#include "format/format.h"
 #include "format/subset_format.h"
-#include "memory/number.h"
-#include "memory/sample_limit.h"
 #include "pipeline/sample/source.h"
 #include "plan/split.h"
 
 namespace feedline::pipeline {
-namespace {
-
-using Numbers = std::vector<std::int64_t>;
-
-// Requires: an integer dtype.
-std::int64_t integer_at(const std::byte* data, DType dtype) {
-  return memory::with_number(dtype, {data, size_of(dtype)}, [](auto number) -> std::int64_t {
-    constexpr bool is_integer = std::is_integral_v<decltype(number)>;
-    FEEDLINE_CHECK(is_integer);
-    if constexpr (is_integer) return static_cast<std::int64_t>(number);
-    return {};
-  });
-}
-
-bool is_integer(const ArraySpec& array) {
-  const DType dtype = array.dtype;
-  if (array.shape.dims() != 0) return false;
-  return dtype == DType::kUint8 || dtype == DType::kInt8 || dtype == DType::kUint16 || dtype == DType::kInt16 ||
-         dtype == DType::kUint32 || dtype == DType::kInt32 || dtype == DType::kInt64;
-}
-
-std::unexpected<Error> no_integers(const std::string& field) {
-  return config_error("numbers: field '" + field + "' does not have one integer for every sample");
-}
-
-// The key of a class folder's sample begins with its class, so nothing needs to be read. Returns nothing for other
-// formats.
-Numbers classes_by_keys(const format::RecordFormat& records) {
-  if (records.name() != "folder" || records.classes().empty()) return {};
-  std::unordered_map<std::string_view, std::int64_t> labels;
-  for (const std::string& name : records.classes()) labels.emplace(name, static_cast<std::int64_t>(labels.size()));
-  Numbers numbers(records.size());
-  for (std::uint64_t i = 0; i < numbers.size(); ++i) {
-    const std::string key = records.where(i).key;
-    const auto label = labels.find(std::string_view(key).substr(0, key.find('/')));
-    if (label == labels.end()) return {};
-    numbers[i] = label->second;
-  }
-  return numbers;
-}
-
-Result<Numbers> numbers_of_records(const format::RecordFormat& records, std::size_t field, const std::string& source) {
-  if (Numbers known = classes_by_keys(records); !known.empty()) return known;
-  Numbers numbers(records.size());
-  memory::Record record;
-  record.most_bytes = memory::usual_sample_limit();
-  for (std::uint64_t i = 0; i < numbers.size(); ++i) {
-    if (auto read = records.read(i, record); !read)
-      return std::unexpected(with_location(std::move(read).error(), records, source, i));
-    const memory::Record::Field& stored = record.fields[field];
-    if (records.fields()[field].kind == format::FieldKind::kInteger)
-      numbers[i] = stored.value;
-    else if (stored.array && is_integer(*stored.array))
-      numbers[i] = integer_at(stored.bytes.data(), stored.array->dtype);
-    else
-      return no_integers(records.fields()[field].name);
-  }
-  return numbers;
-}
-
-Result<Numbers> numbers_of_rows(const format::RowFormat& rows, std::size_t field, const std::string& source) {
-  const auto& fields = rows.fields();
-  const std::uint64_t at_once = std::max<std::uint64_t>(1, rows.grain());
-  std::vector<std::vector<std::byte>> memory;
-  std::vector<ArrayView> first_rows;
-  for (const format::FieldDescription& one : fields) {
-    if (one.array.is_ragged())
-      return config_error("numbers: the samples of '" + source + "' have different lengths (field '" + one.name + "')");
-    memory.emplace_back(at_once * one.array.bytes());
-    first_rows.push_back({memory.back().data(), one.array});
-  }
-  Numbers numbers(rows.size());
-  std::vector<std::uint64_t> samples(at_once);
-  for (std::uint64_t begin = 0; begin < numbers.size(); begin += at_once) {
-    const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(at_once, numbers.size() - begin));
-    std::iota(samples.begin(), samples.end(), begin);
-    if (auto filled = rows.fill(std::span(samples).first(count), first_rows); !filled)
-      return std::unexpected(with_location(std::move(filled).error(), rows, source, begin));
-    const ArraySpec& row = fields[field].array;
-    for (std::size_t i = 0; i < count; ++i)
-      numbers[begin + i] = integer_at(memory[field].data() + i * row.bytes(), row.dtype);
-  }
-  return numbers;
-}
-
-}  // namespace
-
 Result<Source> Source::subset(std::vector<std::uint64_t> indices) const {
   if (is_mixture()) return config_error("subset: the dataset is a mixture; take subsets of its datasets and mix those");
   Source part = *this;
@@ -133,19 +38,6 @@ Result<std::vector<Source>> Source::split(const std::vector<std::uint64_t>& coun
     parts.push_back(std::move(part));
   }
   return parts;
-}
-
-Result<std::vector<std::int64_t>> Source::numbers(const std::string& field) const {
-  const auto& fields = format_->fields();
-  const auto found = std::ranges::find(fields, field, &format::FieldDescription::name);
-  if (found == fields.end()) return config_error("numbers: there is no field '" + field + "'");
-  const auto position = static_cast<std::size_t>(found - fields.begin());
-  const auto records = format::records_of(format_);
-  const bool may_hold = records ? found->kind == format::FieldKind::kInteger || found->kind == format::FieldKind::kArray
-                                : is_integer(found->array);
-  if (!may_hold || found->may_be_absent) return no_integers(field);
-  if (records) return numbers_of_records(*records, position, name_);
-  return numbers_of_rows(*format::rows_of(format_), position, name_);
 }
 
 }  // namespace feedline::pipeline

@@ -96,21 +96,24 @@ void RowFiller::settle(SampleLoader::Job job, std::uint64_t row, Result<void> lo
   Outcome& outcome = noted.outcome;
   outcome.sample = job.index;
   const base::SampleKey asked = job.key;
+  // a selection's substitutes are from the selection: others may be samples of a validation set
+  std::shared_ptr<const plan::Plan> selected = job.plan_row.plan ? *job.plan_row.plan : nullptr;
+  if (selected && selected->order().has_all_samples()) selected = nullptr;
+  const std::uint64_t substitutes = selected ? selected->order().size() : recipe_->format->size();
   const auto entry = [&](Error error) {
     return BadEntry{row, {std::move(error), asked.epoch, 0, outcome.sample, policy_.on_error()}};
   };
   for (std::uint32_t attempt = 0; !loaded; ++attempt) {
     const bool ends = !loaded && loaded.error().code == ErrorCode::kCancelled;  // not a sample's error
-    const auto next = policy_.on_error() == OnError::kReplace && !ends
-                          ? policy_.substitute(asked, recipe_->format->size(), attempt)
-                          : std::nullopt;
+    const auto next = policy_.on_error() == OnError::kReplace && !ends ? policy_.substitute(asked, substitutes, attempt)
+                                                                       : std::nullopt;
     if (!next) {
       outcome.failed.push_back(entry(std::move(loaded).error()));
       return;
     }
     // a bad substitute is logged at its own position in the plan, not here
     if (attempt == 0) outcome.replaced.push_back(entry(std::move(loaded).error()));
-    outcome.sample = job.index = job.key.sample = *next;
+    outcome.sample = job.index = job.key.sample = selected ? selected->order().at(*next).sample : *next;
     job.plan_row = {};
     loaded = checked(job, loader_.load(job));
   }

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers and texts that a dataset stores, for labels, groups and filters. Decodes no image."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from .. import _engine
+from ..errors import ConfigError
+
+_LABELS = ("label", "labels", "cls", "target", "targets", "y")  # default fields of labels, in this order
+_KINDS = ("value", "text", "json", "array")  # kinds of fields that may be in a row
+
+
+def labels_of(engine: _engine.Dataset, where: str, advice: str) -> list[int]:
+    """Returns the class of every sample.
+
+    Class folders define it; other formats are read once.
+
+    Raises:
+        ConfigError: no field has a usual name of labels, or it is not an integer.
+    """
+    names = [name for name, *_ in engine.roles()]
+    for name in _LABELS:
+        if name in names:
+            return _engine.numbers(engine, name)
+    raise ConfigError(f"{where}: the class is ambiguous among the fields {', '.join(names)}; {advice}")
+
+
+def column(engine: _engine.Dataset, where: str, name: str) -> list[Any]:
+    """Returns a field of every sample: numbers or texts.
+
+    Raises:
+        ConfigError: there is no such field, or a sample has no number or text in it.
+    """
+    names = [name for name, *_ in engine.roles()]
+    if name not in names:
+        raise ConfigError(f"{where}: there is no field {name!r}; the fields are {', '.join(names)}")
+    values = [_as_text(value) for value in _engine.values(engine, [name])[0]]
+    for i, value in enumerate(values):
+        if value is None:
+            raise ConfigError(f"{where}: sample {i} has no number or text in the field {name!r}")
+    return values
+
+
+def rows(engine: _engine.Dataset) -> Iterator[dict[str, Any]]:
+    """Yields a dict for every sample: its ``key``, and its fields that are numbers, text or JSON.
+
+    A field that a sample lacks is None. Images, arrays and bytes are not in the dict.
+    """
+    kinds = {name: kind for name, kind in ((row[0], row[1]) for row in engine.roles()) if kind in _KINDS}
+    columns = dict(zip(kinds, _engine.values(engine, list(kinds)), strict=True)) if kinds else {}
+    shown = {
+        name: values
+        for name, values in columns.items()
+        if kinds[name] != "array" or any(value is not None for value in values)
+    }
+    for i in range(len(engine)):
+        row = {"key": engine.key(i)}
+        for name, values in shown.items():
+            value = _as_text(values[i])
+            row[name] = json.loads(value) if kinds[name] == "json" and value is not None else value
+        yield row
+
+
+def _as_text(value: Any) -> Any:
+    return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stored numbers and texts of all samples, for labels, groups and filters. Decodes no image.
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <unordered_map>
+#include <utility>
+
+#include "format/format.h"
+#include "memory/number.h"
+#include "memory/record.h"
+#include "memory/sample_limit.h"
+#include "pipeline/sample/source.h"
+
+namespace feedline::pipeline {
+namespace {
+
+using format::FieldDescription;
+using format::FieldKind;
+
+// Receives the value of the i-th requested field of a sample.
+using Sink = std::function<Result<void>(std::size_t i, std::uint64_t sample, StoredValue value)>;
+
+// An integer or a floating-point number; nothing for other types.
+StoredValue number_at(const std::byte* data, DType dtype) {
+  return memory::with_number(dtype, {data, size_of(dtype)}, [](auto number) -> StoredValue {
+    using Number = decltype(number);
+    if constexpr (std::is_integral_v<Number>) return static_cast<std::int64_t>(number);
+    if constexpr (std::is_floating_point_v<Number>) return static_cast<double>(number);
+    return {};
+  });
+}
+
+StoredValue value_of(const memory::Record::Field& stored, FieldKind kind) {
+  if (stored.absent) return {};
+  if (kind == FieldKind::kInteger) return stored.value;
+  if (kind == FieldKind::kText || kind == FieldKind::kJson)
+    return std::string(reinterpret_cast<const char*>(stored.bytes.data()), stored.bytes.size());
+  if (!stored.array || stored.array->shape.dims() != 0) return {};
+  return number_at(stored.bytes.data(), stored.array->dtype);
+}
+
+// The key of a class folder's sample begins with its class, so nothing needs to be read. Returns nothing for other
+// formats.
+std::vector<std::int64_t> classes_by_keys(const format::RecordFormat& records) {
+  if (records.name() != "folder" || records.classes().empty()) return {};
+  std::unordered_map<std::string_view, std::int64_t> labels;
+  for (const std::string& name : records.classes()) labels.emplace(name, static_cast<std::int64_t>(labels.size()));
+  std::vector<std::int64_t> classes(records.size());
+  for (std::uint64_t i = 0; i < classes.size(); ++i) {
+    const std::string key = records.where(i).key;
+    const auto label = labels.find(std::string_view(key).substr(0, key.find('/')));
+    if (label == labels.end()) return {};
+    classes[i] = label->second;
+  }
+  return classes;
+}
+
+Result<void> each_of_records(const format::RecordFormat& records, const std::vector<std::size_t>& fields,
+                             const std::string& source, const Sink& sink) {
+  const auto& described = records.fields();
+  if (std::ranges::all_of(fields, [&](std::size_t field) { return described[field].kind == FieldKind::kInteger; })) {
+    if (const auto classes = classes_by_keys(records); !classes.empty()) {
+      for (std::size_t i = 0; i < fields.size(); ++i)
+        for (std::uint64_t sample = 0; sample < classes.size(); ++sample)
+          FEEDLINE_CHECK_OK(sink(i, sample, classes[sample]));
+      return {};
+    }
+  }
+  memory::Record record;
+  record.most_bytes = memory::usual_sample_limit();
+  for (std::uint64_t sample = 0; sample < records.size(); ++sample) {
+    if (auto read = records.read(sample, record); !read)
+      return std::unexpected(with_location(std::move(read).error(), records, source, sample));
+    for (std::size_t i = 0; i < fields.size(); ++i)
+      FEEDLINE_CHECK_OK(sink(i, sample, value_of(record.fields[fields[i]], described[fields[i]].kind)));
+  }
+  return {};
+}
+
+Result<void> each_of_rows(const format::RowFormat& rows, const std::vector<std::size_t>& fields,
+                          const std::string& source, const Sink& sink) {
+  const auto& described = rows.fields();
+  const std::uint64_t at_once = std::max<std::uint64_t>(1, rows.grain());
+  std::vector<std::vector<std::byte>> memory;
+  std::vector<ArrayView> first_rows;
+  for (const FieldDescription& one : described) {
+    if (one.array.is_ragged())
+      return config_error("numbers: the samples of '" + source + "' have different lengths (field '" + one.name + "')");
+    memory.emplace_back(at_once * one.array.bytes());
+    first_rows.push_back({memory.back().data(), one.array});
+  }
+  std::vector<std::uint64_t> samples(at_once);
+  for (std::uint64_t begin = 0; begin < rows.size(); begin += at_once) {
+    const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(at_once, rows.size() - begin));
+    std::iota(samples.begin(), samples.end(), begin);
+    if (auto filled = rows.fill(std::span(samples).first(count), first_rows); !filled)
+      return std::unexpected(with_location(std::move(filled).error(), rows, source, begin));
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      const ArraySpec& row = described[fields[i]].array;
+      for (std::size_t at = 0; at < count; ++at)
+        FEEDLINE_CHECK_OK(sink(
+            i, begin + at,
+            row.shape.dims() == 0 ? number_at(memory[fields[i]].data() + at * row.bytes(), row.dtype) : StoredValue()));
+    }
+  }
+  return {};
+}
+
+Result<std::size_t> field_of(const std::vector<FieldDescription>& fields, const std::string& name) {
+  const auto found = std::ranges::find(fields, name, &FieldDescription::name);
+  if (found == fields.end()) return config_error("numbers: there is no field '" + name + "'");
+  return static_cast<std::size_t>(found - fields.begin());
+}
+
+Result<void> each_value(const std::shared_ptr<const format::Format>& format, const std::vector<std::size_t>& fields,
+                        const std::string& source, const Sink& sink) {
+  if (const auto records = format::records_of(format)) return each_of_records(*records, fields, source, sink);
+  return each_of_rows(*format::rows_of(format), fields, source, sink);
+}
+
+}  // namespace
+
+Result<std::vector<std::int64_t>> Source::numbers(const std::string& field) const {
+  FEEDLINE_TRY(const std::size_t position, field_of(format_->fields(), field));
+  std::vector<std::int64_t> numbers(size());
+  FEEDLINE_CHECK_OK(each_value(
+      format_, {position}, name_, [&](std::size_t, std::uint64_t sample, const StoredValue& value) -> Result<void> {
+        const auto* number = std::get_if<std::int64_t>(&value);
+        if (number == nullptr)
+          return config_error("numbers: field '" + field + "' does not have one integer for every sample");
+        numbers[sample] = *number;
+        return {};
+      }));
+  return numbers;
+}
+
+Result<std::vector<std::vector<StoredValue>>> Source::values(const std::vector<std::string>& fields) const {
+  std::vector<std::size_t> positions;
+  for (const std::string& name : fields) {
+    FEEDLINE_TRY(const std::size_t position, field_of(format_->fields(), name));
+    positions.push_back(position);
+  }
+  std::vector<std::vector<StoredValue>> values(fields.size(), std::vector<StoredValue>(size()));
+  FEEDLINE_CHECK_OK(each_value(format_, positions, name_,
+                               [&](std::size_t i, std::uint64_t sample, StoredValue value) -> Result<void> {
+                                 values[i][sample] = std::move(value);
+                                 return {};
+                               }));
+  return values;
+}
+
+}  // namespace feedline::pipeline
