@@ -14,6 +14,7 @@
 #include "memory/number.h"
 #include "memory/record.h"
 #include "memory/sample_limit.h"
+#include "pipeline/fields/stored_array.h"
 #include "pipeline/sample/source.h"
 
 namespace feedline::pipeline {
@@ -25,23 +26,26 @@ using format::FieldKind;
 // Receives the value of the i-th requested field of a sample.
 using Sink = std::function<Result<void>(std::size_t i, std::uint64_t sample, StoredValue value)>;
 
-// An integer or a floating-point number; nothing for other types.
+// An integer or a floating-point number; nothing for other types, and for integers above those of an int64.
 StoredValue number_at(const std::byte* data, DType dtype) {
   return memory::with_number(dtype, {data, size_of(dtype)}, [](auto number) -> StoredValue {
     using Number = decltype(number);
-    if constexpr (std::is_integral_v<Number>) return static_cast<std::int64_t>(number);
+    if constexpr (std::is_integral_v<Number>)
+      return std::in_range<std::int64_t>(number + 0) ? StoredValue(static_cast<std::int64_t>(number)) : StoredValue();
     if constexpr (std::is_floating_point_v<Number>) return static_cast<double>(number);
     return {};
   });
 }
 
-StoredValue value_of(const memory::Record::Field& stored, FieldKind kind) {
-  if (stored.absent) return {};
+// kData: as read_array().
+Result<StoredValue> value_of(const memory::Record::Field& stored, FieldKind kind) {
+  if (stored.absent) return StoredValue();
   if (kind == FieldKind::kInteger) return stored.value;
   if (kind == FieldKind::kText || kind == FieldKind::kJson)
     return std::string(reinterpret_cast<const char*>(stored.bytes.data()), stored.bytes.size());
-  if (!stored.array || stored.array->shape.dims() != 0) return {};
-  return number_at(stored.bytes.data(), stored.array->dtype);
+  if (kind != FieldKind::kArray) return StoredValue();
+  FEEDLINE_TRY(const decode::NpyArray array, read_array(stored));
+  return array.spec.shape.dims() == 0 ? number_at(array.data.data(), array.spec.dtype) : StoredValue();
 }
 
 // The key of a class folder's sample begins with its class, so nothing needs to be read. Returns nothing for other
@@ -76,8 +80,11 @@ Result<void> each_of_records(const format::RecordFormat& records, const std::vec
   for (std::uint64_t sample = 0; sample < records.size(); ++sample) {
     if (auto read = records.read(sample, record); !read)
       return std::unexpected(with_location(std::move(read).error(), records, source, sample));
-    for (std::size_t i = 0; i < fields.size(); ++i)
-      FEEDLINE_CHECK_OK(sink(i, sample, value_of(record.fields[fields[i]], described[fields[i]].kind)));
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      auto value = value_of(record.fields[fields[i]], described[fields[i]].kind);
+      if (!value) return std::unexpected(with_location(std::move(value).error(), records, source, sample));
+      FEEDLINE_CHECK_OK(sink(i, sample, std::move(*value)));
+    }
   }
   return {};
 }
