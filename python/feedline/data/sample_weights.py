@@ -23,7 +23,8 @@ def order_of(dataset: _engine.Dataset, given: Mapping[str, Any]) -> SamplerOrder
         ConfigError: several of them, or one that does not fit the dataset.
     """
     balanced = given["balanced"]
-    if balanced != "undersample":
+    undersamples = isinstance(balanced, str) and balanced == "undersample"
+    if not undersamples:
         arguments.flag(_WHERE, "balanced", balanced, or_word="undersample")
     names = [name for name in ("sampler", "weights") if given[name] is not None]
     names += ["balanced"] if balanced is not False else []
@@ -31,7 +32,7 @@ def order_of(dataset: _engine.Dataset, given: Mapping[str, Any]) -> SamplerOrder
         return None
     if len(names) > 1:
         raise ConfigError(f"{_WHERE}: pass only one of {' and '.join(names)}")
-    if given["shuffle"] == "shards":
+    if isinstance(given["shuffle"], str):
         raise ConfigError(f'{_WHERE}: {names[0]} does not support shuffle="shards"')
     if given["sampler"] is not None:
         if given["shuffle"]:
@@ -40,7 +41,7 @@ def order_of(dataset: _engine.Dataset, given: Mapping[str, Any]) -> SamplerOrder
     if given["weights"] is not None:
         return of_weights(_WHERE, given["weights"], len(dataset))
     labels = labels_of(dataset, _WHERE, "balanced needs a field named label, labels, cls, target, targets or y")
-    if balanced == "undersample":
+    if undersamples:
         return _engine.Sampling.undersample(labels)
     counts = Counter(labels)
     return _engine.Sampling.by_weight([1 / counts[label] for label in labels])
