@@ -21,7 +21,8 @@ Loader::Impl::Impl(std::shared_ptr<const pipeline::Recipe> recipe_in, const Load
       pipeline(recipe, std::move(plan_in), std::move(device)),
       selection(pipeline.plan().order.current, pipeline.plan().order.size, options_in.world_size),
       schema(pipeline::schema_of(*recipe, pipeline.plan())),
-      epoch_plan(pipeline::whole_epoch(pipeline.plan())) {}
+      epoch_plan(pipeline::whole_epoch(pipeline.plan())),
+      batches(epoch_plan.batches()) {}
 
 namespace {
 
@@ -33,6 +34,7 @@ void Loader::Impl::note_selection() {
   plan::Plan whole = pipeline::whole_epoch(pipeline.plan());
   const std::lock_guard lock(mutex);
   epoch_plan = std::move(whole);
+  batches = epoch_plan.batches();
 }
 
 Result<void> Loader::Impl::start_epoch(const EpochOptions& told) {
@@ -138,10 +140,7 @@ Loader::Loader(Loader&&) noexcept = default;
 Loader& Loader::operator=(Loader&&) noexcept = default;
 Loader::~Loader() = default;
 
-std::uint64_t Loader::batches() const {
-  const std::lock_guard lock(impl_->mutex);
-  return impl_->epoch_plan.batches();
-}
+std::uint64_t Loader::batches() const { return impl_->batches; }
 const Schema& Loader::schema() const { return impl_->schema; }
 const LoaderOptions& Loader::options() const { return impl_->options; }
 Result<std::vector<std::uint64_t>> Loader::rows_per_rank() const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -51,6 +52,7 @@ struct Loader::Impl {
   std::uint64_t next_epoch = 0;                  // the epoch that start_epoch() begins
   std::optional<pipeline::EpochStart> restored;  // or this position, once
   plan::Plan epoch_plan;                         // of a whole epoch
+  std::atomic<std::uint64_t> batches;            // of epoch_plan; read without the mutex, also in a child after fork()
 };
 
 }  // namespace feedline
