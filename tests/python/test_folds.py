@@ -104,8 +104,7 @@ def test_groups_by_a_text_column(tmp_path: Path) -> None:
     seen: list[str] = []
     for i in range(3):
         train, valid = (
-            set(map(patient_of(part), range(len(part))))
-            for part in dataset.split(k_fold=3, fold=i, groups="patient")
+            set(map(patient_of(part), range(len(part)))) for part in dataset.split(k_fold=3, fold=i, groups="patient")
         )
         assert not train & valid
         seen += valid
