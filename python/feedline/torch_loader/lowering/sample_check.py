@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compares a few samples of a user's class with the engine's, bit for bit, before the first batch.
+
+The class's own `__getitem__` runs on a copy of the dataset object. In the copy, transforms stop before the first one
+that is random, unknown or creates floats, so the images are compared as pixels. Functions of the user's that get other
+values, such as a target transform, are replaced by one that returns its arguments.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+import torch
+
+from ..fetching import fetch
+from ..known import own_classes, sources, transforms
+from ..known.sample_code import SampleCode, sample_code
+from ..known.sample_values import Refused
+from ..known.stored_mode import is_stored_as_rgb
+from ..native.prefix import Reader
+
+_DRAWN = 3  # samples that are compared in addition to the first and the last
+_SEED = 1  # any number: the same samples are compared in every run
+
+
+def why_unequal(dataset: Any, leaf: Any, code: SampleCode) -> str:
+    """Why the class's samples are not the engine's; empty if the compared ones are equal."""
+    try:
+        count = len(dataset)
+    except TypeError:
+        return "its length is not known, so its samples cannot be compared"
+    if not count:
+        return ""
+    members = _compared(code)
+    copied = _copy(leaf, code, members)
+    if isinstance(copied, str):
+        return copied
+    try:
+        code = sample_code(copied)  # with the replaced functions
+    except Refused as refused:
+        return refused.why
+    files = sources.GivenFiles("files")
+    start = own_classes.decoded(files, code)
+    chain = transforms.chain_of_members(members, transforms.Chain(start, channels=own_classes.channels(code)))
+    reader = Reader(files, chain)
+    chosen = random.Random(_SEED).sample(range(count), min(count, _DRAWN))
+    for index in sorted({0, count - 1, *chosen}):
+        with fetch.untouched_generators():
+            why = _compare(copied, code, reader, sources.locate(dataset, index)[1])
+        if why:
+            return f"sample {index} of its own __getitem__ differs from the engine's: {why}"
+    return ""
+
+
+def _compare(copied: Any, code: SampleCode, reader: Reader, index: Any) -> str:
+    """The difference of a sample; empty if it is equal, or if the dataset itself will read it."""
+    try:
+        path, others = code.row(index)
+        if not code.mode and not is_stored_as_rgb(path):
+            return ""
+        ours = reader.read(path)
+    except Exception:  # the dataset reads such a sample itself
+        return ""
+    try:
+        theirs = copied[index]
+    except Exception as error:
+        return f"it raises {type(error).__name__}: {error}"
+    items = theirs if code.kind is not None else (theirs,)
+    if code.kind is not None and type(theirs) is not code.kind:
+        return f"it is a {type(theirs).__qualname__}"
+    if code.kind is dict:
+        if tuple(theirs) != code.keys:
+            return f"its keys are {list(theirs)}"
+        items = tuple(theirs.values())
+    expected = (*others[: code.at], ours, *others[code.at :])
+    if len(items) != len(expected):
+        return f"it has {len(items)} values"
+    for position, (mine, other) in enumerate(zip(expected, items, strict=True)):
+        if not _equal(mine, other):
+            return "its pixels" if position == code.at else f"value {position}: {other!r:.60}, not {mine!r:.60}"
+    return ""
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, torch.Tensor):
+        return one.dtype == other.dtype and one.shape == other.shape and _same_numbers(one.numpy(), other.numpy())
+    if isinstance(one, numpy.ndarray) or type(one).__module__.startswith("PIL."):
+        return getattr(one, "mode", None) == getattr(other, "mode", None) and _same_numbers(
+            numpy.asarray(one), numpy.asarray(other)
+        )
+    if isinstance(one, dict):
+        return list(one) == list(other) and all(_equal(one[key], other[key]) for key in one)
+    if isinstance(one, (list, tuple)):
+        return len(one) == len(other) and all(map(_equal, one, other))
+    try:
+        return bool(one == other) or bool(one != one and other != other)
+    except Exception:
+        return False
+
+
+def _same_numbers(one: numpy.ndarray, other: numpy.ndarray) -> bool:
+    return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
+
+
+def _compared(code: SampleCode) -> list[Any]:
+    """The transforms at the start that are known, draw nothing and return pixels."""
+    found: list[Any] = []
+    start = own_classes.decoded(sources.GivenFiles("files"), code)
+    chain = transforms.Chain(start, channels=own_classes.channels(code))
+    for step in code.steps:
+        for member in transforms.members_of(step.transform):
+            longer = transforms.chain_of_members([member], chain)
+            if longer.rest or longer.random or longer.crops or longer.flows not in (transforms.PIL, transforms.BYTES):
+                return found
+            found, chain = [*found, member], longer
+    return found
+
+
+def _copy(leaf: Any, code: SampleCode, members: Sequence[Any]) -> Any:
+    """A copy of the dataset whose transforms end after `members`; or why there is none."""
+    copied = object.__new__(type(leaf))
+    copied.__dict__.update(vars(leaf))
+    left = len(members)
+    for step in code.steps:
+        own = transforms.members_of(step.transform)
+        if len(own) > left and not _put(copied, step.slot, _Only(own[:left])):
+            return f"{transforms.name_of(step.transform)} is not an attribute, so its samples cannot be compared"
+        left = max(0, left - len(own))
+    for slot in code.called:
+        if not _put(copied, slot, _Arguments()):
+            return f"{slot[-1]} is not an attribute of the object, so its samples cannot be compared"
+    return copied
+
+
+def _put(copied: Any, slot: tuple[Any, ...], replacement: Any) -> bool:
+    if len(slot) < 2 or slot[0] != "self" or slot[1] not in vars(copied):
+        return False
+    name, keys = slot[1], slot[2:]
+    copied.__dict__[name] = _with_item(vars(copied)[name], keys, replacement)
+    return True
+
+
+def _with_item(container: Any, keys: tuple[Any, ...], value: Any) -> Any:
+    if not keys:
+        return value
+    changed = dict(container) if isinstance(container, dict) else list(container)
+    changed[keys[0]] = _with_item(changed[keys[0]], keys[1:], value)
+    return changed
+
+
+class _Only:
+    """Some transforms of a list."""
+
+    def __init__(self, members: Sequence[Any]) -> None:
+        self._members = members
+
+    def __call__(self, image: Any) -> Any:
+        for member in self._members:
+            image = member(image)
+        return image
+
+
+class _Arguments:
+    """Returns its arguments."""
+
+    def __call__(self, *args: Any) -> Any:
+        return args
