@@ -18,6 +18,7 @@ _OPENERS = {
     *("load_image", "read_img", "read_image_file", "get_image", "dcmread"),
 }
 _OPENS_ITSELF = ("open",)  # of PIL.Image; Python's own is no image
+_CONVERSIONS = ("torch", "np", "numpy", "int", "float", "str", "F")
 _ROOTS = ("root", "dir", "folder", "path")  # names of attributes with a folder
 
 
@@ -82,19 +83,25 @@ class _Search:
 
     def _opened(self) -> Iterator[ast.expr]:
         """The arguments of the functions that read an image."""
-        for node in ast.walk(self._tree):
-            if not isinstance(node, ast.Call) or not node.args:
-                continue
+        calls = [node for node in ast.walk(self._tree) if isinstance(node, ast.Call) and node.args]
+        for node in sorted(calls, key=lambda node: (node.lineno, node.col_offset)):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             if name in _OPENERS and not (name in _OPENS_ITSELF and isinstance(node.func, ast.Name)):
                 yield node.args[0]
 
     def _returned(self) -> Iterator[ast.expr]:
-        for node in ast.walk(self._tree):
-            if isinstance(node, ast.Return) and node.value is not None:
-                yield from _parts(
-                    self._values.get(node.value.id, node.value) if isinstance(node.value, ast.Name) else node.value
-                )
+        """The values of a sample, without results of the user's functions, which are images."""
+        returned = [
+            node.value for node in ast.walk(self._tree) if isinstance(node, ast.Return) and node.value is not None
+        ]
+        for value in returned:
+            for part in _parts(self._resolved(value)):
+                resolved = self._resolved(part)
+                if not isinstance(resolved, ast.Call) or ast.unparse(resolved.func).partition(".")[0] in _CONVERSIONS:
+                    yield part
+
+    def _resolved(self, node: ast.expr) -> ast.expr:
+        return self._values.get(node.id, node) if isinstance(node, ast.Name) else node
 
     def _column(self, node: ast.expr, depth: int = 0) -> tuple[str, str] | None:
         """(attribute, "") of a list; (attribute, column) of a frame; None if `node` looks nothing up by the index."""

@@ -84,6 +84,8 @@ class Calls(Expressions):
             return opened
         if plain_values.is_pure(called):
             return self._pure_call(node, called, args, named)
+        if _is_transform_class(called):
+            args, named = [_known(arg) for arg in args], {name: _known(value) for name, value in named.items()}
         if _is_transform_class(called) and all(isinstance(v, Known) for v in (*args, *named.values())):
             try:
                 return Known(called(*(v.value for v in args), **{name: v.value for name, v in named.items()}))
@@ -168,8 +170,7 @@ class Calls(Expressions):
         transforms: Any = sys.modules.get("torchvision.transforms")
         values = dict(zip(("size", "resample"), args, strict=False)) | named
         size, filter_ = values.pop("size", None), values.pop("resample", Known(3))  # 3: bicubic, Pillow's default
-        if isinstance(size, Made) and all(isinstance(item, Known) for item in size.items):
-            size = Known(tuple(item.value for item in size.items))
+        size = _known(size)
         usable = transforms is not None and not values and isinstance(size, Known) and isinstance(filter_, Known)
         if not usable or not image.mode or len(args) > 2 or len(tuple(size.value)) != 2:
             raise Refused(node, "image.resize() is not known here; put Resize into the transform")
@@ -191,6 +192,14 @@ class Calls(Expressions):
         if not callable(function.value):
             raise Refused(node, f"{name_of(function.value)} is not a function")
         return replace(image, steps=(*image.steps, Step(function.value, function.slot)), block=0)
+
+
+def _known(value: Value) -> Value:
+    """A list or tuple of constants as one."""
+    if not isinstance(value, Made) or value.kind is dict:
+        return value
+    items = [_known(item) for item in value.items]
+    return Known(value.kind(item.value for item in items)) if all(isinstance(i, Known) for i in items) else value
 
 
 def _is_transform_class(called: Any) -> bool:

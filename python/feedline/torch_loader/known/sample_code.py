@@ -153,9 +153,11 @@ class _Statements(Calls):
         args: list[Value],
         named: dict[str, Value],
     ) -> dict[str, Value]:
+        if tree.decorator_list and not _is_static(tree):
+            raise Refused(node, f"{function.__qualname__} has a decorator")
         given = tree.args
         positional = [arg.arg for arg in (*given.posonlyargs, *given.args)]
-        if given.vararg or given.kwarg or (tree.decorator_list and not _is_static(tree)) or len(args) > len(positional):
+        if given.vararg or given.kwarg or len(args) > len(positional):
             raise Refused(node, f"the arguments of {function.__qualname__} are not known")
         if function.__code__.co_flags & 0x20:  # CO_GENERATOR
             raise Refused(node, f"{function.__qualname__} is a generator")

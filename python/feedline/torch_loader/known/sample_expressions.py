@@ -214,6 +214,11 @@ class Expressions:
                 return Known((one.value is other.value) == isinstance(node.ops[0], ast.Is))
             if isinstance(one, Picture) and isinstance(other, Known) and other.value is None:
                 return Known(isinstance(node.ops[0], ast.IsNot))
+        if all(isinstance(op, (ast.Eq, ast.NotEq)) for op in node.ops) and len(values) == 2:
+            one, other = values
+            both_known = isinstance(one, Known) and isinstance(other, Known)
+            if both_known and other.value is None and _has_no_equality(one.value):
+                return Known((one.value is None) == isinstance(node.ops[0], ast.Eq))
         plains = [self.as_plain(node, value) for value in values]
         code = ast.Compare(plains[0].code, node.ops, [plain.code for plain in plains[1:]])
         return self._folded(node, code, values, any(plain.is_index for plain in plains))
@@ -347,6 +352,12 @@ class Expressions:
         name = self.writer.name()
         self.scope.names[node.id] = Plain(load(name))
         return ast.Name(name, ast.Store())
+
+
+def _has_no_equality(value: Any) -> bool:
+    """Whether `value` is equal only to itself."""
+    compare: Any = object.__eq__
+    return getattr(type(value), "__eq__", None) is compare
 
 
 def set_item(made: Made, key: Any, value: Value) -> None:

@@ -91,7 +91,10 @@ def _first_paths(settings: Settings, code: SampleCode) -> list[str]:
 
 def _why_unequal(settings: Settings, progress: LoaderProgress, leaf: Any, code: SampleCode) -> str:
     """why_unequal(), computed once for a loader and its transforms."""
-    key = (id(settings.dataset), id(leaf), code.mode, code.keys, tuple(id(step.transform) for step in code.steps))
+    steps = tuple(
+        (step.slot, id(step.transform) if step.slot else 0) for step in code.steps
+    )  # others are made each time
+    key = (id(settings.dataset), id(leaf), code.mode, code.keys, steps)
     if progress.compared is None or progress.compared[0] != key:
         progress.compared = key, why_unequal(settings.dataset, leaf, code)
     return progress.compared[1]

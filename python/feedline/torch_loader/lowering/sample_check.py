@@ -9,6 +9,7 @@ values, such as a target transform, are replaced by one that returns its argumen
 from __future__ import annotations
 
 import random
+import types
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,6 +24,7 @@ from ..known.stored_mode import is_stored_as_rgb
 from ..native.prefix import Reader
 
 _DRAWN = 3  # samples that are compared in addition to the first and the last
+_LAST_BITS = 1e-5  # images of floats may differ by the last bit before they are normalized
 _SEED = 1  # any number: the same samples are compared in every run
 
 
@@ -34,17 +36,23 @@ def why_unequal(dataset: Any, leaf: Any, code: SampleCode) -> str:
         return "its length is not known, so its samples cannot be compared"
     if not count:
         return ""
-    members = _compared(code)
-    copied = _copy(leaf, code, members)
-    if isinstance(copied, str):
-        return copied
+    copied = _Copy(leaf)
+    members = _pixel_members(code)
+    missing = copied.cut(code, len(members))
+    if missing:
+        members = [member for step in code.steps for member in transforms.members_of(step.transform)]
+        copied = _Copy(leaf)
+    if not copied.replace_functions(code):
+        return "a function of the class is not an attribute of the object, so its samples cannot be compared"
     try:
-        code = sample_code(copied)  # with the replaced functions
+        code = sample_code(copied.dataset)  # with the replaced functions
     except Refused as refused:
         return refused.why
     files = sources.GivenFiles("files")
-    start = own_classes.decoded(files, code)
-    chain = transforms.chain_of_members(members, transforms.Chain(start, channels=own_classes.channels(code)))
+    start = transforms.Chain(own_classes.decoded(files, code), channels=own_classes.channels(code))
+    chain = transforms.chain_of_members(members, start)
+    if missing and (chain.rest or chain.random):
+        return f"{missing} draws random numbers and cannot be replaced, so samples cannot be compared"
     reader = Reader(files, chain)
     chosen = random.Random(_SEED).sample(range(count), min(count, _DRAWN))
     for index in sorted({0, count - 1, *chosen}):
@@ -55,7 +63,7 @@ def why_unequal(dataset: Any, leaf: Any, code: SampleCode) -> str:
     return ""
 
 
-def _compare(copied: Any, code: SampleCode, reader: Reader, index: Any) -> str:
+def _compare(copied: _Copy, code: SampleCode, reader: Reader, index: Any) -> str:
     """The difference of a sample; empty if it is equal, or if the dataset itself will read it."""
     try:
         path, others = code.row(index)
@@ -65,7 +73,7 @@ def _compare(copied: Any, code: SampleCode, reader: Reader, index: Any) -> str:
     except Exception:  # the dataset reads such a sample itself
         return ""
     try:
-        theirs = copied[index]
+        theirs = copied.read(index)
     except Exception as error:
         return f"it raises {type(error).__name__}: {error}"
     items = theirs if code.kind is not None else (theirs,)
@@ -88,7 +96,7 @@ def _equal(one: Any, other: Any) -> bool:
     if type(one) is not type(other):
         return False
     if isinstance(one, torch.Tensor):
-        return one.dtype == other.dtype and one.shape == other.shape and _same_numbers(one.numpy(), other.numpy())
+        return one.dtype == other.dtype and _same_numbers(one.detach().numpy(), other.detach().numpy())
     if isinstance(one, numpy.ndarray) or type(one).__module__.startswith("PIL."):
         return getattr(one, "mode", None) == getattr(other, "mode", None) and _same_numbers(
             numpy.asarray(one), numpy.asarray(other)
@@ -104,10 +112,14 @@ def _equal(one: Any, other: Any) -> bool:
 
 
 def _same_numbers(one: numpy.ndarray, other: numpy.ndarray) -> bool:
-    return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
+    if one.dtype != other.dtype or one.shape != other.shape:
+        return False
+    if one.dtype == numpy.float32 and one.ndim == 3:  # an image whose transforms could not be cut
+        return bool(numpy.allclose(one, other, rtol=_LAST_BITS, atol=_LAST_BITS))
+    return one.tobytes() == other.tobytes()
 
 
-def _compared(code: SampleCode) -> list[Any]:
+def _pixel_members(code: SampleCode) -> list[Any]:
     """The transforms at the start that are known, draw nothing and return pixels."""
     found: list[Any] = []
     start = own_classes.decoded(sources.GivenFiles("files"), code)
@@ -121,28 +133,57 @@ def _compared(code: SampleCode) -> list[Any]:
     return found
 
 
-def _copy(leaf: Any, code: SampleCode, members: Sequence[Any]) -> Any:
-    """A copy of the dataset whose transforms end after `members`; or why there is none."""
-    copied = object.__new__(type(leaf))
-    copied.__dict__.update(vars(leaf))
-    left = len(members)
-    for step in code.steps:
-        own = transforms.members_of(step.transform)
-        if len(own) > left and not _put(copied, step.slot, _Only(own[:left])):
-            return f"{transforms.name_of(step.transform)} is not an attribute, so its samples cannot be compared"
-        left = max(0, left - len(own))
-    for slot in code.called:
-        if not _put(copied, slot, _Arguments()):
-            return f"{slot[-1]} is not an attribute of the object, so its samples cannot be compared"
-    return copied
+class _Copy:
+    """A copy of a dataset object whose transforms and functions are replaced by others."""
 
+    def __init__(self, leaf: Any) -> None:
+        self.dataset = object.__new__(type(leaf))
+        self.dataset.__dict__.update(vars(leaf))
+        self._names: dict[str, Any] = {}  # global names and variables of an enclosing function
 
-def _put(copied: Any, slot: tuple[Any, ...], replacement: Any) -> bool:
-    if len(slot) < 2 or slot[0] != "self" or slot[1] not in vars(copied):
-        return False
-    name, keys = slot[1], slot[2:]
-    copied.__dict__[name] = _with_item(vars(copied)[name], keys, replacement)
-    return True
+    def cut(self, code: SampleCode, count: int) -> str:
+        """Ends the transforms after `count` members. Returns the name of one that cannot be replaced, or empty."""
+        left = count
+        for step in code.steps:
+            own = transforms.members_of(step.transform)
+            if len(own) > left and not self._put(step.slot, _Only(own[:left])):
+                return transforms.name_of(step.transform)
+            left = max(0, left - len(own))
+        return ""
+
+    def replace_functions(self, code: SampleCode) -> bool:
+        return all(self._put(slot, _Arguments()) for slot in code.called)
+
+    def read(self, index: Any) -> Any:
+        """The sample as the class's `__getitem__` returns it."""
+        method = type(self.dataset).__getitem__
+        if not self._names:
+            return method(self.dataset, index)
+        names, cells = {**method.__globals__, **self._names}, method.__closure__
+        if cells is not None:
+            free = zip(method.__code__.co_freevars, cells, strict=True)
+            cells = tuple(types.CellType(self._names[name]) if name in self._names else cell for name, cell in free)
+        copied = types.FunctionType(method.__code__, names, method.__name__, method.__defaults__, cells)
+        copied.__kwdefaults__ = method.__kwdefaults__
+        return copied(self.dataset, index)
+
+    def _put(self, slot: tuple[Any, ...], replacement: Any) -> bool:
+        if len(slot) < 2:
+            return False
+        where, name, keys = slot[0], slot[1], slot[2:]
+        method = type(self.dataset).__getitem__
+        if where == "self":
+            names = self.dataset.__dict__
+            old = names.get(name)
+        else:
+            names = self._names
+            free = dict(zip(method.__code__.co_freevars, method.__closure__ or (), strict=True))
+            old = free[name].cell_contents if name in free else method.__globals__.get(name)
+        old = names.get(name, old)
+        if old is None:
+            return False
+        names[name] = _with_item(old, keys, replacement)
+        return True
 
 
 def _with_item(container: Any, keys: tuple[Any, ...], value: Any) -> Any:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import inspect
 import types
 from collections.abc import Iterable
 from typing import Any
@@ -68,7 +69,8 @@ def _known_base(kind: type) -> type | None:
 
 
 def reads_images(kind: type) -> bool:
-    methods = [value for base in kind.__mro__ for value in vars(base).values() if isinstance(value, types.FunctionType)]
+    values = [value for base in kind.__mro__ for value in vars(base).values()]
+    methods = [inspect.unwrap(value) for value in values if isinstance(value, types.FunctionType)]
     return not _IMAGE_READERS.isdisjoint(name for method in methods for name in _names_of(method.__code__))
 
 
