@@ -205,7 +205,24 @@ class SharedList(Photos):
         return self.transform(Image.open(self.paths[index]).convert("RGB")), self.labels[index]
 
 
+class ItemOfSome(Photos):
+    def __getitem__(self, index):
+        sample = {"image": self.transform(Image.open(self.paths[index]).convert("RGB")), "label": 0}
+        if self.labels[index] > 4:
+            sample["label"] = 1
+        return sample
+
+
+class AddsInPlace(Photos):
+    def __getitem__(self, index):
+        label = torch.zeros(2)
+        label += self.labels[index]
+        return self.transform(Image.open(self.paths[index]).convert("RGB")), label
+
+
 REFUSED = [
+    (ItemOfSome, "is changed for each sample"),
+    (AddsInPlace, "the engine cannot read the first, the last and some other samples"),
     (SpecialImage, "by their index"),
     (SpecialLabel, "by their index"),
     (SpecialPath, "by their index"),
@@ -345,6 +362,34 @@ def test_persistent_workers_see_what_is_broadcast(paths: list[str]) -> None:
     assert_as_torch(photos, loader)
     loader.broadcast("transform", transforms.Compose([transforms.CenterCrop(12), transforms.ToTensor()]))
     assert_as_torch(photos, loader)
+
+
+class ByEpoch(Photos):
+    def set_epoch(self, epoch):
+        self.labels = [label + 10 * epoch for label in range(len(self.paths))]
+
+
+def test_set_epoch_of_a_dataset_in_persistent_workers(paths: list[str]) -> None:
+    photos = ByEpoch(paths, transforms.Compose([transforms.CenterCrop(20), np.array]))
+    loader = DataLoader(photos, 4, num_workers=1, persistent_workers=True)
+    assert plan_of(loader) == "prefix"
+    for epoch in range(3):
+        loader.set_epoch(epoch)
+        labels = torch.cat([labels for _, labels in loader])
+        assert labels.tolist() == [label + 10 * epoch for label in range(COUNT)]
+
+
+def test_two_names_of_one_dict(paths: list[str]) -> None:
+    class Named(Photos):
+        def __getitem__(self, index):
+            sample = {"image": self.transform(Image.open(self.paths[index]).convert("RGB"))}
+            other = sample
+            other["label"] = self.labels[index]
+            return sample
+
+    loader = DataLoader(Named(paths), 4)
+    assert plan_of(loader) == "images"
+    assert_as_torch(Named(paths), loader)
 
 
 # -- samples that the dataset itself reads

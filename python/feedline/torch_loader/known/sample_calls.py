@@ -10,13 +10,14 @@ from dataclasses import replace
 from typing import Any
 
 from . import plain_values
-from .sample_expressions import Expressions, name_of
+from .sample_expressions import name_of
+from .sample_operators import Operators
 from .sample_values import Known, Made, Opened, Picture, Plain, Refused, Step, Value, has_image
 
 _MODES = ("RGB", "L")
 
 
-class Calls(Expressions):
+class Calls(Operators):
     def call_function(
         self, node: ast.AST, function: types.FunctionType, args: list[Value], named: dict[str, Value]
     ) -> Value:

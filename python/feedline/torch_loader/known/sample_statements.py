@@ -29,6 +29,7 @@ class Statements(Calls):
     def __init__(self, dataset: Any) -> None:
         super().__init__(dataset)
         self._blocks = 0  # `with` blocks so far
+        self._branches = 0  # within each other, of which only some samples run each
 
     # -- functions
 
@@ -154,7 +155,13 @@ class Statements(Calls):
     def _assign_item(self, target: ast.Subscript, value: Value) -> None:
         base = self.value(target.value)
         key = self.value(target.slice)
-        if isinstance(base, Made) and base.kind is dict and isinstance(key, Known) and not self.loops:
+        if (
+            isinstance(base, Made)
+            and base.kind is dict
+            and isinstance(key, Known)
+            and not self.loops
+            and not self._branches
+        ):
             set_item(base, key.value, self.stored(value))
         elif isinstance(base, Plain) and base.fresh and isinstance(base.code, ast.Name):
             place = ast.Subscript(base.code, self.as_plain(target, key).code, ast.Store())
@@ -186,11 +193,13 @@ class Statements(Calls):
         outer, self.writer.statements = self.writer.statements, []
         self.scope.names = dict(before)
         calls = len(self.writer.called)
+        self._branches += 1
         try:
             self._block(statements)
         except _Returned:
             raise Refused(node, "some samples are handled differently") from None
         finally:
+            self._branches -= 1
             emitted, self.writer.statements = self.writer.statements, outer
         if len(self.writer.called) != calls:
             raise Refused(node, "some samples call other functions")
@@ -267,7 +276,8 @@ class Statements(Calls):
     def stored(self, value: Value) -> Value:
         """`value`, computed at this point."""
         if isinstance(value, Made):
-            return Made(value.kind, [self.stored(item) for item in value.items], value.keys)
+            value.items[:] = map(self.stored, value.items)
+            return value  # the same object, of which there may be several names
         if isinstance(value, Picture):
             return replace(value, path=self.stored(value.path))
         if isinstance(value, Opened):

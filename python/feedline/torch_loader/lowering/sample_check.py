@@ -55,23 +55,25 @@ def why_unequal(dataset: Any, leaf: Any, code: SampleCode) -> str:
         return f"{missing} draws random numbers and cannot be replaced, so samples cannot be compared"
     reader = Reader(files, chain)
     chosen = random.Random(_SEED).sample(range(count), min(count, _DRAWN))
+    compared = 0
     for index in sorted({0, count - 1, *chosen}):
         with fetch.untouched_generators():
             why = _compare(copied, code, reader, sources.locate(dataset, index)[1])
         if why:
             return f"sample {index} of its own __getitem__ differs from the engine's: {why}"
-    return ""
+        compared += why is not None
+    return "" if compared else "the engine cannot read the first, the last and some other samples"
 
 
-def _compare(copied: _Copy, code: SampleCode, reader: Reader, index: Any) -> str:
-    """The difference of a sample; empty if it is equal, or if the dataset itself will read it."""
+def _compare(copied: _Copy, code: SampleCode, reader: Reader, index: Any) -> str | None:
+    """The difference of a sample; empty if it is equal; None if the dataset itself reads it."""
     try:
         path, others = code.row(index)
         if not code.mode and not is_stored_as_rgb(path):
-            return ""
+            return None
         ours = reader.read(path)
     except Exception:  # the dataset reads such a sample itself
-        return ""
+        return None
     try:
         theirs = copied.read(index)
     except Exception as error:

@@ -93,8 +93,9 @@ class OwnClassPrefix(NativePrefix):
     def __getitem__(self, index: Any) -> Any:
         leaf, inner_index = sources.locate(self._inner, index)
         reader = getattr(self._readers, "reader", None)
-        if reader is None or reader.pid != os.getpid():
+        if reader is None or reader.pid != os.getpid() or not _same_attributes(reader.attributes, vars(leaf)):
             reader = self._readers.reader = self._make_reader(leaf)
+            reader.attributes = dict(vars(leaf))
         if reader.code is None:
             return self._inner[index]
         code: SampleCode = reader.code
@@ -116,11 +117,17 @@ class OwnClassPrefix(NativePrefix):
             return _Unread()
 
 
+def _same_attributes(before: dict[str, Any], now: dict[str, Any]) -> bool:
+    """Whether no attribute was set: the dataset's set_epoch() may set some in persistent workers."""
+    return len(before) == len(now) and all(now.get(name, before) is value for name, value in before.items())
+
+
 class _CodeReader(Reader):
     def __init__(self, code: SampleCode) -> None:
         files = sources.GivenFiles("files")
         super().__init__(files, own_classes.front(code, own_classes.decoded(files, code)))
         self.code = code
+        self.attributes: dict[str, Any] = {}  # of the dataset, when its code was read
 
 
 class _Unread:
@@ -128,3 +135,4 @@ class _Unread:
 
     def __init__(self) -> None:
         self.pid, self.code = os.getpid(), None
+        self.attributes: dict[str, Any] = {}
