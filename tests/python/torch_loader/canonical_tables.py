@@ -227,6 +227,18 @@ class MaskByName(Masks):
         return image, mask
 
 
+class JoinedMasks(Masks):
+    def __init__(self, data, transform=None):
+        super().__init__(data, transform)
+        self.root, self.images = data.root, data.names
+        self.masks = [os.path.basename(mask) for mask in data.masks]
+
+    def __getitem__(self, index):
+        image = np.array(Image.open(os.path.join(self.root, self.images[index])).convert("RGB"))
+        mask = np.array(Image.open(os.path.join(self.root, self.masks[index])).convert("L"))
+        return image[:20, :20], mask[:20, :20]
+
+
 class MaskOfLabels(Masks):
     def __getitem__(self, idx):
         img = Image.open(self.images[idx]).convert("RGB")

@@ -68,6 +68,7 @@ TABLES: dict[str, Any] = {
     "JointArrays": (NEXT, "feedline.files(self.images, mask=self.masks)"),
     "JointDict": (NEXT, "feedline.files(self.images, mask=self.masks)"),
     "MaskByName": (NEXT, "feedline.files(self.images"),
+    "JoinedMasks": (NEXT, "feedline.files(self.images, mask=self.masks, root=self.root)"),
     "MaskOfLabels": (NEXT, "feedline.files(self.images, mask=self.masks)"),
     "SuperResolution": (NEXT, "feedline.files(self.images)"),
     "DictTransform": (NEXT, "feedline.table(self.df, image=self.df.columns[3]"),

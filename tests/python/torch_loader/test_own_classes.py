@@ -497,3 +497,28 @@ def test_a_target_transform_runs_once_for_each_sample(paths: list[str]) -> None:
 def test_a_library_function_as_transform(paths: list[str]) -> None:
     photos = Photos(paths, types.SimpleNamespace())
     assert plan_of(DataLoader(photos)) == "python"
+
+
+def test_a_batch_mixer(paths: list[str]) -> None:
+    v2 = pytest.importorskip("torchvision.transforms.v2")
+    mixer = v2.MixUp(num_classes=COUNT)
+
+    def collate(batch):
+        return mixer(*torch.utils.data.default_collate(batch))
+
+    photos = Photos(paths)
+    loader = DataLoader(photos, COUNT, collate_fn=collate)
+    assert plan_of(loader) == "images", loader.explain()
+    torch.manual_seed(3)
+    ((images, targets),) = list(loader)
+    torch.manual_seed(3)
+    ((wanted, labels),) = list(TorchLoader(photos, COUNT, collate_fn=collate))
+    torch.testing.assert_close(images, wanted)
+    torch.testing.assert_close(targets, labels)
+
+
+def test_workers_that_are_spawned(paths: list[str]) -> None:
+    photos = Photos(paths, transforms.Compose([transforms.CenterCrop(20), np.array]))
+    loader = DataLoader(photos, 4, num_workers=1, multiprocessing_context="spawn")
+    assert plan_of(loader) == "prefix"
+    assert_as_torch(photos, loader)

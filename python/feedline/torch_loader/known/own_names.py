@@ -60,6 +60,7 @@ class _Search:
         labels = [name for name, column in others if not column]
         words += [f"label={labels[0]}"] if labels else []
         words += [f"{_word(name, f'column{n}')}={name}" for n, name in enumerate(labels[1:], 2)]
+        words += self._root()
         return f"feedline.files({', '.join(words)})"
 
     def _table(self, images: list[tuple[str, str]], others: list[tuple[str, str]]) -> str:
@@ -67,8 +68,7 @@ class _Search:
         words = [frame, f"image={images[0][1]}"]
         columns = [column for name, column in others if name == frame and column]
         words += [f"label={columns[0]}"] if columns else []
-        root = self._root()
-        words += [f"root={root}"] if root else []
+        words += self._root()
         return f"feedline.table({', '.join(words)})"
 
     def _note(self, target: ast.expr, value: ast.expr) -> None:
@@ -167,13 +167,13 @@ class _Search:
     def _uses_index(self, node: ast.expr) -> bool:
         return any(isinstance(inner, ast.Name) and inner.id == self._index for inner in ast.walk(node))
 
-    def _root(self) -> str:
-        for node in ast.walk(self._tree):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "join":
-                first = node.args[0] if node.args else None
-                if first is not None and self._is_own(first) and any(word in first.attr for word in _ROOTS):  # type: ignore[attr-defined]
-                    return f"self.{first.attr}"  # type: ignore[attr-defined]
-        return ""
+    def _root(self) -> list[str]:
+        """The argument for the folder of all paths, if they have one."""
+        calls = [node for node in ast.walk(self._tree) if isinstance(node, ast.Call) and node.args]
+        joins = [node.args[0] for node in calls if isinstance(node.func, ast.Attribute) and node.func.attr == "join"]
+        names = {ast.unparse(first) for first in joins if self._is_own(first)}
+        roots = [name for name in names if any(word in name for word in _ROOTS)]
+        return [f"root={roots[0]}"] if len(roots) == 1 == len(names) else []
 
 
 def _parts(node: ast.expr) -> list[ast.expr]:
