@@ -48,9 +48,12 @@ class Goal:
         return {"goal": self.words, **bound, "measured": self.measured(results)}
 
 
+_OF_PHOTOS = ("photos", "own_photos")  # cases that need --photos
+
 # case -> (what it is, options of drop_in_loaders.py, kinds beside "stock" and "feedline")
 CASES: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "photos": ("ImageFolder of JPEG files, batch 64", {"epochs": 1}, []),
+    "own_photos": ("a user's class of the same files", {"epochs": 1}, []),
     "table": ("TensorDataset 200,000 x 16, batch 256, 0 workers", {"epochs": 3}, ["numpy"]),
     "large": ("4 MB tensors, batch 16", {"epochs": 2}, []),
     "scalars": ("dict of 20 scalars, batch 64", {"epochs": 2}, []),
@@ -61,6 +64,7 @@ CASES: dict[str, tuple[str, dict[str, Any], list[str]]] = {
 
 GOALS = [
     Goal("photos: times stock", "photos", "samples_per_s", at_least=2.5),
+    Goal("own_photos: times stock", "own_photos", "samples_per_s", at_least=6),
     Goal("table: times stock", "table", "samples_per_s", at_least=30),
     Goal("table: share of NumPy's array[indices]", "table", "samples_per_s", at_least=0.5, over="numpy"),
     Goal("large: times stock", "large", "samples_per_s", at_least=1.5),
@@ -75,7 +79,7 @@ GOALS = [
 
 
 def why_skipped(case: str, photos: str | None) -> str | None:
-    if case != "photos":
+    if case not in _OF_PHOTOS:
         return None
     try:
         importlib.import_module("torchvision.datasets")
@@ -137,7 +141,7 @@ def main() -> int:
     for case in chosen:
         if case in skipped:
             continue
-        arguments = {**CASES[case][1], **({"photos": options.photos} if case == "photos" else {})}
+        arguments = {**CASES[case][1], **({"photos": options.photos} if case in _OF_PHOTOS else {})}
         for kind in ("stock", "feedline", *CASES[case][2]):
             tasks[f"{case}, {kind}"] = functools.partial(measure, "drop_in_loaders.py", case, kind, **arguments)
     started = time.time()

@@ -84,6 +84,11 @@ CASES = {
         samples_per_s,
         {"batch_size": 64, "shuffle": True, "persistent_workers": True},
     ),
+    "own_photos": Case(
+        lambda options: sets.own_photos(options.photos),
+        samples_per_s,
+        {"batch_size": 64, "shuffle": True, "persistent_workers": True},
+    ),
     "table": Case(
         lambda options: sets.table(200_000), samples_per_s, {"batch_size": 256, "shuffle": True, "num_workers": 0}
     ),
@@ -170,7 +175,7 @@ def main() -> int:
 
     import feedline.torch_loader.data_loader  # noqa: F401
 
-    if options.case == "photos":
+    if options.case in ("photos", "own_photos"):
         import torchvision.datasets
         import torchvision.transforms  # noqa: F401
     torch.set_num_threads(1)

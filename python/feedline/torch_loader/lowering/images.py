@@ -30,7 +30,7 @@ from .stages import (
 )
 
 _DECODED = tuple(f".{extension}" for extension in image_formats.NATIVE_EXTENSIONS)
-_LOOKED_AT = 64  # files whose names are checked before the first one is read
+LOOKED_AT = 64  # files whose names are checked before the first one is read
 _MOST_FOREIGN = 0.05  # share of files in formats that the engine does not decode, which Pillow reads in this process
 
 
@@ -39,7 +39,7 @@ def plan_images(settings: Settings, progress: LoaderProgress, leaves: list[Any])
         why = sources.why_not_readable(leaf)
         if why:
             return reason_for(settings, why)
-    foreign = _foreign(leaves) or _missed(progress)
+    foreign = _foreign(leaves) or missed(progress)
     if foreign:
         return reason_for(settings, foreign)
     crops = known_views.crops_of(leaves[0].transform) if len(leaves) == 1 else None
@@ -164,17 +164,22 @@ def _read_stage(settings: Settings, chain: transforms.Chain, native: str) -> Sta
 
 
 def _foreign(leaves: list[Any]) -> str:
-    looked = [str(path).lower() for leaf in leaves for path, _ in sources.samples_of(leaf)[:_LOOKED_AT]]
+    return unread_formats([str(path) for leaf in leaves for path, _ in sources.samples_of(leaf)[:LOOKED_AT]])
+
+
+def unread_formats(paths: list[str]) -> str:
+    """Why too many of these files are not of formats that the engine decodes, by name; empty if they are not."""
+    looked = [path.lower() for path in paths]
     foreign = [path for path in looked if not path.endswith(_DECODED)]
     if len(foreign) <= _MOST_FOREIGN * len(looked):
         return ""
     return f"{len(foreign)} of the first {len(looked)} files are not {image_formats.native_titles()} by name"
 
 
-def _missed(progress: LoaderProgress) -> str:
+def missed(progress: LoaderProgress) -> str:
     """Whether the engine could not read too many files in previous epochs; the reason, or empty."""
     misses, rows = progress.native_misses, progress.native_rows
-    if misses < _LOOKED_AT or misses <= _MOST_FOREIGN * rows:
+    if misses < LOOKED_AT or misses <= _MOST_FOREIGN * rows:
         return ""
     return f"{misses} of {rows} files so far were not read natively"
 

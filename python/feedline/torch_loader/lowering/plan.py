@@ -15,7 +15,7 @@ from ...data.draws import is_random
 from ...errors import ConfigError
 from ..iteration import seeding_functions
 from ..iteration.orders import is_unique
-from ..known import annotated_datasets, arrow_images, image_arrays, sources
+from ..known import annotated_datasets, arrow_images, image_arrays, own_classes, sources
 from ..native import remote_shards
 from ..native.arrays import ArrayIterator
 from ..native.dataset_iterator import NativeDatasetIterator
@@ -26,6 +26,7 @@ from . import arrow_streams, webdataset_pipelines
 from .arrow import plan_arrow_images, plan_arrow_stream
 from .collating import why_no_collating
 from .images import plan_annotated, plan_image_arrays, plan_images
+from .own_classes import plan_own_class
 from .stages import drawn_by, order_stage, reason_for, threads_of
 from .tables import table_of, thread_count
 from .unknown_datasets import STREAM
@@ -53,6 +54,8 @@ def plan_lowering(settings: Settings, progress: LoaderProgress) -> Plan:
         return plan_image_arrays(settings, leaves[0])
     if len(leaves) == 1 and arrow_images.is_one(leaves[0]) and leaves[0]._format_type == "custom":
         return plan_arrow_images(settings, leaves[0])
+    if len(leaves) == 1 and own_classes.is_one(leaves[0]):
+        return plan_own_class(settings, progress, leaves[0])
     return _plan_arrays(settings)
 
 

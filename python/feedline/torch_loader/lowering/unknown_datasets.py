@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import inspect
 import types
 from collections.abc import Iterable
 from typing import Any
 
+from ..known import own_names
 from ..known.sources import leaves
 from ..native.plans import Plan, Reason
 
@@ -22,12 +24,15 @@ _IMAGE_READERS = {
 _PAGE = "docs/lowering.md lists what runs natively"
 
 
-def why_unknown(dataset: Any) -> str:
+def why_unknown(dataset: Any, part: str = "") -> str:
+    """`part`: the first part of a class that is not understood."""
     kind = type(dataset)
     base = _known_base(kind)
     if base is not None:
         return f"{kind.__qualname__} {UNKNOWN}: it extends {base.__name__}, whose methods it may change"
     if isinstance(getattr(kind, "__getitem__", None), types.FunctionType):
+        if part and reads_images(kind):
+            return f"{kind.__qualname__} {UNKNOWN}: {part}"
         return f"{kind.__qualname__} {UNKNOWN}: its __getitem__ is Python code"
     return f"{kind.__qualname__} {UNKNOWN}"
 
@@ -44,7 +49,10 @@ def next_step(dataset: Any, plan: Plan) -> str:
     if base is not None:
         with_code = ", with your code in its transform" if base.__module__.startswith("torchvision.") else ""
         return f"pass {base.__name__} itself to the loader{with_code}; {_PAGE}"
-    if _reads_images(kind):
+    call = own_names.replacement(kind)
+    if call:
+        return f"write {call}, with your own code in its .map(); {own_names.advice(kind)}{_PAGE}"
+    if reads_images(kind):
         return f'images in files: torchvision.datasets.ImageFolder, or feedline.open("FOLDER").loader(); {_PAGE}'
     return (
         "files and shards: feedline.open(...).loader(); rows in memory: torch.utils.data.TensorDataset or "
@@ -60,8 +68,9 @@ def _known_base(kind: type) -> type | None:
     return None
 
 
-def _reads_images(kind: type) -> bool:
-    methods = [value for base in kind.__mro__ for value in vars(base).values() if isinstance(value, types.FunctionType)]
+def reads_images(kind: type) -> bool:
+    values = [value for base in kind.__mro__ for value in vars(base).values()]
+    methods = [inspect.unwrap(value) for value in values if isinstance(value, types.FunctionType)]
     return not _IMAGE_READERS.isdisjoint(name for method in methods for name in _names_of(method.__code__))
 
 

@@ -10,6 +10,7 @@ import math
 import os
 import threading
 import weakref
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy
@@ -37,8 +38,16 @@ _READ_AHEAD = 32 << 20  # bytes: the maximum that the engine prefetches if the s
 _SPREAD = 0x9E3779B97F4A7C15  # odd, so that different samples draw from different numbers
 
 
-class _Begun(NamedTuple):
-    first: int  # the engine's number of its first file
+@dataclass
+class Begun:
+    """A batch that the engine is reading.
+
+    Attributes:
+        first: the engine's number of its first file.
+        labels: the other values of its samples.
+    """
+
+    first: int
     labels: list[Any]
 
 
@@ -69,7 +78,7 @@ class NativeImageIterator(NativeIterator):
             return super()._finished(data)
         return to_device(data, self._settings.device)  # images are there already
 
-    def _begin(self, index: Any, batch: int) -> _Begun | None:
+    def _begin(self, index: Any, batch: int) -> Begun | None:
         try:
             found = [sources.locate(self._dataset, i) for i in index]
             samples = [sources.samples_of(leaf)[i] for leaf, i in found]
@@ -79,7 +88,7 @@ class NativeImageIterator(NativeIterator):
             return None  # the dataset raises it again at the point where torch would
         if not paths:
             return None
-        return _Begun(self._ready(paths).give(paths, draws), labels)
+        return Begun(self._ready(paths).give(paths, draws), labels)
 
     def _fits(self, index: Any) -> bool:
         # Batches of a user's sampler may grow.
@@ -109,7 +118,7 @@ class NativeImageIterator(NativeIterator):
             sample = fetch.seed_of(sample, batch, row)
         return sample & _MASK if self._settings.seed is not None else (self._base_seed + sample * _SPREAD) & _MASK
 
-    def _finish(self, index: Any, begun: _Begun | None) -> Any:
+    def _finish(self, index: Any, begun: Begun | None) -> Any:
         if begun is None:
             return self._in_python(index)
         images, bad = self._take(begun)

@@ -48,6 +48,7 @@ class LoaderProgress:
         batch_bytes: size of the largest batch from a worker, if the prefetch depends on it.
         processes: the number of active worker processes, if it adapts to the loop.
         prefetch: batches in flight, as chosen from `batch_bytes`.
+        compared: the samples of a user's class that were compared with the engine's: their key, and the difference.
         native_rows, native_misses: samples passed to the engine, and those that it could not read.
     """
 
@@ -71,12 +72,13 @@ class LoaderProgress:
         self.batch_bytes = 0
         self.processes: Any = None  # ProcessCount
         self.prefetch: Choice | None = None
+        self.compared: tuple[Any, str] | None = None
         self.native_rows = self.native_misses = 0
         self._sampler_epochs = SamplerEpochs()
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copy: all attributes except iterators, which belong to this object."""
-        return {**self.__dict__, "settings": None, "counted": None, "latest": None, "running": None}
+        return {**self.__dict__, "settings": None, "compared": None, "counted": None, "latest": None, "running": None}
 
     def __setstate__(self, attributes: dict[str, Any]) -> None:
         self.__dict__.update(attributes, running=weakref.WeakSet())
