@@ -20,6 +20,7 @@ from ..loader.tv_tensors import Wrapper
 from ..loader.unopened import UnopenedColumn, columns_of, listed
 from . import arguments, draws, image_depth, literals, view_list
 from .augmentations import Augmentations
+from .labels import Labels
 from .loader_options import make_loader
 from .operations import Fields
 from .recorded_calls import Recorded
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from .mapping import Chain
 
 
-class Dataset(Recorded, Targets, Augmentations, Splits):
+class Dataset(Recorded, Targets, Augmentations, Splits, Labels):
     """Samples and the operations on their images. Immutable: every operation cheaply returns a new dataset.
 
     Operations have torchvision's names, arguments, defaults and sampling rules, and Pillow's pixels. A wrong

@@ -14,9 +14,9 @@ from .. import _engine
 from .._engine import Dataset as EngineDataset
 from ..errors import ConfigError
 from . import arguments
+from .labels import label_field
 from .recorded_calls import Call
 
-_LABELS = ("label", "labels", "cls", "target", "targets", "y")  # default fields of by_class=True, in this order
 _NEAR = 10_000  # maximum number of keys searched for a similar name
 _ROUNDING = 1e-9  # tolerance for the sum of fractions
 
@@ -134,21 +134,13 @@ def _classes(engine: EngineDataset, by_class: Any) -> list[int]:
     if isinstance(by_class, str):
         return _engine.numbers(engine, by_class)
     if isinstance(by_class, bool):
-        return _engine.numbers(engine, _label(engine)) if by_class else []
+        return _engine.numbers(engine, label_field("split", engine)) if by_class else []
     if not arguments.is_sequence(by_class):
         raise ConfigError(f"split: by_class must be True, a field or an integer for each sample, not {by_class!r}")
     classes = [_integer("split", "a class", value) for value in by_class]
     if not classes:
         raise ConfigError("split: by_class is empty; pass a class for each sample")
     return classes
-
-
-def _label(engine: EngineDataset) -> str:
-    names = [name for name, *_ in engine.roles()]
-    for name in _LABELS:
-        if name in names:
-            return name
-    raise ConfigError(f"split: the class is ambiguous among the fields {', '.join(names)}; pass by_class=NAME")
 
 
 def _called(engine: EngineDataset, keys: KeyFunction | Iterable[str]) -> list[int]:
