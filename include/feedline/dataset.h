@@ -127,6 +127,14 @@ struct FieldRemark {
   friend bool operator==(const FieldRemark&, const FieldRemark&) = default;
 };
 
+// A field of all samples.
+struct FieldValues {
+  ArraySpec row;                // of each sample's numbers
+  std::vector<std::byte> data;  // the rows of all samples
+  bool is_text = false;         // `texts` has the values
+  std::vector<std::string> texts;
+};
+
 struct DecodeLimit {
   std::uint64_t images = 0;
   std::uint64_t encoded_bytes = 0;
@@ -234,6 +242,11 @@ class Dataset {
   // Returns an integer field of every sample. Class folders know their labels; other formats read each sample once.
   // kConfig: the field does not exist.
   Result<std::vector<std::int64_t>> numbers(const std::string& field) const;
+  // Returns an integer field like numbers(), or a field of numbers or text that the dataset has in memory. kConfig: the
+  // field does not exist, or its values are in files or have different shapes.
+  Result<FieldValues> values(const std::string& field) const;
+  // Inspects the source again, see feedline::inspect(). kConfig: arrays and mixtures.
+  Result<Inspection> inspect() const;
   // The cache and the index in operations() that it precedes; nullopt if there is none.
   std::optional<std::pair<std::string, std::size_t>> cached() const;
 

@@ -31,26 +31,30 @@ class Labels:
             ConfigError: there is no such field, or its values are not integers.
             DataError, StorageError: a sample cannot be read.
         """
-        return self.targets(label_field("labels", self._engine))
+        import numpy
+
+        labels = self.targets(label_field("labels", self._engine))
+        if getattr(labels, "dtype", None) != numpy.int64 or labels.ndim != 1:
+            raise ConfigError("labels: the labels are not one integer per sample; targets() returns them as they are")
+        return labels
 
     def targets(self, field: str) -> Any:
         """Returns a field of every sample, in the dataset's order, without decoding anything.
 
         Args:
-            field: the name of a field of numbers.
+            field: the name of a field of integers; in tables, :func:`feedline.files` and :func:`feedline.table` also of
+                other numbers or text.
 
         Returns:
-            A NumPy array: int64 of shape (samples,).
+            A NumPy array with one row per sample, int64 for integers; a list of str for text.
 
         Raises:
-            ConfigError: there is no such field, or it does not have one integer for every sample.
+            ConfigError: there is no such field, or its values are in files, or of different shapes.
             DataError, StorageError: a sample cannot be read.
         """
-        import numpy
-
         if not isinstance(field, str):
             raise ConfigError(f"targets: field must be the name of one field, not {field!r}")
-        return numpy.array(_engine.numbers(self._engine, field), numpy.int64)
+        return _engine.values(self._engine, field)
 
     def class_counts(self) -> dict[str, int]:
         """Returns the number of samples of each class, in the order of the class numbers.

@@ -3,9 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
-#include <string_view>
 #include <type_traits>
-#include <unordered_map>
 #include <utility>
 
 #include "base/check.h"
@@ -42,31 +40,18 @@ std::unexpected<Error> no_integers(const std::string& field) {
   return config_error("numbers: field '" + field + "' does not have one integer for every sample");
 }
 
-// The key of a class folder's sample begins with its class, so nothing needs to be read. Returns nothing for other
-// formats.
-Numbers classes_by_keys(const format::RecordFormat& records) {
-  if (records.name() != "folder" || records.classes().empty()) return {};
-  std::unordered_map<std::string_view, std::int64_t> labels;
-  for (const std::string& name : records.classes()) labels.emplace(name, static_cast<std::int64_t>(labels.size()));
-  Numbers numbers(records.size());
-  for (std::uint64_t i = 0; i < numbers.size(); ++i) {
-    const std::string key = records.where(i).key;
-    const auto label = labels.find(std::string_view(key).substr(0, key.find('/')));
-    if (label == labels.end()) return {};
-    numbers[i] = label->second;
-  }
-  return numbers;
-}
-
 Result<Numbers> numbers_of_records(const format::RecordFormat& records, std::size_t field, const std::string& source) {
-  if (Numbers known = classes_by_keys(records); !known.empty()) return known;
   Numbers numbers(records.size());
   memory::Record record;
   record.most_bytes = memory::usual_sample_limit();
+  memory::Record::Field stored;
+  std::string room;
   for (std::uint64_t i = 0; i < numbers.size(); ++i) {
-    if (auto read = records.read(i, record); !read)
-      return std::unexpected(with_location(std::move(read).error(), records, source, i));
-    const memory::Record::Field& stored = record.fields[field];
+    if (!records.find_value(i, field, stored, room)) {
+      if (auto read = records.read(i, record); !read)
+        return std::unexpected(with_location(std::move(read).error(), records, source, i));
+      stored = record.fields[field];
+    }
     if (records.fields()[field].kind == format::FieldKind::kInteger)
       numbers[i] = stored.value;
     else if (stored.array && is_integer(*stored.array))
@@ -146,6 +131,40 @@ Result<std::vector<std::int64_t>> Source::numbers(const std::string& field) cons
   if (!may_hold || found->may_be_absent) return no_integers(field);
   if (records) return numbers_of_records(*records, position, name_);
   return numbers_of_rows(*format::rows_of(format_), position, name_);
+}
+
+Result<FieldValues> Source::values(const std::string& field) const {
+  const auto& fields = format_->fields();
+  const auto found = std::ranges::find(fields, field, &format::FieldDescription::name);
+  if (found == fields.end()) return config_error("targets: there is no field '" + field + "'");
+  const auto records = format::records_of(format_);
+  FieldValues values;
+  if (!records || found->kind == format::FieldKind::kInteger) {
+    FEEDLINE_TRY(const Numbers known, numbers(field));
+    values.row = {DType::kInt64, {}};
+    const auto bytes = std::as_bytes(std::span(known));
+    values.data.assign(bytes.begin(), bytes.end());
+    return values;
+  }
+  const auto position = static_cast<std::size_t>(found - fields.begin());
+  memory::Record::Field value;
+  std::string room;
+  for (std::uint64_t i = 0; i < size(); ++i) {
+    if (!records->find_value(i, position, value, room))
+      return config_error("targets: the field '" + field + "' (" + std::string(format::name_of(found->kind)) +
+                          ") has no value in memory for sample " + std::to_string(i) +
+                          "; targets() returns integers, and the numbers and text of tables");
+    if (i == 0 && value.array) values.row = *value.array;
+    values.is_text = !value.array;
+    if (values.is_text)
+      values.texts.emplace_back(reinterpret_cast<const char*>(value.bytes.data()), value.bytes.size());
+    else if (value.array != values.row)
+      return config_error("targets: the field '" + field + "' has samples of different shapes, " +
+                          values.row.shape.to_string() + " and " + value.array->shape.to_string());
+    else
+      values.data.insert(values.data.end(), value.bytes.begin(), value.bytes.end());
+  }
+  return values;
 }
 
 }  // namespace feedline::pipeline
