@@ -29,6 +29,12 @@ struct TextCells {
     bool are_wide = false;  // 64-bit offsets instead of 32-bit ones
     const char* data = nullptr;
   };
+  // Arrow's string views: 16 bytes per cell, with the length, and the text or a buffer and an offset in it.
+  struct ViewChunk {
+    std::uint64_t end = 0;  // the number of rows up to the end of this chunk
+    const std::byte* views = nullptr;
+    std::vector<const char*> buffers;
+  };
   // UTF-32 of a fixed width, padded with zeros, as in NumPy's arrays of text.
   struct FixedWidth {
     const std::byte* data = nullptr;
@@ -43,7 +49,7 @@ struct TextCells {
   };
 
   std::uint64_t rows = 0;
-  std::variant<Scattered, std::vector<Chunk>, FixedWidth, Integers> form;
+  std::variant<Scattered, std::vector<Chunk>, std::vector<ViewChunk>, FixedWidth, Integers> form;
   std::shared_ptr<const void> owner;  // owns the memory
 };
 

@@ -96,6 +96,22 @@ Cells text_cells_of_arrow(const std::vector<ArrowChunk>& given, nb::object owner
   return std::make_shared<const TextCells>(std::move(cells));
 }
 
+// rows, address of the views, addresses of the buffers
+using ArrowViews = std::tuple<std::uint64_t, std::uintptr_t, std::vector<std::uintptr_t>>;
+
+Cells text_cells_of_arrow_views(const std::vector<ArrowViews>& given, nb::object owner) {
+  TextCells cells;
+  std::vector<TextCells::ViewChunk> chunks;
+  for (const auto& [rows, views, buffers] : given) {
+    cells.rows += rows;
+    chunks.push_back({cells.rows, at_address<std::byte>(views), {}});
+    for (const std::uintptr_t buffer : buffers) chunks.back().buffers.push_back(at_address<char>(buffer));
+  }
+  cells.form = std::move(chunks);
+  cells.owner = held(std::move(owner));
+  return std::make_shared<const TextCells>(std::move(cells));
+}
+
 Cells text_cells_of_utf32(std::uintptr_t address, std::uint64_t rows, std::ptrdiff_t stride, std::size_t characters,
                           nb::object owner) {
   const TextCells::FixedWidth form{at_address<std::byte>(address), stride, characters};
@@ -233,6 +249,7 @@ void bind_rows(nb::module_& module) {
   module.def("text_cells_of_list", &text_cells_of_list, "values"_a,
              nb::sig("def text_cells_of_list(values: list[typing.Any]) -> TextCells | int"));
   module.def("text_cells_of_arrow", &text_cells_of_arrow, "chunks"_a, "owner"_a);
+  module.def("text_cells_of_arrow_views", &text_cells_of_arrow_views, "chunks"_a, "owner"_a);
   module.def("text_cells_of_utf32", &text_cells_of_utf32, "address"_a, "rows"_a, "stride"_a, "characters"_a, "owner"_a);
   module.def("text_cells_of_integers", &text_cells_of_integers, "address"_a, "rows"_a, "stride"_a, "dtype"_a,
              "owner"_a);

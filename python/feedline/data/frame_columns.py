@@ -160,7 +160,9 @@ def _of_pandas(where: str, name: str, raw: Any) -> Column:
     if isinstance(dtype, numpy.dtype) and dtype.kind in "biuf":
         return _of_numpy(where, name, raw.to_numpy())
     array = getattr(raw, "array", raw)
-    if hasattr(array, "__arrow_array__") and "pyarrow" in f"{dtype!r}":
+    if hasattr(array, "__arrow_array__") and (
+        hasattr(dtype, "pyarrow_dtype") or getattr(dtype, "storage", "") == "pyarrow"
+    ):
         import pyarrow
 
         return _of_arrow(where, name, pyarrow.chunked_array(array.__arrow_array__()))
@@ -185,7 +187,7 @@ def _of_polars(where: str, name: str, raw: Any) -> Column:
         raw = raw.cast(polars.String)
     if raw.dtype == polars.String:
         try:
-            return _of_arrow(where, name, raw.to_arrow())
+            return _of_arrow(where, name, raw.to_arrow(compat_level=polars.CompatLevel.newest()))
         except ImportError:  # polars needs pyarrow for this
             pass
     return _of_list(where, name, raw.to_list())
@@ -202,11 +204,11 @@ def _of_arrow(where: str, name: str, raw: Any) -> Column:
         missing = int(pyarrow.compute.index(chunked.is_null(), True).as_py())
     if types.is_dictionary(chunked.type) and types.is_string(chunked.type.value_type):
         chunked = chunked.cast(chunked.type.value_type)
-    if hasattr(types, "is_string_view") and types.is_string_view(chunked.type):
-        chunked = chunked.cast(pyarrow.large_string())
-    if types.is_string(chunked.type) or types.is_large_string(chunked.type):
+    are_views = hasattr(types, "is_string_view") and types.is_string_view(chunked.type)
+    if are_views or types.is_string(chunked.type) or types.is_large_string(chunked.type):
         made = Column(where, name, len(chunked), missing=missing)
-        made.cells, made.encode = _arrow_cells(chunked), lambda: _arrow_codes(chunked)
+        made.cells = _arrow_views(chunked) if are_views else _arrow_cells(chunked)
+        made.encode = None if are_views else lambda: _arrow_codes(chunked)
         made.texts = lambda most: chunked.slice(0, most).to_pylist()
         return made
     is_number = types.is_integer(chunked.type) or types.is_floating(chunked.type) or types.is_boolean(chunked.type)
@@ -230,6 +232,17 @@ def _arrow_cells(chunked: Any) -> TextCells:
         _, offsets, data = chunk.buffers()
         chunks.append((len(chunk), offsets.address + chunk.offset * size, size, data.address if data else 0))
     return _engine.text_cells_of_arrow(chunks, chunked)
+
+
+def _arrow_views(chunked: Any) -> TextCells:
+    chunks = []
+    for chunk in chunked.chunks:
+        if len(chunk) == 0:
+            continue
+        _, views, *buffers = chunk.buffers()
+        at = views.address + chunk.offset * 16  # bytes of a view
+        chunks.append((len(chunk), at, [buffer.address for buffer in buffers]))
+    return _engine.text_cells_of_arrow_views(chunks, chunked)
 
 
 def _arrow_codes(chunked: Any) -> tuple[Any, list[str]]:

@@ -187,7 +187,7 @@ Where RowsFormat::where_field(std::uint64_t index, std::size_t field) const {
 
 std::unexpected<Error> RowsFormat::failed(std::uint64_t index, std::size_t field, Error error) const {
   Where place = where_field(index, field);
-  error.what = row_text(index, field) + ": '" + place.shard + "': " + error.what;
+  error.what = row_text(index, field) + ": " + error.what;
   place.stage = std::move(error.where.stage);
   place.offset = error.where.offset;
   error.where = std::move(place);

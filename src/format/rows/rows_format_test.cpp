@@ -59,7 +59,18 @@ TEST(TextCells, EachFormReturnsTheSameText) {
   const std::array<std::int16_t, 2> integers{-7, 300};
   const TextCells decimal{2, TextCells::Integers{reinterpret_cast<const std::byte*>(integers.data()), 2, DType::kInt16},
                           nullptr};
+  std::string views(32, '\0');  // "xyz" in the view, and the 13 characters from offset 2 of buffer 0
+  views[0] = 3;
+  views.replace(4, 3, "xyz");
+  views[16] = 13;
+  views[28] = 2;
+  const std::string outside = "__long, outside";
+  const TextCells viewed{
+      2, std::vector{TextCells::ViewChunk{2, reinterpret_cast<const std::byte*>(views.data()), {outside.data()}}},
+      nullptr};
   std::string room;
+  EXPECT_EQ(text_of(viewed, 0, room), "xyz");
+  EXPECT_EQ(text_of(viewed, 1, room), "long, outside");
   EXPECT_EQ(text_of(arrow, 0, room), "ab");
   EXPECT_EQ(text_of(arrow, 1, room), "");
   EXPECT_EQ(text_of(arrow, 2, room), "cde");

@@ -50,14 +50,15 @@ class RowsLook {
     const Where where = format_.where_field(row, i);
     const std::string& path = where.shard;
     const auto report = [&](std::string_view code, Severity severity, const std::string& what) {
-      findings_.add({code, severity, path, where.key, {}, format_.row_text(row, i) + ": '" + path + "' " + what});
+      findings_.add({code, severity, path, where.key, {}, format_.row_text(row, i) + ": " + what});
     };
     std::string object, room;
     const auto found = format_.find_object(*format_.file_column(row, i), row, object, room);
     const auto stat = found ? format_.storage_->stat(object) : std::unexpected(found.error());
-    if (!stat) return report("missing_file", Severity::kError, "cannot be read: " + stat.error().what);
+    if (!stat) return report("missing_file", Severity::kError, stat.error().what);
     const FieldKind kind = format_.fields_[i].kind;
-    if (stat->bytes == 0 && !may_be_empty(kind)) return report("empty_file", Severity::kError, "is empty");
+    if (stat->bytes == 0 && !may_be_empty(kind))
+      return report("empty_file", Severity::kError, "'" + path + "' is empty");
     inspection_.bytes += stat->bytes;
     if (kind != FieldKind::kImage || !std::exchange(is_first_image, false)) return;
     const bool is_first = inspection_.largest_bytes == 0;
@@ -65,8 +66,9 @@ class RowsLook {
     inspection_.largest_bytes = std::max(inspection_.largest_bytes, stat->bytes);
     const auto [seen, is_new] = first_rows_.emplace(path, Seen{row, xxh3(std::as_bytes(std::span(values)))});
     if (is_new || seen->second.values == xxh3(std::as_bytes(std::span(values)))) return;
-    report("other_label", Severity::kWarning,
-           "is also in row " + std::to_string(seen->second.row) + ", with another label or other values");
+    report(
+        "other_label", Severity::kWarning,
+        "'" + path + "' is also in row " + std::to_string(seen->second.row) + ", with another label or other values");
   }
 
   struct Seen {

@@ -20,6 +20,26 @@ std::string_view between(const TextCells::Chunk& chunk, std::uint64_t row) {
   return {chunk.data + ends[0], static_cast<std::size_t>(ends[1] - ends[0])};
 }
 
+std::string_view viewed(const TextCells::ViewChunk& chunk, std::uint64_t row) {
+  constexpr std::size_t kView = 16;         // bytes of a view
+  constexpr std::int32_t kMostInline = 12;  // characters that a view has room for
+  const std::byte* const view = chunk.views + row * kView;
+  std::int32_t parts[4];  // length, first characters, number of the buffer, offset in it
+  std::memcpy(parts, view, sizeof parts);
+  const auto length = static_cast<std::size_t>(parts[0]);
+  if (parts[0] <= kMostInline) return {reinterpret_cast<const char*>(view) + sizeof parts[0], length};
+  return {chunk.buffers[static_cast<std::size_t>(parts[2])] + parts[3], length};
+}
+
+// Returns the chunk with the row, and makes the row relative to the chunk.
+template <typename Chunk>
+const Chunk& chunk_of(const std::vector<Chunk>& chunks, std::uint64_t& row) {
+  const auto chunk = std::ranges::upper_bound(chunks, row, {}, &Chunk::end);
+  FEEDLINE_CHECK(chunk != chunks.end());
+  if (chunk != chunks.begin()) row -= std::prev(chunk)->end;
+  return *chunk;
+}
+
 struct Lookup {
   std::uint64_t row;
   std::string& room;
@@ -28,10 +48,14 @@ struct Lookup {
     return {texts.starts[row], texts.lengths[row]};
   }
   std::string_view operator()(const std::vector<TextCells::Chunk>& chunks) const {
-    const auto chunk = std::ranges::upper_bound(chunks, row, {}, &TextCells::Chunk::end);
-    FEEDLINE_CHECK(chunk != chunks.end());
-    const std::uint64_t first = chunk == chunks.begin() ? 0 : std::prev(chunk)->end;
-    return chunk->are_wide ? between<std::int64_t>(*chunk, row - first) : between<std::int32_t>(*chunk, row - first);
+    std::uint64_t at = row;
+    const TextCells::Chunk& chunk = chunk_of(chunks, at);
+    return chunk.are_wide ? between<std::int64_t>(chunk, at) : between<std::int32_t>(chunk, at);
+  }
+  std::string_view operator()(const std::vector<TextCells::ViewChunk>& chunks) const {
+    std::uint64_t at = row;
+    const TextCells::ViewChunk& chunk = chunk_of(chunks, at);
+    return viewed(chunk, at);
   }
   std::string_view operator()(const TextCells::FixedWidth& texts) const {
     room.clear();
