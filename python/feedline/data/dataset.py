@@ -284,7 +284,8 @@ class Dataset(Recorded, Targets, Augmentations, Splits, Labels):
     def classes(self) -> list[str]:
         """Class names in label order; empty if only the samples contain their label.
 
-        Known for folders, and for tar files made by ``feedline pack`` from one.
+        Known for folders, tables, :func:`feedline.files` and :func:`feedline.table` with labels of text, and for tar
+        files made by ``feedline pack`` from one of them.
         """
         return list(self._engine.classes)
 
