@@ -128,6 +128,14 @@ struct FieldRemark {
   friend bool operator==(const FieldRemark&, const FieldRemark&) = default;
 };
 
+// A field of all samples.
+struct FieldValues {
+  ArraySpec row;                // of each sample's numbers
+  std::vector<std::byte> data;  // the rows of all samples
+  bool is_text = false;         // `texts` has the values
+  std::vector<std::string> texts;
+};
+
 struct DecodeLimit {
   std::uint64_t images = 0;
   std::uint64_t encoded_bytes = 0;
@@ -241,6 +249,11 @@ class Dataset {
   // Likewise, returns the values of each field for all samples: numbers, texts, and JSON as text. A sample has no value
   // if it lacks the field, or if its value is an array, an image or bytes.
   Result<std::vector<std::vector<StoredValue>>> values(const std::vector<std::string>& fields) const;
+  // Returns an integer field like numbers(), a field of text, or a field of numbers that the dataset has in memory.
+  // kConfig: the field does not exist, a sample lacks it, or its values are in files or have different shapes.
+  Result<FieldValues> field_values(const std::string& field) const;
+  // Inspects the source again, see feedline::inspect(). kConfig: arrays and mixtures.
+  Result<Inspection> inspect() const;
   // The cache and the index in operations() that it precedes; nullopt if there is none.
   std::optional<std::pair<std::string, std::size_t>> cached() const;
 

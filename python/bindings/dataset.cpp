@@ -259,6 +259,7 @@ void bind_dataset(nb::module_& module) {
           },
           nb::sig("def remarks(self, /) -> list[tuple[str, str, str]]"))
       .def_prop_ro("fingerprint", &Dataset::fingerprint)
+      .def("inspect", [](const Dataset& self) { return unwrap(without_gil([&] { return self.inspect(); })); })
       .def("operations",
            [](const Dataset& self) {
              std::vector<std::string> described;

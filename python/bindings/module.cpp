@@ -13,6 +13,7 @@ NB_MODULE(_engine, module) {
   feedline::python::bind_dataset(module);
   feedline::python::bind_map(module);
   feedline::python::bind_sources(module);
+  feedline::python::bind_rows(module);
   feedline::python::bind_batch(module);
   feedline::python::bind_device_array(module);
   feedline::python::bind_sampling(module);

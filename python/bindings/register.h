@@ -11,6 +11,7 @@ void bind_inspection(nanobind::module_& module);
 void bind_dataset(nanobind::module_& module);  // with its operations (operations.cpp)
 void bind_map(nanobind::module_& module);      // user functions; after bind_dataset()
 void bind_sources(nanobind::module_& module);  // arrays, tokens, given files
+void bind_rows(nanobind::module_& module);     // rows in memory; after bind_dataset()
 void bind_batch(nanobind::module_& module);
 void bind_device_array(nanobind::module_& module);  // arrays of batches on any device
 void bind_sampling(nanobind::module_& module);      // before bind_loader()

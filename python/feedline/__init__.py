@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         resize_image,
         simd_variants,
     )
+    from .data.in_memory import files, table
     from .data.mixtures import mix
     from .data.pixels import pack_pixels
     from .data.ragged_values import ragged
@@ -81,6 +82,7 @@ _NAMES_OF = {
         "resize_image",
         "simd_variants",
     ),
+    "data.in_memory": ("files", "table"),
     "data.mixtures": ("mix",),
     "data.pixels": ("pack_pixels",),
     "data.ragged_values": ("ragged",),
@@ -159,6 +161,7 @@ __all__ = [
     "arrays",
     "chain",
     "decode_image",
+    "files",
     "follow_pillow",
     "image_info",
     "inspect",
@@ -171,6 +174,7 @@ __all__ = [
     "ragged",
     "resize_image",
     "simd_variants",
+    "table",
     "tokens",
     "views",
 ]

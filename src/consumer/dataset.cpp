@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "feedline/dataset.h"
+#include "feedline/rows.h"
 
 #include <algorithm>
 #include <utility>
@@ -174,6 +175,14 @@ Result<std::vector<std::vector<StoredValue>>> Dataset::values(const std::vector<
   return guarded([&] { return impl_->source.values(fields); });
 }
 
+Result<FieldValues> Dataset::field_values(const std::string& field) const {
+  return guarded([&] { return impl_->source.field_values(field); });
+}
+
+Result<Inspection> Dataset::inspect() const {
+  return guarded([&] { return impl_->source.inspect(); });
+}
+
 namespace {
 
 Result<Dataset> with_views(const Dataset::Impl& impl, Result<pipeline::ViewPoint> made) {
@@ -339,6 +348,17 @@ Result<Dataset> arrays(std::vector<NamedArray> arrays) {
     FEEDLINE_TRY(auto opened, pipeline::Source::arrays(std::move(arrays)));
     return Dataset(std::make_shared<Dataset::Impl>(std::move(opened)));
   });
+}
+
+Result<Dataset> rows(RowOptions options) {
+  return guarded([&]() -> Result<Dataset> {
+    FEEDLINE_TRY(auto opened, pipeline::Source::rows(std::move(options)));
+    return Dataset(std::make_shared<Dataset::Impl>(std::move(opened)));
+  });
+}
+
+Result<TableCells> read_table(const std::string& source) {
+  return guarded([&] { return pipeline::read_table(source); });
 }
 
 Result<Dataset> tokens(const std::vector<TokenFile>& files, const TokenOptions& options) {

@@ -122,6 +122,12 @@ class RecordFormat : public Format {
  public:
   // Reads sample `index` into `record`, whose buffers are reused. Requires: index < size().
   virtual Result<void> read(std::uint64_t index, memory::Record& record) const = 0;
+  // Sets a field of a sample's record without reading storage, for a field whose values are in memory; false if they
+  // are not. The bytes stay valid as long as the format and `room`. Requires: index < size().
+  virtual bool find_value(std::uint64_t /*index*/, std::size_t /*field*/, memory::Record::Field& /*value*/,
+                          std::string& /*room*/) const {
+    return false;
+  }
   // All files of a sample, including those of fields that were not requested. kConfig: the format does not store files.
   virtual Result<SampleFiles> files(std::uint64_t index) const;
   virtual Result<SampleFileSizes> file_sizes(std::uint64_t index) const;

@@ -15,6 +15,11 @@ class JoinedRecords final : public JoinedFormat<RecordFormat> {
     const RecordFormat& part = part_of(index);
     return part.read(index, record);
   }
+  bool find_value(std::uint64_t index, std::size_t field, memory::Record::Field& value,
+                  std::string& room) const override {
+    const RecordFormat& part = part_of(index);
+    return part.find_value(index, field, value, room);
+  }
   void notice_changes() const override {
     for (const auto& part : parts()) part->notice_changes();
   }

@@ -84,6 +84,10 @@ class SubsetRecords final : public SubsetFormat<RecordFormat> {
   Result<void> read(std::uint64_t index, memory::Record& record) const override {
     return whole().read(at(index), record);
   }
+  bool find_value(std::uint64_t index, std::size_t field, memory::Record::Field& value,
+                  std::string& room) const override {
+    return whole().find_value(at(index), field, value, room);
+  }
   Result<SampleFiles> files(std::uint64_t index) const override { return whole().files(at(index)); }
   Result<SampleFileSizes> file_sizes(std::uint64_t index) const override { return whole().file_sizes(at(index)); }
   std::size_t most_pieces() const override { return whole().most_pieces(); }

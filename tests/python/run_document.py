@@ -93,6 +93,11 @@ def training_names() -> Names:
     return {"train": few, "resume": False, "torch": torch, "path": "state.pt", "model": torch.nn.Linear(1, 1)}
 
 
+def files_hold(names: Names) -> None:
+    assert names["image"].shape[1:] == (3, 224, 224)
+    assert names["train"].class_counts() == {"apple": 100, "birch": 100, "crow": 100}
+
+
 def training_holds(names: Names) -> None:
     assert names["loader"].epoch == 90
     again = names["train"].loader(batch_size=64, shuffle=True, seed=0)
@@ -223,6 +228,7 @@ RUN: dict[str, tuple[Callable[[], Names], Callable[[Names], object]]] = {
     "drop-in-state.md": (drop_in_state_names, lambda names: len(list(names["loader"])) == 300),
     "fidelity.md": (lambda: {"feedline": feedline}, lambda names: next(iter(names["train"].loader(8)))),
     "fields.md": (dict, fields_hold),
+    "files-and-tables.md": (dict, files_hold),
     "guide.md": (guide_names, guide_holds),
     "images.md": (dict, images_hold),
     "medical-images.md": (scans, medical_images_hold),

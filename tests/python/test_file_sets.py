@@ -105,7 +105,7 @@ def test_a_pattern_of_packed_shards_is_verified_by_its_manifest(folder: Path, tm
 
 def test_images_are_not_a_source(folder: Path) -> None:
     files = sorted(folder.glob("*/*.jpg"))
-    for source in (files[0], files, f"{folder}/*/*.jpg", f"{files[0].parent}/{{{files[0].stem},{files[1].stem}}}.jpg"):
+    for source in (files[0], f"{folder}/*/*.jpg", f"{files[0].parent}/{{{files[0].stem},{files[1].stem}}}.jpg"):
         with pytest.raises(feedline.ConfigError, match=r'is an image, not a dataset.*fields="\{key\}\.jpg"'):
             feedline.open(source)
 

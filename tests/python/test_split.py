@@ -254,7 +254,7 @@ def test_the_same_seed_gives_the_same_parts_for_ever() -> None:
         (lambda d: d.split(0.9, by_class=[]), "by_class is empty"),
         (lambda d: d.split(0.9, by_class=3), "by_class must be"),
         (lambda d: d.split(0.9, by_class=[0.5] * 20), "must be an integer"),
-        (lambda d: feedline.arrays(a=np.zeros(9)).split(0.5, by_class=True), "ambiguous among the fields a"),
+        (lambda d: feedline.arrays(a=np.zeros(9)).split(0.5, by_class=True), "the fields are a; pass by_class=NAME"),
         (lambda d: feedline.arrays(y=np.zeros(9)).split(0.5, by_class=True), "one integer"),
         (lambda d: feedline.mix([d, d]).split(0.5), "mixture"),
         (lambda d: feedline.mix([d, d]).subset([0]), "mixture"),

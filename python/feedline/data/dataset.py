@@ -20,6 +20,7 @@ from ..loader.tv_tensors import Wrapper
 from ..loader.unopened import UnopenedColumn, columns_of, listed
 from . import arguments, draws, image_depth, literals, view_list
 from .augmentations import Augmentations
+from .labels import Labels
 from .loader_options import make_loader
 from .operations import Fields
 from .recorded_calls import Recorded
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from .mapping import Chain
 
 
-class Dataset(Recorded, Targets, Augmentations, Splits):
+class Dataset(Recorded, Targets, Augmentations, Splits, Labels):
     """Samples and the operations on their images. Immutable: every operation cheaply returns a new dataset.
 
     Operations have torchvision's names, arguments, defaults and sampling rules, and Pillow's pixels. A wrong
@@ -283,7 +284,8 @@ class Dataset(Recorded, Targets, Augmentations, Splits):
     def classes(self) -> list[str]:
         """Class names in label order; empty if only the samples contain their label.
 
-        Known for folders, and for tar files made by ``feedline pack`` from one.
+        Known for folders, tables, :func:`feedline.files` and :func:`feedline.table` with labels of text, and for tar
+        files made by ``feedline pack`` from one of them.
         """
         return list(self._engine.classes)
 
@@ -328,7 +330,58 @@ class Dataset(Recorded, Targets, Augmentations, Splits):
 
     def inspect(self) -> Inspection:
         """Reports formats, sizes, classes, and samples that a reader would drop or merge. Decodes nothing."""
-        return self._origin.inspect()
+        return self._engine.inspect() if self.format == "rows" else self._origin.inspect()
+
+    def pack(self, output: str | os.PathLike[str], **options: Any) -> Any:
+        """Writes the stored samples as shards, tar or MDS, in the dataset's order.
+
+        Fields of numbers become ``.npy`` files and text ``.txt``; the class is ``.cls``, with the class names in each
+        shard. The result of :func:`feedline.files` and :func:`feedline.table` can then be read by :func:`feedline.open`
+        without its files and its table.
+
+        Args:
+            output: a folder or a URL, as for ``feedline pack``: see docs/pack.md.
+            options: ``shard_bytes``, ``samples_per_shard``, ``shuffle``, ``seed``, ``on_error``, ``num_workers``,
+                ``to``, ``compression`` and ``hashes``: see docs/pack.md.
+
+        Returns:
+            A report with the numbers of samples, shards and bytes, and the pattern for :func:`feedline.open`.
+
+        Raises:
+            ConfigError: a wrong argument, the dataset has operations, which are not stored, or samples without files.
+            DataError, StorageError: a sample cannot be read, or the output cannot be written.
+        """
+        self._refuse_operations("pack")
+        from importlib import import_module
+
+        # a verb above this package, which is imported on its first use
+        return import_module("feedline.pack.packer").pack(self._engine, output, **options)
+
+    def verify(self, **options: Any) -> Any:
+        """Reads all samples, and reports files that are missing, empty or damaged, and samples with the same bytes.
+
+        ``feedline verify`` also compares shards with their checksums.
+
+        Args:
+            options: ``decode=True`` also decodes every field; ``world_size``, ``num_workers`` and ``progress`` as in
+                docs/verify.md.
+
+        Returns:
+            A report; its ``sound`` is True if no problem was found, and ``findings`` has the problems.
+
+        Raises:
+            ConfigError: a wrong argument, the dataset has operations, or samples that are not in files.
+        """
+        self._refuse_operations("verify")
+        from importlib import import_module
+
+        return import_module("feedline.verify.verifier").verify_dataset(self._engine, **options)
+
+    def _refuse_operations(self, where: str) -> None:
+        if self.operations:
+            raise ConfigError(
+                f"{where}: samples are read as stored, without {self.operations[0]}; call {where}() before operations"
+            )
 
     def __repr__(self) -> str:
         operations = "".join(f".{operation}" for operation in self.operations)

@@ -320,6 +320,12 @@ _PAGES = (
         "Nothing, if intended.",
     ),
     (
+        "other_label",
+        "a file occurs in several rows with different values",
+        "Rows of feedline.files() or feedline.table() have the same image, but another label or other values.",
+        "Correct the labels, or remove the rows that are wrong; nothing, if the rows are meant to differ.",
+    ),
+    (
         "reserved_name",
         "a member is metadata",
         "Names that begin and end with underscores are metadata, as in WebDataset, and are skipped.",

@@ -11,7 +11,7 @@ from .. import _engine
 from ..errors import ConfigError
 from ..loader.sampler_order import SamplerOrder
 from . import arguments
-from .stored_values import labels_of
+from .labels import label_field
 
 _WHERE = "loader"
 
@@ -40,7 +40,7 @@ def order_of(dataset: _engine.Dataset, given: Mapping[str, Any]) -> SamplerOrder
         return SamplerOrder(given["sampler"], len(dataset))
     if given["weights"] is not None:
         return of_weights(_WHERE, given["weights"], len(dataset))
-    labels = labels_of(dataset, _WHERE, "balanced needs a field named label, labels, cls, target, targets or y")
+    labels = _engine.numbers(dataset, label_field(_WHERE, dataset, "balanced needs a field with such a name"))
     if undersamples:
         return _engine.Sampling.undersample(labels)
     counts = Counter(labels)

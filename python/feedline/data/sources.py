@@ -251,12 +251,20 @@ def spec_of(
 ) -> SourceSpec:
     """Returns the checked arguments of :func:`open`."""
     paths = [source] if isinstance(source, str | os.PathLike) else source
+    if hasattr(source, "columns") or hasattr(source, "column_names"):
+        raise ConfigError(
+            f"open: source is a table ({type(source).__name__}); pass it to feedline.table(table, image=...)"
+        )
     try:
         shards = [os.fspath(path) for path in paths]
     except TypeError:
         shards = []
     if not shards or not all(isinstance(shard, str) and shard for shard in shards):
         raise ConfigError(f"open: source must be a path or a list of shards, not {source!r}")
+    if len(shards) > 1 and all(_is_image(shard) for shard in shards):
+        raise ConfigError(
+            f"open: source is a list of images, beginning with {shards[0]!r}; call feedline.files(paths, label=labels)"
+        )
     specs = arguments.field_specs("open", fields)
     if format is not None:
         arguments.choice("open", "format", format, FORMATS)
@@ -266,6 +274,12 @@ def spec_of(
     commands = arguments.flag("open", "allow_commands", allow_commands)
     shards = [name for shard in shards for name in _named_by(shard)]
     return SourceSpec("::".join(shards), format or "", specs, kept, word, commands, annotations)
+
+
+def _is_image(path: str) -> bool:
+    from .image_formats import EXTENSIONS
+
+    return path.rpartition(".")[2].lower() in EXTENSIONS
 
 
 def _named_by(source: str) -> list[str]:

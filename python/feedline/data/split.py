@@ -14,6 +14,7 @@ from .. import _engine
 from .._engine import Dataset as EngineDataset
 from ..errors import ConfigError
 from . import arguments, folds, stored_values
+from .labels import label_field
 from .recorded_calls import Call
 
 _NEAR = 10_000  # maximum number of keys searched for a similar name
@@ -219,7 +220,7 @@ def _classes(engine: EngineDataset, by_class: Any) -> list[int]:
     if isinstance(by_class, str):
         return _engine.numbers(engine, by_class)
     if isinstance(by_class, bool):
-        return stored_values.labels_of(engine, "split", "pass by_class=NAME") if by_class else []
+        return _engine.numbers(engine, label_field("split", engine, "pass by_class=NAME")) if by_class else []
     if not arguments.is_sequence(by_class):
         raise ConfigError(f"split: by_class must be True, a field or an integer for each sample, not {by_class!r}")
     classes = [_integer("split", "a class", value) for value in by_class]

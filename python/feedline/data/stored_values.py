@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers and texts that a dataset stores, for labels, groups and filters. Decodes no image."""
+"""Numbers and texts that a dataset stores, for groups and filters. Decodes no image."""
 
 from __future__ import annotations
 
@@ -10,23 +10,7 @@ from typing import Any
 from .. import _engine
 from ..errors import ConfigError
 
-_LABELS = ("label", "labels", "cls", "target", "targets", "y")  # default fields of labels, in this order
 _KINDS = ("value", "text", "json", "array")  # kinds of fields that may be in a row
-
-
-def labels_of(engine: _engine.Dataset, where: str, advice: str) -> list[int]:
-    """Returns the class of every sample.
-
-    Class folders define it; other formats are read once.
-
-    Raises:
-        ConfigError: no field has a usual name of labels, or it is not an integer.
-    """
-    names = [name for name, *_ in engine.roles()]
-    for name in _LABELS:
-        if name in names:
-            return _engine.numbers(engine, name)
-    raise ConfigError(f"{where}: the class is ambiguous among the fields {', '.join(names)}; {advice}")
 
 
 def column(engine: _engine.Dataset, where: str, name: str) -> list[Any]:

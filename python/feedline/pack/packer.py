@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from .. import _engine
 from ..data import arguments
 from ..data.sources import annotations_of
 from ..errors import ConfigError
@@ -18,7 +19,7 @@ from .destinations import Destination, destination_of
 from .layouts import pattern_of
 from .manifest import NAME, UNFINISHED_NAME, Manifest, Part, Skipped, part_in, part_name
 from .settings import wanted_shards
-from .source import opened, spec_of
+from .source import opened, prepared, spec_of
 from .transcoders import Transcoder
 from .work import Work, planned_ends, work_of
 from .writing import write_shards
@@ -41,7 +42,7 @@ class Report(NamedTuple):
 
 
 def pack(
-    source: str | os.PathLike[str],
+    source: str | os.PathLike[str] | _engine.Dataset,
     output: str | os.PathLike[str],
     *,
     format: str | None = None,
@@ -71,10 +72,11 @@ def pack(
     call with the same arguments resumes; ``on_error`` and ``num_workers`` may differ.
 
     Args:
-        source: a source for :func:`feedline.open`: a folder, or tars. For class folders, each sample becomes the image
-            and ``.cls``, its class as a number, and each shard has the class names. For a folder whose files are found
-            by patterns, each file of a sample is stored as ``KEY.FIELD.EXTENSION``: ``masks/{key}.png`` becomes
-            ``0004.masks.png``. For tars, all members of a sample and their names are preserved.
+        source: a source for :func:`feedline.open`, or an opened dataset: a folder, or tars. For class folders, each
+            sample becomes the image and ``.cls``, its class as a number, and each shard has the class names. For a
+            folder whose files are found by patterns, each file of a sample is stored as ``KEY.FIELD.EXTENSION``:
+            ``masks/{key}.png`` becomes ``0004.masks.png``. For tars, all members of a sample and their names are
+            preserved.
         output: a folder, created if necessary in an existing parent; or ``s3://bucket/prefix``, ``gs://bucket/prefix``.
             ``feedline-pack.json`` is written next to the shards and their indexes; in a bucket it is written last.
         format: as in :func:`feedline.open`, except ``"numpy"`` and ``"pixels"``; by default the source's format.
@@ -120,11 +122,14 @@ def pack(
     if place.is_remote:
         _check_is_ours(place)  # before opening the source, which may be slow
     threads = host_limits.usable_cpus() if num_workers == "auto" else num_workers
-    spec = spec_of(source, format, fields, annotations_of("pack", images, split, crowd))
-    packed_source, wanted = opened(spec, limits, shuffle, seed, transcoders, settings, keep_keys)
-    dataset = packed_source.dataset
+    if isinstance(source, _engine.Dataset):
+        dataset, name = source, source.source
+    else:
+        name = os.fspath(source)
+        dataset = opened(spec_of(source, format, fields, annotations_of("pack", images, split, crowd)))
+    packed_source, wanted = prepared(dataset, limits, shuffle, seed, transcoders, settings, keep_keys)
     folder = Path(place.shown)
-    root = Path(local_path(os.fspath(source)))
+    root = Path(local_path(name))
     if not place.is_remote and root.is_dir() and folder.resolve().is_relative_to(root.resolve()):
         raise ConfigError(f"pack: {folder} is inside the source and would become part of it; choose another folder")
     work = Work(0, 0, len(dataset), None, None)
@@ -141,7 +146,7 @@ def pack(
         manifest = Manifest.load(place, own)
         was_begun = manifest is not None
         if manifest is None:
-            shown = dataset.source if "://" in os.fspath(source) else os.fspath(source)  # URLs without their secrets
+            shown = dataset.source if "://" in name else name  # URLs without their secrets
             manifest = Manifest(wanted, shown, list(dataset.classes), part=work.part)
         manifest.expect(wanted, place.shown)
         place.verify(manifest.shards, manifest.marks)
@@ -181,8 +186,8 @@ def shard_count(
     """
     limits, settings = wanted_shards(to, shard_bytes, samples_per_shard, compression, hashes, keep_keys)
     threads = host_limits.usable_cpus() if num_workers == "auto" else num_workers
-    spec = spec_of(source, format, fields, annotations_of("pack", images, split, crowd))
-    packed_source, wanted = opened(spec, limits, shuffle, seed, transcoders, settings, keep_keys)
+    dataset = opened(spec_of(source, format, fields, annotations_of("pack", images, split, crowd)))
+    packed_source, wanted = prepared(dataset, limits, shuffle, seed, transcoders, settings, keep_keys)
     return len(planned_ends(packed_source, wanted, threads))
 
 

@@ -133,8 +133,14 @@ def spec_of(
     return SourceSpec(os.fspath(source), format or "", specs, annotations=annotations)
 
 
-def opened(
-    spec: SourceSpec,
+def opened(spec: SourceSpec) -> _engine.Dataset:
+    dataset = spec.open(listing_age=0)
+    warn_of_merged_folders("pack", dataset, callers=2)
+    return dataset
+
+
+def prepared(
+    dataset: _engine.Dataset,
     limits: dict[str, int | None],
     shuffle: bool,
     seed: int,
@@ -142,8 +148,6 @@ def opened(
     settings: MdsSettings | None,
     with_key: bool,
 ) -> tuple[Source, dict[str, Any]]:
-    dataset = spec.open(listing_age=0)
-    warn_of_merged_folders("pack", dataset, callers=2)
     layout: Layout = TarLayout(dataset)
     if settings is not None:
         layout = MdsLayout(_columns_of(dataset, transcoders, with_key), settings)

@@ -94,7 +94,7 @@ def verify_shard(work: Work, name: bytes, stored: _engine.StoredObject, stamp: l
             _compare(result, stored, wanted)
         inspected = work.spec._replace(source=shown).inspect()
         result.format = inspected.format
-        result.findings += _of_inspection(inspected)
+        result.findings += findings_of_inspection(inspected)
         if result.format == "numpy":  # opening it already compares everything; rows are not files
             result.total = result.samples = inspected.samples
             result.stored_bytes, result.indices = inspected.bytes, []
@@ -121,7 +121,7 @@ def _compare(result: Result, stored: _engine.StoredObject, wanted: Sum) -> None:
         result.findings.append(found("checksum_differs", "error", text, shard=result.name))
 
 
-def _of_inspection(inspected: _engine.Inspection) -> list[Finding]:
+def findings_of_inspection(inspected: _engine.Inspection) -> list[Finding]:
     return [
         found(one.code, one.severity, one.text, shard=one.shard, key=one.key)
         for one in inspected.findings
@@ -164,4 +164,4 @@ def verify_slice(work: Work, dataset: _engine.Dataset, name: str, indices: range
 def inspect_whole(spec: SourceSpec) -> tuple[str, list[Finding]]:
     """Returns format and findings of a source that is one folder. Raises if it cannot be inspected."""
     inspected = spec.inspect()
-    return inspected.format, _of_inspection(inspected)
+    return inspected.format, findings_of_inspection(inspected)

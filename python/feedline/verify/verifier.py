@@ -24,7 +24,7 @@ from ..record.journal import Journal
 from .duplicates import duplicates_in
 from .integer_files import integer_files_of
 from .orders import is_exact
-from .parts import Result, Work, inspect_whole, verify_shard, verify_slice
+from .parts import Result, Work, findings_of_inspection, inspect_whole, verify_shard, verify_slice
 from .report import Place, Verification, found, found_error, sorted_findings
 from .samples import label_word
 
@@ -86,6 +86,27 @@ def verify(
         if len(names) == 1 and stored.is_folder(names[0]):
             return _Folder(work, journal, heard, ranks).verify()
         return _Shards(work, journal, heard, ranks, stored).verify()
+
+
+def verify_dataset(
+    dataset: _engine.Dataset,
+    *,
+    decode: bool = False,
+    world_size: int = 8,
+    num_workers: int | Literal["auto"] = "auto",
+    progress: Callable[[int, int], None] | None = None,
+) -> Verification:
+    """Reads the samples of an opened dataset completely and reports errors, like :func:`verify`.
+
+    Shards are not compared with their checksums.
+    """
+    ranks = arguments.integer("verify", "world_size", world_size, 1, _MOST_RANKS)
+    arguments.flag("verify", "decode", decode)
+    threads = _threads(num_workers)
+    with ThreadPoolExecutor(threads, "feedline-verify") as pool:
+        spec = SourceSpec(dataset.source, dataset.format)
+        work = Work(spec, dataset.source, {}, decode, pool)
+        return _Opened(work, None, progress or (lambda done, total: None), ranks, dataset).verify()
 
 
 def _threads(num_workers: Any) -> int:
@@ -167,8 +188,8 @@ class _Folder(_Verifier):
 
     def verify(self) -> Verification:
         work = self._work
-        format, findings = inspect_whole(work.spec)
-        dataset = work.spec.open(**work.cache, listing_age=0)  # results so far
+        format, findings = self._inspected()
+        dataset = self._open()  # results so far
         parts = [range(begin, min(begin + _SLICE, len(dataset))) for begin in range(0, len(dataset), _SLICE)]
         for indices in parts:
             name, stamp = f"{indices.start}:{indices.stop}", [dataset.fingerprint, len(dataset)]
@@ -180,6 +201,33 @@ class _Folder(_Verifier):
             return _place(dataset, "", index)
 
         return self._report(format, dataset, findings, place_of)
+
+    def _inspected(self) -> tuple[str, list[Finding]]:
+        return inspect_whole(self._work.spec)
+
+    def _open(self) -> _engine.Dataset:
+        return self._work.spec.open(**self._work.cache, listing_age=0)
+
+
+class _Opened(_Folder):
+    """Samples of an opened dataset."""
+
+    def __init__(
+        self,
+        work: Work,
+        journal: Journal | None,
+        progress: Callable[[int, int], None],
+        world_size: int,
+        dataset: _engine.Dataset,
+    ) -> None:
+        super().__init__(work, journal, progress, world_size)
+        self._dataset = dataset
+
+    def _inspected(self) -> tuple[str, list[Finding]]:
+        return self._dataset.format, findings_of_inspection(self._dataset.inspect())
+
+    def _open(self) -> _engine.Dataset:
+        return self._dataset
 
 
 class _Shards(_Verifier):

@@ -187,6 +187,14 @@ Result<void> FolderFormat::accept(std::uint64_t index, std::span<const std::span
   return {};
 }
 
+bool FolderFormat::find_value(std::uint64_t index, std::size_t field, memory::Record::Field& value,
+                              std::string& /*room*/) const {
+  if (fields_[field].kind != FieldKind::kInteger) return false;
+  value = {};
+  value.value = static_cast<std::int64_t>(index_.class_of(index));
+  return true;
+}
+
 Result<SampleFiles> FolderFormat::files(std::uint64_t index) const {
   memory::Record record;
   record.most_bytes = memory::usual_sample_limit();

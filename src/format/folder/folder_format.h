@@ -23,6 +23,8 @@ class FolderFormat final : public RecordFormat {
   const std::vector<FieldDescription>& fields() const override { return fields_; }
   const std::vector<std::string>& classes() const override { return classes_; }
   Result<void> read(std::uint64_t index, memory::Record& record) const override;
+  bool find_value(std::uint64_t index, std::size_t field, memory::Record::Field& value,
+                  std::string& room) const override;
   Result<SampleFiles> files(std::uint64_t index) const override;
   Result<SampleFileSizes> file_sizes(std::uint64_t index) const override;
   Result<void> find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const override;

@@ -272,6 +272,23 @@ Result<void> TableFormat::accept(std::uint64_t index, std::span<const Bytes> pie
   return {};
 }
 
+bool TableFormat::find_value(std::uint64_t index, std::size_t field, memory::Record::Field& value,
+                             std::string& /*room*/) const {
+  const ColumnField& from = fields_[field];
+  const std::uint64_t row = row_of(index);
+  if (from.use == ColumnUse::kFile || !has(row, field)) return false;
+  value = {};
+  if (from.use == ColumnUse::kInteger || from.use == ColumnUse::kClass) {
+    value.value = from.numbers[row];
+  } else if (from.use == ColumnUse::kReal) {
+    value.bytes = std::as_bytes(std::span(&from.reals[row], 1));
+    value.array = ArraySpec{DType::kFloat64, {}};
+  } else {
+    value.bytes = bytes_of(cell(row, field));
+  }
+  return true;
+}
+
 Result<SampleFiles> TableFormat::files(std::uint64_t index) const {
   memory::Record record;
   record.most_bytes = memory::usual_sample_limit();

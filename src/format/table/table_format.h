@@ -27,6 +27,8 @@ class TableFormat final : public RecordFormat {
   const std::vector<FieldDescription>& fields() const override { return descriptions_; }
   const std::vector<std::string>& classes() const override { return classes_; }
   Result<void> read(std::uint64_t index, memory::Record& record) const override;
+  bool find_value(std::uint64_t index, std::size_t field, memory::Record::Field& value,
+                  std::string& room) const override;
   Result<SampleFiles> files(std::uint64_t index) const override;
   Result<SampleFileSizes> file_sizes(std::uint64_t index) const override;
   std::size_t most_pieces() const override { return file_fields_; }

@@ -16,6 +16,8 @@
 #include "format/format.h"
 #include "format/joined_format.h"
 #include "format/label_names.h"
+#include "format/rows/rows_format.h"
+#include "format/rows/table_cells.h"
 #include "format/source_list.h"
 #include "format/tokens/token_format.h"
 #include "memory/sample_limit.h"
@@ -107,6 +109,18 @@ Result<Source> Source::arrays(std::vector<NamedArray> arrays) {
   return Source("arrays", std::move(opened));
 }
 
+Result<Source> Source::rows(RowOptions options) {
+  std::string name = options.source;
+  const OpenOptions given = options.options;
+  const auto wrap =
+      [&](std::shared_ptr<const storage::Storage> storage) -> Result<std::shared_ptr<const storage::Storage>> {
+    FEEDLINE_TRY(storage, read_so(std::move(storage), given));
+    return cache::through_cache(under_test_conditions(std::move(storage)), given.cache_directory, given.cache_limit);
+  };
+  FEEDLINE_TRY(auto opened, format::RowsFormat::open(std::move(options), wrap));
+  return Source(std::move(name), std::move(opened));
+}
+
 Result<Source> Source::tokens(const std::vector<TokenFile>& files, const TokenOptions& options) {
   std::vector<TokenFile> objects = files;
   for (TokenFile& file : objects) {
@@ -155,6 +169,7 @@ std::string Source::summary() const {
 std::string Source::key(std::uint64_t sample) const {
   return sample < size() ? format_->where(sample).key : std::string();
 }
+Result<Inspection> Source::inspect() const { return format_->inspect(); }
 std::uint64_t Source::positions() const { return mixture_ ? mixture_->samples : size(); }
 
 std::uint64_t Source::fingerprint() const {
@@ -223,6 +238,13 @@ std::span<const std::string_view> label_names() { return format::kLabelNames; }
 Result<Inspection> inspect_source(const std::string& source, const OpenOptions& options) {
   FEEDLINE_TRY(const auto located, locate(source, options));
   return format::inspect(located.source, format_options(source, options, under_test_conditions(located.storage)));
+}
+
+Result<TableCells> read_table(const std::string& source) {
+  FEEDLINE_TRY(const auto located, format::locate(source));
+  auto cells = format::read_table_cells(under_test_conditions(located.storage), located.source);
+  if (!cells) cells.error().where.dataset = source;
+  return cells;
 }
 
 Error with_location(Error error, const format::Format& format, const std::string& dataset, std::uint64_t sample) {

@@ -15,6 +15,7 @@
 #include "feedline/dataset.h"
 #include "feedline/error.h"
 #include "feedline/inspection.h"
+#include "feedline/rows.h"
 #include "feedline/sample_files.h"
 
 namespace feedline::format {
@@ -46,6 +47,7 @@ class Source {
   // Errors: as feedline::open, arrays, tokens and mix.
   static Result<Source> open(const std::string& source, const OpenOptions& options);
   static Result<Source> arrays(std::vector<NamedArray> arrays);
+  static Result<Source> rows(RowOptions options);
   static Result<Source> tokens(const std::vector<TokenFile>& files, const TokenOptions& options);
   static Result<Source> mix(const std::vector<Source>& parts, const MixOptions& options);
 
@@ -82,6 +84,8 @@ class Source {
   // See Dataset::numbers and Dataset::values.
   Result<std::vector<std::int64_t>> numbers(const std::string& field) const;
   Result<std::vector<std::vector<StoredValue>>> values(const std::vector<std::string>& fields) const;
+  Result<FieldValues> field_values(const std::string& field) const;
+  Result<Inspection> inspect() const;
 
   // For the stages that read.
   const std::shared_ptr<const format::Format>& format() const { return format_; }
@@ -113,6 +117,8 @@ class GivenSource {
 
 // See feedline::inspect.
 Result<Inspection> inspect_source(const std::string& source, const OpenOptions& options);
+// See feedline::read_table.
+Result<TableCells> read_table(const std::string& source);
 std::span<const std::string_view> label_names();
 
 // Returns `error` with the missing parts of `where` and the dataset filled in.

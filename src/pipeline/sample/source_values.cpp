@@ -5,9 +5,7 @@
 #include <functional>
 #include <numeric>
 #include <string>
-#include <string_view>
 #include <type_traits>
-#include <unordered_map>
 #include <utility>
 
 #include "format/format.h"
@@ -48,40 +46,25 @@ Result<StoredValue> value_of(const memory::Record::Field& stored, FieldKind kind
   return array.spec.shape.dims() == 0 ? number_at(array.data.data(), array.spec.dtype) : StoredValue();
 }
 
-// The key of a class folder's sample begins with its class, so nothing needs to be read. Returns nothing for other
-// formats.
-std::vector<std::int64_t> classes_by_keys(const format::RecordFormat& records) {
-  if (records.name() != "folder" || records.classes().empty()) return {};
-  std::unordered_map<std::string_view, std::int64_t> labels;
-  for (const std::string& name : records.classes()) labels.emplace(name, static_cast<std::int64_t>(labels.size()));
-  std::vector<std::int64_t> classes(records.size());
-  for (std::uint64_t i = 0; i < classes.size(); ++i) {
-    const std::string key = records.where(i).key;
-    const auto label = labels.find(std::string_view(key).substr(0, key.find('/')));
-    if (label == labels.end()) return {};
-    classes[i] = label->second;
-  }
-  return classes;
-}
-
+// Reads a sample only if one of the fields is not in memory.
 Result<void> each_of_records(const format::RecordFormat& records, const std::vector<std::size_t>& fields,
                              const std::string& source, const Sink& sink) {
   const auto& described = records.fields();
-  if (std::ranges::all_of(fields, [&](std::size_t field) { return described[field].kind == FieldKind::kInteger; })) {
-    if (const auto classes = classes_by_keys(records); !classes.empty()) {
-      for (std::size_t i = 0; i < fields.size(); ++i)
-        for (std::uint64_t sample = 0; sample < classes.size(); ++sample)
-          FEEDLINE_CHECK_OK(sink(i, sample, classes[sample]));
-      return {};
-    }
-  }
   memory::Record record;
   record.most_bytes = memory::usual_sample_limit();
+  memory::Record::Field known;
+  std::string room;
   for (std::uint64_t sample = 0; sample < records.size(); ++sample) {
-    if (auto read = records.read(sample, record); !read)
-      return std::unexpected(with_location(std::move(read).error(), records, source, sample));
+    bool is_read = false;
     for (std::size_t i = 0; i < fields.size(); ++i) {
-      auto value = value_of(record.fields[fields[i]], described[fields[i]].kind);
+      const memory::Record::Field* stored = &known;
+      if (is_read || !records.find_value(sample, fields[i], known, room)) {
+        if (auto read = is_read ? Result<void>() : records.read(sample, record); !read)
+          return std::unexpected(with_location(std::move(read).error(), records, source, sample));
+        is_read = true;
+        stored = &record.fields[fields[i]];
+      }
+      auto value = value_of(*stored, described[fields[i]].kind);
       if (!value) return std::unexpected(with_location(std::move(value).error(), records, source, sample));
       FEEDLINE_CHECK_OK(sink(i, sample, std::move(*value)));
     }
@@ -158,6 +141,45 @@ Result<std::vector<std::vector<StoredValue>>> Source::values(const std::vector<s
                                  values[i][sample] = std::move(value);
                                  return {};
                                }));
+  return values;
+}
+
+Result<FieldValues> Source::field_values(const std::string& field) const {
+  FEEDLINE_TRY(const std::size_t position, field_of(format_->fields(), field));
+  const FieldKind kind = format_->fields()[position].kind;
+  const auto records = format::records_of(format_);
+  FieldValues values;
+  if (!records || kind == FieldKind::kInteger) {
+    FEEDLINE_TRY(const std::vector<std::int64_t> known, numbers(field));
+    values.row = {DType::kInt64, {}};
+    const auto bytes = std::as_bytes(std::span(known));
+    values.data.assign(bytes.begin(), bytes.end());
+    return values;
+  }
+  if (kind == FieldKind::kText || kind == FieldKind::kJson) {
+    values.is_text = true;
+    FEEDLINE_TRY(auto columns, this->values({field}));
+    for (StoredValue& value : columns.front()) {
+      if (!std::holds_alternative<std::string>(value))
+        return config_error("targets: sample " + std::to_string(values.texts.size()) + " has no text in the field '" +
+                            field + "'");
+      values.texts.push_back(std::get<std::string>(std::move(value)));
+    }
+    return values;
+  }
+  memory::Record::Field value;
+  std::string room;
+  for (std::uint64_t i = 0; i < size(); ++i) {
+    if (!records->find_value(i, position, value, room) || !value.array)
+      return config_error("targets: the field '" + field + "' (" + std::string(format::name_of(kind)) +
+                          ") has no value in memory for sample " + std::to_string(i) +
+                          "; targets() returns integers and text, and the numbers of tables");
+    if (i == 0) values.row = *value.array;
+    if (*value.array != values.row)
+      return config_error("targets: the field '" + field + "' has samples of different shapes, " +
+                          values.row.shape.to_string() + " and " + value.array->shape.to_string());
+    values.data.insert(values.data.end(), value.bytes.begin(), value.bytes.end());
+  }
   return values;
 }
 

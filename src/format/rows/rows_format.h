@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "feedline/rows.h"
+#include "format/format.h"
+
+namespace feedline::format {
+
+// Samples that are rows of columns in the caller's memory.
+class RowsFormat final : public RecordFormat {
+ public:
+  // Adds a cache or test conditions to the storage of the rows' files.
+  using Wrap = std::function<Result<std::shared_ptr<const storage::Storage>>(std::shared_ptr<const storage::Storage>)>;
+  // kConfig: see feedline::rows().
+  static Result<std::shared_ptr<const RecordFormat>> open(RowOptions options, const Wrap& wrap);
+
+  std::string_view name() const override { return "rows"; }
+  std::uint64_t size() const override { return size_; }
+  const std::vector<FieldDescription>& fields() const override { return fields_; }
+  const std::vector<std::string>& classes() const override { return options_.classes; }
+  std::vector<UnopenedColumn> unopened() const override { return options_.unopened; }
+  Result<void> read(std::uint64_t index, memory::Record& record) const override;
+  bool find_value(std::uint64_t index, std::size_t field, memory::Record::Field& value,
+                  std::string& room) const override;
+  Result<SampleFiles> files(std::uint64_t index) const override;
+  Result<SampleFileSizes> file_sizes(std::uint64_t index) const override;
+  std::size_t most_pieces() const override { return file_fields_; }
+  Result<void> find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const override;
+  Result<void> accept(std::uint64_t index, std::span<const std::span<const std::byte>> pieces,
+                      memory::Record& record) const override;
+  std::shared_ptr<const storage::Storage> storage() const override { return storage_; }
+  Where where(std::uint64_t index) const override;
+  Where where_field(std::uint64_t index, std::size_t field) const override;
+  std::uint64_t fingerprint() const override { return fingerprint_; }
+  Result<Inspection> inspect() const override;
+
+ private:
+  friend class RowsLook;  // implemented in rows_inspection.cpp
+
+  RowsFormat(RowOptions options, std::vector<FieldDescription> fields);
+  // Sets the storage: the one of all paths, or one that chooses by path.
+  Result<void> choose_storage(const Wrap& wrap);
+  // The storage's name of a row's file. kConfig: an invalid or unsupported URL.
+  Result<void> find_object(const FileColumn& column, std::uint64_t row, std::string& object, std::string& room) const;
+  std::uint64_t compute_fingerprint() const;
+  // The column if the field's values are files of which the row has one; else nullptr.
+  const FileColumn* file_column(std::uint64_t row, std::size_t field) const;
+  // "row 7 (index 'a'), column 'path'".
+  std::string row_text(std::uint64_t row, std::size_t field) const;
+  std::unexpected<Error> failed(std::uint64_t index, std::size_t field, Error error) const;
+  Result<void> take(std::uint64_t row, std::span<const std::span<const std::byte>> files, memory::Record& record) const;
+
+  const RowOptions options_;
+  const std::vector<FieldDescription> fields_;
+  std::shared_ptr<const storage::Storage> storage_;
+  bool are_urls_ = false;  // of one storage, whose names of objects differ from the URLs
+  std::uint64_t size_ = 0;
+  std::size_t file_fields_ = 0;
+  std::uint64_t fingerprint_ = 0;
+};
+
+}  // namespace feedline::format

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "feedline/rows.h"
+
+namespace feedline::format {
+
+// Returns a cell's text, in the caller's memory or in `room`. Requires: row < cells.rows.
+std::string_view text_of(const TextCells& cells, std::uint64_t row, std::string& room);
+
+}  // namespace feedline::format

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""feedline.table: datasets of data frames and of tables in files."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+
+import feedline
+from feedline.errors import ConfigError, StorageError
+
+FORMS = ("dict", "pandas", "polars", "arrow", "csv", "jsonl", "parquet")
+
+
+@pytest.fixture
+def columns(folder: Path) -> dict[str, list[Any]]:
+    paths = sorted(folder.rglob("*.jpg"))[:9]
+    return {
+        "path": [str(path.relative_to(folder)) for path in paths],
+        "species": [path.parent.name for path in reversed(paths)],
+        "x": [i / 2 for i in range(9)],
+        "y": list(range(9)),
+        "tags": ["a b", "", "c", "a", "b", "", "c a", "a", "b"],
+    }
+
+
+def in_form(form: str, columns: dict[str, list[Any]], folder: Path) -> Any:
+    """The table as a frame, or the path of a file of it in `folder`."""
+    if form == "dict":
+        return columns
+    if form == "csv":
+        rows = zip(*columns.values(), strict=True)
+        lines = [",".join(columns), *(",".join(map(str, row)) for row in rows)]
+        (folder / "t.csv").write_text("\n".join(lines) + "\n")
+        return folder / "t.csv"
+    if form == "jsonl":
+        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        (folder / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return str(folder / "t.jsonl")
+    if form == "pandas":
+        return pytest.importorskip("pandas").DataFrame(columns)
+    if form == "polars":
+        return pytest.importorskip("polars").DataFrame(columns)
+    pyarrow = pytest.importorskip("pyarrow")
+    table = pyarrow.table(columns)
+    if form == "arrow":
+        return pyarrow.concat_tables([table.slice(0, 4), table.slice(4)])  # several chunks, with offsets
+    import pyarrow.parquet
+
+    pyarrow.parquet.write_table(table, folder / "t.parquet", row_group_size=4)
+    return folder / "t.parquet"
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_table_is_the_same_dataset_in_every_form(columns, folder, tmp_path, form):
+    expected = feedline.table(columns, image="path", label="species", root=folder)
+    given = feedline.table(in_form(form, columns, tmp_path), image="path", label="species", root=folder)
+    assert given.classes == ["apple", "birch"]
+    assert given.labels.tolist() == [1, 1, 0, 0, 0, 0, 0, 0, 0]
+    assert given.fingerprint == expected.fingerprint
+    assert [name for name, *_ in given.unopened] == ["x", "y", "tags"]
+    numpy.testing.assert_array_equal(given[4].image, feedline.open(folder)[4].image)
+    again = pickle.loads(pickle.dumps(given.resize((8, 8))))
+    numpy.testing.assert_array_equal(again[8].image, given.resize((8, 8))[8].image)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_targets_and_tags(columns, folder, tmp_path, form):
+    source = in_form(form, columns, tmp_path)
+    given = feedline.table(
+        source, image="path", target=("x", "y"), multi_label="tags", separator=" ", root=folder
+    ).resize((8, 8))
+    batch = next(iter(given.loader(batch_size=4, output="numpy")))
+    assert batch.target.dtype == numpy.float32
+    assert batch.target.tolist() == [[0, 0], [0.5, 1], [1, 2], [1.5, 3]]
+    assert given.classes == ["a", "b", "c"]
+    assert batch.label.tolist() == [[1, 1, 0], [0, 0, 0], [0, 0, 1], [1, 0, 0]]
+    scalar = feedline.table(source, image="path", target="y", root=folder)
+    assert scalar.schema["target"].shape == ()
+    assert scalar.schema["target"].dtype == "float32"
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_template_makes_paths(columns, folder, tmp_path, form):
+    given = {"number": [2, 0, 1], "name": ["apple", "birch", "crow"]}
+    source = in_form(form, given, tmp_path)
+    padded = feedline.table(source, template="{name}/{number:03d}.jpg", root=folder)
+    numpy.testing.assert_array_equal(padded[2].image, feedline.open(folder)[7 + 7 + 1].image)
+    plain = feedline.table(source, template="{name}/00{number}.jpg", label="name", root=folder)
+    assert plain[0].label == 0
+    numpy.testing.assert_array_equal(plain[2].image, padded[2].image)
+    with pytest.raises(ConfigError, match="there is no column 'id'; the columns are number, name"):
+        feedline.table(source, template="{id}.jpg", root=folder)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_fields_are_columns(columns, folder, tmp_path, form):
+    source = in_form(form, columns, tmp_path)
+    given = feedline.table(
+        source, image="path", root=folder, fields=("y", "image", "kind=species:class", "note=path:text")
+    )
+    assert given[3]._fields == ("y", "image", "kind", "note")
+    assert given[3].y == 3
+    assert given[3].kind == 0
+    assert given[3].note == columns["path"][3]
+
+
+def test_paths_of_a_file_begin_at_its_folder_and_the_image_column_is_found(columns, folder):
+    given = feedline.table(in_form("csv", {"who": columns["species"], "where": columns["path"]}, folder))
+    numpy.testing.assert_array_equal(given[8].image, feedline.open(folder)[8].image)
+
+
+def test_rows_of_a_filtered_frame_are_positions_with_their_index(columns, folder):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(columns)
+    frame.loc[7, "path"] = "gone.jpg"
+    part = feedline.table(frame[frame.y > 3], image="path", root=folder)
+    with pytest.raises(StorageError, match=r"row 3 \(index '7'\), column 'image'"):
+        part[3]
+    named = feedline.table(frame.set_index("species", drop=False).iloc[5:], image="path", label="y", root=folder)
+    with pytest.raises(StorageError, match=r"row 2 \(index 'apple'\), column 'image'"):
+        named[2]
+    frame.loc[8, "x"] = float("nan")
+    with pytest.raises(ConfigError, match=r"row 4 \(index 8\) of the column 'x' has no value"):
+        feedline.table(frame[frame.y > 3], image="path", label="x", root=folder)
+
+
+def test_columns_of_pandas_types(columns, folder):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(columns)
+    frame["kind"] = pandas.Categorical(frame.species, categories=["crow", "birch", "apple"])
+    frame["nullable"] = frame.y.astype("Int64")
+    frame["text"] = frame.path.astype("string")
+    given = feedline.table(frame, image="text", label="kind", root=folder, fields=("image", "label", "nullable"))
+    assert given.classes == ["crow", "birch", "apple"]
+    assert given.class_counts() == {"crow": 0, "birch": 2, "apple": 7}
+    assert given[2].nullable == 2
+    frame.loc[5, "nullable"] = pandas.NA
+    with pytest.raises(ConfigError, match="row 5 of the column 'nullable' has no value"):
+        feedline.table(frame, image="text", label="nullable", root=folder)
+    frame.loc[6, "kind"] = None
+    with pytest.raises(ConfigError, match="row 6 of the column 'kind' has no value"):
+        feedline.table(frame, image="text", label="kind", root=folder)
+
+
+def test_lists_of_paths_and_tags_in_columns(columns, folder):
+    polars = pytest.importorskip("polars")
+    paths = columns["path"]
+    frame = polars.DataFrame({"views": [paths[:2], paths[2:4]], "tags": [["x"], None]})
+    given = feedline.table(frame, image="views", multi_label="tags", root=folder)
+    assert given[0]._fields == ("image_0", "image_1", "label")
+    assert given.targets("label").tolist() == [[1], [0]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"image": "pth"}, "image: there is no column 'pth'; the columns are path, species, x, y, tags"),
+        ({"image": "y"}, "row 0 of the column 'y' is 0, which is not a path"),
+        ({"image": "species"}, "row 0 of the column 'species' is 'birch', which is not the path of a file"),
+        ({"image": "path", "template": "{path}"}, "not both"),
+        ({"template": "{path"}, "not a valid format"),
+        ({"template": "a.jpg"}, "names no column"),
+        ({"image": "path", "target": ("x", "species")}, "row 0 of the column 'species' is not a number"),
+        ({"image": "path", "fields": "age"}, "there is no column 'age'"),
+        ({"image": "path", "fields": ("image", "x:video")}, "the kind 'video' of 'x'"),
+    ],
+)
+def test_wrong_arguments_name_what_is_wrong(columns, folder, arguments, message):
+    with pytest.raises(ConfigError, match=message):
+        feedline.table(columns, root=folder, **arguments)
+
+
+def test_other_sources_are_refused():
+    with pytest.raises(ConfigError, match="not int"):
+        feedline.table(3)
