@@ -169,6 +169,21 @@ def test_what_cannot_be_decided_or_compared(folders: Path, capsys: pytest.Captur
     assert run(["compare", base, base, "--fail-on", "110%"]) == 2
 
 
+def test_a_metric_that_is_worse_by_less_than_the_limit_is_reported_as_worse(
+    folders: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("click", reason="the command line is not installed")
+    from feedline.cli.root import run
+
+    for name, value, half in (("base", 1000.0, 10.0), ("worse", 850.0, 100.0)):
+        made = copy.deepcopy(_bench())
+        made["figures"][0] |= {"value": value, "low": value - half, "high": value + half}
+        record.write(made, folders / f"{name}.json")
+    assert run(["compare", str(folders / "base.json"), str(folders / "worse.json")]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "it is worse by at least" in shown and "neither" not in shown
+
+
 def test_a_likely_regression_is_not_called_undecided(folders: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The 95 % interval is above the limit, but an alarm needs 99.9 %."""
     pytest.importorskip("click", reason="the command line is not installed")
