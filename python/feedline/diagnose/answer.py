@@ -20,12 +20,12 @@ from feedline.profiler.intervals import GAIN
 from feedline.profiler.model import prediction, what_if
 from feedline.profiler.summary.figures import Summary
 
-USE_DROP_IN = "use `from feedline import DataLoader` instead of torch's"
+USE_DROP_IN = "use `from feedline import DataLoader`"
 MEASURED, MEASURED_LOADER, PREDICTED, UNKNOWN = "measured", "measured loader", "predicted", "unknown"
 _BASIS = {
     MEASURED: "measured in a second run",
     MEASURED_LOADER: "predicted from the loader's measured rates",
-    PREDICTED: "predicted, not measured",
+    PREDICTED: "predicted",
 }
 
 
@@ -146,15 +146,15 @@ def _predicted(summary: Summary, diagnosis: Diagnosis, tried: Experiments | None
     if tried is None and may_use_drop_in(summary, first):
         other = ""
         if settings and gain is not None:
-            other = f", or {change} ({gain_words(gain, 'batches')}, {_BASIS[PREDICTED]})"
-        change = f"{USE_DROP_IN} (gain not measured: run without --quick){other}"
+            other = f", or {change} ({_BASIS[PREDICTED]}: {gain_words(gain, 'batches')})"
+        change = f"{USE_DROP_IN} (gain not measured){other}"
         return Answer(change, loader, settings=settings, is_drop_in=True)
     return Answer(change, loader, gain, UNKNOWN if gain is None else PREDICTED, settings)
 
 
 def _instruction(finding: Finding) -> str:
-    """The fix as part of a sentence."""
-    fix = finding.fix.rstrip(".")
+    """The first sentence of the fix, to continue."""
+    fix = finding.fix.split(". ")[0].rstrip(".")
     return fix[:1].lower() + fix[1:]
 
 
