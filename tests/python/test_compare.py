@@ -141,6 +141,7 @@ def test_the_command(folders: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert compare(base, str(folders / "slow")) == 1
     shown = capsys.readouterr().out
     assert "+20.0%" in shown and "regression" in shown and "usable_cpus explains it" in shown
+    assert "NEW is 1.25 times as slow as BASE" in shown
     assert compare(base, str(folders / "slow"), "--fail-on", "0.3") == 0
     capsys.readouterr()
     assert compare(f"{base}/0.json", f"{folders}/slow/0.json", "--json", "--figure", "images_per_s") == 1

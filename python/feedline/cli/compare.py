@@ -54,7 +54,7 @@ def compare(base: Path, new: Path, fail_on: float, names: tuple[str, ...], stric
     if missing or not found:
         words = f"no record has the metric {', '.join(sorted(missing))}" if missing else "no metric"
         raise click.UsageError(f"the records share {words}; pass records of the same command")
-    why = difference(sides[0][0], sides[1][0]).conclusion if _has(found, gate.REGRESSION) else None
+    why = difference(sides[0][0], sides[1][0], ("BASE", "NEW")).conclusion if _has(found, gate.REGRESSION) else None
     if as_json:
         print_json(
             {
