@@ -18,7 +18,7 @@ from feedline.findings import Finding, gain_words
 from feedline.profiler.experiments import Experiments
 from feedline.profiler.intervals import GAIN
 from feedline.profiler.model import prediction, what_if
-from feedline.profiler.summary.figures import Summary
+from feedline.profiler.summary.figures import DROP_IN, Summary
 
 USE_DROP_IN = "use `from feedline import DataLoader`"
 MEASURED, MEASURED_LOADER, PREDICTED, UNKNOWN = "measured", "measured loader", "predicted", "unknown"
@@ -73,12 +73,13 @@ def choose(
     """Returns the change to make first; `tried` is None if no experiments were run.
 
     Changes that were measured to gain precede all predictions. The measured change with the largest gain is chosen.
+    Without one, Feedline's DataLoader is proposed if it may help and was not tried.
     """
     loader = name_of(summary)
     shown = [one for one in _measured(summary, diagnosis, trial, tried, loader) if one.gain and _is_worth(one.gain)]
     if shown:
         return max(shown, key=lambda one: (one.basis == MEASURED, _middle(one.gain or (0.0, 0.0))))
-    return _predicted(summary, diagnosis, tried, loader)
+    return _predicted(summary, diagnosis, loader)
 
 
 def name_of(summary: Summary) -> str:
@@ -134,7 +135,7 @@ def _workers(summary: Summary, diagnosis: Diagnosis, workers: int, loader: str) 
     return Answer(f"set {arguments(settings)}", loader, gain, MEASURED_LOADER, settings)
 
 
-def _predicted(summary: Summary, diagnosis: Diagnosis, tried: Experiments | None, loader: str) -> Answer:
+def _predicted(summary: Summary, diagnosis: Diagnosis, loader: str) -> Answer:
     waits = f"the loop waits for its loader {summary.waits.loader:.0%} of the time"
     named = [one for one in diagnosis.verdicts if one.code != "compute_bound"]
     if not named:
@@ -143,7 +144,7 @@ def _predicted(summary: Summary, diagnosis: Diagnosis, tried: Experiments | None
     settings = settings_of(summary, first)
     change = f"set {arguments(settings)}" if settings else _instruction(first)
     gain = first.gain if first.gain[1] > 0 else None
-    if tried is None and may_use_drop_in(summary, first):
+    if DROP_IN not in summary.ladder.tried and may_use_drop_in(summary, first):
         other = ""
         if settings and gain is not None:
             other = f", or {change} ({_BASIS[PREDICTED]}: {gain_words(gain, 'batches')})"

@@ -260,7 +260,11 @@ def test_without_experiments_the_first_line_proposes_feedlines_loader_and_the_pr
     first = answer.choose(told, diagnosis)
     (finding,) = (one for one in diagnosis.verdicts if one.code == "too_few_workers")
     assert first.change.startswith(f"{answer.USE_DROP_IN} (gain not measured)") and first.basis == answer.UNKNOWN
-    assert f"or set {answer.arguments(answer.settings_of(told, finding))} (predicted: {finding.gain_text('batches')})" in first.text
+    assert (
+        f"or set {answer.arguments(answer.settings_of(told, finding))} (predicted: {finding.gain_text('batches')})"
+        in first.text
+    )
+    assert answer.choose(told, diagnosis, tried=Experiments([])) == first, "an experiment that had no time is the same"
     own = replace(told, loader={**told.loader, "native": True, "class": "feedline.Loader"})
     assert "DataLoader`" not in answer.choose(own, evaluate(own)).text
 
