@@ -101,6 +101,13 @@ def diagnosis() -> dict[str, Any]:
             "exit_status": 0,
             "wall_s": 14.0,
             "verdicts": [verdict],
+            "answer": {
+                "text": "set num_workers=8: 40% to 90% more batches per second, for the loader over Photos",
+                "change": "set num_workers=8",
+                "loader": "the loader over Photos",
+                "gain": [0.4, 0.9],
+                "basis": "predicted",
+            },
             "abstained": [{"cause": "host_to_device", "missing": "no GPU"}],
             "more_workers": "8 workers would help",
             "step_ms": 20.0,

@@ -141,6 +141,7 @@ def test_the_command(folders: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert compare(base, str(folders / "slow")) == 1
     shown = capsys.readouterr().out
     assert "+20.0%" in shown and "regression" in shown and "usable_cpus explains it" in shown
+    assert "NEW is 1.25 times as slow as BASE" in shown
     assert compare(base, str(folders / "slow"), "--fail-on", "0.3") == 0
     capsys.readouterr()
     assert compare(f"{base}/0.json", f"{folders}/slow/0.json", "--json", "--figure", "images_per_s") == 1
@@ -167,6 +168,21 @@ def test_what_cannot_be_decided_or_compared(folders: Path, capsys: pytest.Captur
     assert run(["compare", base, str(folders / "missing.json")]) == 3
     assert run(["compare", base, str(folders)]) == 2, "one of other work is in this folder"
     assert run(["compare", base, base, "--fail-on", "110%"]) == 2
+
+
+def test_a_metric_that_is_worse_by_less_than_the_limit_is_reported_as_worse(
+    folders: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("click", reason="the command line is not installed")
+    from feedline.cli.root import run
+
+    for name, value, half in (("base", 1000.0, 10.0), ("worse", 850.0, 100.0)):
+        made = copy.deepcopy(_bench())
+        made["figures"][0] |= {"value": value, "low": value - half, "high": value + half}
+        record.write(made, folders / f"{name}.json")
+    assert run(["compare", str(folders / "base.json"), str(folders / "worse.json")]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "it is worse by at least" in shown and "neither" not in shown
 
 
 def test_a_likely_regression_is_not_called_undecided(folders: Path, capsys: pytest.CaptureFixture[str]) -> None:

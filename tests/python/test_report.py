@@ -80,6 +80,7 @@ def test_everything_that_the_record_holds_is_there() -> None:
         "a batch takes 120 ms to make",
         "Predicted gain: 40% to 90%",
         "8 workers would help",
+        "Do this first: set num_workers=8",
         "this kernel has no /proc/pressure",
         "Search over workers",
         "Timeline",
@@ -94,7 +95,7 @@ def test_everything_that_the_record_holds_is_there() -> None:
 def with_strings(value: Any, text: str) -> Any:
     """The same with `text` for every string but those of which the schema has a list."""
     if isinstance(value, dict):
-        kept = ("better", "unit") + (("name",) if "bytes_per_s" in value else ())
+        kept = ("better", "unit", "basis") + (("name",) if "bytes_per_s" in value else ())
         return {key: item if key in kept else with_strings(item, text) for key, item in value.items()}
     if isinstance(value, list):
         return [with_strings(item, text) for item in value]

@@ -13,7 +13,7 @@ from feedline.cli.interrupting import first_alone
 
 __all__ = ["main"]
 
-_OF_VERBS = ("rich", "fastjsonschema")  # paths that a verb would check only after it has measured
+_OF_SUBCOMMANDS = ("rich", "fastjsonschema")  # paths that a subcommand would check only after it has measured
 
 
 def main() -> int:
@@ -25,7 +25,7 @@ def main() -> int:
     try:
         from feedline.cli.root import run
 
-        for name in _OF_VERBS:
+        for name in _OF_SUBCOMMANDS:
             if importlib.util.find_spec(name) is None:
                 raise ModuleNotFoundError(name=name)
         status = run(sys.argv[1:])
@@ -33,7 +33,7 @@ def main() -> int:
         status = exit_codes.INTERRUPTED
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
-        if missing not in ("click", *_OF_VERBS):
+        if missing not in ("click", *_OF_SUBCOMMANDS):
             raise
         print(
             f"feedline: the command line needs {missing}, which is not installed; run: pip install {missing}",

@@ -123,7 +123,7 @@ def bench(
     print_json(whole) if as_json else _print(result)
     if probes is not None and not as_json:
         bench_machine.show(probes)
-    if record is not None:  # last, so that a full disk does not lose the figures
+    if record is not None:  # last, so that a full disk does not lose the results
         write(whole, record)
     return 0
 
@@ -196,7 +196,7 @@ def _print(result: dict[str, Any]) -> None:
         )
     table(("loader", "images/s", "CPU-s per 1,000", "first batch"), rows)
     table(
-        ("stage", "puts out", "us each", "bytes each", "blocked s", "starved s"),
+        ("stage", "output", "us per item", "bytes per item", "blocked s", "starved s"),
         [
             (
                 name,

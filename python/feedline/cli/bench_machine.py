@@ -35,7 +35,7 @@ def probes(source: str | None) -> Probes:
 
 def show(found: Probes) -> None:
     """Prints a table, and what could not be measured."""
-    table(("this machine", "reached", "95 % interval of the mean"), [_row(one) for one in found.figures])
+    table(("this machine", "measured", "95 % interval of the mean"), [_row(one) for one in found.figures])
     for note in found.notes:
         OUT.print(escape(note))
 

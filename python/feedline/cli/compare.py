@@ -42,7 +42,8 @@ def compare(base: Path, new: Path, fail_on: float, names: tuple[str, ...], stric
     """Compare the run records BASE and NEW, and fail if NEW is worse by more than is allowed.
 
     Each is a record, or a folder of records of one kind of run: with three or more on each side, the variation between
-    runs is known. A regression is reported if a figure exceeds the limit and chance is an unlikely explanation.
+    runs is known. A regression is reported if a metric is worse by more than the limit and chance is an unlikely
+    explanation.
 
     Exit status: 0 no regression, 1 a regression (with --strict: or undecided), 2 they cannot be compared.
     """
@@ -51,9 +52,9 @@ def compare(base: Path, new: Path, fail_on: float, names: tuple[str, ...], stric
     found = gate.evaluate(sides[0], sides[1], fail_on, names)
     missing = set(names) - {one.name for one in found}
     if missing or not found:
-        words = f"no record has the metric {', '.join(sorted(missing))}" if missing else "no figure"
+        words = f"no record has the metric {', '.join(sorted(missing))}" if missing else "no metric"
         raise click.UsageError(f"the records share {words}; pass records of the same command")
-    why = difference(sides[0][0], sides[1][0]).conclusion if _has(found, gate.REGRESSION) else None
+    why = difference(sides[0][0], sides[1][0], ("BASE", "NEW")).conclusion if _has(found, gate.REGRESSION) else None
     if as_json:
         print_json(
             {
@@ -93,7 +94,7 @@ def _has(found: list[gate.Judged], outcome: str) -> bool:
 
 def _show(found: list[gate.Judged], why: str | None, fewest: int) -> None:
     table(
-        ("figure", "BASE", "NEW", "worse by", "95 %", ""),
+        ("metric", "BASE", "NEW", "worse by", "95 %", ""),
         [
             (
                 escape(one.label),
@@ -125,5 +126,10 @@ def _undecided(one: gate.Judged) -> str:
         return (
             f"the metric is worse by more than {one.limit:.0%}, but the records do not show how much "
             "unchanged runs vary"
+        )
+    if one.low > 0:
+        return (
+            f"it is worse by at least {one.low:.1%}, but a regression of more than {one.limit:.0%} is not shown with "
+            "95 % confidence"
         )
     return f"a regression of more than {one.limit:.0%} is neither shown nor excluded"

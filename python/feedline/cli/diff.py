@@ -23,10 +23,10 @@ _WIDEST = 48
 @click.argument("b", type=parameters.INPUT_FILE)
 @parameters.as_json()
 def diff(a: Path, b: Path, as_json: bool) -> int:
-    """Compare the run records A and B: figures that differ beyond their spread, and the facts that explain them,
+    """Compare the run records A and B: metrics that differ beyond their spread, and the facts that explain them,
     ranked.
 
-    Exit status: 0 if the first figure does not differ beyond its spread, 1 if it does, 2 if they share none.
+    Exit status: 0 if the first metric does not differ beyond its spread, 1 if it does, 2 if they share none.
     """
     records = read(a), read(b)
     found = compare(*records)
@@ -45,7 +45,7 @@ def diff(a: Path, b: Path, as_json: bool) -> int:
 def _show(found: Comparison) -> None:
     if found.figures:
         table(
-            ("figure", "A", "B", "B / A", "differs"),
+            ("metric", "A", "B", "B / A", "differs"),
             [
                 (
                     one.label,
@@ -76,7 +76,7 @@ def _show(found: Comparison) -> None:
             ],
         )
     if found.figures and not all(one.spread_known for one in found.figures):
-        OUT.print("5 %, because no spread was recorded")
+        OUT.print("no spread was recorded: metrics differ if they change by more than 5 %")
     for note in found.notes:
         OUT.print(escape(note))
     OUT.print(f"[bold]{escape(found.conclusion)}[/]")

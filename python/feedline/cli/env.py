@@ -122,8 +122,8 @@ def diff(first: str, second: str, as_json: bool) -> int:
     return exit_codes.PROBLEMS_FOUND if found else exit_codes.FINE
 
 
-for _verb in (export, create, list_, clean):
-    env.add_command(_verb)
+for _subcommand in (export, create, list_, clean):
+    env.add_command(_subcommand)
 
 
 def _by(*kinds: str) -> str:

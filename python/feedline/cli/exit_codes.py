@@ -11,7 +11,7 @@ INTERRUPTED = 130  # 128 + SIGINT, as in shells
 
 
 def of(error: BaseException) -> int:
-    """Returns the exit status of a verb that failed with `error`."""
+    """Returns the exit status of a subcommand that failed with `error`."""
     import feedline
 
     if isinstance(error, KeyboardInterrupt):

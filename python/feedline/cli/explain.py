@@ -19,7 +19,7 @@ from feedline.findings import Entry, formats
 @click.option("--markdown", is_flag=True, help="Print all pages as one Markdown document.")
 @parameters.as_json()
 def explain(code: str | None, causes: tuple[Path, ...], markdown: bool, as_json: bool) -> int:
-    """Print the page of CODE: its meaning, the figures it is based on, and what to do. Without CODE, list all.
+    """Print the page of CODE: its meaning, the measurements it is based on, and what to do. Without CODE, list all.
 
     A code used by several commands has a page for each. Exit status 2: there is no such code.
     """
@@ -43,7 +43,7 @@ def explain(code: str | None, causes: tuple[Path, ...], markdown: bool, as_json:
 
 
 def pages_of(causes: tuple[Path, ...] = ()) -> list[Entry]:
-    """Returns all pages, grouped by verb; `causes`: folders of further causes of diagnose."""
+    """Returns all pages, grouped by subcommand; `causes`: folders of further causes of diagnose."""
     from feedline.data import inspection, storage_types, stored_images
     from feedline.diagnose import causes as of_diagnose
     from feedline.doctor import causes as of_doctor
@@ -71,7 +71,7 @@ def _list(pages: list[Entry], as_json: bool) -> None:
     if as_json:
         print_json({"codes": [{"code": page.code, "verb": page.verb, "title": page.title} for page in pages]})
     else:
-        table(("code", "of", "says"), [(page.code, page.verb, formats.plain(page.title)) for page in pages])
+        table(("code", "subcommand", "meaning"), [(page.code, page.verb, formats.plain(page.title)) for page in pages])
 
 
 def _unknown(code: str, pages: list[Entry]) -> str:

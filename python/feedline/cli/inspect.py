@@ -21,7 +21,7 @@ _MOST_ROWS = 20
 # reports nothing about unchecked images; a file of pixels is checked record by record
 _UNDECODED = dict.fromkeys(
     parameters.PACKED_FORMATS,
-    ", if its images decode: --show decodes some, `feedline pack --check` all",
+    ", if their images decode: --show decodes some, `feedline pack --check` all",
 )
 
 

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Output paths, checked while the command line is parsed, before any work.
 
-The types ``OUTPUT_FILE`` and ``OUTPUT_FOLDER`` of :mod:`feedline.cli.parameters` check them, so that no verb runs
-with a path that cannot be written. A problem is a usage error, exit status 2, that names the option, the path and the
-next step. A verb that also reads files, or writes several, starts with :func:`distinct`, so that no file overwrites
-another::
+The types ``OUTPUT_FILE`` and ``OUTPUT_FOLDER`` of :mod:`feedline.cli.parameters` check them, so that no subcommand
+runs with a path that cannot be written. A problem is a usage error, exit status 2, that names the option, the path and
+the next step. A subcommand that also reads files, or writes several, starts with :func:`distinct`, so that no file
+overwrites another::
 
     distinct({"SOURCE": source, "--settings": settings, "--record": record})
 
-Checking creates and changes nothing. A disk can still fill up later: verbs write last, and completely or not at all.
+Checking creates and changes nothing. A disk can still fill up later: subcommands write last, and completely or
+not at all.
 """
 
 from __future__ import annotations

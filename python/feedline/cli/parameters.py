@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Value types and options shared by several verbs.
+"""Value types and options shared by several subcommands.
 
 Options have the names of the Python arguments: ``--num-workers``. An output file's option is named after its contents:
 ``--record``, ``--settings``, ``--page``, ``--json-file``. Further names of an option are its `aliases`: they work but
@@ -148,7 +148,7 @@ class OutputFile(click.Path):
 
 
 class OutputFolder(click.Path):
-    """A folder that a verb writes into, created if missing; returns the text unchanged."""
+    """A folder that a subcommand writes into, created if missing; returns the text unchanged."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         found = problem_of_folder(value)
@@ -184,7 +184,7 @@ OUTPUT_FILE = OutputFile()
 OUTPUT_FOLDER = OutputFolder()
 OUTPUT_PATH = OutputPath()
 OUTPUT_PLACE = OutputPath(urls=True)
-INPUT_FILE = click.Path(dir_okay=False, path_type=Path)  # a missing one is a missing source, as for every verb
+INPUT_FILE = click.Path(dir_okay=False, path_type=Path)  # a missing one is a missing source, as for every subcommand
 PACKED_FORMATS = tuple(name for name in FORMATS if name not in ("numpy", "pixels"))
 INPUT_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 RESTART_INTERVAL = AutoOrRange(1, _MOST_MCUS)
@@ -250,12 +250,12 @@ def annotated(command: Command) -> Command:
 
 
 def as_json(help: str = "Print one JSON object.") -> Callable[[Command], Command]:
-    """``--json``, which every verb has."""
+    """``--json``, which every subcommand has."""
     return click.option("--json", "as_json", is_flag=True, help=help)
 
 
 def record_file(*aliases: str) -> Callable[[Command], Command]:
-    """``--record FILE``: the run record of a verb that measures."""
+    """``--record FILE``: the run record of a subcommand that measures."""
     return option("--record", aliases=aliases, type=OUTPUT_FILE, help="Write a run record: docs/run-record.md.")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The root command: lists the verbs, and maps their exceptions to exit statuses."""
+"""The root command: lists the subcommands, and maps their exceptions to exit statuses."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import click
 import feedline
 from feedline.cli import exit_codes
 
-# Help text of each verb. A verb's module, which has the verb's name, is imported only when needed.
-_VERBS = {
+# Help text of each subcommand. A subcommand's module, which has the subcommand's name, is imported only when needed.
+_SUBCOMMANDS = {
     "demo": "See Feedline at work in a minute, on generated photos or yours.",
     "inspect": "Show the contents of a source, and what a reader would drop.",
     "bench": "Measure how fast a source loads, and where the time goes.",
@@ -38,35 +38,35 @@ _VERBS = {
 
 
 class _Commands(Mapping[str, click.Command]):
-    """The verbs by name, imported on access."""
+    """The subcommands by name, imported on access."""
 
     def __getitem__(self, name: str) -> click.Command:
-        if name not in _VERBS:
+        if name not in _SUBCOMMANDS:
             raise KeyError(name)
         module = name.replace("-", "_")
         command: click.Command = getattr(importlib.import_module(f"feedline.cli.{module}"), module)
         return command
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_VERBS)
+        return iter(_SUBCOMMANDS)
 
     def __len__(self) -> int:
-        return len(_VERBS)
+        return len(_SUBCOMMANDS)
 
 
 class _Root(click.Group):
-    """A command group whose help imports no verb."""
+    """A command group whose help imports no subcommand."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.commands = _Commands()  # type: ignore[assignment]  # nobody adds to it
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_VERBS)
+        return list(_SUBCOMMANDS)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(_VERBS.items()))
+            formatter.write_dl(list(_SUBCOMMANDS.items()))
 
 
 def _show_version(context: click.Context, option: click.Parameter, is_wanted: bool) -> None:
@@ -113,7 +113,7 @@ def _differ_in_a_number(arguments: list[str]) -> bool:
 def _show(error: BaseException) -> None:
     from rich.markup import escape
 
-    from feedline.cli.console import ERR  # imports only verbs' errors need
+    from feedline.cli.console import ERR  # imports only subcommands' errors need
 
     ERR.print(f"[bold red]feedline:[/] {escape(_words(error))}")
 

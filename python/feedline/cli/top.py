@@ -36,7 +36,7 @@ def top(pid: int | None, interval: float, once: bool, gpu_price: float | None, a
 
     PID is a process or one that launched others, such as torchrun; by default, your newest run with a Feedline loader
     is shown. Keys: q quits, p pauses, tab and arrows select a loader. With --once or --json, exit status 1 means that
-    there is an alarm. docs/top.md explains each figure.
+    there is an alarm. docs/top.md explains each value.
     """
     from feedline import cost
     from feedline.machine import gpu

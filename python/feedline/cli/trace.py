@@ -84,7 +84,7 @@ def _print(result: dict[str, Any], top: int) -> None:
         facts = [f"{file['events']:,} events", file["gpu"], file["host"]]
         OUT.print(f"[bold]{escape(file['path'])}[/]: {escape(', '.join(str(fact) for fact in facts if fact))}")
         for line in file["damage"]:
-            OUT.print(f"  [yellow]damaged:[/] {escape(line)}; the figures cover only the part before the damage")
+            OUT.print(f"  [yellow]damaged:[/] {escape(line)}; the results cover only the part before the damage")
     if result.get("merged"):
         merged = result["merged"]
         OUT.print(f"{merged['spans']:,} spans of Feedline merged into {escape(merged['path'])}")

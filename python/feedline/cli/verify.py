@@ -91,7 +91,7 @@ def _print(verified: Verification) -> None:
     if verified.parts_found:
         OUT.print(f"{verified.parts_found:,} parts were already verified")
     if verified.shards:
-        OUT.print(f"{verified.checksums:,} shards compared with the checksums of their packing")
+        OUT.print(f"{counted(verified.checksums, 'shard')} compared with the checksums of their packing")
     if verified.order_exact:
         OUT.print(f"{counted(verified.world_size, 'rank')} together get each sample exactly once")
     _print_classes(verified.classes)

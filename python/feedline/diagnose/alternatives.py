@@ -7,6 +7,7 @@ intervals is reported as undecided, and a measurement without an interval suppor
 
 from __future__ import annotations
 
+from feedline.findings import gain_words
 from feedline.profiler.intervals import GAIN, Shown, shown
 from feedline.profiler.model import prediction, what_if
 from feedline.profiler.summary.figures import DROP_IN, Summary
@@ -45,17 +46,22 @@ def of_workers(summary: Summary) -> str | None:
 
 
 def of_drop_in(summary: Summary) -> str | None:
-    """Returns the measured gain of replacing torch's loader with Feedline's, or None if no gain was shown."""
+    """Returns the gain of replacing torch's loader with Feedline's, or None if no gain was shown.
+
+    The gain is the loop's, predicted from the measured rates of both loaders; the loader's own if no batch of the run
+    was observed.
+    """
     tried = summary.ladder.tried.get(DROP_IN)
     if tried is None:
         return None
     ratio, low, high = tried
-    figures = f"{ratio:.2f} times as many batches [{low:.2f}, {high:.2f}]"
-    if low > 1 and ratio > GAIN:
-        in_loop = next((one.gain for one in what_if.what_if(summary) if one.change.startswith(DROP_IN)), None)
-        loop = "" if in_loop is None else f"; predicted for the loop: {in_loop[0]:+.0%} to {in_loop[1]:+.0%} batches/s"
-        return f"`from feedline import DataLoader` instead of torch's: measured, loader only: {figures}{loop}"
-    return None
+    if low <= 1 or ratio <= GAIN:
+        return None
+    change = "`from feedline import DataLoader` instead of torch's"
+    in_loop = next((one.gain for one in what_if.what_if(summary) if one.is_drop_in), None)
+    if in_loop is None:
+        return f"{change}: {ratio:.2f} times as many batches [{low:.2f}, {high:.2f}], measured without the loop"
+    return f"{change}: {gain_words(in_loop, 'batches')} in the loop, predicted from the loader's measured rates"
 
 
 def compared(summary: Summary, workers: int) -> Shown:

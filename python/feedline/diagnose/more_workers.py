@@ -41,7 +41,7 @@ def more_workers(summary: Summary, named: list[Finding]) -> str | None:
     making, host = summary.making, summary.host
     if now <= (summary.loop.step_ms + making.unpickle_ms) * 1.01:
         return (
-            f"{more}: {summary.counted(summary.workers)} produce a batch every "
+            f"{more}: the loader produces a batch every "
             f"{making.wall_ms / summary.workers:.1f} ms, and the loop needs {summary.loop.step_ms:.1f} ms per batch"
         )
     if making.read_ahead_ms > making.wall_ms / 2:

@@ -4,15 +4,16 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Set
 from typing import Any
 
 from feedline import cost
-from feedline.diagnose import gpu_text
+from feedline.diagnose import alternatives, answer, gpu_text
 from feedline.diagnose.diagnosis import Diagnosis
 from feedline.diagnose.experiments import text
 from feedline.diagnose.precision_trial import PrecisionTrial
 from feedline.diagnose.trial import Trial
-from feedline.findings import formats
+from feedline.findings import Finding, formats
 from feedline.profiler.command import other_interpreter
 from feedline.profiler.model import prediction
 from feedline.profiler.model.what_if import what_if
@@ -24,9 +25,10 @@ from feedline.record import chain
 
 SCHEMA = "feedline.diagnosis/1"
 _BAR = 40
+_NO_LOOP = "no loop over a DataLoader or a Feedline loader was found"
 _UNTRIED = "other settings were not tried: run without --quick to compare them with the current settings"
 _UNTRIED_DROP_IN = (
-    "`from feedline import DataLoader` and other settings were not tried; run without --quick to "
+    "`from feedline import DataLoader` and other settings were not tried: run without --quick to "
     "compare them with the current settings"
 )
 
@@ -73,6 +75,7 @@ def as_json(
         "command": recording.command,
         "exit_status": recording.returncode,
         "wall_s": (recording.end_ns - recording.begin_ns) / 1e9,
+        "answer": None if summary is None else _answer(recording, summary, diagnosis, trial).as_dict(),
         **diagnosis.as_dict(),
         "step_ms": measured.loop.step_ms,
         "wait_ms": measured.loop.wait_ms,
@@ -106,32 +109,30 @@ def as_text(
     price: cost.Price = cost.NO_PRICE,
     precision: PrecisionTrial | None = None,
 ) -> str:
-    lines = ["", "feedline diagnose"]
+    first = None if summary is None else _answer(recording, summary, diagnosis, trial)
+    lines = ["", f"feedline diagnose: {_NO_LOOP if first is None else first.text}"]
     if summary is not None:
         lines += _measured(summary, _loaders(recording))
         lines += ["", *(f"  {line}" for line in chain.lines(chain.of_diagnosis(summary.as_dict())))]
-    if diagnosis.drop_in:
+    if diagnosis.drop_in and not (first is not None and first.is_drop_in):
         lines += ["", f"  {diagnosis.drop_in}"]
     for finding in diagnosis.verdicts:
-        gain = finding.gain_text("batches")
         lines += ["", f"  {finding.share:>4.0%}  {finding.code}  ({finding.confidence_text})"]
         lines += [f"        {sentence}" for sentence in finding.sentences]
-        lines += [f"        -> {finding.fix}"]
-        if finding.code != "compute_bound" and gain:
-            lines += [f"        predicted gain: {gain}, if only this changes"]
+        lines += [f"        -> {finding.fix}", *_gain(finding, summary, diagnosis)]
     if summary is not None and not diagnosis.verdicts:
         lines += [
             "",
             f"  no single cause accounts for 5 % of the time; the loop waits for its loader {summary.waits.loader:.0%}",
         ]
-    if diagnosis.more_workers:
+    if diagnosis.more_workers and not _is_repeated(summary, diagnosis):
         lines += ["", f"  {diagnosis.more_workers}"]
     if summary is not None and recording.experiments is None:
         lines += ["", f"  {_UNTRIED if summary.native else _UNTRIED_DROP_IN}"]
     if recording.experiments is not None:
         lines += ["", *text.lines(recording.experiments, _what_if(summary, recording))]
     if summary is not None:
-        lines += _changes(summary)
+        lines += _changes(summary, _settings_with_gain(summary, diagnosis, first))
     if trial is not None:
         lines += ["", *trial.lines()]
     if precision is not None:
@@ -146,6 +147,36 @@ def as_text(
     if notes:
         lines += ["", "  notes:"] + [f"    {note}" for note in notes]
     return "\n".join(lines) + "\n"
+
+
+def _answer(recording: Recording, summary: Summary, diagnosis: Diagnosis, trial: Trial | None) -> answer.Answer:
+    return answer.choose(summary, diagnosis, trial, recording.experiments)
+
+
+def _gain(finding: Finding, summary: Summary | None, diagnosis: Diagnosis) -> list[str]:
+    """Returns the predicted gain of a finding's fix, unless the fix is Feedline's loader, whose gain was measured."""
+    gain = finding.gain_text("batches")
+    if finding.code == "compute_bound" or not gain or summary is None:
+        return []
+    settings = answer.settings_of(summary, finding)
+    if settings is None and diagnosis.drop_in and answer.may_use_drop_in(summary, finding):
+        return []
+    which = "" if not settings else f" with {answer.arguments(settings)}"
+    return [f"        predicted gain{which}: {gain}, if only this changes"]
+
+
+def _is_repeated(summary: Summary | None, diagnosis: Diagnosis) -> bool:
+    """Whether a finding already advises a number of workers with its gain, and no measurement adds anything."""
+    if summary is None or alternatives.of_workers(summary) is not None:
+        return False
+    return any("num_workers" in (answer.settings_of(summary, one) or {}) for one in diagnosis.verdicts)
+
+
+def _settings_with_gain(summary: Summary, diagnosis: Diagnosis, first: answer.Answer | None) -> set[str]:
+    """Returns the settings whose gain the report has already given, such as "num_workers=4"."""
+    given = [answer.settings_of(summary, one) for one in diagnosis.verdicts]
+    given.append(None if first is None or first.settings is None else dict(first.settings))
+    return {answer.arguments({name: value}) for one in given if one for name, value in one.items()}
 
 
 def _spent(
@@ -165,8 +196,11 @@ def _what_if(summary: Summary | None, recording: Recording) -> dict[int, float |
     return {rung.workers: prediction.loader_rate(summary, rung.workers) for rung in tried.rungs}
 
 
-def _changes(summary: Summary) -> list[str]:
-    changes = what_if(summary)
+def _changes(summary: Summary, given: Set[str] = frozenset()) -> list[str]:
+    """Formats the predicted changes, except for those whose gain was given before."""
+    changes = [
+        one for one in what_if(summary) if one.change not in given and (one.high < one.now or not one.is_drop_in)
+    ]
     if not changes:
         return []
     own = f"with {summary.host.cpus:.3g} CPUs to itself; {changes[0].now:.1f} batches/s with the current settings"
@@ -174,7 +208,7 @@ def _changes(summary: Summary) -> list[str]:
     for change in changes:
         low, high = (f"{rate:.1f}" for rate in (change.low, change.high))
         rates = low if low == high else f"{low} to {high}"
-        gains = " to ".join(dict.fromkeys(f"{gain:+.0%}" for gain in change.gain))
+        gains = " to ".join(dict.fromkeys(f"{round(gain, 2) + 0.0:+.0%}" for gain in change.gain))
         lines.append(f"    {change.change:<34} {rates:>18}   {gains}")
     return lines
 
@@ -190,10 +224,7 @@ def _of_loader(summary: Summary, loaders: int) -> list[str]:
     """Names the loader that the report describes, if there are several."""
     if loaders < 2:
         return []
-    dataset, batch = summary.loader.get("dataset"), summary.loader.get("batch_size")
-    parts = [f"over {dataset}" if dataset else "", f"with batch size {batch}" if batch else ""]
-    which = " ".join(part for part in parts if part)
-    return [f"  this report is about the loader {which}, which has the longest loops of {loaders} loaders"]
+    return [f"  this report is about {answer.name_of(summary)}, which has the longest loops of {loaders} loaders"]
 
 
 def _measured(summary: Summary, loaders: int) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Any
 from feedline.diagnose import causes
 from feedline.diagnose.diagnosis import Diagnosis
 from feedline.profiler import apply, session
+from feedline.profiler.experiments import Comparison
 from feedline.profiler.intervals import is_known, rate_interval
 from feedline.profiler.model import prediction, what_if
 from feedline.profiler.probe import events
@@ -115,17 +116,26 @@ def propose(summary: Summary, diagnosis: Diagnosis, recording: Recording) -> Pro
         known = prediction.comparable(summary)
         gains.append(prediction.gain(known, prediction.cycle_ms(known, fewer)))
     low, high = (1 + _together(ends) for ends in zip((0.0, 0.0), *gains, strict=True))
-    for one in recording.experiments.comparisons if recording.experiments else []:
-        if not one.kept or not one.change.startswith(_PREFETCH):
-            continue
-        # Each comparison lasts a fraction of a second, and one in twenty shows a gain by chance, so the model must
-        # agree.
-        factor = int(one.change.removeprefix(_PREFETCH))
-        modelled = what_if.of_prefetching(summary, settings.get("num_workers", summary.workers), factor)
-        if modelled > _WORTH:
-            settings["prefetch_factor"] = factor
-            low, high = low * max(one.ratio_low, 1.0), high * min(one.ratio_high, modelled * prediction.LONGER)
+    compared = recording.experiments.comparisons if recording.experiments else []
+    found = prefetching(summary, compared, settings.get("num_workers", summary.workers))
+    if found is not None:
+        settings["prefetch_factor"], least, most = found
+        low, high = low * least, high * most
     return Proposal(settings, (round(low - 1, 3), round(high - 1, 3)), tuple(left))
+
+
+def prefetching(summary: Summary, comparisons: Sequence[Comparison], workers: int) -> tuple[int, float, float] | None:
+    """Returns the `prefetch_factor` that was measured to gain, with the [low, high] ratio of steps per second.
+
+    Each comparison lasts a fraction of a second, and one in twenty shows a gain by chance, so the model must agree.
+    """
+    for one in comparisons:
+        if one.kept and one.change.startswith(_PREFETCH):
+            factor = int(one.change.removeprefix(_PREFETCH))
+            modelled = what_if.of_prefetching(summary, workers, factor)
+            if modelled > _WORTH:
+                return factor, max(one.ratio_low, 1.0), min(one.ratio_high, modelled * prediction.LONGER)
+    return None
 
 
 def _together(gains: Sequence[float]) -> float:

@@ -2,7 +2,7 @@
 """The findings of all verbs: their vocabulary, their catalogue, and their output formats."""
 
 from .catalogue import Entry, Named, Threshold, thresholds_of
-from .finding import CERTAIN, SEVERITIES, Abstention, Finding, severity_of
+from .finding import CERTAIN, SEVERITIES, Abstention, Finding, gain_words, severity_of
 from .registry import modules_in, rules_in
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "Finding",
     "Named",
     "Threshold",
+    "gain_words",
     "modules_in",
     "rules_in",
     "severity_of",

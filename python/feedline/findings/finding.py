@@ -22,6 +22,13 @@ def severity_of(share: float) -> str:
     return "critical" if share >= CRITICAL else "warning" if share >= WARNING else "note"
 
 
+def gain_words(gain: tuple[float, float], unit: str) -> str:
+    """Formats a relative gain as ``40% to 90% more batches per second``, or ``up to 90% more batches per second``."""
+    low, high = (f"{end:.0%}" for end in gain)
+    interval = high if low == high else f"up to {high}" if gain[0] < 0.005 else f"{low} to {high}"
+    return f"{interval} more {unit} per second"
+
+
 @dataclass(frozen=True)
 class Finding:
     """A finding of a verb.
@@ -70,8 +77,7 @@ class Finding:
 
     def gain_text(self, unit: str) -> str:
         """``40% to 90% more batches per second``, or "" if no gain is predicted."""
-        low, high = self.gain
-        return f"{low:.0%} to {high:.0%} more {unit} per second" if high > 0 else ""
+        return gain_words(self.gain, unit) if self.gain[1] > 0 else ""
 
     def _repr_html_(self) -> str:
         """HTML for a notebook."""

@@ -61,6 +61,7 @@ class HostWatch:
         self._host: dict[str, Any] | None = None
         self._processes: dict[int, dict[str, Any]] = {}
         self._latest: Figures | None = None
+        self._is_first = False  # whether `_latest` is of the first sample, without rates
         self._disks = disks.DiskWatch(root)
         self._memory = memory.MemoryWatch(pid, root)
 
@@ -71,7 +72,7 @@ class HostWatch:
         """Returns the activity since the previous sample; rates are None in the first."""
         record = self._sampler.record()
         waited = time.monotonic()
-        while not record["host"] and time.monotonic() - waited < _SLOWEST_START_S:
+        while self._needs_another(record) and time.monotonic() - waited < _SLOWEST_START_S:
             time.sleep(_LOOK_S)
             record = self._sampler.record()
         if time.monotonic() - self._begun > _RESTART_S:
@@ -82,9 +83,16 @@ class HostWatch:
         now = record["host"][-1]
         processes = {row["pid"]: row for row in record["processes"] if row["time_ns"] == now["time_ns"]}
         if self._latest is None or self._host is None or now["time_ns"] > self._host["time_ns"]:
+            self._is_first = self._host is None
             self._latest = self._between(self._host, now, processes)
             self._host, self._processes = now, processes
         return self._latest
+
+    def _needs_another(self, record: dict[str, Any]) -> bool:
+        """Whether there is no sample yet, or only the first one, which has no rates: a busy machine samples late."""
+        if not record["host"]:
+            return True
+        return self._is_first and record["host"][-1]["time_ns"] <= (self._host or {"time_ns": -1})["time_ns"]
 
     def _start(self) -> _engine.HostSampler:
         return _engine.HostSampler(self._pid, self._period_s, self._engine_root)

@@ -15,7 +15,7 @@ _WAITED_FOR = ("production", "straggler", "handover", "startup", "border")  # wi
 _SETTINGS = (str, int, float, bool, type(None))
 # Keys that only identify processes and loaders of one run, or that are facts of the machine, which are stored
 # elsewhere.
-_NO_SETTINGS = ("pid", "number", "cpus", "local_rank", "sharing_ranks", "torch", "threads", "cuda")
+_NO_SETTINGS = ("pid", "number", "cpus", "local_rank", "sharing_ranks", "torch", "threads", "cuda", "copied")
 
 
 def from_diagnosis(

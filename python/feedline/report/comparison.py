@@ -85,8 +85,8 @@ class Comparison:
         return asdict(self) | {"facts": [fact.as_dict() for fact in self.facts]}
 
 
-def compare(a: Mapping[str, Any], b: Mapping[str, Any]) -> Comparison:
-    """Compares two records read by `feedline.record.read`."""
+def compare(a: Mapping[str, Any], b: Mapping[str, Any], names: tuple[str, str] = ("A", "B")) -> Comparison:
+    """Compares two records read by `feedline.record.read`; the conclusion calls them by `names`."""
     figures = figures_of(a, b)
     first = figures[0] if figures else None
     speed = speed_of(first)
@@ -117,7 +117,7 @@ def compare(a: Mapping[str, Any], b: Mapping[str, Any]) -> Comparison:
         for label, record in (("A", a), ("B", b))
         if probes and is_busy(record)
     ]
-    conclusion = _conclusion(first, speed, facts, work)
+    conclusion = _conclusion(first, speed, facts, work, names)
     return Comparison(figures, facts, work.rows, speed is not None, explained, conclusion, notes)
 
 
@@ -227,12 +227,21 @@ def _shown(record: Mapping[str, Any], name: str) -> str:
     return "none" if value is None else f"{value:g}"
 
 
-def _conclusion(figure: FigureDifference | None, speed: float | None, facts: list[FactDifference], work: Work) -> str:
+def _conclusion(
+    figure: FigureDifference | None,
+    speed: float | None,
+    facts: list[FactDifference],
+    work: Work,
+    sides: tuple[str, str],
+) -> str:
     if figure is None:
         return "the two records have no metric in common, because they are from different commands"
     if speed is None:
         return f"{figure.label}: no difference beyond the spread"
-    faster = f"B is {math.exp(abs(speed)):.2f} times as {'fast' if speed > 0 else 'slow'} as A ({figure.label})"
+    faster = (
+        f"{sides[1]} is {math.exp(abs(speed)):.2f} times as {'fast' if speed > 0 else 'slow'} as {sides[0]} "
+        f"({figure.label})"
+    )
     by = {effect: [fact for fact in facts if fact.effect == effect] for effect in BY_RANK}
     if by[WORKLOAD]:
         names = ", ".join(fact.name for fact in by[WORKLOAD])

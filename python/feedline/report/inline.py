@@ -34,6 +34,7 @@ def block(record: Mapping[str, Any]) -> str:
     The page is in a frame without permissions: it cannot run or load anything.
     """
     return inline.block(
+        _sentence(record["answer"]["text"] + "." if record.get("answer") else None),
         _figures(record["figures"]),
         *(inline.element(formats.of_cause(verdict)) for verdict in record["verdicts"]),
         None if record["verdicts"] else make("p", _nothing(record)),

@@ -87,6 +87,8 @@ def _section(title: str, *content: Element | str | None, wide: bool = False) -> 
 
 def _verdicts(record: Mapping[str, Any]) -> Element:
     section = _section("Verdict", wide=True)
+    if answer := record.get("answer"):
+        add(section, make("p", make("b", f"Do this first: {answer['text']}.")))
     for verdict in record["verdicts"]:
         found = formats.pieces(formats.of_cause(verdict))
         add(section, make("h3", found.heading))

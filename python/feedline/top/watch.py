@@ -25,6 +25,7 @@ from .spending import Spending
 
 _HISTORY = 60
 _ANSWER_S = 0.5
+_BETWEEN_EPOCHS_S = 3.0  # how long a loader that is absent between epochs is shown with its latest rates
 _NEXT_EPOCH_S = 60.0  # how long a loader may be absent between epochs, for example during validation
 Find = Callable[[int, float], published.Found]
 
@@ -156,14 +157,16 @@ class Watch:
                         self._loaders[key] = self._of_the_epoch_before(process.pid, loader, here) or _Followed(now)
                     self._loaders[key].add(process, loader, now)
         shown = []
+        without = {process.pid for process in found.processes if not process.loaders}
         for (pid, number), followed in list(self._loaders.items()):
             silent = pid in found.unanswered and followed.seen_s == self._answered_s.get(pid)
             if silent or followed.seen_s == now:
-                shown.append(followed)
+                shown.append(followed.view(now, now - followed.seen_s))
+            elif pid in without and followed.is_between_epochs(now):
+                shown.append(followed.view(now, 0.0))
             elif now - followed.seen_s > _NEXT_EPOCH_S:  # it was closed or its process has ended
                 del self._loaders[pid, number]
-        views = [followed.view(now) for followed in shown]
-        return tuple(sorted(views, key=lambda view: (view.rank or 0, view.pid, view.totals.number)))
+        return tuple(sorted(shown, key=lambda view: (view.rank or 0, view.pid, view.totals.number)))
 
 
 class _Followed:
@@ -189,10 +192,15 @@ class _Followed:
     def is_like(self, loader: published.Loader) -> bool:
         return self.latest is not None and (self.latest[1].kind, self.latest[1].source) == (loader.kind, loader.source)
 
-    def view(self, now: float) -> LoaderView:
+    def is_between_epochs(self, now: float) -> bool:
+        """Whether this is a torch loader whose iterator has just ended; the next epoch has another iterator."""
+        is_torch = self.latest is not None and self.latest[1].kind == "DataLoader"
+        return is_torch and now - self.seen_s <= _BETWEEN_EPOCHS_S
+
+    def view(self, now: float, silent_s: float) -> LoaderView:
         assert self.latest is not None
         process, loader = self.latest
-        idle_s, silent_s = now - self.moved_s, now - self.seen_s
+        idle_s = now - self.moved_s
         return LoaderView(
             process.pid,
             process.rank,

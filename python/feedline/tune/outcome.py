@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 
-from feedline.tune.ab_test import FEW_PAIRS, LEAST_GAIN_LAST
+from feedline.tune.ab_test import FEW_PAIRS, LEAST_GAIN_LAST, Comparison
 from feedline.tune.search import Rung, SearchResult
 from feedline.tune.settings import words
 
@@ -44,16 +44,21 @@ def sentence(result: SearchResult) -> str:
         proof = result.proof
         if proof is None or proof.pairs < 2:
             found = f"{_change(result)} looks faster, but the combined gain was not measured"
-        elif proof.pairs < FEW_PAIRS and proof.ratio > 1:
+        elif is_unmeasured(proof):
             found = (
-                f"{_change(result)} gained step by step, but {proof.pairs} pairs were too few to measure the combined "
-                f"gain: {_gain_words(result)}"
+                f"{_change(result)} looked faster step by step, but {proof.pairs} pairs were too few to confirm the "
+                "combined gain"
             )
         else:
             found = f"{_change(result)} looked faster, but combined gave {_gain_words(result)}: no gain was shown"
     else:
         found = _open_words(result)
     return f"undecided: {found}. Give it more time: --budget {_longer(result)}"
+
+
+def is_unmeasured(proof: Comparison) -> bool:
+    """Whether the final comparison is too imprecise to agree or disagree with the steps: its interval means nothing."""
+    return proof.pairs < FEW_PAIRS and proof.low < 1 < proof.ratio
 
 
 def best_rung(result: SearchResult) -> Rung | None:

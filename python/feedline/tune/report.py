@@ -115,7 +115,12 @@ def row(tuned: Tuned | TunedSource, rung: Rung) -> tuple[str, ...]:
         bounds = rung.comparison
         ratio = f"{bounds.ratio:.2f} "
         ratio += f"[{bounds.low:.2f}, {bounds.high:.2f}]" if bounds.pairs > 1 else "[one pair]"
-    verdict = ("kept: " if rung.kept and rung.comparison is not None else "") + rung.why
+    verdict = rung.why
+    if rung.kept and rung.comparison is not None:
+        is_open = outcome.of(tuned.result) == outcome.UNDECIDED
+        verdict = (
+            "not confirmed: looked faster" if is_open and rung.comparison.verdict == "faster" else f"kept: {verdict}"
+        )
     name = words(rung.candidate.setting) if rung.against is None else rung.candidate.change
     return (name, _interval_words(one["alone"]), *looped, model, ratio, verdict)
 

@@ -9,6 +9,7 @@ Settings that exceed a limit are never measured.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -275,12 +276,12 @@ class _Search:
         self._keep_the_better_known(gains)
 
     def _keep_the_better_known(self, gains: list[Rung]) -> None:
-        """Uses the only step's own comparison if the final one agrees with it but had too little time."""
-        proof, step = self._result.proof, gains[0].comparison
-        if len(gains) > 1 or proof is None or step is None or step.verdict != "faster":
+        """Uses the steps' own comparisons if the final one agrees with them but had too little time."""
+        proof, steps = self._result.proof, _combined(gains)
+        if proof is None or steps is None or steps.low <= 1:
             return
-        if proof.verdict == "unclear" and proof.pairs < FEW_PAIRS and proof.ratio > 1 and proof.low < step.ratio:
-            self._result.proof = step
+        if proof.verdict == "unclear" and proof.pairs < FEW_PAIRS and proof.ratio > 1 and proof.low < steps.ratio:
+            self._result.proof = steps
             self._result.notes.append(
                 f"there was time for only {proof.pairs} more comparison{'' if proof.pairs == 1 else 's'} of the best "
                 f"settings with the present ones: {proof.ratio - 1:+.0%}"
@@ -292,6 +293,22 @@ class _Search:
     def _add(self, rung: Rung) -> None:
         self._result.rungs.append(rung)
         self._tell(rung)
+
+
+def _combined(gains: list[Rung]) -> Comparison | None:
+    """Returns the gain of all steps together; None if they measured different rates, or one has no interval.
+
+    Each step was compared with the settings before it, so ratios multiply. So do the bounds, which is cautious: it
+    assumes that the errors of all steps have the same direction.
+    """
+    compared = [rung.comparison for rung in gains if rung.comparison is not None and rung.comparison.pairs > 1]
+    rates = {(rung.candidate.alone, rung.candidate.border) for rung in gains}
+    if len(compared) < len(gains) or len(rates) > 1 or not any(one.verdict == "faster" for one in compared):
+        return None
+    ratio, low, high = (
+        math.prod(ends) for ends in zip(*((one.ratio, one.low, one.high) for one in compared), strict=True)
+    )
+    return Comparison(ratio, low, high, min(one.pairs for one in compared), "faster")
 
 
 def _same_inside(one: Setting, other: Setting) -> bool:

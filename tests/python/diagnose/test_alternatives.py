@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from summaries import BY_CAUSE, HALF, LOADER, but, stages, summary, waiting
 
-from feedline.diagnose import report, trial
+from feedline.diagnose import answer, report, trial
 from feedline.diagnose.verdict import evaluate
 from feedline.profiler.experiments import Comparison, Experiments, Rung, keep
 from feedline.profiler.intervals import UNKNOWN, Shown, shown
@@ -185,7 +185,8 @@ WITHOUT = summary(HALF, {"busy": None}, workers=0, loader={**LOADER, "num_worker
 def test_a_loop_without_workers_is_offered_feedlines_loader_where_it_was_measured_to_gain(low, offered):
     text, diagnosis, _, _ = seen(WITHOUT, [(0, 12.0, 11.9, 12.1)], compared(DROP_IN, 2.4, low, 2.7))
     assert (diagnosis.drop_in is not None) is offered
-    assert ("from feedline import DataLoader` instead of torch's: measured" in text) is offered
+    (first_line, *_) = text.strip().splitlines()
+    assert ("use `from feedline import DataLoader`: " in first_line) is offered
 
 
 def test_a_loop_without_workers_hears_of_feedlines_loader_without_experiments_too():
@@ -233,12 +234,86 @@ def test_a_trial_that_may_be_a_loss_as_well_is_undecided(predicted, low, high, u
 DECODES = BY_CAUSE["cpu_decode"]
 
 
-def test_the_loop_with_feedlines_loader_is_reported_next_to_the_loader_alone_and_before_causes():
+def test_the_loops_gain_with_feedlines_loader_is_reported_once_in_the_first_line():
     text, diagnosis, told, _ = seen(DECODES, [(4, 12.0, 11.9, 12.1)], compared(DROP_IN, 2.4, 2.1, 2.7))
-    (change,) = (one for one in what_if(told) if one.change.startswith(DROP_IN))
-    low, high = (f"{gain:+.0%}" for gain in change.gain)
-    assert f"; predicted for the loop: {low} to {high} batches/s" in diagnosis.drop_in
-    assert text.index(diagnosis.drop_in) < text.index(diagnosis.verdicts[0].code)
+    (change,) = (one for one in what_if(told) if one.is_drop_in)
+    gain = "{:.0%} to {:.0%} more batches per second".format(*change.gain)
+    assert gain in diagnosis.drop_in
+    assert gain in text.strip().splitlines()[0] and text.count(gain) == 1
+    assert text.count("predicted gain") == 0  # the fix of cpu_decode is Feedline's loader
+
+
+def test_a_gain_that_was_not_measured_is_not_repeated_for_the_same_number_of_workers():
+    told = BY_CAUSE["too_few_workers"]
+    diagnosis = evaluate(told)
+    (settings,) = (answer.settings_of(told, one) for one in diagnosis.verdicts if one.code == "too_few_workers")
+    quick = Recording(["x"], 0, 0, 1, [], [], {}, [], 1)
+    text = report.as_text(quick, told, diagnosis)
+    assert "would help" in diagnosis.more_workers and diagnosis.more_workers not in text
+    assert f"    num_workers={settings['num_workers']} " not in text  # no second gain in the table
+    assert text.count(f"predicted gain with num_workers={settings['num_workers']}: ") == 1
+
+
+def test_without_experiments_the_first_line_proposes_feedlines_loader_and_the_predicted_workers():
+    told = BY_CAUSE["too_few_workers"]
+    diagnosis = evaluate(told)
+    first = answer.choose(told, diagnosis)
+    (finding,) = (one for one in diagnosis.verdicts if one.code == "too_few_workers")
+    assert first.change.startswith(f"{answer.USE_DROP_IN} (gain not measured)") and first.basis == answer.UNKNOWN
+    assert (
+        f"or set {answer.arguments(answer.settings_of(told, finding))} (predicted: {finding.gain_text('batches')})"
+        in first.text
+    )
+    assert answer.choose(told, diagnosis, tried=Experiments([])) == first, "an experiment that had no time is the same"
+    own = replace(told, loader={**told.loader, "native": True, "class": "feedline.Loader"})
+    assert "DataLoader`" not in answer.choose(own, evaluate(own)).text
+
+
+def test_a_measured_change_precedes_a_larger_predicted_one():
+    """Four workers were measured to make the loop faster, while the largest cause's gain is only predicted."""
+    ladder = [(2, 25.0, 24.0, 26.0), (4, 45.0, 44.0, 46.0)]
+    _, diagnosis, told, _ = seen(BY_CAUSE["too_few_workers"], ladder)
+    first = answer.choose(told, diagnosis, tried=Experiments([]))
+    assert first.settings == {"num_workers": 4} and first.basis == answer.MEASURED_LOADER
+    with_drop_in = but(told, tried={DROP_IN: (6.0, 5.0, 7.0)})
+    assert answer.choose(with_drop_in, diagnosis, tried=Experiments([])).is_drop_in
+    undecided = but(told, tried={DROP_IN: (6.0, 0.5, 11.0)})
+    assert answer.choose(undecided, diagnosis, tried=Experiments([])).settings == {"num_workers": 4}
+    applied = trial.Trial({"num_workers": 3}, (0.2, 0.4), measured=0.3, measured_low=0.25, measured_high=0.35)
+    found = answer.choose(with_drop_in, diagnosis, applied, Experiments([]))
+    assert found.text.startswith("set num_workers=3: 25% to 35% more batches per second (measured in a second run)")
+
+
+def test_the_first_line_names_the_loader_and_changes_nothing_if_the_loop_does_not_wait():
+    told = BY_CAUSE["compute_bound"]
+    named = but(told, loader={**LOADER, "dataset": "ImageFolder"})
+    first = answer.choose(named, evaluate(named))
+    assert first.gain is None and first.change.startswith("change nothing in the loader")
+    assert first.text.endswith("for the loader over ImageFolder with batch size 32")
+
+
+def test_feedlines_loader_is_not_advised_where_it_was_measured_not_to_gain():
+    useless = but(DECODES, tried={DROP_IN: (0.95, 0.9, 1.0)})
+    assert all("feedline" not in one.fix and "DataLoader" not in one.fix for one in evaluate(useless).verdicts)
+    assert not answer.choose(useless, evaluate(useless), tried=Experiments([])).is_drop_in
+
+
+def test_no_number_of_workers_is_advised_with_a_gain_of_nothing():
+    """The present number was measured badly, with an upper bound above the model's rate of any number."""
+    ladder = [(0, 3.2, 2.8, 3.6), (1, 2.8, 0.0, 10.5), (2, 2.3, 0.0, 6.2), (4, 2.9, *UNKNOWN)]
+    busy = summary(
+        waiting(production=0.34),
+        {"wall_ms": 113.6, "cpu_ms": 113.6, "stages": stages(storage=0.2, decode=0.8)},
+        {"cpus": 2.0, "used_cpus": 0.4, "wanted_cpus": 1.0},
+        workers=1,
+        step_ms=410.0,
+        loop_s=72.0,
+        steps=114,
+        loader={**LOADER, "num_workers": 1},
+    )
+    text, diagnosis, *_ = seen(busy, ladder)
+    assert diagnosis.more_workers.startswith("more workers will not help: the loader produces a batch every")
+    assert "-0%" not in text
 
 
 @pytest.mark.parametrize("native", [False, True])

@@ -85,7 +85,7 @@ def test_more_threads_do_not_shorten_what_is_read_ahead():
     assert fixes[0].startswith("Reads are already prefetched") and ".cache(" in fixes[0]
     assert (
         evaluate(own).more_workers
-        == "more threads will not help: reads are already prefetched for all of them, and storage limits the rate"
+        == "more threads will not help: reads are already prefetched, and storage limits the rate"
     )
     assert fixes[1].startswith("num_workers=8. Keep more reads in flight: more threads")
 

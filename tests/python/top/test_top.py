@@ -507,6 +507,21 @@ def children() -> Iterator[list[subprocess.Popen[bytes]]]:
         child.wait()
 
 
+def test_a_loader_is_shown_with_its_rates_between_two_short_epochs() -> None:
+    """Its process responds and has no iterator at that moment. A closed `Loader` is not shown: it has no next epoch."""
+    own, find = os.getpid(), Publishing()
+    watching = watch.Watch(processes.identify(own), 0.1, NoGpus(), find=find)
+    for at, batches in enumerate((10, 20)):
+        find.put(process(own, float(at), of_epoch(0, batches, 0.1, 32 * batches)))
+        watching.look()
+    find.put(process(own, 2.0))
+    seen = watching.look()
+    (paused,) = seen.loaders
+    assert paused.rates is not None and paused.rates.batches_per_s == pytest.approx(10.0) and paused.silent_s == 0
+    assert not any("respond" in note for note in seen.notes)
+    watching.close()
+
+
 def test_loaders_of_the_tree_are_followed(children: list[subprocess.Popen[bytes]]) -> None:
     find = Publishing()
     first, second, _ = (child.pid for child in children)
@@ -578,6 +593,14 @@ def test_the_hosts_side_agrees_with_what_a_process_does() -> None:
             machine.close()
         finally:
             child.kill()
+
+
+def test_the_second_look_has_rates_even_if_it_follows_at_once() -> None:
+    """On a busy machine the sampler's second sample is late, as it is here."""
+    machine = host.HostWatch(os.getpid(), 1.0)
+    assert machine.look().cpus_busy is None
+    assert machine.look().cpus_busy is not None
+    machine.close()
 
 
 def test_the_sampler_is_changed_for_a_fresh_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -110,6 +110,33 @@ def test_steps_that_gained_are_not_called_no_gain_after_a_few_pairs() -> None:
     assert "2 pairs were too few" in outcome.sentence(found) and "no gain was shown" not in outcome.sentence(found)
 
 
+def test_an_undecided_result_shows_no_kept_gain_and_no_meaningless_interval() -> None:
+    found = searched(Comparison(3.16, 2.9, 3.4, 4, "faster"), True, Comparison(3.21, 0.08, 122.0, 2, "unclear"))
+    rows = [report.row(of_script(found), rung)[-1] for rung in found.rungs]
+    assert "%" not in outcome.sentence(found) and not any(cell.startswith("kept") for cell in rows)
+    assert rows[-1] == "not confirmed: looked faster"
+
+
+@pytest.mark.parametrize(("alone", "is_gain"), [(False, True), (True, False)])
+def test_several_steps_that_gained_are_a_gain_together_after_a_short_last_comparison(
+    alone: bool, is_gain: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unless one was measured without the loop and the other with it: their ratios do not multiply."""
+    begin = Rung(Candidate(OWN, "as it is"), True, "where it begins")
+    gained = Rung(Candidate(FOUR, "4 workers", alone=alone), True, "", Comparison(2.0, 1.8, 2.2, 4, "faster"), OWN)
+    pinned = FOUR.but(pin_memory=True)
+    also = Rung(Candidate(pinned, "pin_memory=True"), True, "", Comparison(1.5, 1.4, 1.6, 4, "faster"), FOUR)
+    late = search._Search(Machine(up_to(8)), OWN, LIMITS, 50.0, lambda: 0.0, lambda rung: None)
+    late._result = SearchResult(OWN, pinned, [begin, gained, also], budget_s=50)
+    short = Comparison(3.21, 0.08, 120.96, 2, "unclear")
+    monkeypatch.setattr(search._Search, "_ab_test", lambda *_arguments, **_options: short)
+    late._prove()
+    assert (outcome.of(late._result) == outcome.GAIN) is is_gain
+    if is_gain:
+        assert late._result.proof is not None and late._result.proof.ratio == pytest.approx(3.0)
+        assert late._result.proof.low == pytest.approx(1.8 * 1.4)
+
+
 def test_what_is_as_fast_and_takes_less_is_reported_and_not_saved() -> None:
     found = searched(
         Comparison(0.99, 0.97, 1.01, 8, "as fast"), True, Comparison(0.99, 0.97, 1.01, 5, "as fast"), False

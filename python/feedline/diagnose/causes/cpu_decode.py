@@ -6,7 +6,7 @@ from __future__ import annotations
 from feedline.diagnose.rules import contradictions, gains, production, signals
 from feedline.diagnose.rules.cause import Cause, Rule
 from feedline.diagnose.rules.certainty import CPU_OF_PAGING
-from feedline.diagnose.rules.fixes import Fix
+from feedline.diagnose.rules.fixes import Fix, drop_in_may_help
 from feedline.findings import Entry
 
 CAUSE = Cause(
@@ -29,8 +29,10 @@ CAUSE = Cause(
         'less: .decode(fidelity="fast"), smaller images.',
         lowered='Decode once: feedline.open(SOURCE)...cache("memory").loader(...), or feedline pack --raw SIZE; or '
         "store smaller images.",
+        without_drop_in="Decode less: store smaller images, or decode each image once.",
     ),
     gain=gains.stages("decode"),
+    drop_in=drop_in_may_help,
     signals=(signals.WORKERS, signals.STAGES),
     contradicted={"the CPUs were idle": contradictions.idle_cpus},
     beside_paging=CPU_OF_PAGING,

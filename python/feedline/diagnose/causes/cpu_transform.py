@@ -9,7 +9,7 @@ from feedline.diagnose.rules import contradictions, gains, production, signals
 from feedline.diagnose.rules.analysis import Analysis
 from feedline.diagnose.rules.cause import Cause, Found, Rule
 from feedline.diagnose.rules.certainty import CPU_OF_PAGING
-from feedline.diagnose.rules.fixes import Fix
+from feedline.diagnose.rules.fixes import Fix, drop_in_may_help
 from feedline.findings import Entry
 
 _MOST_TRANSFORMS = 3  # the slowest, which are named
@@ -42,8 +42,11 @@ CAUSE = Cause(
         own='Transform less per epoch: put deterministic operations before .cache(...); dtype="uint8" leaves '
         "normalization to the device.",
         lowered='Transform less per epoch: feedline.open(SOURCE)...cache("memory") after deterministic operations.',
+        without_drop_in="Move work out of the dataset's Python: use vectorised NumPy, or preprocess the data once "
+        "offline.",
     ),
     gain=gains.stages("transform", "python"),
+    drop_in=drop_in_may_help,
     signals=(signals.WORKERS, signals.STAGES),
     contradicted={"the CPUs were idle": contradictions.idle_cpus},
     beside_paging=CPU_OF_PAGING,

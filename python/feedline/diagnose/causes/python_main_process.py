@@ -3,18 +3,16 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 from feedline.diagnose.rules import contradictions, gains, idle_waits, signals
 from feedline.diagnose.rules.analysis import Analysis, gain_of_workers, stage_sentence
 from feedline.diagnose.rules.cause import Cause, Found, Gain, Rule
-from feedline.diagnose.rules.fixes import with_workers
+from feedline.diagnose.rules.fixes import drop_in_may_help, with_workers
 from feedline.diagnose.rules.shares import LARGE, NAMED
 from feedline.findings import Entry, Threshold
-from feedline.profiler.intervals import GAIN
 from feedline.profiler.model import prediction
-from feedline.profiler.summary.figures import DROP_IN, Summary
+from feedline.profiler.summary.figures import Summary
 
 ONE_CPU = Threshold(0.9, "of a cycle: a single CPU that is busier than this has no time for another process")
 CPUS_FOR_TWO = Threshold(2, "usable CPUs: the minimum to run a loop and a worker at the same time")
@@ -88,8 +86,8 @@ def _fix(summary: Summary) -> str:
 
 
 def _drop_in(summary: Summary) -> str:
-    if summary.ladder.tried.get(DROP_IN, (0.0, 0.0, math.inf))[2] <= GAIN and not summary.native:
-        return ""  # measured not to help
+    if not drop_in_may_help(summary):
+        return ""
     return "Or `from feedline import DataLoader`: native threads read the datasets that it supports."
 
 
@@ -122,6 +120,7 @@ CAUSE = Cause(
     rules=(Rule(70, _draws), Rule(170, _makes)),
     fix=_fix,
     gain=_gain,  # the rule itself computes the gain from workers
+    drop_in=lambda summary: summary.workers == 0 and drop_in_may_help(summary),  # samplers run in Python in any loader
     workers=_workers,
     signals=(signals.WORKERS,),
     contradicted={"more workers do not help": _more_gain_nothing},

@@ -7,7 +7,7 @@ from feedline.diagnose.rules import contradictions, signals
 from feedline.diagnose.rules.analysis import Analysis, gain_of_workers
 from feedline.diagnose.rules.cause import Cause, Found, Rule
 from feedline.diagnose.rules.certainty import CPU_OF_PAGING
-from feedline.diagnose.rules.fixes import with_workers
+from feedline.diagnose.rules.fixes import drop_in_may_help, with_workers
 from feedline.diagnose.rules.shares import HELPS, NAMED, UNCERTAIN
 from feedline.findings import Entry, Threshold
 from feedline.profiler.model import prediction
@@ -73,6 +73,7 @@ CAUSE = Cause(
     rules=(Rule(190, _evaluate),),
     fix=lambda summary: with_workers(_workers(summary), ""),
     workers=_workers,
+    drop_in=drop_in_may_help,
     signals=(signals.WORKERS, signals.PROCESSES, signals.HOST),
     contradicted={"more workers do not help": contradictions.more_gain_nothing},
     beside_paging=CPU_OF_PAGING,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from feedline.diagnose.rules import gains, signals
 from feedline.diagnose.rules.analysis import Analysis
 from feedline.diagnose.rules.cause import Cause, Claim, Found, Gain, Limit, Rule
-from feedline.diagnose.rules.fixes import Fix, with_workers
+from feedline.diagnose.rules.fixes import Fix, drop_in_may_help, with_workers
 from feedline.diagnose.rules.shares import DOUBTFUL, EXPLAINED, LARGE, NAMED
 from feedline.findings import Entry, Threshold
 from feedline.profiler.model import prediction
@@ -20,7 +20,8 @@ OBJECTS = Threshold(16384, "bytes of a message: smaller messages only refer to t
 MOST_FREED = Threshold(1 / 3, "of the rest of a cycle: maximum share attributed to freeing objects")
 _WORDS = Fix(
     "Send fewer Python objects: tensors or NumPy arrays instead of lists, dicts and strings per sample; "
-    "feedline.DataLoader passes arrays without pickling."
+    "feedline.DataLoader passes arrays without pickling.",
+    without_drop_in="Send fewer Python objects: tensors or NumPy arrays instead of lists, dicts and strings.",
 )
 
 
@@ -108,6 +109,7 @@ CAUSE = Cause(
     rules=(Rule(80, _evaluate),),
     fix=lambda summary: with_workers(prediction.fewer_workers(summary), _WORDS(summary)),
     gain=_gain,
+    drop_in=drop_in_may_help,
     workers=prediction.fewer_workers,
     signals=(signals.WORKERS,),
     contradicted={"batches are passed quickly": _handing_is_cheap},

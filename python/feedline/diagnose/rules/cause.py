@@ -83,6 +83,7 @@ class Cause:
         beside_paging: alternative explanation of its time if memory is short; "" if there is none.
         collects_garbage: it creates objects in the loop's process, so full garbage collections are reported with it.
         minds_others: other programs' work counts against it.
+        drop_in: whether Feedline's DataLoader instead of torch's may remove it in this run.
         is_fault: the loader has a problem to fix; otherwise it is a note, whatever its share of the time.
     """
 
@@ -99,6 +100,7 @@ class Cause:
     beside_paging: str = ""
     collects_garbage: bool = False
     minds_others: bool = True
+    drop_in: Callable[[Summary], bool] = lambda _summary: False
     is_fault: bool = True
 
     @property

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from feedline.profiler.intervals import GAIN
 from feedline.profiler.model import prediction
-from feedline.profiler.summary.figures import Summary
+from feedline.profiler.summary.figures import DROP_IN, Summary
 
 
 @dataclass(frozen=True)
@@ -17,10 +18,11 @@ class Fix:
     stock: str  # torch's, or the drop-in if it runs the dataset's Python code unchanged
     own: str | None = None  # `feedline.open(...).loader(...)`; None to use torch's
     lowered: str | None = None  # the drop-in if Feedline's threads produce the batches; None to use `own`
+    without_drop_in: str | None = None  # torch's if the drop-in was measured not to help; None to use `stock`
 
     def __call__(self, summary: Summary) -> str:
         if not summary.native:
-            return self.stock
+            return self.stock if self.without_drop_in is None or drop_in_may_help(summary) else self.without_drop_in
         own = self.stock if self.own is None else self.own
         return own if self.lowered is None or not is_lowered(summary) else self.lowered
 
@@ -28,6 +30,11 @@ class Fix:
 def is_lowered(summary: Summary) -> bool:
     """Whether Feedline's threads make the batches of a `feedline.DataLoader`."""
     return summary.native and summary.loader.get("class") != "feedline.Loader"
+
+
+def drop_in_may_help(summary: Summary) -> bool:
+    """Whether Feedline's DataLoader may replace the run's loader with a gain: no measurement excludes it."""
+    return not summary.native and summary.ladder.tried.get(DROP_IN, (0.0, 0.0, math.inf))[2] > GAIN
 
 
 def with_workers(workers: int | None, sentence: str) -> str:

@@ -211,7 +211,12 @@ def advised_workers(summary: Summary, candidates: Iterable[int] | None = None) -
             return best
     left = {n for n in numbers if n >= present and _nearest(found, present, n) != Shown.NOT_BETTER.value}
     best = best_workers(without_rungs(summary), left) if left else present
-    return best if best > present and not _is_no_gain(best_known, best) else None
+    if best <= present or _is_no_gain(best_known, best):
+        return None
+    known = comparable(
+        summary
+    )  # a gain is relative to the present number's measured rate, which may exceed the model's
+    return best if cycle_ms(known, best) < _CLEARLY * cycle_ms(known, present) else None
 
 
 def measured_above(summary: Summary, numbers: Iterable[int]) -> int | None:

@@ -35,6 +35,11 @@ class WhatIf:
     def gain(self) -> tuple[float, float]:
         return self.low / self.now - 1, self.high / self.now - 1
 
+    @property
+    def is_drop_in(self) -> bool:
+        """Whether the change is Feedline's DataLoader instead of torch's."""
+        return self.change.startswith(DROP_IN)
+
 
 def what_if(summary: Summary) -> list[WhatIf]:
     """Empty if nothing was measured."""
