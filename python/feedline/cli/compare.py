@@ -42,7 +42,7 @@ def compare(base: Path, new: Path, fail_on: float, names: tuple[str, ...], stric
     """Compare the run records BASE and NEW, and fail if NEW is worse by more than is allowed.
 
     Each is a record, or a folder of records of one kind of run: with three or more on each side, the variation between
-    runs is known. A regression is reported if a figure exceeds the limit and chance is an unlikely explanation.
+    runs is known. A regression is reported if a metric exceeds the limit and chance is an unlikely explanation.
 
     Exit status: 0 no regression, 1 a regression (with --strict: or undecided), 2 they cannot be compared.
     """

@@ -19,7 +19,7 @@ from feedline.findings import Entry, formats
 @click.option("--markdown", is_flag=True, help="Print all pages as one Markdown document.")
 @parameters.as_json()
 def explain(code: str | None, causes: tuple[Path, ...], markdown: bool, as_json: bool) -> int:
-    """Print the page of CODE: its meaning, the figures it is based on, and what to do. Without CODE, list all.
+    """Print the page of CODE: its meaning, the metrics it is based on, and what to do. Without CODE, list all.
 
     A code used by several commands has a page for each. Exit status 2: there is no such code.
     """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs in the copy of a script's process for ``feedline tune``: measures its loader with the requested settings.
 
-Requests and answers are JSON objects, one per line. A request has ``do``: ``facts``, ``visit`` or ``border``. An answer
-has the result, or ``refused`` with the reason.
+Requests and responses are JSON objects, one per line. A request has ``do``: ``facts``, ``visit`` or ``border``. A
+response has the result, or ``refused`` with the reason.
 """
 
 from __future__ import annotations

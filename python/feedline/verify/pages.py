@@ -10,7 +10,7 @@ _PAGES = (
     (
         "checksum_differs",
         "a shard has changed since it was packed",
-        "Its size or its SHA-256 does not match its manifest: it was truncated, changed or damaged.",
+        "The shard's size or SHA-256 does not match the manifest: the shard was truncated, changed or damaged.",
         "`feedline-pack.json` next to the shard has a different size or checksum.",
         "Copy or download the shard again; if it was changed on purpose, pack the dataset again.",
     ),
@@ -46,7 +46,7 @@ _PAGES = (
     (
         "order_incomplete",
         "the ranks together do not get every sample once",
-        "This is an error of Feedline: please report it.",
+        "This is a bug in Feedline: please report it.",
         "The orders of all ranks, shuffled and not, were combined and counted.",
         "Report it, with the numbers of samples and ranks.",
     ),
@@ -62,12 +62,12 @@ _PAGES = (
         "the manifest lists shards that are not in the source",
         "These shards were packed with the others but are not read.",
         "`feedline-pack.json` lists names that the source does not have.",
-        "Nothing, if intended; else pass all of them.",
+        "Nothing, if this is intended; otherwise pass all shards.",
     ),
     (
         "undecodable_sample",
         "a sample cannot be decoded",
-        "Its bytes can be read, but one of its fields is damaged or does not match its extension.",
+        "The sample's bytes can be read, but a field is damaged or does not match its extension.",
         "With --decode: every field of every sample is decoded, as by a loader.",
         'Copy it again from its source, or set on_error="skip" in the loader to leave it out.',
     ),

@@ -243,7 +243,7 @@ def some_are_better(summary: Summary) -> bool:
 
 
 def _is_no_gain(summary: Summary, workers: int) -> bool:
-    """Whether this number was measured, and is no faster than the present number may be."""
+    """Whether this number was measured and is no faster than the current number may be."""
     rungs = summary.ladder.rungs
     return workers in rungs and summary.workers in rungs and rungs[workers] < GAIN * rungs[summary.workers]
 

@@ -10,7 +10,7 @@ Without this, torch copies every batch into its own page-locked memory. Locking 
   released blocks wait here until every device has finished the work queued by then. Events are recorded and checked by
   `settle`, which `next()` calls: there is no thread and nothing waits for a GPU, so a hanging GPU blocks neither
   `close` nor the interpreter's exit.
-- If a page of a locked range is punched out, the GPU goes on reading the old page. So nothing below a region's last
+- If a page of a locked range is punched out, the GPU continues to read the old page. So nothing below a region's last
   border is punched out before the range is unlocked.
 - CUDA rejects a copy from memory that is partly locked, or locked by two calls. So no block crosses a border: workers
   know the borders, borders are set between blocks, and the reader moves blocks that were written before.
