@@ -17,7 +17,7 @@ _PAGES = (
     (
         "does_not_open",
         "the source cannot be opened",
-        "Part of it is invalid, or its parts are inconsistent, such as shards with different class names.",
+        "A part of the source is invalid, or parts are inconsistent, such as shards with different class names.",
         "Opening it, or one of its shards, fails with the reported error.",
         "Follow the reported error.",
     ),

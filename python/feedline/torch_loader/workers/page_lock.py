@@ -209,9 +209,9 @@ def explain(refusal: str | None, has_ring: bool) -> str:
     if not getattr(torch, "accelerator", torch.cuda).is_available():  # torch before 2.6 has no accelerator
         return "nothing is pinned: there is no accelerator"
     if not torch.cuda.is_available():
-        return "one copy of each batch, by torch: page-locking the ring requires CUDA"
+        return "torch copies each batch once: page-locking the ring requires CUDA"
     if not has_ring:
-        return "one copy of each batch, by torch: batches are not passed through a ring"
+        return "torch copies each batch once: batches are not passed through a ring"
     why = refusal
     if why is None:
         try:
@@ -222,4 +222,4 @@ def explain(refusal: str | None, has_ring: bool) -> str:
             )
         except ConfigError as error:
             why = str(error)
-    return f"one copy of each batch, by torch: {why}"
+    return f"torch copies each batch once: {why}"
