@@ -30,7 +30,7 @@ class Judged:
 
     Attributes:
         base, latest: means, geometric if there are several records.
-        worse: share by which it got worse; negative: better.
+        worse: the share by which the metric got worse; negative if it got better.
         low, high: 95 % interval of `worse`; None if no spread is known.
         outcome: "regression", "undecided" (the interval contains `limit`) or "fine".
         limit: the allowed share.
