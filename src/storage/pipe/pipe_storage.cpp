@@ -139,7 +139,7 @@ std::string replaced(std::string_view text, const Replace& replace) {
   return result;
 }
 
-// Returns "<hidden-12>" if the text has one at this position, else empty.
+// Returns "<hidden-12>" if the text has such a mark at this position, otherwise an empty text.
 std::string_view token_at(std::string_view text, std::size_t at) {
   constexpr std::size_t kMostDigits = 9;
   text.remove_prefix(at);
@@ -157,7 +157,7 @@ std::unexpected<Error> failed(const std::string& path, const std::string& what, 
 
 }  // namespace
 
-// One run of a command: the first caller runs it, others wait.
+// One run of a command: the first caller runs the command, other callers wait.
 struct PipeStorage::Output {
   std::mutex mutex;
   std::optional<Result<FileDescriptor>> file;  // guarded by mutex; unchanged once set

@@ -35,7 +35,7 @@ storage::UploadLimits upload_limits() {
   return limits;
 }
 
-// A URL should not contain a key; if it does, it is not repeated in the message.
+// A URL should not contain a key; if the URL does, the message omits the key.
 bool has_keys(std::string_view url) { return url.substr(0, url.find('/', url.find("://") + 3)).find('@') != url.npos; }
 
 }  // namespace
