@@ -293,7 +293,7 @@ class Dataset {
 
   // kConfig: an operation or option is invalid, the memory budget is smaller than one batch, or the dataset is empty.
   Result<Loader> loader(const LoaderOptions& options) const;
-  // A loader without an order of its own: the caller passes the samples of each batch to Loader::give() and gets the
+  // Returns a loader without its own order: the caller passes the samples of each batch to Loader::give() and gets the
   // batches in that order. For external samplers. kSkip replaces a bad sample. kConfig: as loader().
   Result<Loader> given_loader(const LoaderOptions& options) const;
 

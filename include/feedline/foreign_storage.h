@@ -40,8 +40,8 @@ class ForeignStorage {
 // Returns the storage for a scheme ("az"); nullptr if there is none. kConfig: the scheme is supported, but a required
 // package is missing.
 using FindForeignStorage = std::function<Result<std::shared_ptr<const ForeignStorage>>(const std::string& scheme)>;
-// Sets the function that returns storages. The engine calls it once per scheme that has no native reader, and caches
-// the storages. Set the function once per process, before opening anything.
+// Sets the function that returns storage backends. The engine calls it once per scheme that has no native reader, and
+// caches the backends. Set the function once per process, before opening anything.
 void set_foreign_storages(FindForeignStorage find);
 
 }  // namespace feedline

@@ -40,7 +40,7 @@ class StoredObject {
 class StoredSource {
  public:
   // Paths or URLs, joined by "::", with braces and wildcards as in open(). Lists folders only for wildcards. kConfig:
-  // an unknown scheme, several storages, unbalanced braces, or a pattern without matches.
+  // an unknown scheme, several storage backends, unbalanced braces, or a pattern without matches.
   static Result<StoredSource> open(const std::string& source);
   // The shards, or one folder, in order, with braces and wildcards expanded and without the secrets of URLs.
   const std::vector<std::string>& names() const;

@@ -18,8 +18,8 @@ struct CpuLimits {
 
   // Available CPU time per second, in CPUs: the basis for fractions of CPU time.
   double capacity() const;
-  // The number of threads that can be kept busy: a quota of 2.5 CPUs counts as 3, since 2 would leave half a CPU
-  // unused. At least 1.
+  // The number of threads that can be kept busy: for a quota of 2.5 CPUs this is 3, since 2 threads would leave half a
+  // CPU unused. At least 1.
   int threads() const;
 };
 

@@ -15,7 +15,8 @@ Error error_of(const std::exception* exception) noexcept {
       error.system_errno = ENOMEM;
       error.what = "out of memory";
     } else {
-      error.what = std::string("internal error: ") + (exception ? exception->what() : "an exception of no known type");
+      error.what =
+          std::string("internal error: ") + (exception ? exception->what() : "an exception of an unknown type");
     }
   } catch (const std::bad_alloc&) {  // for the words; the code says enough
   }

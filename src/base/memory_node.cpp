@@ -48,12 +48,10 @@ MemoryNode memory_node_of(const std::string& pci_device, const std::string& root
   std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   const std::string text = first_line(root + "/sys/bus/pci/devices/" + name + "/numa_node");
   const std::vector<int> told = number_list(text);
-  if (told.size() != 1 || told.front() < 0)
-    return {std::nullopt, "the system does not say which NUMA node is the GPU's"};
+  if (told.size() != 1 || told.front() < 0) return {std::nullopt, "the system does not report the GPU's NUMA node"};
   const std::vector<int> allowed = allowed_nodes(root);
   if (!allowed.empty() && std::ranges::find(allowed, told.front()) == allowed.end())
-    return {std::nullopt,
-            "the GPU's NUMA node " + std::to_string(told.front()) + " is not one that this process may use"};
+    return {std::nullopt, "the GPU's NUMA node " + std::to_string(told.front()) + " is not available to this process"};
   return {told.front(), ""};
 }
 

@@ -34,9 +34,9 @@ TEST_F(MemoryNodes, IsTheDevicesWhoeverWritesItsName) {
 
 TEST_F(MemoryNodes, IsNoneWhereTheSystemDoesNotSay) {
   two_nodes("-1");
-  EXPECT_EQ(why(), "the system does not say which NUMA node is the GPU's");
-  EXPECT_EQ(why("0000:05:00.0"), "the system does not say which NUMA node is the GPU's") << "no such device";
-  EXPECT_EQ(why(""), "the system does not say which NUMA node is the GPU's") << "the driver did not tell its name";
+  EXPECT_EQ(why(), "the system does not report the GPU's NUMA node");
+  EXPECT_EQ(why("0000:05:00.0"), "the system does not report the GPU's NUMA node") << "no such device";
+  EXPECT_EQ(why(""), "the system does not report the GPU's NUMA node") << "the driver did not tell its name";
 }
 
 TEST_F(MemoryNodes, IsNoneWhereThereIsOne) {
@@ -49,7 +49,7 @@ TEST_F(MemoryNodes, IsNoneWhereThereIsOne) {
 TEST_F(MemoryNodes, IsNoneThatTheProcessMayNotUse) {
   two_nodes("1");
   write("proc/self/status", "Mems_allowed_list:\t0\n");
-  EXPECT_EQ(why(), "the GPU's NUMA node 1 is not one that this process may use");
+  EXPECT_EQ(why(), "the GPU's NUMA node 1 is not available to this process");
 }
 
 // Records the policy calls of a thread, on a simulated kernel.

@@ -39,7 +39,7 @@ TEST(Thread, WhatItsBodyThrowsIsToldAndTheProcessLives) {
 
   const auto unknown = failure_of([] { throw 42; });
   ASSERT_TRUE(unknown);
-  EXPECT_EQ(unknown->what, "internal error: an exception of no known type");
+  EXPECT_EQ(unknown->what, "internal error: an exception of an unknown type");
 }
 
 TEST(Thread, ABodyThatEndsTellsNothing) {

@@ -15,7 +15,7 @@ std::size_t aligned(std::size_t bytes) {
   return (bytes + kAlign - 1) / kAlign * kAlign;
 }
 
-// A field whose rows have no elements needs memory too: like any other, its array points into the batch.
+// A field whose rows have no elements needs memory too, because its array must point into the batch.
 std::size_t room_of(std::size_t field_bytes) { return aligned(std::max<std::size_t>(field_bytes, 1)); }
 
 }  // namespace
@@ -54,7 +54,7 @@ BatchLayout::BatchLayout(const BatchLayout& filled, Schema schema, const std::ve
   bytes_ = fields_bytes_ = made_bytes_ + filled.bytes_;
 }
 
-// Requires: a dense field.
+// Requires: the field is dense.
 ArrayView BatchLayout::row_view(std::byte* data, std::size_t field, std::uint64_t row) const {
   if (field == targets_) return {data + classes_at_ + row * sizeof(std::int64_t), {DType::kInt64, {}}};
   return {data + offsets_[field] + row * schema_[field].array.bytes(), schema_[field].array};

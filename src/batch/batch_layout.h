@@ -39,8 +39,8 @@ class BatchLayout {
   std::size_t offset_of(std::size_t field) const { return offsets_[field]; }
   std::uint64_t sample_bytes() const;  // one row of every dense field, without alignment
   const Schema& schema() const { return schema_; }
-  // Sets `rows` to views of one row of every field, for a batch at `data`; those of variable-size fields have no data.
-  // `rows` is reused.
+  // Sets `rows` to views of one row of every field, for a batch at `data`; the views of variable-size fields have no
+  // data. `rows` is reused.
   void row_views(std::byte* data, std::uint64_t row, std::vector<ArrayView>& rows) const;
   // Sets `rows` to the destination of one row of every field. items: of the whole batch, variable_fields() per row;
   // those of this row are cleared. `rows` is reused.

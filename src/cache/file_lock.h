@@ -42,7 +42,7 @@ class LockedFile {
 };
 
 // A lock on a lock file that names its holder. Held by one process or thread at a time; others wait; released with the
-// object or when the holder dies. If the file system has no locks, or the folder is not writable, it locks nothing:
+// object or when the holder dies. If the file system has no locks, or the folder is not writable, nothing is locked:
 // callers stay correct, only slower.
 class FileLock {
  public:

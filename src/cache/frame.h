@@ -29,7 +29,7 @@ struct FrameKind {
 
 // Whether the first bytes are of this kind but of another format version.
 bool is_foreign(std::span<const std::byte> file, FrameKind kind);
-// Returns whether the trailing checksum matches. It does not validate the numbers.
+// Returns whether the trailing checksum matches. The function does not validate the numbers.
 bool is_undamaged(std::span<const std::byte> file);
 
 // Builds a table. Requires: added data stays unchanged until write().

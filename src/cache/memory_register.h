@@ -36,7 +36,7 @@ class MemoryRegister {
   LockedFile file_;
 };
 
-// A folder for registers that only this user can access; empty if there is none, or another user owns it.
+// A folder for registers that only this user can access; empty if the folder does not exist or another user owns it.
 std::string private_folder();
 // Identifies this process's PID namespace, for file names.
 std::string process_namespace();

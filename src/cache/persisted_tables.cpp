@@ -76,7 +76,7 @@ Result<void> PersistedTables::save(const storage::Storage& storage, const std::s
   }
   if (!directory_.empty()) return saved;
   if (notes_ && !saved)
-    notes_->add("an index could not be stored, and is rebuilt the next time: " + saved.error().message());
+    notes_->add("an index could not be stored and will be rebuilt next time: " + saved.error().message());
   return {};
 }
 

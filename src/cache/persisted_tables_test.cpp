@@ -70,7 +70,7 @@ TEST_F(PersistedTablesTest, WhatCannotBeKeptIsNotedUnlessAFolderWasChosen) {
   ::setenv("XDG_CACHE_HOME", "/proc/nowhere", 1);
   EXPECT_TRUE(tables().save(*local_, "/proc/nowhere/x.tar", table(1)));
   ASSERT_EQ(notes_->lines().size(), 1u);
-  EXPECT_NE(notes_->lines()[0].find("rebuilt the next time"), std::string::npos);
+  EXPECT_NE(notes_->lines()[0].find("will be rebuilt next time"), std::string::npos);
   folder_.write("file", "");
   const auto refused = tables(folder_.path("file/below")).save(*local_, "x.tar", table(1));
   ASSERT_FALSE(refused);

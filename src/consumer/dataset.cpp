@@ -113,8 +113,8 @@ Dataset Dataset::with(Operation operation) const {
 
 Result<Dataset> Dataset::cache(const std::string& where, std::uint64_t budget) const {
   return guarded([&]() -> Result<Dataset> {
-    if (impl_->map) return config_error("cache: it stores the state before a map; place cache before map");
-    if (impl_->views) return config_error("cache: it stores the state before views; place cache before views");
+    if (impl_->map) return config_error("cache: a cache stores the samples before map; place cache before map");
+    if (impl_->views) return config_error("cache: a cache stores the samples before views; place cache before views");
     if (impl_->cache) return config_error("cache: this chain already has a cache");
     auto next = std::make_shared<Impl>(*impl_);
     FEEDLINE_TRY(next->cache, pipeline::make_cache_point(where, budget, impl_->source, impl_->operations));

@@ -10,7 +10,7 @@
 namespace feedline::consumer {
 
 // Describes a loader's plan, one line per subject, and the pipeline's state. epoch: a complete epoch. asked: the user's
-// options, if the plan differs from them.
+// options, if the plan differs from these options.
 std::string explain(const pipeline::Recipe& recipe, const pipeline::Pipeline& pipeline, const plan::Plan& epoch,
                     const LoaderOptions& asked);
 

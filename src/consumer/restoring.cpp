@@ -64,10 +64,10 @@ Result<void> check_place(const LoaderState& state, const pipeline::PipelinePlan&
   for (const Positions& span : state.delivered)
     inside = inside && span.begin < span.end && span.end <= positions && span.begin >= state.position;
   if (!inside)
-    return config_error("load_state_dict: the state is damaged: it is outside an epoch of " +
+    return config_error("load_state_dict: the state is damaged: its position is outside an epoch of " +
                         std::to_string(positions) + " samples");
   if (!lies_between_batches(state, plan))
-    return config_error("load_state_dict: the state is damaged: it is inside a batch of a bucket");
+    return config_error("load_state_dict: the state is damaged: its position is inside a batch of a bucket");
   return {};
 }
 

@@ -116,8 +116,8 @@ std::string describe(std::string_view file) {
   for (const auto& other : kOtherContents)
     if (has(file, other.offset, other.bytes)) return "not an image: " + std::string(other.name);
   if (is_text(file)) return "not an image: looks like text";
-  if (std::ranges::all_of(file, [](char c) { return c == 0; })) return "not an image: nothing but zeros";
-  return "not an image that is known here";
+  if (std::ranges::all_of(file, [](char c) { return c == 0; })) return "not an image: all bytes are zero";
+  return "not an image of a known format";
 }
 
 struct Match {

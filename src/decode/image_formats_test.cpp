@@ -122,9 +122,9 @@ TEST(Sniff, SaysWhatItLooksLikeInstead) {
       {"na\xC3\xAFve text\n"sv, "not an image: looks like text"},
       {"RIFF\0\0\0\0WAVEfmt "sv, "not an image: a RIFF file, but not WebP"},
       {"PK\3\4\0"sv, "not an image: looks like a zip archive"},
-      {"\0\0\0\0\0\0\0\0"sv, "not an image: nothing but zeros"},
-      {"\1\2\3\4"sv, "not an image that is known here"},
-      {"\xFF\xD8"sv, "not an image that is known here"},
+      {"\0\0\0\0\0\0\0\0"sv, "not an image: all bytes are zero"},
+      {"\1\2\3\4"sv, "not an image of a known format"},
+      {"\xFF\xD8"sv, "not an image of a known format"},
   };
   for (const auto& [bytes, what] : cases) {
     const auto format = sniff(bytes_of(bytes));

@@ -38,8 +38,9 @@ class Device {
   // The same for data whose size is known only when a batch settles: blocks of many sizes.
   virtual std::shared_ptr<memory::Allocator> variable_allocator() { return allocator(); }
   // Starts the transfer of a batch's filled memory, which must not change any more, and returns before it is complete.
-  // Any number may be in flight, finishing in any order. The device holds `filled` until it has read it, whoever
-  // releases it or the result. An error here or from Ready::wait() means that the device failed with this batch.
+  // Any number may be in flight, finishing in any order. The device holds `filled` until the device has read the batch,
+  // even if the caller releases `filled` or the result. An error here or from Ready::wait() means that the device
+  // failed with this batch.
   virtual Result<Begun> begin(std::shared_ptr<memory::Lease> filled) = 0;
   // Returns true if begin_making() is supported; otherwise explain() gives the reason. The first call may be slow.
   virtual bool makes_elements() { return false; }

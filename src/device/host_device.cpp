@@ -26,7 +26,7 @@ class HostDevice final : public Device {
 }  // namespace
 
 Result<Begun> Device::begin_making(std::shared_ptr<memory::Lease> /*filled*/, const Finish& /*finish*/) {
-  FEEDLINE_CHECK(!"a device that makes no elements");
+  FEEDLINE_CHECK(!"this device does not convert elements");
 }
 
 Result<std::shared_ptr<ResidentImages>> Device::make_resident_images(std::uint64_t /*bytes*/) {

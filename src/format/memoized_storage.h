@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A storage wrapper for detecting the format of a source. Each format looks at the source, and most look for the same
+// Wraps a storage backend to detect the format of a source. Each format looks at the source, and most look for the same
 // files.
 
 #include <map>

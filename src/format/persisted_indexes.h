@@ -55,7 +55,8 @@ class PersistedIndexes {
     return index;
   }
   // Like load_unchecked(), if the index can be used without a request for the shard: the storage makes reads
-  // conditional on the version, and what is known of the object does not contradict the index. nullopt otherwise.
+  // conditional on the version, and the known version of the object does not contradict the index. Returns nullopt
+  // otherwise.
   std::optional<Index> at_hand(const storage::Storage& storage, const std::string& shard) const {
     if (!storage.holds_versions()) return {};
     auto index = load_unchecked(storage, shard);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The formats that a source can have. Each format has a folder of its own, with an entry for detecting, opening and
-// inspecting it; registry.cpp lists the entries.
+// The formats that a source can have. Each format has its own folder, with an entry that detects, opens and inspects
+// sources; registry.cpp lists the entries.
 
 #include <memory>
 #include <span>

@@ -34,7 +34,7 @@ Result<std::vector<std::string>> shards_of(const std::string& source, const stor
 // remote, which is not listed for this.
 std::string first_of_list(const std::string& source, const storage::Storage& storage);
 
-// A storage and the name of a source within it.
+// A storage backend and the name of a source within the backend.
 struct LocatedSource {
   std::shared_ptr<const storage::Storage> storage;
   std::string source;

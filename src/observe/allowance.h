@@ -21,7 +21,7 @@ struct Allowance {
     return allowed_ns - std::min(allowed_ns, spent_ns);
   }
 
-  // Returns how long to wait until the budget covers the cost so far: at most a minute.
+  // Returns the time to wait until the budget covers the cost so far, at most a minute.
   std::uint64_t owed_ns(std::uint64_t now_ns) const {
     const std::uint64_t allowed_ns = free_ns + (now_ns - began_ns) / share;
     const std::uint64_t over_ns = spent_ns - std::min(allowed_ns, spent_ns);

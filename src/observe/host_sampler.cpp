@@ -160,7 +160,8 @@ struct HostSampler::Impl {
       kept.gpu_processes.push_back(process);
   }
 
-  // Measures what costs more than reading a few small files. Only the thread uses the files until it has ended.
+  // Takes the measurements that cost more than reading a few small files. Only the thread uses the files until it has
+  // ended.
   void look_rarely(std::uint64_t now) {
     const std::uint64_t before = base::thread_cpu_ns();
     if (is_near_limit()) rare_looks.free_ns = kFreeNearLimitNs;

@@ -71,7 +71,7 @@ std::expected<Nvml, NvmlRefusal> Nvml::open(const std::string& file) {
   void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library)
     return std::unexpected(
-        NvmlRefusal{"there is no " + file + ": no NVIDIA driver here, or a container without it", false});
+        NvmlRefusal{"there is no " + file + ": the NVIDIA driver is not installed, or the container lacks it", false});
   Nvml nvml;
   nvml.calls_ = calls_of(library);
   const NvmlCalls& calls = nvml.calls_;

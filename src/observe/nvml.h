@@ -80,7 +80,7 @@ struct NvmlCalls {
   int (*processes_before_11)(NvmlDevice, unsigned*, NvmlProcessBefore11*) = nullptr;
 };
 
-// Why NVML is unavailable.
+// The reason why NVML is unavailable.
 struct NvmlRefusal {
   std::string why;  // with advice
   bool is_there;    // the library exists

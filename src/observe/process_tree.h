@@ -22,7 +22,8 @@ class ProcessTree {
   // Returns the counters of all live processes, ordered by number.
   std::vector<ProcessCounters> sample(std::uint64_t now_ns);
 
-  // Searches for new descendants; sample() does so itself. Cheap if no process was created since the last call.
+  // Searches for new descendants; sample() does so itself. This call is cheap if no process was created since the last
+  // call.
   void find();
 
   // Returns the memory of the processes of the last sample. The kernel traverses all pages of a process for its

@@ -77,7 +77,8 @@ class FakeDevice final : public device::Device {
   }
 };
 
-// Has its own memory, filled by a copying thread: each batch arrives after a set delay, several at a time.
+// A device with its own memory, filled by a copying thread: each batch arrives after a set delay, and several may be in
+// flight.
 class SlowDevice final : public device::Device {
  public:
   // Set by the test, indexed by the number of the begin() call from 0.

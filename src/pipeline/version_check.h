@@ -49,7 +49,7 @@ class VersionCheck {
   struct Question : storage::Fetch {
     std::size_t object = 0;
   };
-  // Parallel requests: a few, because samples need the connections. At 50 ms a thousand take 7 s.
+  // The number of parallel requests is small, because samples need the connections. At 50 ms a thousand take 7 s.
   static constexpr std::size_t kAtOnce = 8;
   explicit VersionCheck(Objects objects);
   std::optional<Error> ask_all();

@@ -6,8 +6,8 @@
 //   order:  [ batch 0: rank 0 | rank 1 | ... ][ batch 1: rank 0 | rank 1 | ... ] ... [ remainder ]
 //
 // With G = batch_rows * world_size, global batch b has G consecutive positions, batch_rows of them for each rank.
-// `uneven` determines how the remainder, fewer than G, is shared. A plan may begin anywhere in the order and omit what
-// was already delivered: it then divides the rest.
+// `uneven` determines how the remainder, fewer than G, is shared. A plan may begin anywhere in the order and omit
+// samples that were already delivered: the plan then divides the rest.
 //
 // Interleaved, the ranks take turns at the positions of a global batch, and of the remainder: rank r has those that are
 // r modulo world_size. Neighbours in the order therefore go to different ranks, and the global batches are the same.

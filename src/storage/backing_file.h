@@ -15,8 +15,9 @@
 
 namespace feedline::storage {
 
-// The file behind a shared memory mapping, whoever mapped it. Accessing the memory after the file was truncated raises
-// SIGBUS: check() and read() report truncation as an error. Immutable and thread-safe. Holds no descriptor.
+// The file that backs a shared memory mapping, regardless of which library mapped the file. Accessing the memory after
+// the file was truncated raises SIGBUS: check() and read() report truncation as an error. Immutable and thread-safe.
+// Holds no descriptor.
 class BackingFile {
  public:
   // Found in /proc/self/maps. nullptr: the memory is not a single shared mapping of a file that its path still refers

@@ -26,8 +26,8 @@ namespace feedline::storage {
 class Storage;
 class FetchQueue;
 
-// One read. Its owner must not move or modify it until the queue reports it finished; until then the members for the
-// request are unspecified.
+// One read. The owner must not move or modify a Fetch until the queue reports that it has finished; until then the
+// members for the request are unspecified.
 struct Fetch : Read {
   // kStorage with ETIMEDOUT, naming the object and the time, if it has not finished by then.
   Transport::Clock::time_point deadline = Transport::Clock::time_point::max();

@@ -417,14 +417,14 @@ TEST(ThreadTransport, WhereThreadsEndNobodyWaitsForEver) {
   for (std::size_t i = 0; i < ThreadTransport::kMostThreads; ++i) {
     const auto texts = fetched(*queue, {bad});
     ASSERT_FALSE(texts[0]);
-    EXPECT_EQ(texts[0].error().what, "internal error: an exception of no known type");
+    EXPECT_EQ(texts[0].error().what, "internal error: an exception of an unknown type");
     if (i == 3) {
       EXPECT_EQ(fetched(*queue, {good})[0], "content") << "others go on";
     }
   }
   for (const auto& text : fetched(*queue, {good, bad, good})) {  // none is left, and none is made any more
     ASSERT_FALSE(text);
-    EXPECT_EQ(text.error().what, "internal error: an exception of no known type");
+    EXPECT_EQ(text.error().what, "internal error: an exception of an unknown type");
   }
 }
 

@@ -18,11 +18,9 @@ Result<void> ManifestStorage::check_length(const std::string& path, const Versio
   const Listed* const listed = find(path);
   if (listed == nullptr || listed->bytes == version.bytes) return {};
   auto error = storage_error("the object has " + std::to_string(version.bytes) +
-                                 " bytes, and feedline-pack.json beside "
-                                 "it says " +
-                                 std::to_string(listed->bytes) +
-                                 ": it is cut, or of another packing; copy it there again, or open with verify=None to "
-                                 "read it as it is",
+                                 " bytes, but feedline-pack.json next to it lists " + std::to_string(listed->bytes) +
+                                 ": the object is truncated, or from a different packing; copy it there again, or open "
+                                 "with verify=None to read it unchecked",
                              0);
   error.error().where.shard = path;
   return error;

@@ -76,7 +76,7 @@ TEST_F(ManifestStorageTest, AnotherLengthIsAnErrorAtOnce) {
   const ManifestStorage storage(local_storage(), listed(4999));
   const auto opened = storage.open(path, Access::kMap);
   ASSERT_FALSE(opened);
-  for (const char* part : {"5000 bytes", "4999", "cut"})
+  for (const char* part : {"5000 bytes", "4999", "truncated"})
     EXPECT_NE(opened.error().message().find(part), std::string::npos) << opened.error().message();
   EXPECT_FALSE(storage.open_version(path, Access::kMap, *storage.stat(path)));
   EXPECT_FALSE(storage.read_all(path, buffer, 10'000));

@@ -50,7 +50,7 @@ Result<void> MappedReader::check_not_shrunk() const {
   if (::stat(name_.c_str(), &status) != 0 || status.st_dev != device_ || status.st_ino != inode_) return {};
   if (static_cast<std::size_t>(status.st_size) < bytes_)
     return file_error("the file became shorter while it was in use: " + std::to_string(status.st_size) +
-                          " bytes, once " + std::to_string(bytes_),
+                          " bytes, previously " + std::to_string(bytes_),
                       name_, 0);
   return {};
 }

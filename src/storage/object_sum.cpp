@@ -116,9 +116,9 @@ ObjectSum sum_of(SumKind kind, std::span<const std::byte> bytes) {
 
 std::unexpected<Error> sums_differ(const std::string& object, const ObjectSum& said, const ObjectSum& read,
                                    std::string_view said_by) {
-  auto error = storage_error("the object is damaged, or not the one that was meant: " + std::string(said_by) +
-                                 " says " + described(said) + ", and what was read, twice, has " + described(read) +
-                                 "; copy it there again, or open with verify=None to read it as it is",
+  auto error = storage_error("the object is damaged, or a different version: " + std::string(said_by) + " lists " +
+                                 described(said) + ", but the bytes, read twice, have " + described(read) +
+                                 "; copy it there again, or open with verify=None to read it unchecked",
                              0);
   error.error().where.shard = object;
   return error;

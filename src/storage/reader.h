@@ -31,7 +31,8 @@ class Reader {
   virtual ~Reader() = default;
 
   virtual Result<ObjectStat> stat() const = 0;  // queried at each call
-  // The version that read_at() reads. A storage that pins its reads to the opened version returns that without a query.
+  // The version that read_at() reads. A backend that pins reads to the opened version returns that version without a
+  // query.
   virtual Result<ObjectStat> version() const { return stat(); }
   // Fills `out` from `offset`, retrying short reads. Returns the number of bytes read; fewer than requested means the
   // end of the object, which the caller may treat as an error.

@@ -32,8 +32,8 @@ Result<Location> open_file_url(std::string_view url) {
   const std::string_view host = behind.substr(0, slash);
   if (slash == behind.npos || (!host.empty() && host != "localhost"))
     return refused(url,
-                   "a file URL names no machine and a path from the root on, as file:///data/train does; mount "
-                   "what is on another machine, and give its path");
+                   "a file URL has an absolute path and no host, as in file:///data/train; mount a folder of "
+                   "another machine and pass its path");
   auto path = percent_decoded(behind.substr(slash));
   if (!path)
     return refused(url, "in a URL, % must be followed by two hexadecimal digits; write %25 for the character itself");
@@ -42,15 +42,15 @@ Result<Location> open_file_url(std::string_view url) {
 
 Result<Location> open_http_url(std::string_view url) {
   const auto parts = parts_of_url(url);
-  if (!parts) return refused(url, "the URL names no host; write https://host/path/000.tar");
+  if (!parts) return refused(url, "the URL has no host; write https://host/path/000.tar");
   const auto is_no_text = [](char c) { return static_cast<unsigned char>(c) <= ' '; };
-  if (std::ranges::any_of(url, is_no_text)) return refused(url, "a URL has no spaces; write %20 for one");
+  if (std::ranges::any_of(url, is_no_text)) return refused(url, "a URL must not contain spaces; write %20 instead");
   return Location{http_storage(), without_secrets(url)};
 }
 
 Result<Location> open_bucket_url(std::string_view url, std::shared_ptr<const Storage> storage, const char* scheme) {
   const auto name = s3_name(url);
-  if (!name) return refused(url, "the URL names no bucket; write " + std::string(scheme) + "://bucket/path/000.tar");
+  if (!name) return refused(url, "the URL has no bucket; write " + std::string(scheme) + "://bucket/path/000.tar");
   return Location{std::move(storage),
                   std::string(scheme) + "://" + std::string(name->bucket) + "/" + std::string(name->key)};
 }
@@ -78,7 +78,7 @@ Result<Location> Registry::open(const std::string& url) const {
   if (url.starts_with(kPipe))
     return config_error("open: a source that begins with '" + std::string(kPipe) +
                         "' is a command; running it requires allow_commands=True; write ./" + std::string(kPipe) +
-                        "... for a path that is spelled so");
+                        "... for a path with this name");
   const std::string scheme = scheme_of(url);
   if (scheme.empty()) return Location{local_storage(), url};
   if (const auto found = schemes_.find(scheme); found != schemes_.end()) return found->second(url);
@@ -86,10 +86,10 @@ Result<Location> Registry::open(const std::string& url) const {
   if (foreign && *foreign) return Location{*foreign, without_secrets(url)};
   if (!foreign || std::ranges::find(kWithoutReader, scheme) != kWithoutReader.end())
     return refused(url, "this version has no reader for " + scheme + std::string(kMark) + ", only for paths and " +
-                            known() + ": copy or mount it, and open that" +
+                            known() + ": copy or mount the data, and open the copy" +
                             (foreign ? "" : "; or " + foreign.error().what));
-  return refused(url, "'" + scheme + "' is no scheme that is known; there are paths and " + known() +
-                          ": mend it, or write ./" + without_secrets(url) + " for a path that is spelled so");
+  return refused(url, "'" + scheme + "' is not a known scheme; this version reads paths and " + known() +
+                          ": correct the scheme, or write ./" + without_secrets(url) + " for a path with this name");
 }
 
 Registry built_in_schemes() {

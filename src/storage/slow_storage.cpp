@@ -170,7 +170,7 @@ Result<std::span<const std::byte>> SlowStorage::read_version(const std::string& 
 }
 
 std::string SlowStorage::summary() const {
-  return "made slow: " + std::to_string(slow_.latency.count()) + " us a read, for a test";
+  return "artificially slow: " + std::to_string(slow_.latency.count()) + " us per read, for a test";
 }
 
 std::unique_ptr<Transport> SlowStorage::own_transport() const {

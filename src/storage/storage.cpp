@@ -14,7 +14,7 @@ Result<std::unique_ptr<Reader>> Storage::open_version(const std::string& path, A
 }
 
 Result<Tree> Storage::list_below(const std::string& directory, Depth /*depth*/) const {
-  return internal_error("the storage of '" + directory + "' lists folder by folder");
+  return internal_error("the storage of '" + directory + "' can only list one folder at a time");
 }
 
 Result<std::span<const std::byte>> Storage::read_version(const std::string& path, memory::ByteBuffer& buffer,

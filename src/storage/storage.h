@@ -76,7 +76,7 @@ class Storage {
   virtual bool holds_versions() const { return false; }
   // Checks the version without a request: kStorage if the object is known to be another version.
   virtual Result<void> check_known(const std::string& /*path*/, const Version& /*version*/) const { return {}; }
-  // Reads a small object completely: open, read to its end, close. The span points into `buffer`. kData if it has more
+  // Opens a small object, reads it completely and closes it. The span points into `buffer`. kData if it has more
   // than `most` bytes, whatever its reported size: `buffer` grows to at most one byte more.
   virtual Result<std::span<const std::byte>> read_all(const std::string& path, memory::ByteBuffer& buffer,
                                                       std::uint64_t most) const = 0;
@@ -114,11 +114,11 @@ class Storage {
   virtual std::string_view who_knows_sums() const { return "the server"; }  // for errors
   // The same storage with other read options; nullptr: it has none.
   virtual std::shared_ptr<const Storage> reading(const Reading& /*how*/) const { return nullptr; }
-  // Notes for the user, for explain(), independent of what was read; empty: none.
+  // Notes for the user in explain(), independent of the reads so far; empty if there are none.
   virtual std::string note() const { return {}; }
   // The same about the reads so far.
   virtual std::string summary() const { return {}; }
-  // Statistics of Reading::hedges; nullopt if it is not enabled.
+  // Statistics of Reading::hedges; nullopt if hedging is not enabled.
   virtual std::optional<SecondRequests> second_requests() const { return std::nullopt; }
   // Whether every read is a network request.
   virtual bool is_remote() const { return false; }

@@ -39,7 +39,7 @@ std::vector<std::string> explain_operations(std::span<const Operation> operation
 
 std::vector<std::string> CompiledChain::explain() const {
   std::vector<std::string> lines = explain_operations(
-      operations_, input_.prepared ? "only its own pixels are touched" : "only the pixels it needs are decoded");
+      operations_, input_.prepared ? "only the pixels of the region are read" : "only the pixels it needs are decoded");
   if (!input_.prepared)
     lines.insert(lines.begin(), std::string("decode to ") + (input_.mode == ColorMode::kRgb ? "RGB" : "L") +
                                     (input_.applies_exif ? kTurned : "") +

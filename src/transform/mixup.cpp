@@ -202,7 +202,7 @@ transform::MixedRows rows_of(const ImageRows& images) {
 
 Result<void> check_rows(const ImageRows& images) {
   if (images.rows > 1) return {};
-  return config_error("mixing: a row is mixed with another one, and there are " + std::to_string(images.rows));
+  return config_error("mixing: a row is mixed with a different row, but there are " + std::to_string(images.rows));
 }
 
 }  // namespace

@@ -18,9 +18,9 @@ Preparation::Preparation(std::vector<Operation> operations, ColorMode mode, bool
 Result<std::shared_ptr<const Preparation>> Preparation::compile(std::span<const Operation> operations) {
   FEEDLINE_TRY(const Inferred inferred, infer(operations));
   if (inferred.fidelity == Fidelity::kNvjpeg)
-    return config_error("cache: it keeps the pixels that the CPU decodes; leave device= out of decode");
+    return config_error("cache: a cache stores pixels that the CPU decodes; leave device= out of decode");
   if (inferred.fidelity != Fidelity::kExact)
-    return config_error("cache: it stores exact pixels; leave out fidelity=\"fast\" of decode");
+    return config_error("cache: a cache stores exact pixels; leave out fidelity=\"fast\" of decode");
   for (const Operation& operation : operations) {
     const std::string name(name_of(operation));
     const Properties properties = operation->properties();
@@ -28,7 +28,7 @@ Result<std::shared_ptr<const Preparation>> Preparation::compile(std::span<const 
       return config_error("cache: " + name + " before cache would draw only once and be the same in every epoch; put " +
                           name + " after cache");
     if (properties.stage == Stage::kValues)
-      return config_error("cache: it stores 8-bit pixels, and " + name +
+      return config_error("cache: a cache stores 8-bit pixels, and " + name +
                           " runs when pixels are written to the batch; put " + name + " after cache");
   }
   return std::shared_ptr<const Preparation>(

@@ -40,7 +40,7 @@ Result<std::shared_ptr<const SharedSteps>> SharedSteps::compile(std::span<const 
   FEEDLINE_TRY(const Inferred made, infer(operations));
   for (const Operation& operation : operations)
     if (operation->properties().stage == Stage::kValues)
-      return config_error("views: they are made from 8-bit pixels, and " + std::string(name_of(operation)) +
+      return config_error("views: views are made from 8-bit pixels, and " + std::string(name_of(operation)) +
                           " runs when pixels are written to the batch; put it after views");
   const ColorMode mode = first == 0 ? made.mode : given.channels == 3 ? ColorMode::kRgb : ColorMode::kL;
   const auto rest = operations.subspan(first);

@@ -14,7 +14,7 @@ constexpr double kFew = 5;    // before a trial is started or accepted
 constexpr double kMost = 12;  // for one trial; after that older ones count half
 constexpr double kLeast = 3;  // before a trial is judged, unless it is a disaster
 
-// Shares of the loop's time. Between the two there are no trials: the gap provides hysteresis.
+// Shares of the loop's time. Between the two limits the controller makes no trials: the gap provides hysteresis.
 constexpr double kWaits = 0.03;
 constexpr double kNeverWaits = 0.005;
 constexpr double kMayWait = 0.015;  // acceptable with fewer threads, if the loop did not wait before
@@ -205,7 +205,7 @@ std::optional<Change> Controller::judge() {
   const int step = std::abs(trial.from.threads - settings_.threads);
   tried.step = std::max(step / 2, 1);
   measured_ = trial.before;
-  return change(trial.from, trial.kind == Kind::kIdle ? "no: the loop waited" : "no: it gained nothing");
+  return change(trial.from, trial.kind == Kind::kIdle ? "no: the loop waited" : "no: no gain");
 }
 
 std::optional<Change> Controller::starved() {

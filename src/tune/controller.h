@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Controls how many threads fill batches, and how many batches ahead, during training: hill climbing on measured
-// intervals, without a clock or threads of its own, and without inspecting the machine.
+// Controls during training how many threads fill batches and how many batches they prepare ahead. Climbs hills on
+// measured intervals, without its own clock or threads, and without inspecting the machine.
 //
 //   hold     measures; if there is something to gain, tries other settings:
 //              more      the loop waits, and threads are available

@@ -251,7 +251,7 @@ def test_a_bad_sample_is_named_and_can_be_left_out(tmp_path: Path) -> None:
     bad = made.coco_annotation(99, 1002, ("cow", (0, 0, 9, 9)), bbox=[1, 2, 3])
     path = made.change(made.coco(tmp_path / "set"), add_annotations=[bad])
     dataset = opened(path)
-    with pytest.raises(feedline.DataError, match=r"annotation 99 .*its bbox is not a list of four numbers") as caught:
+    with pytest.raises(feedline.DataError, match=r"annotation 99 .*the bbox is not a list of four numbers") as caught:
         dataset[2]
     error = caught.value
     assert (error.shard, error.record, error.key) == (str(path), 2, f"{2:012d}.jpg")

@@ -65,7 +65,7 @@ def test_without_a_gpu_only_a_price_makes_costs_and_reports_what_it_assumes() ->
     price = cost.Price(3.0)
     spent = cost.of_run(measured(None, (0.1, 0.3)), price)
     assert spent is not None and spent.gpus == 2
-    assert "no GPU was detected: one is assumed for each training loop" in cost.lines(spent, (), price)
+    assert "no GPU was detected: one GPU is assumed for each training loop" in cost.lines(spent, (), price)
     assert cost.of_run(Summary().as_dict(), price) is None, "no loop"
 
 
@@ -95,14 +95,14 @@ def test_a_record_keeps_what_was_spent(tmp_path: Path) -> None:
         (spent.seconds, spent.idle_gpu_hours, spent.kwh, spent.idle_kwh)
     )
     text = page(read)
-    assert "What waiting for data costs" in text and "costing 0.6" in text, "at the record's price"
+    assert "The cost of waiting for data" in text and "costing 0.6" in text, "at the record's price"
     assert "costing 3.0 in this run" in page(read, cost.Price(10.0)), "at a given one"
     assert "GPU-hours" not in page(made_records.bench(), cost.Price(10.0)), "bench has no loop that waits"
 
 
 def test_report_prices_a_record_that_saw_no_gpu() -> None:
     made = record.from_diagnosis(made_records.diagnosis(), made_records.STEPS)
-    assert "What waiting for data costs" not in page(made)
+    assert "The cost of waiting for data" not in page(made)
     assert "no GPU was detected" in page(made, cost.Price(2.0))
 
 

@@ -45,7 +45,7 @@ def test_a_url_is_named_as_what_this_version_does_not_read(path: str) -> None:
     for call in (lambda: feedline.open(path), lambda: feedline.tokens(path, window=2, dtype="uint16")):
         words = said(call)
         assert words.startswith(f"open: {path!r}: this version has no reader for {path.split(':')[0]}://")
-        assert "copy or mount it, and open that; or install" in words
+        assert "copy or mount the data, and open the copy; or install" in words
         assert "pip install" in words
 
 

@@ -88,13 +88,13 @@ def test_a_cache_of_a_url_is_that_of_its_path(odd: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "says"),
     [
-        ("file://server/data/train", "a file URL names no machine"),
-        ("file://train", "a file URL names no machine"),
+        ("file://server/data/train", "a file URL has an absolute path and no host"),
+        ("file://train", "a file URL has an absolute path and no host"),
         ("file:///data/%zz", "in a URL, % must be followed by two hexadecimal digits"),
         ("file:///data/%00", "in a URL, % must be followed by two hexadecimal digits"),
         ("sftp://bucket/train", "this version has no reader for sftp://, only for paths and file://"),
-        ("fil:///data/train", "'fil' is no scheme that is known"),
-        ("https://host/a b.tar", "a URL has no spaces"),
+        ("fil:///data/train", "'fil' is not a known scheme"),
+        ("https://host/a b.tar", "a URL must not contain spaces"),
         (["/a.tar", "sftp://host/b.tar"], "this version has no reader for sftp://"),
         (["/a.tar", "https://host/b.tar"], "is in a different storage"),
     ],
@@ -128,7 +128,7 @@ def test_verbs_take_urls(odd: Path, tmp_path: Path) -> None:
     measured = run("bench", url(root), "--seconds", "0.2", "--batch-size", "2", "--size", "16")
     assert measured["data"]["samples"] == 9 if "data" in measured else measured
     refused = subprocess.run([*COMMAND, "inspect", "file://server/x"], capture_output=True, text=True, check=False)
-    assert refused.returncode == 2 and "names no machine" in refused.stderr
+    assert refused.returncode == 2 and "has an absolute path and no host" in refused.stderr
 
 
 def test_facts_of_the_storage_are_those_of_the_path(odd: Path) -> None:

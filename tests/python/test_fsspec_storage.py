@@ -181,7 +181,7 @@ sys.modules["obstore"] = None
 def missing(scheme):
     raise ImportError("Install it") if scheme == "az" else ValueError(scheme)
 fsspec.get_filesystem_class = missing
-for source, words in (("az://box/train/", "pip install adlfs"), ("htpp://box/x.tar", "no scheme that is known")):
+for source, words in (("az://box/train/", "pip install adlfs"), ("htpp://box/x.tar", "not a known scheme")):
     try:
         feedline.open(source)
     except feedline.ConfigError as error:

@@ -169,10 +169,10 @@ def test_samples_without_a_loader_are_the_cpus(folder: Path) -> None:
 
 REFUSED: dict[str, Callable[[feedline.Dataset], Any]] = {
     'mode "L"': lambda d: d.decode("L", device="cuda"),
-    "does not support fields=": lambda d: d.decode(device="cuda", fields="image"),
+    "so fields= is not supported": lambda d: d.decode(device="cuda", fields="image"),
     "device must be one of 'cuda', not 'cpu'": lambda d: d.decode(device="cpu"),
     'pass it or device="cuda", not both': lambda d: d.decode(fidelity="fast", device="cuda"),
-    "it keeps the pixels that the CPU decodes": lambda d: d.decode(device="cuda").cache("device"),
+    "a cache stores pixels that the CPU decodes": lambda d: d.decode(device="cuda").cache("device"),
     "random_solarize after it is not supported on a GPU": lambda d: d.decode(device="cuda").random_solarize(128),
     "functions of map need fields on the host": lambda d: (
         d.decode(device="cuda").random_crop(8).map(lambda image: image, fields="image").loader(4)

@@ -91,7 +91,7 @@ def test_without_room_what_can_continues_and_the_rest_reports_what_to_do(shard: 
         done = subprocess.run([sys.executable, "-c", LIMITED, path], capture_output=True, text=True, check=True)
         return done.stdout
 
-    assert "an index could not be stored, and is rebuilt the next time: cannot write" in without_room(shard)
+    assert "an index could not be stored and will be rebuilt next time: cannot write" in without_room(shard)
     assert not list(shard.parent.rglob("*.feedline-index"))
     refused = without_room(zipped(shard))
     assert refused.startswith("refused: cannot write the plain copy of")

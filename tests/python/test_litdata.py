@@ -135,9 +135,7 @@ def test_lists_give_the_fields_that_all_have(tmp_path: Path) -> None:
     assert [(int(one.n), one.t) for one in map(both.__getitem__, range(4))] == [(0, "a"), (1, "a"), (2, "a"), (3, "b")]
     all_three = feedline.open([first, second, third], fields="n", format="litdata")
     assert [int(all_three[i].n) for i in range(5)] == list(range(5))
-    with pytest.raises(
-        feedline.ConfigError, match=r"c/chunk-0-0.bin': it lacks the column 't', which the first shard has"
-    ):
+    with pytest.raises(feedline.ConfigError, match=r"c/chunk-0-0.bin': the first shard's column 't' is missing"):
         feedline.open([first, third], format="litdata")
 
 
@@ -151,7 +149,7 @@ def test_damage_is_named(photos: Path) -> None:
     path = photos / "chunk-0-1.bin"
     path.write_bytes(path.read_bytes()[:-5])
     with pytest.raises(
-        feedline.DataError, match=r"sample 7 is at byte \d+, which is past the end of its \d+ bytes"
+        feedline.DataError, match=r"sample 7 is at byte \d+, which is past the end of the shard's \d+ bytes"
     ) as raised:
         training(feedline.open(photos))[7]
     assert raised.value.shard == str(path)

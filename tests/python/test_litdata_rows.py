@@ -145,10 +145,10 @@ def test_damage_is_named(tmp_path: Path) -> None:
         (content[:-8] + b"LDARW02\0", "does not end with"),
         (content[:-12] + struct.pack("<I", 1 << 31) + content[-8:], "do not fit into its"),
         (content[:-12] + struct.pack("<I", 5) + content[-8:], "damaged"),
-        (struct.pack("<I", 3) + content[4:], "its header has 3 samples, but the index has 4"),
-        (content[:6], "too few for its end"),
+        (struct.pack("<I", 3) + content[4:], "the header has 3 samples, but the index has 4"),
+        (content[:6], "too few for the end mark"),
         (made_litdata.row_chunk(4, arrow_file([{"image": b"1", "n": 1}] * 3)[1]), "3 Arrow rows for 4 samples"),
-        (changed, "does not fit into its bytes"),
+        (changed, "an offset points outside it"),
     ]
     for damaged, words in cases:
         path.write_bytes(damaged)

@@ -126,7 +126,7 @@ def test_a_damaged_line_is_named_and_left_out(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b"5\tx", b"5,x"))
     dataset = feedline.open(source)
     with pytest.raises(
-        feedline.DataError, match=r"it has 1 cells, but there are 2 columns: n \(int\), t \(str\)"
+        feedline.DataError, match=r"the line has 1 cells, but there are 2 columns: n \(int\), t \(str\)"
     ) as raised:
         dataset[5]
     assert (raised.value.shard, raised.value.record, raised.value.key) == (str(path), 5, "shard_00000_tsv/00000005")
@@ -159,7 +159,9 @@ def test_streams_are_mixed_by_the_columns_that_they_share(tmp_path: Path) -> Non
         tmp_path / "web", {"t": "str", "url": "str"}, [{"t": f"web {i}", "url": "u"} for i in range(30)]
     )
     books = made_mds.write(tmp_path / "books", {"t": "str"}, [{"t": f"book {i}"} for i in range(10)], form="json")
-    with pytest.raises(feedline.ConfigError, match=r"books/shard.00000.json': it lacks the column 'url'.*fields="):
+    with pytest.raises(
+        feedline.ConfigError, match=r"books/shard.00000.json': the first shard's column 'url' is missing.*fields="
+    ):
         feedline.open([web, books], format="mds")
     joined = feedline.open([web, books], format="mds", fields="t")
     assert [joined[i].t for i in (0, 30, 39)] == ["web 0", "book 0", "book 9"]
@@ -186,7 +188,7 @@ def test_damage_is_named_and_left_out_where_that_can_be(photos: Path) -> None:
     content[offset : offset + 4] = b"\xff\xff\xff\x7f"
     path.write_bytes(content)
     dataset = training(feedline.open(photos))
-    with pytest.raises(feedline.DataError, match="its column 'image' has 2147483647 bytes") as raised:
+    with pytest.raises(feedline.DataError, match="the column 'image' has 2147483647 bytes") as raised:
         dataset[7]
     assert (raised.value.shard, raised.value.record) == (str(path), 7)
     assert len(epoch(dataset, 1, on_error="skip", error_budget=1)) == 20

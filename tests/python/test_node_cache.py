@@ -125,7 +125,7 @@ def test_what_is_no_cache_is_refused(
 
 def test_a_folder_of_something_else_is_not_touched(folder: Path) -> None:
     before = sorted(folder.rglob("*"))
-    with pytest.raises(feedline.ConfigError, match="holds something else"):
+    with pytest.raises(feedline.ConfigError, match="contains other files"):
         feedline.open(folder, cache=folder)
     assert sorted(folder.rglob("*")) == before
 

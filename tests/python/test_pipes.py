@@ -32,7 +32,7 @@ def test_batches_are_those_of_the_files(tars: list[Path], own_files: Path) -> No
         data = feedline.open(source, allow_commands=True)
         assert data.fingerprint == local.fingerprint
         assert batches(data) == batches(local)
-        assert "3 commands run by /bin/sh, whose output of" in data.explain()
+        assert "3 commands run by /bin/sh, with an output of" in data.explain()
         assert data.inspect().samples == len(local)
     assert list((own_files / "spool").iterdir()) == []
 

@@ -569,7 +569,10 @@ WRONG: dict[str, tuple[Chain, str]] = {
     "width": (lambda d: d.aug_mix(mixture_width=0), "aug_mix: mixture_width must be from 1 to 32, got 0"),
     "depth": (lambda d: d.aug_mix(chain_depth=65), "aug_mix: chain_depth must be at most 64, got 65"),
     "alpha": (lambda d: d.aug_mix(alpha=0), "aug_mix: alpha must be above 0, got 0"),
-    "policy": (lambda d: d.timm_augment("m9"), "timm_augment: 'm9' is not a policy of timm: it must begin with"),
+    "policy": (
+        lambda d: d.timm_augment("m9"),
+        "timm_augment: 'm9' is not a policy of timm: the policy must begin with",
+    ),
     "section": (lambda d: d.timm_augment("augmix-x3"), "timm_augment: 'augmix-x3' is not a policy of timm: AugMix has"),
     "set": (lambda d: d.timm_augment("rand-t3b"), "timm_augment: 'rand-t3b' is not a policy of timm: 't3b' must be"),
     "share": (lambda d: d.timm_augment("v0", translate_pct=2), "timm_augment: translate_pct must be from 0 to 1"),

@@ -33,14 +33,14 @@ def batches(photos, epochs=2, **options):
 @pytest.mark.parametrize("mode", ["auto", "always", "threads", "never"])
 def test_slow_storage_gives_the_same_batches(photos, force, mode):
     expected, explained = batches(photos)
-    assert "made slow" not in explained
+    assert "artificially slow" not in explained
     force(read_latency=LATENCY_US / 1e6, read_ahead=mode)
     found, explained = batches(photos)
     for one, other in zip(found, expected, strict=True):
         for (image, label), (same_image, same_label) in zip(one, other, strict=True):
             np.testing.assert_array_equal(image, same_image)
             np.testing.assert_array_equal(label, same_label)
-    assert f"made slow: {LATENCY_US} us a read" in explained
+    assert f"artificially slow: {LATENCY_US} us per read" in explained
     assert ("at most" in explained) == (mode != "never"), explained
 
 

@@ -160,7 +160,9 @@ def test_a_damaged_record_is_left_out_if_the_loader_allows_it(tmp_path: Path) ->
     content[content.index(b"text 37")] ^= 1
     path.write_bytes(content)
     dataset = feedline.open(path, fields=("n", "text"))
-    with pytest.raises(feedline.DataError, match=r"record 37 of the shard: the checksum of its data differs") as caught:
+    with pytest.raises(
+        feedline.DataError, match=r"record 37 of the shard: the checksum of the record's data differs"
+    ) as caught:
         list(dataset.loader(10, output="numpy"))
     assert caught.value.record == 37 and caught.value.stage == "format"
     with dataset.loader(10, output="numpy", on_error="skip", error_budget=1) as loader:
@@ -171,9 +173,9 @@ def test_a_damaged_record_is_left_out_if_the_loader_allows_it(tmp_path: Path) ->
 @pytest.mark.parametrize(
     "damage, says",
     [
-        (lambda data: data[:-3], "record 5, at byte .* it is truncated"),
+        (lambda data: data[:-3], "record 5, at byte .* the file is truncated"),
         (lambda data: data + b"12345", "record 6, at byte .* the file ends within its header"),
-        (lambda data: data + record(b"")[:14], "record 6, at byte .* it is truncated"),
+        (lambda data: data + record(b"")[:14], "record 6, at byte .* the file is truncated"),
         (lambda data: b"no record at all" + data, "record 0, at byte 0, .* not a TFRecord file"),
         (
             lambda data: data + struct.pack("<QI", 2**63, made_tfrecords.masked_crc(struct.pack("<Q", 2**63))) + data,

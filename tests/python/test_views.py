@@ -432,7 +432,7 @@ def test_views_are_drawn_alike_operation_by_operation(photos: Path) -> None:
         ([(), (1,)], "'b': view 1 does not have the same random_resized_crop"),
         ([(), (-1,)], "'b': view -1 does not have the same random_resized_crop"),
         ([(), (0, 0)], "'b': view 0 does not have the same random_vertical_flip"),
-        ([(), (0, 0, 0)], "'b': it has fewer operations than drawn_as"),
+        ([(), (0, 0, 0)], "'b': the view has fewer operations than drawn_as"),
     ],
 )
 def test_what_cannot_be_drawn_alike_is_refused(photos: Path, drawn_as: list[tuple[int, ...]], says: str) -> None:

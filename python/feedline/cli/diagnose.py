@@ -55,7 +55,7 @@ def diagnose(
     causes: tuple[Path, ...],
     command: tuple[str, ...],
 ) -> int:
-    """Run COMMAND, watch its data loading, and say where the time goes.
+    """Run COMMAND, watch its data loading, and report where the time goes.
 
     \b
     feedline diagnose -- python train.py

@@ -23,10 +23,10 @@ _WIDEST = 48
 @click.argument("b", type=parameters.INPUT_FILE)
 @parameters.as_json()
 def diff(a: Path, b: Path, as_json: bool) -> int:
-    """Compare the run records A and B: metrics that differ beyond their spread, and the facts that explain them,
-    ranked.
+    """Compare the run records A and B: metrics that differ beyond their spread, and the facts that explain
+    them, ranked.
 
-    Exit status: 0 if the first metric does not differ beyond its spread, 1 if it does, 2 if they share none.
+    Exit status: 0 if the first metric does not differ beyond its spread, 1 if it does, 2 if no metric is shared.
     """
     records = read(a), read(b)
     found = compare(*records)

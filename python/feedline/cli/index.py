@@ -20,7 +20,7 @@ _KINDS = ("dali", "energon", "tfindex", "wids", "timm", "open_clip")  # pack.for
     "--as",
     "kind",
     type=click.Choice(_KINDS),
-    help="Index for another program, of tars or TFRecord files: one next to each file, or one list of all.",
+    help="Write another program's index of tars or TFRecord files: one next to each file, or one list of all files.",
 )
 @click.option(
     "--output",

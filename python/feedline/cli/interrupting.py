@@ -14,7 +14,7 @@ _PATIENCE_S = 10.0  # well above the time that a subcommand needs to clean up
 def first_alone() -> None:
     """Makes the first Ctrl-C raise KeyboardInterrupt, and ignores further ones for some seconds.
 
-    A second one would interrupt the clean-up: a folder left behind, a copy of a script still running, a traceback
+    A second signal would interrupt the clean-up and leave a folder, a running copy of a script, or a traceback
     instead of the exit status. If a subcommand hangs, a later one raises again. A process that was started with Ctrl-C
     ignored (``nohup``, ``&`` in a script) keeps ignoring it.
     """

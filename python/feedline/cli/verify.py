@@ -55,7 +55,7 @@ def verify(
     num_workers: int | Literal["auto"],
     as_json: bool,
 ) -> int:
-    """Read all of SOURCE, and report its problems by shard, sample and byte, with what to do.
+    """Read all of SOURCE, and report its problems by shard, sample and byte, with a fix for each.
 
     Shards are read completely and compared with the checksums from `feedline pack`, stored indexes with the shards, and
     samples with each other. Exit status 1: a finding of severity "error" or "warning"; 3: there is nothing to read.

@@ -147,7 +147,7 @@ def lines(spent: Spent | None, causes: Iterable[Mapping[str, Any]], price: Price
     gpus = f"{spent.gpus} GPU" + ("" if spent.gpus == 1 else "s")
     found = [f"{gpus}, idle for data {spent.idle_share:.0%} of the time: {amounts(spent, price)} in this run"]
     if spent.assumed:
-        found.append("no GPU was detected: one is assumed for each training loop")
+        found.append("no GPU was detected: one GPU is assumed for each training loop")
     job = spent.of_job(price.job_hours)
     found.append(f"in a job of {price.job_hours:g} h like it: {amounts(job, price)}")
     for cause in _promising(causes):

@@ -127,7 +127,7 @@ def edge_size(where: str, size: Any) -> tuple[int, int]:
 
 
 def sides(where: str, padding: Any) -> tuple[int, int, int, int]:
-    """Converts torchvision's 1, 2 or 4 numbers to (left, top, right, bottom); ``None`` is no padding."""
+    """Converts torchvision's 1, 2 or 4 numbers to (left, top, right, bottom); ``None`` means no padding."""
     extents = [0] if padding is None else _items(padding) if is_sequence(padding) else [padding]
     if len(extents) not in (1, 2, 4):
         raise ConfigError(

@@ -164,7 +164,7 @@ class Geometry(Detection):
 
         Args:
             min_size: pixels, one number or several, drawn with equal probability.
-            max_size: pixels; None is no limit.
+            max_size: pixels; None means no limit.
         """
         arguments.refuse_aliased("random_short_side", antialias)
         return self._operation(

@@ -32,8 +32,8 @@ _DTYPES = frozenset(
 
 class Step(NamedTuple):
     """One ``map()``. ``fields``: field names, or None for all. ``alone``: the function has one field, and its result is
-    the field's new value. ``place``: index among the maps. ``behind``: number of preceding operations. ``processes``:
-    number of worker processes, 0 for none. ``writable``: whether the function may change its arrays.
+    the field's new value. ``place``: index among the maps. ``behind``: the number of preceding operations.
+    ``processes``: number of worker processes, 0 for none. ``writable``: whether the function may change its arrays.
     """
 
     function: Callable[..., Any]

@@ -89,8 +89,8 @@ def open(
         index: folder for indexes. By default, the index of a shard, a database or a COCO JSON is stored in the hidden
             folder ``.feedline`` next to it, or in the user's cache folder if that is not writable; the listing of a
             folder with 10,000 or more samples is stored in the cache folder.
-        cache: local folder for copies of what is read: complete shards or files, each fetched once for all processes
-            that use the folder, and used by later runs; see docs/storage-cache.md. It is created if necessary.
+        cache: local folder for copies of complete shards or files, each fetched once for all processes that use the
+            folder, and used by later runs; see docs/storage-cache.md. The folder is created if necessary.
         cache_limit: the size of this folder for all processes together: bytes, ``"500 GiB"``, or a share of the space
             that would be free on the disk without the cache. By default ``"50%"``.
         verify: checks data that is read completely or copied into ``cache``: ``"manifest"`` compares the SHA-256 and

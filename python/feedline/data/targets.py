@@ -68,7 +68,7 @@ class Targets(Operations):
             min_size: pixels, at least 1.
             min_area: square pixels, at least 1.
             labels: the fields with a row for each box, arrays or keypoints. ``"default"`` is the field called
-                "labels", in upper or lower case, if there is one; None is no field.
+                "labels", in upper or lower case, if there is one; None means no field.
 
         Raises:
             ConfigError: an argument is out of range. At ``loader()`` or the first sample: no field of boxes, or

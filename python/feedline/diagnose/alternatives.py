@@ -65,7 +65,7 @@ def of_drop_in(summary: Summary) -> str | None:
 
 
 def compared(summary: Summary, workers: int) -> Shown:
-    """Compares a measured number of workers with the present one."""
+    """Compares a measured number of workers with the current number."""
     intervals = summary.ladder.rung_intervals
     rates = summary.ladder.rungs[workers], summary.ladder.rungs[summary.workers]
     one, present = (intervals.get(w, (r, r)) for w, r in zip((workers, summary.workers), rates, strict=True))

@@ -139,7 +139,7 @@ def prefetching(summary: Summary, comparisons: Sequence[Comparison], workers: in
 
 
 def _together(gains: Sequence[float]) -> float:
-    """Combines gains. Each removes a separate amount of time, so the times are added rather than the gains."""
+    """Combines gains. Each change removes a separate amount of time, so the times are added rather than the gains."""
     gone = sum(gain / (1 + gain) for gain in gains)
     return 1 / max(1 - gone, _SHORTEST) - 1
 

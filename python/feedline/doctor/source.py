@@ -62,7 +62,7 @@ def look_at(name: str, root: SystemFiles, walk_s: float = _WALK_S) -> tuple[Sour
 
 
 def _measured(folder: Path, walk_s: float) -> tuple[int, int, bool]:
-    """Returns (files, bytes, whether all were counted); skips what cannot be read."""
+    """Returns (files, bytes, whether all were counted); skips unreadable files."""
     until = time.monotonic() + walk_s
     files = total = 0
     for size in _sizes(folder):

@@ -80,7 +80,7 @@ def _packages(first: Listing, second: Listing) -> Iterator[Difference]:
 
 
 def _with_python(listing: Listing) -> tuple[Pin, ...]:
-    """Returns a listing's packages. Python counts as a package, as in conda's lists, except in virtual environments."""
+    """Returns a listing's packages. Python counts as a package except in virtual environments, as in conda's lists."""
     listed = any(pin.name == "python" for pin in listing.pins)
     exact = bool(listing.python) and _is_version(listing.python)
     return listing.pins if listed or not exact else (*listing.pins, Pin("python", "conda", listing.python))

@@ -29,7 +29,7 @@ class Analysis:
         seen: the environment.
         lock: the expected content, with its file's name; None without a lock.
         label: the expected versions as text, such as an image's label; "" without a label.
-        deep: whether large files are compared by hash, too.
+        deep: whether large files are also compared by hash.
         today: the date that end-of-support dates are compared with.
     """
 

@@ -69,7 +69,7 @@ def from_environment(environment: Mapping[str, str]) -> Place | None:
 def _refuse_rank_without_size(environment: Mapping[str, str]) -> None:
     """Raises ConfigError for a process that is not the first of its launch, whose number of processes is unknown.
 
-    Rank 0 passes: it may be a single process, and if it is not, the other ranks of its launch fail here.
+    Rank 0 passes: rank 0 may be a single process; otherwise the other ranks of its launch fail here.
     """
     for name in _RANKS:
         text = environment.get(name, "")

@@ -142,7 +142,7 @@ def _members(shard: str) -> Iterator[tuple[str, str, tarfile.TarInfo]]:
                 yield f"{folder}/{stem}" if folder else stem, extension, member
         end = tar.offset
     if os.path.getsize(shard) < end + 2 * tarfile.BLOCKSIZE:
-        raise tarfile.ReadError("its end mark is missing: the file is truncated")
+        raise tarfile.ReadError("the end mark is missing: the file is truncated")
 
 
 def _dali(shard: str) -> tuple[bytes, int]:

@@ -69,7 +69,7 @@ class Columns:
     def sample(self, key: str, label: int | None, files: Content) -> bytes:
         """Encodes a sample: the sizes of variable-size values, then the values.
 
-        Raises DataError if its columns differ, or a value does not fit its column.
+        Raises DataError if the sample's columns differ, or a value does not fit its column.
         """
         names = _names([extension for extension, _ in files], label)
         values = {name: data for name, (_, data) in zip(names, files, strict=True)}

@@ -80,5 +80,5 @@ def pieces_of(stored: _engine.StoredObject) -> Iterator[bytes]:
         piece = stored.read(begin, want)
         if len(piece) < want:
             end = begin + len(piece)
-            raise StorageError(f"it ends after {end:,} of {stored.size:,} bytes", offset=end)
+            raise StorageError(f"the file ends after {end:,} of {stored.size:,} bytes", offset=end)
         yield piece

@@ -45,7 +45,7 @@ class Ceiling:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A change and its effect on one figure, by alternating measurements. Intervals are 95 %.
+    """A change and its effect on one metric, by alternating measurements. Intervals are 95 %.
 
     The ratio is after / before per round: disturbances of the machine affect both, so its interval is narrower.
     """
@@ -67,7 +67,7 @@ class Comparison:
 
     @property
     def kept(self) -> bool:
-        """Whether the change improves the figure by more than its interval and five percent."""
+        """Whether the change improves the metric by more than its interval and five percent."""
         if not is_known(self.ratio_low, self.ratio_high):
             return False
         if self.figure.startswith("ms"):
@@ -132,8 +132,8 @@ class Experiments:
         return {rung.workers: (rung.low, rung.high) for rung in self.rungs if is_known(rung.low, rung.high)}
 
     def beside_fewer(self, present: int) -> dict[int, str]:
-        """Conclusions by workers: each trial compared with the best of fewer, as in Shown; or that it is no better than
-        the present number.
+        """Conclusions by workers: each trial compared with the best of fewer, as in Shown; or that a trial is
+        no better than the current number.
         """
         found = _beside_fewer(self.rungs)
         figures = {rung.workers: (rung.batches_per_s, rung.low, rung.high) for rung in self.rungs}

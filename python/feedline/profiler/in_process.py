@@ -33,8 +33,8 @@ class AlreadyWatched(RuntimeError):
 def run(work: Callable[[], str | None], name: str, trying: Trying | None = None) -> Recording:
     """Profiles `work`, then runs the experiments of `trying`. `name`: the record's name for it.
 
-    `work` returns the reason for ending early, or None. Its exceptions propagate after cleanup. Raises AlreadyWatched
-    inside another profile, and in a process that ``feedline diagnose`` profiles.
+    `work` returns the reason for ending early, or None. Exceptions of the function propagate after cleanup. Raises
+    AlreadyWatched inside another profile, and in a process that ``feedline diagnose`` profiles.
     """
     if SESSION in os.environ:
         raise AlreadyWatched("this process is already being profiled; end that profile first")

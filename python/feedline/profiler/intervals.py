@@ -90,8 +90,8 @@ def rate_interval(done: Sequence[tuple[float, float]], together: int = 1) -> tup
     """Returns (mean, low, high) of amounts per second; `done`: (time in s, amount done at that time), in order, at
     least two.
 
-    The first only starts the clock. Adjacent values are not independent, so the interval uses blocks of them; if work
-    arrives in groups of `together`, such as from workers that start together, a block contains whole rounds.
+    The first call only starts the clock. Adjacent values are not independent, so the interval uses blocks of them; if
+    work arrives in groups of `together`, such as from workers that start together, a block contains whole rounds.
     """
     whole = sum(amount for _, amount in done[1:]) / max(done[-1][0] - done[0][0], 1e-9)
     rounds = (len(done) - 1) // max(together, 1)

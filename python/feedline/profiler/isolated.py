@@ -2,7 +2,7 @@
 """Runs an experiment in a separate process, so that failures end only that process, and with a time limit.
 
 The copy of a script's process has none of the script's threads, and must not use a GPU that the script has used: torch
-raises an error, and other libraries' drivers hang or end the process. Reading samples rarely uses the GPU, but may.
+raises an error, and other libraries' drivers hang or end the process. Reading samples may use the GPU, but rarely does.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ def has_lost_its_device() -> bool:
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
-    """Delays Ctrl-C until after the block: during cleanup, it would leave the rest behind."""
+    """Delays Ctrl-C until after the block: during cleanup, Ctrl-C would leave files and processes behind."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

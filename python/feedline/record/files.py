@@ -83,7 +83,7 @@ def check(record: Any, name: str = "the record") -> dict[str, Any]:
         RecordError: it is something else, damaged, or of a later version; `name` identifies it in the message.
     """
     if not isinstance(record, dict):
-        raise RecordError(f"{name} is not a run record: it has no JSON object")
+        raise RecordError(f"{name} is not a run record: the file has no JSON object")
     if "run_record" not in record and str(record.get("schema", "")).startswith("feedline.diagnosis/"):
         record = _with_facts_missing(record)
     version = record.get("run_record")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the differences between two run records, and the fact that explains the difference of the main figure.
+"""Finds the differences between two run records, and the fact that explains the difference in the main metric.
 
 A loader's rate is its capacity over the work of a batch:
 
@@ -43,7 +43,7 @@ _EFFECTS = {code_of(effect): effect for effect in BY_RANK}
 
 @dataclass(frozen=True)
 class FactDifference:
-    """A fact that differs, and its effect on the figure."""
+    """A fact that differs, and its effect on the metric."""
 
     finding: Finding  # about the fact's group and name; the evidence is the reason for its effect
     a: Any

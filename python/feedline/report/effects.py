@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The effects that a differing fact can have on the main figure: the findings of `feedline diff`."""
+"""The effects that a differing fact can have on the main metric: the findings of `feedline diff`."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decides for `feedline compare` whether a run is slower than an earlier one by more than the limit.
 
-Figures are compared by the logarithm of their ratio. A side is one record, whose spread is the interval within the run,
-or several, whose spread is that from run to run, which is what counts on shared machines. A regression is reported if
-the ratio is beyond the limit and too far from 1 to be chance: docs/decisions/tools-compare-in-turns.md.
+Metrics are compared by the logarithm of their ratio. A side is one record, whose spread is the interval within
+the run, or several records, whose spread is the variation from run to run, which matters on shared machines. A
+regression is reported if the ratio is beyond the limit and too far from 1 to be chance:
+docs/decisions/tools-compare-in-turns.md.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ Records = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Judged:
-    """One figure of both sides.
+    """One metric of both sides.
 
     Attributes:
         base, latest: means, geometric if there are several records.
-        worse: share by which it got worse; negative: better.
+        worse: the share by which the metric got worse; negative if it got better.
         low, high: 95 % interval of `worse`; None if no spread is known.
         outcome: "regression", "undecided" (the interval contains `limit`) or "fine".
         limit: the allowed share.
@@ -65,11 +66,11 @@ class _Side:
 
 
 def evaluate(base: Records, latest: Records, limit: float, names: Sequence[str] = ()) -> list[Judged]:
-    """Compares the named figures of both sides, in that order; by default the first that all records share.
+    """Compares the named metrics of both sides, in that order; by default the first metric that all records share.
 
     Args:
         base, latest: one or more records, as returned by `feedline.record.read`.
-        limit: share, 0 to 1, by which a figure may get worse.
+        limit: share, 0 to 1, by which a metric may get worse.
     """
     shared = _shared([*base, *latest])
     wanted = [name for name in names if name in shared] if names else shared[:1]
@@ -77,7 +78,7 @@ def evaluate(base: Records, latest: Records, limit: float, names: Sequence[str] 
 
 
 def _shared(records: Records) -> list[str]:
-    """Figures that are positive in all records and have a known better direction."""
+    """The metrics that are positive in all records and have a known better direction."""
     found = [
         {figure["name"] for figure in record["figures"] if figure["value"] > 0 and figure["better"] is not None}
         for record in records

@@ -40,7 +40,7 @@ def block(record: Mapping[str, Any]) -> str:
         None if record["verdicts"] else make("p", _nothing(record)),
         _sentence(record.get("more_workers")),
         charts.chain(record["chain"]) if any(one["ms_per_batch"] for one in record["chain"]) else None,
-        _folded("What could not be seen", [make("ul", *(make("li", note) for note in record["notes"]))])
+        _folded("Missing measurements", [make("ul", *(make("li", note) for note in record["notes"]))])
         if record["notes"]
         else None,
         _folded("The whole report", [make("iframe", srcdoc=page(record), sandbox="", height=_HEIGHT)]),

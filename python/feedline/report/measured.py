@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the measurements of two records: figures with their spread, and the stages' times."""
+"""Compares the measurements of two records: metrics with their spread, and the stages' times."""
 
 from __future__ import annotations
 

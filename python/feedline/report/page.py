@@ -126,7 +126,7 @@ def _cost(record: Mapping[str, Any], price: cost.Price) -> Element | None:
     words = cost.lines(cost.of_record(record, price), record["verdicts"], price)
     if not words:
         return None
-    return _section("What waiting for data costs", make("ul", *(make("li", one) for one in words)))
+    return _section("The cost of waiting for data", make("ul", *(make("li", one) for one in words)))
 
 
 def _timeline(record: Mapping[str, Any]) -> Element | None:
@@ -191,7 +191,7 @@ def _waits(record: Mapping[str, Any]) -> Element | None:
     if not shares:
         return None
     rows = [(_WAITS.get(name, name), value, f"{value:.1%}") for name, value in shares.items()]
-    return _section("Where the loop's time went", charts.bars(rows, "shares of the loop's time"))
+    return _section("The loop's time", charts.bars(rows, "shares of the loop's time"))
 
 
 def _ladder(record: Mapping[str, Any]) -> Element | None:
@@ -223,7 +223,7 @@ def _tuning(record: Mapping[str, Any]) -> Element | None:
 def _notes(record: Mapping[str, Any]) -> Element | None:
     if not record["notes"]:
         return None
-    return _section("What could not be seen", make("ul", *(make("li", note) for note in record["notes"])))
+    return _section("Missing measurements", make("ul", *(make("li", note) for note in record["notes"])))
 
 
 def _environment(record: Mapping[str, Any]) -> list[Element]:

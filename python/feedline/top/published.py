@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Queries and validates the counters that running processes publish (:mod:`feedline.serving.publishing`).
 
-A peer may hang, run another version, or be malicious. So answers are limited in time and size, every number must be
-finite and not negative, and text cannot move a terminal's cursor.
+A peer may hang, run another version, or be malicious. So responses are limited in time and size, every number
+must be finite and not negative, and text cannot move a terminal's cursor.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def parse(answer: bytes, pid: int, user: int) -> Process:
     """Parses an answer. The process ID in it is ignored.
 
     Raises:
-        Error: the answer is not valid for this version.
+        Error: the response is not valid for this version.
     """
     try:
         document = json.loads(answer)

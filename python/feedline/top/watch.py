@@ -32,7 +32,7 @@ Find = Callable[[int, float], published.Found]
 
 @dataclass(frozen=True)
 class LoaderView:
-    """A loader of the run. `rates` is None in its first sample; `silent_s`: seconds since its process last answered."""
+    """A loader of the run. `rates` is None in the loader's first sample; `silent_s`: seconds since a response."""
 
     pid: int
     rank: int | None

@@ -394,7 +394,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
     def progress(self, **options: Any) -> Any:
         """A progress bar for one ``iter()``, which iterates over the batches and shows the share of waiting.
 
-        Like :meth:`Loader.progress`, but without a rate of samples, as ``collate_fn`` defines what a batch is.
+        Like :meth:`Loader.progress`, but without a rate of samples, because ``collate_fn`` determines the batch.
 
         Raises:
             ConfigError: tqdm is not installed.

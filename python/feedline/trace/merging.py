@@ -22,7 +22,7 @@ class Merged:
     Attributes:
         events: number of events from the trace.
         spans: number of Feedline's spans.
-        beside: how many of the spans are within the trace's time.
+        beside: the number of spans within the trace's time.
         damage: errors while reading the trace; the merged file is complete nevertheless.
     """
 

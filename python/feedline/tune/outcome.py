@@ -99,7 +99,7 @@ def _open_words(result: SearchResult) -> str:
     count = f"of {tried} change{'s' * (tried != 1)} none was shown to gain, but {len(found)} may"
     first, comparison = found[0], found[0].comparison
     if comparison is None:
-        return f"{count}: there was no time to try them"
+        return f"{count}: there was no time to try these settings"
     pairs = "a single pair" if comparison.pairs < 2 else f"{comparison.pairs} pairs"
     looked = "looked" if comparison.ratio >= LEAST_GAIN_LAST else "was measured"
     seen = f"{words(first.candidate.setting)} {looked} {comparison.ratio:.2g} times as fast in {pairs}"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs in the script's processes under ``feedline tune``: forks the copy that measures, and holds the loop during that.
 
-The copy is forked when the first loop begins. The loop then continues, so that its steps can be timed, until the
-profiling process asks it to hold. It waits inside next(), and then continues or ends the script by SystemExit, as
+The copy is forked when the first loop begins. The loop then continues, so that its steps can be timed, until
+the profiling process requests a pause. It waits inside next(), and then continues or ends the script by SystemExit, as
 requested.
 """
 

@@ -78,7 +78,7 @@ def settings_of(tuned: Tuned | TunedSource) -> dict[str, Any] | None:
 
 
 def record_of(tuned: Tuned | TunedSource, command: Sequence[str], began: float, wall_s: float) -> dict[str, Any]:
-    """Returns a run record (docs/run-record.md). Its ladder has the numbers of workers or threads."""
+    """Returns a run record (docs/run-record.md). The search shows the tried numbers of workers or threads."""
     source = tuned.source if isinstance(tuned, TunedSource) else None
     subject = source if source is not None else " ".join(tuned.command) if isinstance(tuned, Tuned) else ""
     document, result = as_json(tuned), tuned.result

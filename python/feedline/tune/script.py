@@ -216,7 +216,7 @@ class _Run:
         return None
 
     def _release(self, answer: str) -> None:
-        """Tells current and future held loops how to continue. Written atomically, as they may read at any time."""
+        """Passes the next settings to current and future held loops. The file is written atomically."""
         unfinished = self._folder / f"{probe.RELEASE}.part"
         unfinished.write_text(answer)
         unfinished.replace(self._folder / probe.RELEASE)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs in the copy of a script's process for ``feedline tune``: measures its loader with the requested settings.
 
-Requests and answers are JSON objects, one per line. A request has ``do``: ``facts``, ``visit`` or ``border``. An answer
-has the result, or ``refused`` with the reason.
+Requests and responses are JSON objects, one per line. A request has ``do``: ``facts``, ``visit`` or ``border``. A
+response has the result, or ``refused`` with the reason.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Service:
             raise Refused(apply.REPEATS)
         own = _batch_size(self._loader)
         if setting.batch_size != own and own is None:
-            raise Refused("its batches have no batch_size to change: it has a batch sampler, or no batches")
+            raise Refused("the loader has no batch_size to change: it has a batch sampler, or no batches")
         arguments = apply.arguments_of(self._loader, asdict(setting))
         if self._lost_gpu:
             arguments["pin_memory"] = False
@@ -108,7 +108,7 @@ class Service:
     def _border(self, setting: Setting) -> float:
         """Measures the time between two short epochs, with one batch per worker, for torch's loader or ours."""
         if getattr(self._loader, "batch_sampler", None) is None or getattr(self._loader, "_dataset_kind", 0) != 0:
-            raise Refused("its epochs cannot be shortened to measure the time between them")
+            raise Refused("the epochs cannot be shortened to measure the time between them")
         arguments = self._arguments(setting)
         for name in ("batch_size", "sampler", "drop_last"):
             arguments.pop(name, None)

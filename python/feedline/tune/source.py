@@ -48,7 +48,7 @@ def tune(
     """Tunes ``dataset.loader``, starting at its ``num_workers="auto"``; limits CPU affinity to ``options.cpus``.
 
     Args:
-        source: its name in messages.
+        source: the source's name in messages.
         tell: called with each step of the search.
         say: called with a description of each new phase.
     """

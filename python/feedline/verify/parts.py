@@ -139,7 +139,7 @@ def _read_shard(work: Work, result: Result) -> None:
 
 
 def _compare_index(work: Work, result: Result, kept: _engine.Dataset) -> None:
-    """Compares the index that `kept` was opened with to a new one."""
+    """Compares the index with which `kept` was opened to a new index."""
     shard = Path(local_path(result.name))
     stored = shard.parent / INDEX_FOLDER / (shard.name + INDEX_SUFFIX)
     with tempfile.TemporaryDirectory(prefix="feedline-verify-") as folder:

@@ -18,7 +18,7 @@
 namespace feedline::cache {
 
 // Reads below this offset go to the original storage until a reader requests more: detecting the format from a tar's
-// first block is no reason to fetch the whole object.
+// first block must not fetch the whole object.
 inline constexpr std::uint64_t kHeaderBytes = 512;
 
 // The bytes of a copy, which is not removed while they are in use.

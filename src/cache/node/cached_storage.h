@@ -62,8 +62,8 @@ class CachedStorage final : public storage::Storage {
   NodeCache& cache() const { return *cache_; }
   // The memory for objects fetched whole; objects that a caller reads whole into its own buffer do not use it.
   PieceMemory& piece_memory() const { return *memory_; }
-  // Finds the copy or fetches it whole. nullopt: there is no room, or another process is fetching it. Errors: the
-  // object's, and kCancelled after stop.stop().
+  // Finds the copy or fetches the whole object. Returns nullopt if there is no room or another process is fetching the
+  // object. Errors: the object's, and kCancelled after stop.stop().
   Result<std::optional<HeldCopy>> bring(const std::string& path, const storage::Version& version, Stop& stop) const;
   // Makes the object's readers release its copy after each read: it stays until its space is needed.
   void let_go(const std::string& path) const;
@@ -81,7 +81,7 @@ class CachedStorage final : public storage::Storage {
   const std::unique_ptr<OpenReaders> readers_;
 };
 
-// Returns a storage that reads through the cache of OpenOptions: `storage` itself if no folder is set.
+// Returns a storage backend that reads through the cache of OpenOptions, or `storage` itself if no folder is set.
 Result<std::shared_ptr<const storage::Storage>> through_cache(std::shared_ptr<const storage::Storage> storage,
                                                               const std::string& folder, CacheLimit limit);
 

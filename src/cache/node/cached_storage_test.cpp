@@ -343,7 +343,7 @@ TEST_F(CachedStorageTest, ACopyHasTheChecksumThatSomebodyVouchesFor) {
     ASSERT_FALSE(got);
     EXPECT_EQ(got.error().code, ErrorCode::kStorage);
     for (const std::string& part :
-         {path, std::string("crc32c"), std::string("the server says"), std::string("verify=None")})
+         {path, std::string("crc32c"), std::string("the server lists"), std::string("verify=None")})
       EXPECT_NE(got.error().message().find(part), std::string::npos) << got.error().message();
     EXPECT_TRUE(scan(place, Leftovers::kLook, node_calls())->whole.empty()) << "and none is kept";
   }

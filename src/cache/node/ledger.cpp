@@ -58,7 +58,7 @@ Result<void> check_cache_folder(const std::string& folder, FolderAccess access, 
   if (is_there(ledger_path(folder))) return check_version_of(folder);
   if (access == FolderAccess::kExists) {
     if (!is_there(folder)) return file_error("cannot open the cache", folder, ENOENT);
-    return config_error("cache: '" + folder + "' is not a Feedline cache: it has no file " + kLedgerName);
+    return config_error("cache: '" + folder + "' is not a Feedline cache: the folder has no file " + kLedgerName);
   }
   FEEDLINE_CHECK_OK(make_folder(folder));
   std::error_code error;
@@ -66,8 +66,8 @@ Result<void> check_cache_folder(const std::string& folder, FolderAccess access, 
   if (error) return file_error("cannot list the folder", folder, error.value());
   if (!empty && !is_there(ledger_path(folder)))  // another process may have just initialised it
     return config_error("cache: '" + folder +
-                        "' holds something else: give a folder for the cache alone, which may be one that is not "
-                        "there yet, such as " +
+                        "' contains other files: pass a folder only for the cache, which need not exist yet, such "
+                        "as " +
                         folder + "/feedline");
   const FileDescriptor fd(
       calls.files.open(ledger_path(folder).c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kMode));

@@ -32,7 +32,8 @@ enum class FolderAccess {
 
 inline constexpr const char* kLedgerName = "feedline-cache";
 
-// kConfig: the folder has other contents, or is another version's. kStorage: it cannot be created or accessed.
+// kConfig: the folder has other contents, or belongs to another version. kStorage: the folder cannot be created or
+// accessed.
 Result<void> check_cache_folder(const std::string& folder, FolderAccess access, const NodeCalls& calls);
 
 // Holds the lock while it exists. For one thread.

@@ -133,7 +133,7 @@ bool NodeCache::is_sound(const HeldCopy& kept) {
 }
 
 void NodeCache::discard(HeldCopy kept) {
-  note("a copy is damaged, and is fetched again: " + object_file(kept.path));
+  note("a copy is damaged and is fetched again: " + object_file(kept.path));
   auto ledger = Ledger::lock(folder_, calls_);
   struct ::stat status;
   if (!ledger || ::fstat(kept.file.get(), &status) != 0) return;
@@ -158,7 +158,7 @@ Result<std::optional<HeldCopy>> NodeCache::keep(const std::string& object, const
     auto kept = find(object, version, check);  // completed before we acquired the claim
     if (!kept && !is_there(object_file(path)))
       return make(std::move(claimed), path, Entry{object, version, 0, now_ns()}, fill);
-    if (!kept) note("read without the cache: " + object_file(path) + " is damaged and in use, or not to be read");
+    if (!kept) note("read without the cache: " + object_file(path) + " is damaged and in use, or unreadable");
     calls_.files.remove(partial_file(path).c_str());
     return kept;
   }
@@ -168,7 +168,7 @@ bool NodeCache::may_keep(const std::string& object, const storage::Version& vers
   const bool fits = disk_bytes(version.bytes) <= limit_;
   if (!fits || object.size() > kMostObjectName) {
     note("read without the cache: '" + object + "' of " + amount(version.bytes) +
-         (fits ? " has too long a name" : " does not fit into " + amount(limit_)));
+         (fits ? " has a name that is too long" : " does not fit into " + amount(limit_)));
     return false;
   }
   const auto plans = this->plans();
@@ -248,9 +248,11 @@ bool NodeCache::reserve(const FileDescriptor& partial, const Entry& entry) {
   if (!room)
     note("read without the cache: " + room.error().message());
   else if (*room == Room::kAllInUse)
-    note("read without the cache: all that is in it is being read, and " + amount(limit_) + " hold no more");
+    note("read without the cache: all cached copies are being read, and the limit of " + amount(limit_) +
+         " is reached");
   else if (*room == Room::kNeededSooner)
-    note("what finds no room in " + amount(limit_) + " is read without it: all that is in it is needed as soon");
+    note("read without the cache: the limit of " + amount(limit_) +
+         " is reached, and all cached copies are needed sooner");
   return room && *room == Room::kMade;
 }
 

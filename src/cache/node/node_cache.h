@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Copies of whole objects in a folder on this machine, made once for all processes that use the folder, and limited in
-// total size.
+// Stores copies of whole objects in a folder on this machine. Each copy is made once for all processes that use the
+// folder, and their total size is limited.
 //
 //   keep(object, version)
 //     1. If NAME.object exists: takes a shared lock on it, which prevents removal, and verifies it once per process.
-//     2. Otherwise creates and locks NAME.partial. If it is locked already, waits, and starts over.
+//     2. Otherwise creates and locks NAME.partial. If the file is locked already, the process waits and starts over.
 //     3. Under the ledger's lock, evicts copies, adds the size to the ledger, and extends the file to that size.
 //     4. Reserves the disk space (fallocate), and the caller writes the object.
 //     5. Under the ledger's lock, creates NAME.entry, then renames NAME.partial to NAME.object.

@@ -191,7 +191,7 @@ TEST_F(NodeCacheTest, WhatIsReadStaysAndWhatFindsNoRoomIsReadWithoutTheCache) {
   const auto b = other->find("b", {10'000, 1}, NodeCache::Check::kOnce);
   ASSERT_TRUE(a && b);
   EXPECT_EQ(keep(*one, "c", 10'000), "");
-  EXPECT_NE(one->summary().find("all that is in it is being read"), std::string::npos) << one->summary();
+  EXPECT_NE(one->summary().find("all cached copies are being read"), std::string::npos) << one->summary();
   EXPECT_EQ(files().size(), 5u) << "the ledger and two copies";
   a.reset();
   EXPECT_EQ(keep(*one, "c", 10'000), "whole");
@@ -324,7 +324,7 @@ TEST_F(NodeCacheTest, OnlyItsOwnFolderAndFilesAreTouched) {
   const auto refused = NodeCache::open(folder_.path("data"), {.bytes = 1});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kConfig);
-  EXPECT_NE(refused.error().message().find("holds something else"), std::string::npos);
+  EXPECT_NE(refused.error().message().find("contains other files"), std::string::npos);
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path("data")), {}), 1);
 
   const auto one = cache(room({9000}));
@@ -481,7 +481,7 @@ TEST_F(NodeCacheTest, WhatIsNeededAsSoonStaysAndNobodyLooksAgainUntilSomethingCh
   EXPECT_EQ(keep(*one, "b", 5000), "whole");
   EXPECT_EQ(keep(*one, "c", 5000), "");
   EXPECT_TRUE(has(*one, "a", 5000) && has(*one, "b", 5000));
-  EXPECT_NE(one->summary().find("needed as soon"), std::string::npos) << one->summary();
+  EXPECT_NE(one->summary().find("needed sooner"), std::string::npos) << one->summary();
   fs::remove(file_of("a", 5000));
   fs::remove(file_of("a", 5000, kEntry));
   fs::remove(fs::path(path_) / kLedgerName);  // so that the next lookup counts again

@@ -62,7 +62,7 @@ class PieceMemory : public std::enable_shared_from_this<PieceMemory> {
   // small the shares. nullopt: stop.stop() was called. stop: nullptr: cannot be stopped. Requires: the caller holds
   // none.
   std::optional<Room> wait_for(std::uint64_t bytes, Stop* stop);
-  // nullopt: there is no room, or another fetch waits for it.
+  // Returns nullopt if there is no room or another fetch waits for room.
   std::optional<Room> try_for(std::uint64_t bytes);
   // Whether another fetch waits, so that a fetch with several pieces should release some.
   bool is_waited_for() const;

@@ -76,8 +76,9 @@ Result<std::string> verify_copy(const std::string& directory, const std::string&
   const bool removed = cache::remove_unused(path, cache::node_calls());
   FEEDLINE_TRY(const Copies left, cache::scan(directory, Leftovers::kRemove, cache::node_calls()));
   FEEDLINE_CHECK_OK(ledger.write(left.disk_bytes));
-  return std::string(removed ? "its bytes do not match its checksum; it was removed"
-                             : "its bytes do not match its checksum; it was not removed because it is being read");
+  return std::string(
+      removed ? "the copy does not match its checksum and was removed"
+              : "the copy does not match its checksum; another process reads the copy, so it was not removed");
 }
 
 Result<CacheRemoval> prune_cache(const std::string& directory, std::uint64_t bytes) {

@@ -223,8 +223,8 @@ TEST(JpegDecoder, RefusesKindsByTheirNames) {
   };
   const std::string prefix = "cannot decode this JPEG: ";
   EXPECT_EQ(error_with(4, 12), prefix +
-                                   "JPEG of 12 bits a sample is not supported, only of 8: write it as PNG of 16 "
-                                   "bits, or as JPEG of 8");
+                                   "JPEG of 12 bits per sample is not supported: write a PNG with 16 "
+                                   "bits, or a JPEG with 8");
   for (const auto& [marker, name] : {std::pair{0xC3, "lossless JPEG"},
                                      {0xCB, "lossless JPEG with arithmetic coding"},
                                      {0xC5, "hierarchical JPEG"},

@@ -2,8 +2,8 @@
 #pragma once
 
 // Feeds libjpeg from memory. libjpeg's own memory source warns and repeats an end-of-image marker when the bytes run
-// out; this one does it silently and remembers, so that the decoder can tell "only the end marker is missing" from
-// "pixels are missing".
+// out; this source adds the marker silently and records the fact, so that the decoder can distinguish a missing end
+// marker from missing pixels.
 
 #include <cstddef>
 #include <cstdio>

@@ -41,7 +41,7 @@ std::string reason_of(const ErrorTrap& trap) {
   switch (trap.callbacks.msg_code) {
     case JERR_BAD_PRECISION:
       return "JPEG of " + std::to_string(trap.callbacks.msg_parm.i[0]) +
-             " bits a sample is not supported, only of 8: write it as PNG of 16 bits, or as JPEG of 8";
+             " bits per sample is not supported: write a PNG with 16 bits, or a JPEG with 8";
     case JERR_SOF_UNSUPPORTED:
       return process_of(static_cast<unsigned>(trap.callbacks.msg_parm.i[0]));
     case JERR_ARITH_NOTIMPL:

@@ -18,7 +18,7 @@ struct NpyArray {
 };
 
 // kData: not an .npy file, truncated, or an array that a batch cannot hold: of objects, big-endian, in Fortran order,
-// with an unsupported dtype or too many dimensions. The message tells how to fix it.
+// with an unsupported dtype or too many dimensions. The message describes how to fix the array.
 Result<NpyArray> read_npy(std::span<const std::byte> file);
 bool is_npy(std::span<const std::byte> file);
 

@@ -29,8 +29,8 @@ Result<ImageHeader> PngDecoder::open(std::span<const std::byte> bytes) {
 Result<void> PngDecoder::decode(const Box& region, ColorMode mode, memory::PixelBuffer& out) {
   FEEDLINE_CHECK_OK(stream_.open(bytes_, header_));
   if (header_.color == PngColor::kPalette && stream_.palette().empty())
-    return decode_error("damaged PNG: without its palette");
-  if (stream_.palette().size() > 256 * 3) return decode_error("damaged PNG: palette of over 256 colors");
+    return decode_error("damaged PNG: the palette is missing");
+  if (stream_.palette().size() > 256 * 3) return decode_error("damaged PNG: the palette has more than 256 colors");
   pixels_.prepare(header_, stream_.palette(), mode);
   return decode_prepared(region, out);
 }

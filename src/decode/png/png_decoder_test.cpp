@@ -139,7 +139,7 @@ TEST(PngDecoder, BadHeadersAreRefused) {
   const std::size_t at = chunk_at(no_palette, "PLTE");
   no_palette.erase(no_palette.begin() + static_cast<std::ptrdiff_t>(at),
                    no_palette.begin() + static_cast<std::ptrdiff_t>(at + 12 + 450));
-  EXPECT_EQ(error_of(no_palette), "damaged PNG: without its palette");
+  EXPECT_EQ(error_of(no_palette), "damaged PNG: the palette is missing");
 }
 
 }  // namespace

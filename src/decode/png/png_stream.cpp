@@ -148,7 +148,8 @@ Result<void> PngStream::open(Bytes bytes, const PngHeader& header) {
     rest = rest.subspan(chunk->whole.size());
   }
   if (!run.data())
-    return decode_error(complete_ ? "damaged PNG: without image data" : "truncated PNG: ends before its image data");
+    return decode_error(complete_ ? "damaged PNG: the image data is missing"
+                                  : "truncated PNG: ends before its image data");
   compose(bytes, header, run, cut_data);
   return {};
 }

@@ -89,7 +89,7 @@ Result<WebpDecoder::Frame> WebpDecoder::first_frame() const {
   const std::unique_ptr<WebPDemuxer, DeleteDemuxer> demuxer(WebPDemux(&file));
   WebPIterator first{};
   if (!demuxer || !WebPDemuxGetFrame(demuxer.get(), 1, &first))
-    return decode_error("damaged WebP: an animation whose frames are not whole, or not on its canvas");
+    return decode_error("damaged WebP: an animation has incomplete frames, or frames outside its canvas");
   const auto offset = static_cast<std::size_t>(first.fragment.bytes - file.bytes);
   const Frame frame{bytes_.subspan(offset, first.fragment.size),
                     {first.x_offset, first.y_offset, first.width, first.height}};
@@ -99,7 +99,7 @@ Result<WebpDecoder::Frame> WebpDecoder::first_frame() const {
 
 Result<void> WebpDecoder::decode_part(const Frame& frame, const Box& part, memory::PixelBuffer& target) {
   WebPDecoderConfig config;
-  if (!WebPInitDecoderConfig(&config)) return internal_error("libwebp is not of the version of its header");
+  if (!WebPInitDecoderConfig(&config)) return internal_error("libwebp has a different version than its header");
   if (part.width < frame.place.width || part.height < frame.place.height) {
     config.options.use_cropping = 1;
     config.options.crop_left = part.left;

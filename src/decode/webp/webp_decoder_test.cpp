@@ -145,7 +145,7 @@ TEST(WebpDecoder, FirstFrameLiesOnABlackCanvas) {
 TEST(WebpDecoder, FramesMustFitTheCanvas) {
   const auto pixels = decode_whole(animation(40, 45, {.width = 31, .height = 20}, 14, 6));
   ASSERT_FALSE(pixels);
-  EXPECT_EQ(pixels.error().what, "damaged WebP: an animation whose frames are not whole, or not on its canvas");
+  EXPECT_EQ(pixels.error().what, "damaged WebP: an animation has incomplete frames, or frames outside its canvas");
 }
 
 // Whichever byte of the frames' places, sizes and chunks is another one: an error, or pixels, and nothing outside the

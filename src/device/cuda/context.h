@@ -19,7 +19,7 @@ class Context {
   // Opens the context of the device with that index, as torch counts them. kConfig: there is none; the message lists
   // the available ones.
   static Result<std::shared_ptr<const Context>> open(std::shared_ptr<const Driver> driver, int index);
-  // Returns true if this process has that context, whoever created it. Creates none.
+  // Returns true if this process has that context, regardless of its creator. Creates none.
   static Result<bool> is_active(const Driver& driver, int index);
   ~Context();
   Context(const Context&) = delete;

@@ -9,7 +9,7 @@
 
 namespace feedline::device::cuda {
 
-// The primary contexts of all GPUs that this process may have given work to, whoever created them. Does not create any,
+// The primary contexts of all GPUs that this process may have used, regardless of their creators. Does not create any,
 // because a context takes hundreds of megabytes of a GPU that another process may be using. One thread at a time.
 class ContextsInUse {
  public:

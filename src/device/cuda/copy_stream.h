@@ -14,8 +14,8 @@
 
 namespace feedline::device::cuda {
 
-// Thread-safe. It may be destroyed while copies are in flight: their sources are held until they are done, by the
-// process if there is no other owner.
+// Thread-safe. The stream may be destroyed while copies are in flight: the copies' sources are held until the copies
+// are complete, by the process if there is no other owner.
 class CopyStream {
  public:
   static Result<std::unique_ptr<CopyStream>> make(std::shared_ptr<const Context> context);

@@ -116,8 +116,8 @@ Result<std::byte*> DeviceMemory::take_fresh(std::size_t size) {
   return std::unexpected(std::move(error));
 }
 
-// Frees blocks through CUDA: the free and released ones, and with `all` the marked ones. Returns their total size. No
-// lock is held, because CUDA may wait for the GPU.
+// Frees blocks through CUDA: the free and released ones, and with `all` the marked ones. Returns the total size of the
+// blocks. No lock is held, because CUDA may wait for the GPU.
 std::size_t DeviceMemory::give_back(bool all) {
   std::vector<Block> blocks;
   {

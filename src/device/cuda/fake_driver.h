@@ -104,7 +104,7 @@ class FakeDriver {
   void expect_all(void* on, const Begun& begun, int value) const {
     expect(on, reinterpret_cast<std::uint64_t>(begun.memory->data()), begun.memory->bytes(), value);
   }
-  // Completes all of the GPU's work, and releases what it no longer reads.
+  // Completes all of the GPU's work, and releases memory that the GPU no longer reads.
   void finish() const {
     while (step(0) != 0) {
     }

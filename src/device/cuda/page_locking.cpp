@@ -77,7 +77,7 @@ Result<void> PageLocking::unlock(std::byte* data) const {
 std::string PageLocking::explain_node() const {
   using enum base::OnMemoryNode::Outcome;
   const base::MemoryNode& node = context_->memory_node();
-  if (!node.number) return "where the kernel puts it: " + node.why;
+  if (!node.number) return "on a NUMA node that the kernel chooses: " + node.why;
   const std::string wanted = "the GPU's NUMA node " + std::to_string(*node.number);
   switch (placed_.load()) {
     case kPreferred:
@@ -85,7 +85,7 @@ std::string PageLocking::explain_node() const {
     case kGiven:
       return "according to the process's memory policy, not on " + wanted;
     case kRefused:
-      return "where the kernel puts it: this process may not request " + wanted;
+      return "on a NUMA node that the kernel chooses: this process may not request " + wanted;
     case kNotAsked:
       break;
   }

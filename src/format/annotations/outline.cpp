@@ -191,10 +191,10 @@ std::expected<void, std::string> parse_runs(std::string_view text, std::vector<s
   for (std::size_t at = 0; at < text.size();) {
     std::int64_t value = 0;
     for (unsigned shift = 0;; shift += 5) {
-      if (at == text.size()) return std::unexpected("its text ends within a number");
+      if (at == text.size()) return std::unexpected("the RLE text ends within a number");
       const int bits = text[at++] - '0';
-      if (bits < 0 || bits > 0x3f) return std::unexpected("its text has an invalid character");
-      if (shift > 35) return std::unexpected("its text has a number that is too large");
+      if (bits < 0 || bits > 0x3f) return std::unexpected("the RLE text has an invalid character");
+      if (shift > 35) return std::unexpected("the RLE text has a number that is too large");
       value |= static_cast<std::int64_t>(bits & 0x1f) << shift;
       if ((bits & 0x20) != 0) continue;
       if ((bits & 0x10) != 0) value -= std::int64_t{1} << (shift + 5);
@@ -213,7 +213,7 @@ std::expected<void, std::string> check_runs(std::uint64_t height, std::uint64_t 
   std::uint64_t sum = 0;
   for (const std::uint32_t run : runs) sum += run;
   if (sum == all) return {};
-  return std::unexpected("its runs cover " + std::to_string(sum) + " pixels, but a mask of " + std::to_string(width) +
+  return std::unexpected("the runs cover " + std::to_string(sum) + " pixels, but a mask of " + std::to_string(width) +
                          " x " + std::to_string(height) + " has " + std::to_string(all));
 }
 

@@ -78,7 +78,7 @@ TEST(Outline, RunsAreReadAsCocosToolsWriteThem) {
 }
 
 TEST(Outline, RunsThatDoNotFitAreRefused) {
-  EXPECT_NE(drawn_runs("f0191O2N1OO1NX1", 10, 13, 10, 13).find("its runs cover 120 pixels"), std::string::npos);
+  EXPECT_NE(drawn_runs("f0191O2N1OO1NX1", 10, 13, 10, 13).find("the runs cover 120 pixels"), std::string::npos);
   EXPECT_NE(drawn_runs("f0191O2N1OO1NX1", 10, 11, 10, 11).find("has 110"), std::string::npos);
   EXPECT_NE(drawn_runs("f0191O2N1OO1NX1", 10, 12, 12, 10).find("encode a mask of 12 x 10 pixels"), std::string::npos);
   EXPECT_NE(drawn_runs("f0191O2N1OO1NX", 10, 12, 10, 12).find("ends within a number"), std::string::npos);

@@ -38,7 +38,7 @@ std::string samples_have(const NamedArray& array) {
   std::string shape = "(";
   for (const std::int64_t extent : shape_of(array))
     shape += (shape.size() > 1 ? ", " : "") + (extent == kAnyLength ? std::string("any") : std::to_string(extent));
-  return "its samples have the shape " + shape + ")";
+  return "the samples have the shape " + shape + ")";
 }
 
 // Checks that the engine supports images of this size.
@@ -55,7 +55,7 @@ Result<void> check_sides(const NamedArray& array, std::int64_t height, std::int6
 Result<void> check_numbers(const NamedArray& array) {
   if (array.row.dtype != DType::kBool && array.row.dtype != DType::kUint64) return {};
   return std::unexpected(wrong(
-      array, "its dtype is " + std::string(name_of(array.row.dtype)) + "; use floats or integers of up to 63 bits"));
+      array, "the dtype is " + std::string(name_of(array.row.dtype)) + "; use floats or integers of up to 63 bits"));
 }
 
 void interleave(const std::byte* planes, std::size_t pixels, std::byte* out) {
@@ -79,7 +79,7 @@ ArrayRecords::Pixels ArrayRecords::pixels_of(const NamedArray& array, FieldKind 
 Result<void> ArrayRecords::check_kind(const NamedArray& array, FieldKind kind) {
   const Shape shape = shape_of(array);
   const DType dtype = array.row.dtype;
-  const std::string is_of = "its dtype is " + std::string(name_of(dtype));
+  const std::string is_of = "the dtype is " + std::string(name_of(dtype));
   const std::size_t dims = shape.dims();
   switch (kind) {
     case FieldKind::kImage: {

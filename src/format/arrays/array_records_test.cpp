@@ -120,21 +120,21 @@ TEST(ArrayRecordsTest, WhatIsNotOfItsKindIsRefusedByName) {
             "or array");
   EXPECT_TRUE(of("picture", {4}, DType::kUint8).starts_with("arrays: \"a\" cannot be 'picture'; use"));
   EXPECT_EQ(of("image", {4, 5, 3}, DType::kFloat32),
-            "arrays: \"a\" cannot be image: its dtype is float32; pixels are "
+            "arrays: \"a\" cannot be image: the dtype is float32; pixels are "
             "uint8");
   EXPECT_EQ(of("image", {4, 5, 2}, DType::kUint8),
-            "arrays: \"a\" cannot be image: its samples have the shape (4, 5, 2); images are (height, width), "
+            "arrays: \"a\" cannot be image: the samples have the shape (4, 5, 2); images are (height, width), "
             "(height, width, 1 or 3) or (3, height, width)");
   EXPECT_TRUE(of("image", {4}, DType::kUint8)
-                  .starts_with("arrays: \"a\" cannot be image: its samples have the shape (4); images are"));
+                  .starts_with("arrays: \"a\" cannot be image: the samples have the shape (4); images are"));
   EXPECT_EQ(of("mask", {4, 5}, DType::kInt64),
-            "arrays: \"a\" cannot be mask: its dtype is int64; labels are uint8 or uint16: convert the array");
+            "arrays: \"a\" cannot be mask: the dtype is int64; labels are uint8 or uint16: convert the array");
   EXPECT_EQ(of("mask", {4, 5, 1}, DType::kUint8),
-            "arrays: \"a\" cannot be mask: its samples have the shape (4, 5, 1); masks are (height, width)");
+            "arrays: \"a\" cannot be mask: the samples have the shape (4, 5, 1); masks are (height, width)");
   EXPECT_EQ(of("boxes", {4}, DType::kFloat32),
-            "arrays: \"a\" cannot be boxes: its samples have the shape (4); boxes are (N, 4)");
+            "arrays: \"a\" cannot be boxes: the samples have the shape (4); boxes are (N, 4)");
   EXPECT_EQ(of("keypoints", {4, 3}, DType::kFloat32),
-            "arrays: \"a\" cannot be keypoints: its samples have the shape (4, 3); keypoints are (N, 2) or "
+            "arrays: \"a\" cannot be keypoints: the samples have the shape (4, 3); keypoints are (N, 2) or "
             "(N, K, 2)");
   EXPECT_EQ(of("image", {0, 5}, DType::kUint8), "arrays: the rows of \"a\" have no elements");
   NamedArray wide = named("a", "image", bytes, {1 << 20, 1 << 20}, 1, DType::kUint8);

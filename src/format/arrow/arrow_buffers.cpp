@@ -150,7 +150,7 @@ Result<std::vector<std::byte>> read_arrow_buffer(const storage::Reader& reader, 
   FEEDLINE_TRY(auto stored, read_plain(reader, buffer));
   if (codec == ArrowCodec::kNone || stored.empty()) return stored;
   std::int64_t plain = 0;
-  if (stored.size() < sizeof plain) return damaged_buffer(buffer, "it is too short for its header");
+  if (stored.size() < sizeof plain) return damaged_buffer(buffer, "the buffer is too short for its header");
   std::memcpy(&plain, stored.data(), sizeof plain);
   const std::span<const std::byte> in = std::span(stored).subspan(sizeof plain);
   if (plain == -1) return std::vector<std::byte>(in.begin(), in.end());

@@ -257,7 +257,7 @@ Result<ArrowChunk::Range> ArrowChunk::range_of(const Level& level, std::uint64_t
   }
   const Range range{number(level.offsets, list, level.offset_bytes),
                     number(level.offsets, list + 1, level.offset_bytes)};
-  if (range.begin > range.end) return damaged("its offsets are not in order: the file is damaged there");
+  if (range.begin > range.end) return damaged("the offsets are not in order: the file is damaged there");
   return range;
 }
 
@@ -268,7 +268,7 @@ Result<CellPlace> ArrowChunk::place_list(std::uint64_t row) const {
   std::array<std::int64_t, Shape::kMaxDims> extents{};
   for (std::size_t i = 0; i < levels_.size(); ++i) {
     const Level& level = levels_[i];
-    if (range.end > level.length) return damaged("its offsets point past its values: the file is damaged there");
+    if (range.end > level.length) return damaged("the offsets point past the values: the file is damaged there");
     if (range.begin == range.end) {
       extents[i] = static_cast<std::int64_t>(level.size);
       range = {};
@@ -279,16 +279,16 @@ Result<CellPlace> ArrowChunk::place_list(std::uint64_t row) const {
     for (std::uint64_t list = range.begin + 1; list < range.end; ++list) {
       FEEDLINE_TRY(const Range next, range_of(level, list));
       if (next.end - next.begin != first.end - first.begin)
-        return damaged("its inner lists have " + std::to_string(first.end - first.begin) + " and " +
+        return damaged("the inner lists have " + std::to_string(first.end - first.begin) + " and " +
                        std::to_string(next.end - next.begin) + " elements, so they are not rows of one array");
       if (next.begin != next.end && next.begin != all.end)
-        return damaged("its inner lists are not stored consecutively, which this version does not support");
+        return damaged("the inner lists are not stored consecutively, which this version does not support");
       all.end = next.end;
     }
     extents[i] = static_cast<std::int64_t>(first.end - first.begin);
     const std::uint64_t below = i + 1 < levels_.size() ? levels_[i + 1].length : length_;
     if (all.end > std::min(below, level.inner_length))
-      return damaged("its offsets point past its values: the file is damaged there");
+      return damaged("the offsets point past the values: the file is damaged there");
     for (const Mask& mask : level.inner)
       for (std::uint64_t element = all.begin; element < all.end; ++element)
         if (!bit(mask, element)) return damaged("a value inside its list is null, which arrays cannot contain");
@@ -304,7 +304,7 @@ Result<CellPlace> ArrowChunk::place_encoded(std::uint64_t row) const {
   const std::uint64_t index = number(held_, row, width_);
   // a negative index is too large as an unsigned number of any width
   if (index >= values_->rows() || (is_signed_index_ && width_ < 8 && index >> (8 * width_ - 1) != 0))
-    return damaged("its dictionary index " + std::to_string(index) + " is not below " +
+    return damaged("the dictionary index " + std::to_string(index) + " is not below " +
                    std::to_string(values_->rows()));
   return values_->place(index);
 }
@@ -362,7 +362,7 @@ Result<CellPlace> ArrowChunk::place(std::uint64_t row) const {
   if (levels_.empty()) return bytes_at(row * width_, (row + 1) * width_);
   if (!is_binary_) return place_list(row);
   FEEDLINE_TRY(const Range range, range_of(levels_.front(), row));
-  if (range.end > length_) return damaged("its offsets point past its bytes: the file is damaged there");
+  if (range.end > length_) return damaged("the offsets point past the bytes: the file is damaged there");
   return bytes_at(range.begin, range.end);
 }
 

@@ -219,7 +219,7 @@ TEST_F(Arrow, ListsThatAreNoArrayAreThatSamplesError) {
   EXPECT_CONTAINS(all(ArrowWriter({{list_column("x", {0, 1, 3}, inner({0, 2, 3, 4}))}}).stream(), {"x"}),
                   "(1, 2):10,20|(2, 1):30,40");
   EXPECT_CONTAINS(all(ArrowWriter({{list_column("x", {0, 2}, inner({0, 1, 4}))}}).stream(), {"x"}),
-                  "its inner lists have 1 and 3 elements");
+                  "the inner lists have 1 and 3 elements");
   EXPECT_CONTAINS(all(ArrowWriter({{inner({0, 2, 4}, {true, true, false, true})}}).stream(), {"item"}),
                   "(2,):10,20|error: field 'item': the column 'item': a value inside its list is null");
 }
@@ -231,20 +231,20 @@ TEST_F(Arrow, OffsetsAreNeverTrusted) {
     return all(ArrowWriter({{column}}).stream(), {"t"});
   };
   EXPECT_EQ(text({0, 2, 4}), "ab|cd");
-  EXPECT_CONTAINS(text({0, 2, 5}), "ab|error: field 't': the column 't': its offsets point past its bytes");
-  EXPECT_CONTAINS(text({0, 3, 2}), "abc|error: field 't': the column 't': its offsets are not in order");
+  EXPECT_CONTAINS(text({0, 2, 5}), "ab|error: field 't': the column 't': the offsets point past the bytes");
+  EXPECT_CONTAINS(text({0, 3, 2}), "abc|error: field 't': the column 't': the offsets are not in order");
   EXPECT_CONTAINS(text({0, -1, 4}), "error: ");
   EXPECT_CONTAINS(text({0, 2}), "there are fewer offsets than values");
   MadeColumn words = every_kind(1)[5];
   words.buffers[1] = std::string("\x01\x02\xff", 3);
   EXPECT_CONTAINS(all(ArrowWriter({{words}}).stream(), {"word"}),
-                  "one|error: field 'word': the column 'word': its dictionary index 2 is not below 2");
+                  "one|error: field 'word': the column 'word': the dictionary index 2 is not below 2");
   MadeColumn few = int64_column("n", {1, 2});
   few.length = 3;
   EXPECT_CONTAINS(all(ArrowWriter({{few}}).stream(), {"n"}), "there are fewer values than rows");
   MadeColumn list = list_column("x", {0, 1, 3}, int64_column("item", {1, 2}));
   EXPECT_CONTAINS(all(ArrowWriter({{list}}).stream(), {"x"}),
-                  "(1,):1|error: field 'x': the column 'x': its offsets point past its values");
+                  "(1,):1|error: field 'x': the column 'x': the offsets point past the values");
 }
 
 TEST_F(Arrow, ACutFileIsAnErrorOfOpeningOrOfNoWrongValue) {

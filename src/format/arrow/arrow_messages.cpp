@@ -61,15 +61,16 @@ class MessageReader {
     made->offset = offset;
     made->body = offset + prefix + size_;
     if (size_ > kMostMetadata || made->body > end)
-      return damaged(offset, "a message with " + std::to_string(size_) + " bytes of metadata does not fit into it");
+      return damaged(offset,
+                     "a message with " + std::to_string(size_) + " bytes of metadata does not fit into the file");
     FEEDLINE_TRY(made->metadata, take(offset + prefix, size_));
     FlatBuffer buffer(made->metadata);
     const auto body = FlatTable::root(buffer).number<std::int64_t>(message::kBodyBytes, 0);
     if (buffer.is_damaged() || body < 0)
-      return damaged(offset, "the metadata of a message does not fit into its bytes");
+      return damaged(offset, "the metadata of a message is damaged: an offset points outside it");
     made->body_bytes = static_cast<std::uint64_t>(body);
     if (made->body_bytes > end - made->body)
-      return damaged(offset, "a message with a body of " + std::to_string(body) + " bytes does not fit into it");
+      return damaged(offset, "a message with a body of " + std::to_string(body) + " bytes does not fit into the file");
     return std::shared_ptr<const ArrowMessage>(std::move(made));
   }
 
@@ -77,7 +78,7 @@ class MessageReader {
   // Sets size_ to the size of the metadata, and returns the size of the prefix before it.
   Result<std::uint64_t> read_size(std::uint64_t offset, std::uint64_t end) {
     const auto number = [&](std::uint64_t at) -> Result<std::uint32_t> {
-      if (end < at || end - at < sizeof(std::uint32_t)) return damaged(at, "it has no end mark");
+      if (end < at || end - at < sizeof(std::uint32_t)) return damaged(at, "the file has no end mark");
       FEEDLINE_TRY(const auto bytes, take(at, sizeof(std::uint32_t)));
       std::uint32_t value = 0;
       std::memcpy(&value, bytes.data(), sizeof value);
@@ -126,7 +127,7 @@ class MessageList {
     const FlatTable header = FlatTable::root(buffer).table(message::kHeader);
     if (kind_of(*one) == message::kDictionary) {
       if (header.number<std::uint8_t>(dictionary::kIsDelta, 0) != 0)
-        return config_error("it has a delta dictionary, which this version does not support");
+        return config_error("the file has a delta dictionary, which this version does not support");
       auto all = std::make_shared<Dictionaries>(dictionaries_ ? *dictionaries_ : Dictionaries());
       (*all)[header.number<std::int64_t>(dictionary::kId, 0)] = one;
       dictionaries_ = std::move(all);
@@ -151,7 +152,7 @@ Result<ArrowMessages> read_stream(const storage::Reader& reader, ByteRange part)
   const std::uint64_t end = part.offset + part.bytes;
   MessageReader messages(reader, end);
   FEEDLINE_TRY(const auto first, messages.read(part.offset, end));
-  if (!first || kind_of(*first) != message::kSchema) return damaged(part.offset, "its first message is not a schema");
+  if (!first || kind_of(*first) != message::kSchema) return damaged(part.offset, "the first message is not a schema");
   FlatBuffer buffer(first->metadata);
   FEEDLINE_TRY(ArrowSchema schema, read_arrow_schema(FlatTable::root(buffer).table(message::kHeader), buffer));
   MessageList list(std::move(schema));
@@ -182,15 +183,15 @@ std::vector<ByteRange> blocks_in(const FlatTable& root, std::uint64_t begin, std
 Result<ArrowMessages> read_file(const storage::Reader& reader, ByteRange part) {
   constexpr std::uint64_t kEndBytes = 4 + kMagic.size();
   const auto [begin, bytes] = part;
-  if (bytes < kFrontBytes + kEndBytes) return damaged(begin, "it is too short");
+  if (bytes < kFrontBytes + kEndBytes) return damaged(begin, "the file is too short");
   const std::uint64_t end_at = begin + bytes - kEndBytes;
   FEEDLINE_TRY(const auto end, read_all(reader, end_at, kEndBytes));
   if (std::memcmp(end.data() + 4, kMagic.data(), kMagic.size()) != 0)
-    return damaged(end_at, "it does not end with \"ARROW1\"");
+    return damaged(end_at, "the file does not end with \"ARROW1\"");
   std::uint32_t footer_bytes = 0;
   std::memcpy(&footer_bytes, end.data(), sizeof footer_bytes);
   if (footer_bytes > kMostMetadata || footer_bytes > bytes - kFrontBytes - kEndBytes)
-    return damaged(end_at, "a footer of " + std::to_string(footer_bytes) + " bytes does not fit into it");
+    return damaged(end_at, "a footer of " + std::to_string(footer_bytes) + " bytes does not fit into the file");
   const std::uint64_t footer_at = end_at - footer_bytes;
   FEEDLINE_TRY(const auto footer, read_all(reader, footer_at, footer_bytes));
   FlatBuffer buffer(footer);
@@ -211,7 +212,7 @@ Result<ArrowMessages> read_file(const storage::Reader& reader, ByteRange part) {
       FEEDLINE_CHECK_OK(list.add(one));
     }
   }
-  if (buffer.is_damaged()) return damaged(footer_at, "the footer does not fit into its bytes");
+  if (buffer.is_damaged()) return damaged(footer_at, "the footer is damaged: an offset points outside it");
   return list.take();
 }
 

@@ -28,7 +28,9 @@ enum : std::size_t { kKey, kValue };
 constexpr int kDeepest = 32;             // maximum nesting of a schema
 constexpr std::uint64_t kMost = 65'536;  // maximum number of fields; more mean that the schema is damaged
 
-std::unexpected<Error> damaged_schema() { return data_error("the schema does not fit into its bytes", "format"); }
+std::unexpected<Error> damaged_schema() {
+  return data_error("the schema is damaged: an offset points outside it", "format");
+}
 
 class SchemaReader {
  public:
@@ -85,7 +87,7 @@ const ArrowField& ArrowSchema::field_of(const ArrowColumn& column) const {
 Result<ArrowSchema> read_arrow_schema(const FlatTable& table, const FlatBuffer& buffer) {
   ArrowSchema made;
   if (table.number<std::int16_t>(schema::kEndianness, 0) != 0)
-    return config_error("its numbers are big-endian, which this version does not support");
+    return config_error("the numbers are big-endian, which this version does not support");
   const FlatVector fields = table.vector(schema::kFields, 4);
   SchemaReader reader(buffer);
   for (std::uint64_t i = 0; i < fields.size; ++i) {

@@ -132,7 +132,7 @@ Result<TableCell> ArrowTable::unpack(const storage::Reader& reader, std::uint64_
   FEEDLINE_TRY(pin, cache_->get({this, data.offset}, make));
   const auto bytes = static_cast<const PlainBuffer*>(pin.get())->bytes();
   if (place.offset > bytes.size() || place.bytes > bytes.size() - place.offset) {
-    auto error = data_error("its offsets point past its bytes: the file is damaged there", "format");
+    auto error = data_error("the offsets point past the bytes: the file is damaged there", "format");
     error.error().where.offset = data.offset;
     return error;
   }

@@ -20,7 +20,7 @@ Result<JsonValue> read_json(const std::string& path, const storage::Storage& sto
   FEEDLINE_TRY(const auto bytes, storage.read_all(path, buffer, kMostJson));
   auto json = parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   if (json) return std::move(*json);
-  auto error = data_error("it is not valid JSON", "format");
+  auto error = data_error("the file is not valid JSON", "format");
   error.error().where.shard = path;
   return error;
 }

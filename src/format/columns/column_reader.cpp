@@ -83,7 +83,7 @@ class FieldOfSample {
 
   std::expected<void, ColumnProblem> fill_real() {
     const auto value = real_in(value_);
-    if (!value) return damaged("it is not a number");
+    if (!value) return damaged("the value is not a number");
     const auto room = room_.resize(sizeof *value);
     std::memcpy(room.data(), &*value, sizeof *value);
     out_.array = ArraySpec{DType::kFloat64, {}};

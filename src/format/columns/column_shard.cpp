@@ -28,7 +28,7 @@ std::unexpected<Error> in_file(const PlannedFile& file, Error error) {
 Result<void> check_bytes(const PlannedFile& file, std::uint64_t bytes) {
   if (!file.plain_bytes || bytes == *file.plain_bytes) return {};
   auto error = damaged(
-      "it has " + std::to_string(bytes) + " bytes, but the index specifies " + std::to_string(*file.plain_bytes),
+      "the file has " + std::to_string(bytes) + " bytes, but the index specifies " + std::to_string(*file.plain_bytes),
       bytes);
   return in_file(file, std::move(error).error());
 }
@@ -40,7 +40,7 @@ Result<std::vector<std::uint32_t>> read_sample_table(const storage::Reader& read
   const auto& [samples, file_bytes, shard_bytes, first_sample, ends_with_last_sample] = known;
   // check before allocating memory: the table is part of the file
   if (samples >= std::numeric_limits<std::uint32_t>::max() || (samples + 2) * kNumber > file_bytes)
-    return damaged("it has " + std::to_string(file_bytes) + " bytes, but the index specifies " +
+    return damaged("the file has " + std::to_string(file_bytes) + " bytes, but the index specifies " +
                        std::to_string(samples) + " samples, whose offsets need more bytes",
                    0);
   std::vector<std::uint32_t> table(static_cast<std::size_t>(samples) + 2);
@@ -48,12 +48,12 @@ Result<std::vector<std::uint32_t>> read_sample_table(const storage::Reader& read
   FEEDLINE_TRY(const std::size_t got, reader.read_at(0, room));
   if (got < room.size()) return storage_error("the shard was truncated while it was read", 0);
   if (table.front() != samples)
-    return damaged("it begins with a sample count of " + std::to_string(table.front()) + ", but the index specifies " +
-                       std::to_string(samples),
+    return damaged("the file begins with a sample count of " + std::to_string(table.front()) +
+                       ", but the index specifies " + std::to_string(samples),
                    0);
   table.erase(table.begin());
   if (first_sample && table.front() != *first_sample)
-    return damaged("its first sample is at byte " + std::to_string(table.front()) +
+    return damaged("the first sample is at byte " + std::to_string(table.front()) +
                        ", but the index places it at byte " + std::to_string(*first_sample),
                    kNumber);
   std::uint64_t before = first_sample.value_or(room.size());
@@ -62,12 +62,12 @@ Result<std::vector<std::uint32_t>> read_sample_table(const storage::Reader& read
       return damaged(
           "sample " + std::to_string(i) + " is at byte " + std::to_string(table[i]) + ", which is " +
               (table[i] < before ? "before byte " + std::to_string(before) + ", the end of the preceding data"
-                                 : "past the end of its " + std::to_string(shard_bytes) + " bytes"),
+                                 : "past the end of the shard's " + std::to_string(shard_bytes) + " bytes"),
           (i + 1) * kNumber);
     before = table[i];
   }
   if (ends_with_last_sample && before != shard_bytes)
-    return damaged("its last sample ends at byte " + std::to_string(before) + " of " + std::to_string(shard_bytes),
+    return damaged("the last sample ends at byte " + std::to_string(before) + " of " + std::to_string(shard_bytes),
                    samples * kNumber + kNumber);
   return table;
 }

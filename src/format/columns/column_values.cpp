@@ -51,7 +51,7 @@ class Front {
   Bytes rest_;
 };
 
-Wrong cut() { return Wrong("it ends within its header"); }
+Wrong cut() { return Wrong("the value ends within its header"); }
 
 // Codes of streaming/base/format/mds/encodings.py: the bits of a number plus its type.
 std::optional<DType> mds_dtype(std::uint64_t code) {
@@ -86,8 +86,8 @@ std::optional<DType> mds_dtype(std::uint64_t code) {
 // Reads the extents of `dims` dimensions, limited so that their product cannot overflow.
 Parsed<Shape> take_shape(Front& front, std::uint64_t dims, std::size_t bytes, std::endian order) {
   if (dims > Shape::kMaxDims)
-    return Wrong("it has " + std::to_string(dims) + " dimensions, but arrays have " + std::to_string(Shape::kMaxDims) +
-                 " at most");
+    return Wrong("the value has " + std::to_string(dims) + " dimensions, but arrays have " +
+                 std::to_string(Shape::kMaxDims) + " at most");
   std::array<std::int64_t, Shape::kMaxDims> extents{};
   std::int64_t elements = 1;
   for (std::size_t i = 0; i < dims; ++i) {
@@ -97,7 +97,7 @@ Parsed<Shape> take_shape(Front& front, std::uint64_t dims, std::size_t bytes, st
     if (*extent > static_cast<std::uint64_t>(kMost) ||
         __builtin_mul_overflow(elements, std::max<std::int64_t>(1, static_cast<std::int64_t>(*extent)), &elements) ||
         elements > kMost)
-      return Wrong("its extents are too large for an array");
+      return Wrong("the extents are too large for an array");
     extents[i] = static_cast<std::int64_t>(*extent);
   }
   Shape shape;
@@ -108,13 +108,13 @@ Parsed<Shape> take_shape(Front& front, std::uint64_t dims, std::size_t bytes, st
 Parsed<StoredArray> checked(DType dtype, const Shape& shape, Bytes data) {
   const ArraySpec spec{dtype, shape};
   if (data.size() == spec.bytes()) return StoredArray{spec, data};
-  return Wrong("it has " + std::to_string(data.size()) + " bytes of numbers, but the shape " + shape.to_string() +
-               " of " + std::string(name_of(dtype)) + " needs " + std::to_string(spec.bytes()));
+  return Wrong("the value has " + std::to_string(data.size()) + " bytes of numbers, but the shape " +
+               shape.to_string() + " of " + std::string(name_of(dtype)) + " needs " + std::to_string(spec.bytes()));
 }
 
 Parsed<StoredArray> one_dimensional(DType dtype, Bytes data) {
   if (data.size() % size_of(dtype) != 0)
-    return Wrong("its " + std::to_string(data.size()) + " bytes are not a multiple of the size of " +
+    return Wrong("the value's " + std::to_string(data.size()) + " bytes are not a multiple of the size of " +
                  std::string(name_of(dtype)));
   return StoredArray{{dtype, {static_cast<std::int64_t>(data.size() / size_of(dtype))}}, data};
 }
@@ -126,7 +126,7 @@ Parsed<StoredArray> mds_array(Bytes value, const Column& column) {
     const auto code = front.take(1);
     if (!code) return cut();
     dtype = mds_dtype(*code);
-    if (!dtype) return Wrong("its numbers have the unknown dtype code " + std::to_string(*code));
+    if (!dtype) return Wrong("the numbers have the unknown dtype code " + std::to_string(*code));
   }
   if (column.shape) return checked(*dtype, *column.shape, front.rest());
   const auto dims = front.take(1);
@@ -190,7 +190,7 @@ Parsed<StoredArray> headed_array(Bytes value, const Column& column) {
   const auto code = front.take(4, order), dims = front.take(4, order);
   if (!code || !dims) return cut();
   const auto dtype = is_tensor ? tensor_dtype(*code) : numpy_dtype(*code);
-  if (!dtype) return Wrong("its numbers have an unsupported dtype: number " + std::to_string(*code));
+  if (!dtype) return Wrong("the numbers have an unsupported dtype: number " + std::to_string(*code));
   const auto shape = take_shape(front, *dims, 4, order);
   if (!shape) return Wrong(shape.error());
   return checked(*dtype, *shape, front.rest());
@@ -234,12 +234,12 @@ Parsed<std::int64_t> integer_of(DType dtype, Bytes number) {
     case DType::kUint64: {
       const auto value = number_at<std::uint64_t>(number);
       if (std::in_range<std::int64_t>(value)) return static_cast<std::int64_t>(value);
-      return Wrong("it is " + std::to_string(value) + ", which does not fit in an int64; use \":array\"");
+      return Wrong("the value is " + std::to_string(value) + ", which does not fit in an int64; use \":array\"");
     }
     case DType::kInt64:
       return number_at<std::int64_t>(number);
     default:
-      return Wrong("it is not an integer");
+      return Wrong("the value is not an integer");
   }
 }
 
@@ -253,18 +253,18 @@ Parsed<StoredPixels> pixels_in(Bytes value) {
                       static_cast<std::int64_t>(*width), static_cast<std::int64_t>(*height), front.rest()};
   const auto channels = static_cast<std::uint64_t>(channels_of(pixels.mode));
   if (channels == 0)
-    return Wrong("its pixels have the mode '" + pixels.mode.substr(0, 16) + "', which is not supported");
+    return Wrong("the pixels have the mode '" + pixels.mode.substr(0, 16) + "', which is not supported");
   const std::uint64_t rows = *width * *height;  // 32 bits each, so the product fits
   if (rows != 0 && rows <= static_cast<std::uint64_t>(memory::PixelBuffer::kMaxPixels) &&
       rows * channels == front.rest().size())
     return pixels;
-  return Wrong("it has " + std::to_string(front.rest().size()) + " bytes of pixels, which is not the size of " +
+  return Wrong("the value has " + std::to_string(front.rest().size()) + " bytes of pixels, which is not the size of " +
                std::to_string(*width) + " x " + std::to_string(*height) + " in the mode '" + pixels.mode + "'");
 }
 
 Parsed<memory::PixelView> view_of(const StoredPixels& pixels) {
   if (pixels.mode != "L" && pixels.mode != "RGB")
-    return Wrong("its pixels have the mode '" + pixels.mode + "', but images need L or RGB; use \":array\"");
+    return Wrong("the pixels have the mode '" + pixels.mode + "', but images need L or RGB; use \":array\"");
   const int channels = channels_of(pixels.mode);
   return memory::PixelView{reinterpret_cast<const std::uint8_t*>(pixels.data.data()), static_cast<int>(pixels.width),
                            static_cast<int>(pixels.height), channels,
@@ -286,11 +286,11 @@ Parsed<std::vector<Bytes>> images_in(Bytes value, bool is_listed) {
   Front sizes(*front.take_bytes(*count * 4));
   for (Bytes& image : images) {
     const auto taken = front.take_bytes(*sizes.take(4));
-    if (!taken) return Wrong("it ends within one of its " + std::to_string(*count) + " images");
+    if (!taken) return Wrong("the value ends within one of its " + std::to_string(*count) + " images");
     image = *taken;
   }
   if (front.rest().empty()) return images;
-  return Wrong(std::to_string(front.rest().size()) + " bytes follow its last image");
+  return Wrong(std::to_string(front.rest().size()) + " bytes follow the last image");
 }
 
 }  // namespace feedline::format

@@ -11,7 +11,7 @@ Result<std::size_t> number_of(SampleSchema schema, std::vector<SampleSchema>& sc
   const auto known = std::ranges::find(schemas, schema);
   if (known != schemas.end()) return static_cast<std::size_t>(known - schemas.begin());
   if (schemas.size() == kMost)
-    return data_error("its shards have more than " + std::to_string(kMost) + " different sets of columns", "format");
+    return data_error("the shards have more than " + std::to_string(kMost) + " different sets of columns", "format");
   schemas.push_back(std::move(schema));
   return schemas.size() - 1;
 }

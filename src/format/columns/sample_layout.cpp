@@ -28,7 +28,7 @@ Split split_sized(Bytes sample, const Columns& columns, std::span<Bytes> values)
   constexpr std::size_t kSize = sizeof(std::uint32_t);
   std::size_t head = 0;
   for (const Column& column : columns) head += column.fixed_bytes ? 0 : kSize;
-  if (sample.size() < head) return Wrong("it ends within the sizes of its values");
+  if (sample.size() < head) return Wrong("the sample ends within the sizes of its values");
   Bytes sizes = sample.first(head), rest = sample.subspan(head);
   for (std::size_t i = 0; i < columns.size(); ++i) {
     std::uint64_t bytes = columns[i].fixed_bytes.value_or(0);
@@ -37,19 +37,19 @@ Split split_sized(Bytes sample, const Columns& columns, std::span<Bytes> values)
       sizes = sizes.subspan(kSize);
     }
     if (rest.size() < bytes)
-      return Wrong("its column '" + columns[i].name + "' has " + std::to_string(bytes) + " bytes, but " +
+      return Wrong("the column '" + columns[i].name + "' has " + std::to_string(bytes) + " bytes, but " +
                    std::to_string(rest.size()) + " are left in the sample");
     values[i] = rest.first(static_cast<std::size_t>(bytes));
     rest = rest.subspan(values[i].size());
   }
   if (rest.empty()) return {};
-  return Wrong(std::to_string(rest.size()) + " bytes follow its last column");
+  return Wrong(std::to_string(rest.size()) + " bytes follow the last column");
 }
 
 Split split_separated(std::string_view line, const SampleSchema& schema, std::span<Bytes> values) {
-  if (!line.ends_with(schema.newline)) return Wrong("it does not end with a newline");
+  if (!line.ends_with(schema.newline)) return Wrong("the line does not end with a newline");
   line.remove_suffix(schema.newline.size());
-  if (line.contains(schema.newline)) return Wrong("it has more than one line");
+  if (line.contains(schema.newline)) return Wrong("the sample has more than one line");
   std::size_t cells = 0;
   for (bool is_last = false; !is_last; ++cells) {
     const std::size_t end = line.find(schema.separator);
@@ -58,7 +58,7 @@ Split split_separated(std::string_view line, const SampleSchema& schema, std::sp
     if (!is_last) line.remove_prefix(end + schema.separator.size());
   }
   if (cells == values.size()) return {};
-  return Wrong("it has " + std::to_string(cells) + " cells, but there are " + std::to_string(values.size()) +
+  return Wrong("the line has " + std::to_string(cells) + " cells, but there are " + std::to_string(values.size()) +
                " columns: " + names_of(schema.columns));
 }
 
@@ -77,7 +77,7 @@ class JsonLine {
     if (!wrong_.empty()) return Wrong(std::move(wrong_));
     if (!done || !json_.finish()) return Wrong(json_.error()->what);
     for (std::size_t i = 0; i < columns_.size(); ++i)
-      if (values_[i].data() == nullptr) return Wrong("it has no '" + columns_[i].name + "'");
+      if (values_[i].data() == nullptr) return Wrong("the sample has no '" + columns_[i].name + "'");
     return {};
   }
 
@@ -98,7 +98,8 @@ class JsonLine {
       if (column.kind == ColumnKind::kRefused) return json_.raw();
       return {};
     }();
-    if (!value && wrong_.empty() && !json_.error()) wrong_ = "its '" + column.name + "' is not " + meant(column);
+    if (!value && wrong_.empty() && !json_.error())
+      wrong_ = "the value of '" + column.name + "' is not " + meant(column);
     if (value) values_[static_cast<std::size_t>(&column - columns_.data())] = bytes_of(*value);
     return value.has_value();
   }

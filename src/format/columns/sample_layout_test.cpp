@@ -37,17 +37,17 @@ TEST(SampleLayout, CellsAreBetweenSeparators) {
   EXPECT_EQ(cells(",,\n"), "||");
   EXPECT_EQ(split("1::2:::::\r\n",
                   {schema(SampleLayout::kSeparated, "::", "\r\n").columns, SampleLayout::kSeparated, "::", "\r\n"}),
-            "error: it has 4 cells, but there are 3 columns: n (int), r (float), t (str)")
+            "error: the line has 4 cells, but there are 3 columns: n (int), r (float), t (str)")
       << "from the left, as str.split()";
   EXPECT_EQ(split("1::2::a:b\r\n", schema(SampleLayout::kSeparated, "::", "\r\n")), "1|2|a:b");
-  EXPECT_TRUE(cells("1,2\n").contains("it has 2 cells, but there are 3 columns"));
-  EXPECT_TRUE(cells("1,2,3,4\n").contains("it has 4 cells"));
-  EXPECT_EQ(cells("1,2,3\n1,2,3\n"), "error: it has more than one line");
-  EXPECT_EQ(cells("1,2\n,3\n"), "error: it has more than one line")
+  EXPECT_TRUE(cells("1,2\n").contains("the line has 2 cells, but there are 3 columns"));
+  EXPECT_TRUE(cells("1,2,3,4\n").contains("the line has 4 cells"));
+  EXPECT_EQ(cells("1,2,3\n1,2,3\n"), "error: the sample has more than one line");
+  EXPECT_EQ(cells("1,2\n,3\n"), "error: the sample has more than one line")
       << "cells cannot contain a newline: there is no quoting";
   EXPECT_EQ(split("1::2::\n\r\r\n", schema(SampleLayout::kSeparated, "::", "\r\n")), "1|2|\n\r");
   for (const std::string_view cut : {"", "1,2,3", "1,2,3\r"})
-    EXPECT_EQ(cells(cut), "error: it does not end with a newline");
+    EXPECT_EQ(cells(cut), "error: the line does not end with a newline");
 }
 
 TEST(SampleLayout, ObjectsOfJsonGiveTheirValuesByName) {
@@ -69,15 +69,18 @@ TEST(SampleLayout, EscapedTextIsUnescaped) {
 }
 
 TEST(SampleLayout, WhatIsNoSuchObjectIsAnError) {
-  EXPECT_EQ(json(R"({"n": 1, "t": ""})"), "error: it has no 'r'");
+  EXPECT_EQ(json(R"({"n": 1, "t": ""})"), "error: the sample has no 'r'");
   for (const std::string_view wrong : {R"("1")", "null", "[1]", "{}"})
-    EXPECT_EQ(json(R"({"n": )" + std::string(wrong) + R"(, "r": 1, "t": ""})"), "error: its 'n' is not an integer")
+    EXPECT_EQ(json(R"({"n": )" + std::string(wrong) + R"(, "r": 1, "t": ""})"),
+              "error: the value of 'n' is not an integer")
         << wrong;
   for (const std::string_view wrong : {R"("1")", "null", "true", "[1]"})
-    EXPECT_EQ(json(R"({"n": 1, "r": )" + std::string(wrong) + R"(, "t": ""})"), "error: its 'r' is not a number")
+    EXPECT_EQ(json(R"({"n": 1, "r": )" + std::string(wrong) + R"(, "t": ""})"),
+              "error: the value of 'r' is not a number")
         << wrong;
   for (const std::string_view wrong : {"1", "null", "true", "NaN"})
-    EXPECT_TRUE(json(R"({"n": 1, "r": 1, "t": )" + std::string(wrong) + "}").starts_with("error: it")) << wrong;
+    EXPECT_TRUE(json(R"({"n": 1, "r": 1, "t": )" + std::string(wrong) + "}").starts_with("error: the value of"))
+        << wrong;
   for (const std::string_view wrong :
        {"", "\n", "[]", "null", R"({"n": 1, "r": 1, "t": "x")", R"({"n": 1, "r": 1, "t": "x"}})", R"({"n": 1 "r": 1})",
         R"({"n": tru, "r": 1, "t": "x"})", R"({"n": fal)", R"({"n": 1, "r": 1, "t": "x"}{"n": 1})",

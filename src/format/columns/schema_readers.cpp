@@ -16,11 +16,10 @@ const Column* find_in(const Columns& columns, const std::string& name) {
 // Describes how the columns differ. Without fields=, no column may be dropped silently.
 std::string difference(const Columns& first, const Columns& columns) {
   for (const Column& column : first)
-    if (find_in(columns, column.name) == nullptr)
-      return "it lacks the column '" + column.name + "', which the first shard has";
+    if (find_in(columns, column.name) == nullptr) return "the first shard's column '" + column.name + "' is missing";
   for (const Column& column : columns)
-    if (find_in(first, column.name) == nullptr) return "its column '" + column.name + "' is not in the first shard";
-  return "its columns differ from those of the first shard";
+    if (find_in(first, column.name) == nullptr) return "the column '" + column.name + "' is not in the first shard";
+  return "the columns differ from those of the first shard";
 }
 
 // The fields of another schema, which must be those of the first schema, in the order of the first.
@@ -33,7 +32,7 @@ Result<std::vector<ColumnChoice>> as_in(const ColumnReader& first, const SampleS
     const auto same = std::ranges::find(chosen, field.name, [](const auto& one) { return one.description.name; });
     if (same == chosen.end()) break;
     if (same->description.kind != field.kind)
-      return config_error("its column '" + columns[same->column].name + "' (" + columns[same->column].encoding +
+      return config_error("the column '" + columns[same->column].name + "' (" + columns[same->column].encoding +
                           ") is " + std::string(name_of(same->description.kind)) + ", but that of the first shard (" +
                           of_first[wanted.column].encoding + ") is " + std::string(name_of(field.kind)));
     ordered.push_back(*same);

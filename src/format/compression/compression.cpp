@@ -59,7 +59,7 @@ class Members {
         while (kind_ == Compression::kGzip && !in.empty() && in.front() == std::byte{0})
           in = in.subspan(1);  // tapes and some downloads are padded with zeros
         if (in.empty()) break;
-        if (!codec_->restart()) return damaged(kind_, "extra bytes follow its end");
+        if (!codec_->restart()) return damaged(kind_, "extra bytes follow the end of the data");
         at_end_ = false;
       }
       const StreamCodec::Step step = codec_->step(in, out.subspan(made));
@@ -92,22 +92,22 @@ Result<void> end_exactly(Members& members, Compression kind, In in, std::uint64_
   std::byte one_more{};
   FEEDLINE_TRY(const std::size_t made, members.run(in, Out(&one_more, 1)));
   if (made > 0) return makes_more(kind, bytes);
-  if (!members.at_end()) return damaged(kind, "it is truncated");
+  if (!members.at_end()) return damaged(kind, "the data is truncated");
   return {};
 }
 
 Result<void> decompress_block_exactly(Compression kind, In in, Out out) {
   const auto made = decompress_block(kind, in, out);
-  if (!made) return damaged(kind, "it is not a valid block of at most " + std::to_string(out.size()) + " bytes");
+  if (!made) return damaged(kind, "the data is not a valid block of at most " + std::to_string(out.size()) + " bytes");
   if (*made == out.size()) return {};
-  return damaged(kind,
-                 "it decompresses to " + std::to_string(*made) + " bytes instead of " + std::to_string(out.size()));
+  return damaged(
+      kind, "the data decompresses to " + std::to_string(*made) + " bytes instead of " + std::to_string(out.size()));
 }
 
 Result<Out> decompress_whole_block(Compression kind, In in, memory::ByteBuffer& out, std::uint64_t most) {
   if (kind == Compression::kSnappy) {
     const auto bytes = size_in_block(kind, in);
-    if (!bytes) return damaged(kind, "its size is impossible for such a block");
+    if (!bytes) return damaged(kind, "the size is impossible for such a block");
     if (*bytes > most) return makes_more(kind, most);
     FEEDLINE_TRY(const Out room, out.make_room(*bytes, most));
     FEEDLINE_CHECK_OK(decompress_block_exactly(kind, in, room));
@@ -118,7 +118,7 @@ Result<Out> decompress_whole_block(Compression kind, In in, memory::ByteBuffer& 
   FEEDLINE_TRY(const Out room, out.make_room(bytes, most));
   const auto made = decompress_block(kind, in, room);
   if (!made || *made > room.size())
-    return damaged(kind, "it is not a valid block of at most " + std::to_string(most) + " bytes");
+    return damaged(kind, "the data is not a valid block of at most " + std::to_string(most) + " bytes");
   return room.first(*made);
 }
 
@@ -152,7 +152,7 @@ std::unexpected<Error> damaged(Compression kind, const std::string& how) {
 }
 
 std::unexpected<Error> makes_more(Compression kind, std::uint64_t most) {
-  return damaged(kind, "it decompresses to more than the " + std::to_string(most) + " bytes expected");
+  return damaged(kind, "the data decompresses to more than the " + std::to_string(most) + " bytes expected");
 }
 
 Result<void> decompress_exactly(Compression kind, In in, Out out) {
@@ -161,9 +161,9 @@ Result<void> decompress_exactly(Compression kind, In in, Out out) {
   if (!members.is_there()) return no_memory(kind);
   FEEDLINE_TRY(const std::size_t made, members.run(in, out));
   if (made == out.size()) return end_exactly(members, kind, in, out.size());
-  if (!members.at_end()) return damaged(kind, "it is truncated");
-  return damaged(kind,
-                 "it decompresses to " + std::to_string(made) + " bytes instead of " + std::to_string(out.size()));
+  if (!members.at_end()) return damaged(kind, "the data is truncated");
+  return damaged(
+      kind, "the data decompresses to " + std::to_string(made) + " bytes instead of " + std::to_string(out.size()));
 }
 
 Result<Out> decompress(Compression kind, In in, memory::ByteBuffer& out, std::uint64_t most) {
@@ -176,7 +176,7 @@ Result<Out> decompress(Compression kind, In in, memory::ByteBuffer& out, std::ui
     FEEDLINE_TRY(const std::size_t made, members.run(in, room.rest()));
     room.use(made);
     if (members.at_end() && in.empty()) return room.used();
-    if (!room.rest().empty()) return damaged(kind, "it is truncated");
+    if (!room.rest().empty()) return damaged(kind, "the data is truncated");
     FEEDLINE_TRY(const bool grown, room.grow());
     if (grown) continue;
     FEEDLINE_CHECK_OK(end_exactly(members, kind, in, most));
@@ -234,7 +234,7 @@ Result<void> StreamDecompression::finish(const Take& take) {
   State& state = *state_;
   if (has_streams(state.kind)) {
     if (state.members.at_end()) return {};
-    return damaged(state.kind, "it is truncated");
+    return damaged(state.kind, "the data is truncated");
   }
   memory::ByteBuffer room;
   FEEDLINE_TRY(const Out whole, decompress(state.kind, state.block, room, state.most));

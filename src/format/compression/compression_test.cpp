@@ -132,7 +132,7 @@ TEST(Compression, ASizeThatNoBlockCanHaveAllocatesNothing) {
                                   "abc",
                                   9),
                       std::uint64_t{8} << 30U)
-                  .contains("its size is impossible"));
+                  .contains("the size is impossible"));
 }
 
 // With a checksum, a single changed bit is detected.

@@ -67,7 +67,7 @@ class Inflate final : public StreamCodec {
     const int state = inflate(&stream_, Z_NO_FLUSH);
     Step step{given - stream_.avail_in, room - stream_.avail_out, state == Z_STREAM_END};
     if (state == Z_NEED_DICT)
-      step.wrong = "it needs a dictionary";
+      step.wrong = "the data needs a dictionary";
     else if (state != Z_OK && state != Z_STREAM_END && state != Z_BUF_ERROR)
       step.wrong = stream_.msg != nullptr ? stream_.msg : "zlib error " + std::to_string(state);
     return step;
@@ -122,11 +122,11 @@ class Bzip2 final : public StreamCodec {
     const int state = BZ2_bzDecompress(&stream_);
     Step step{given - stream_.avail_in, room - stream_.avail_out, state == BZ_STREAM_END};
     if (state == BZ_DATA_ERROR_MAGIC)
-      step.wrong = "it has an invalid header";
+      step.wrong = "the header is invalid";
     else if (state == BZ_MEM_ERROR)
       step.wrong = "there is not enough memory";
     else if (state != BZ_OK && state != BZ_STREAM_END)
-      step.wrong = "it has an invalid checksum or code";
+      step.wrong = "a checksum or a code is invalid";
     return step;
   }
   bool restart() override {

@@ -91,7 +91,7 @@ std::unexpected<Error> PatternFormat::failed(std::uint64_t index, std::size_t fi
 Result<void> PatternFormat::check_fields(std::uint64_t index) const {
   for (std::size_t i = 0; i < fields_.size(); ++i)
     if (!has(index, i) && !fields_[i].may_be_absent)
-      return failed(index, i, data_error("the sample has no file for it", "format").error());
+      return failed(index, i, data_error("the sample has no file for this field", "format").error());
   return {};
 }
 

@@ -31,7 +31,7 @@ Result<Front> front_of(const storage::Reader& chunk) {
   Front front;
   static_assert(sizeof front == 3 * kNumber);
   FEEDLINE_TRY(const std::size_t got, chunk.read_at(0, std::as_writable_bytes(std::span(&front, 1))));
-  if (got < sizeof front) return damaged("it has " + std::to_string(got) + " bytes, too few for one sample", got);
+  if (got < sizeof front) return damaged("the file has " + std::to_string(got) + " bytes, too few for one sample", got);
   return front;
 }
 
@@ -41,7 +41,8 @@ bool has_rows(const Front& front) { return front.samples > 0 && front.first == f
 // Returns the position of the Arrow file in a chunk of the given size.
 Result<ByteRange> rows_in(const storage::Reader& chunk, std::uint64_t bytes, std::uint64_t samples) {
   std::array<std::byte, kEndBytes> end;
-  if (bytes < end.size()) return damaged("it has " + std::to_string(bytes) + " bytes, too few for its end", bytes);
+  if (bytes < end.size())
+    return damaged("the file has " + std::to_string(bytes) + " bytes, too few for the end mark", bytes);
   const std::uint64_t end_at = bytes - kEndBytes;
   FEEDLINE_TRY(const std::size_t got, chunk.read_at(end_at, end));
   if (got < end.size()) return storage_error("the chunk became shorter while it was read", 0);
@@ -52,10 +53,10 @@ Result<ByteRange> rows_in(const storage::Reader& chunk, std::uint64_t bytes, std
         "of LitData");
   if (front.samples != samples)
     return damaged(
-        "its header has " + std::to_string(front.samples) + " samples, but the index has " + std::to_string(samples),
+        "the header has " + std::to_string(front.samples) + " samples, but the index has " + std::to_string(samples),
         0);
   if (std::memcmp(end.data() + kNumber, kMagic.data(), kMagic.size()) != 0)
-    return damaged("its samples are Arrow rows, but it does not end with \"LDARW01\"", end_at);
+    return damaged("the samples are Arrow rows, but the chunk does not end with \"LDARW01\"", end_at);
   std::uint32_t rows_bytes = 0;
   std::memcpy(&rows_bytes, end.data(), sizeof rows_bytes);
   const std::uint64_t table_bytes = (samples + 2) * kNumber;
@@ -81,8 +82,9 @@ TableKind arrow_rows_kind(std::map<std::string, std::uint64_t> samples) {
     FEEDLINE_TRY(const ByteRange part, rows_in(reader, file.version.bytes, wanted));
     FEEDLINE_TRY(auto table, ArrowTable::open_part(file, part, reader, cache));
     if (table->rows() == wanted) return table;
-    return damaged("it has " + std::to_string(table->rows()) + " Arrow rows for " + std::to_string(wanted) + " samples",
-                   part.offset);
+    return damaged(
+        "the chunk has " + std::to_string(table->rows()) + " Arrow rows for " + std::to_string(wanted) + " samples",
+        part.offset);
   };
   return {"litdata", "LitData chunk", open, [cache] { return cache->summary(); }};
 }

@@ -43,8 +43,9 @@ std::unexpected<Error> damaged(const std::string& how, std::uint64_t offset) {
 Result<void> read_exactly(const storage::Reader& reader, std::uint64_t offset, std::span<std::byte> out) {
   FEEDLINE_TRY(const std::size_t got, reader.read_at(offset, out));
   if (got == out.size()) return {};
-  return damaged("it ends at byte " + std::to_string(offset + got) + ", before the end that its header specifies",
-                 offset + got);
+  return damaged(
+      "the chunk ends at byte " + std::to_string(offset + got) + ", before the end that its header specifies",
+      offset + got);
 }
 
 template <typename T>
@@ -60,32 +61,33 @@ struct Tables {
 Result<Tables> read_tables(const storage::Reader& reader, std::uint64_t samples, std::uint64_t file_bytes) {
   Header header;
   FEEDLINE_CHECK_OK(read_exactly(reader, 0, std::as_writable_bytes(std::span(&header, 1))));
-  if (header.version != 1) return damaged("it has version " + std::to_string(header.version), 8);
+  if (header.version != 1) return damaged("the header has version " + std::to_string(header.version), 8);
   if (header.samples != samples)
     return damaged(
-        "it has " + std::to_string(header.samples) + " samples, but the index has " + std::to_string(samples), 12);
+        "the header has " + std::to_string(header.samples) + " samples, but the index has " + std::to_string(samples),
+        12);
   const std::uint64_t offsets_bytes = 4 * (std::uint64_t{header.samples} + 1);
   const std::uint64_t table_end = kHeaderBytes + offsets_bytes + kFrameBytes * std::uint64_t{header.frames};
   if (table_end > file_bytes || header.frames > header.samples || (header.frames == 0) != (samples == 0))
-    return damaged("its tables of " + std::to_string(header.samples) + " samples and " + std::to_string(header.frames) +
-                       " frames do not fit into it",
+    return damaged("the tables of " + std::to_string(header.samples) + " samples and " + std::to_string(header.frames) +
+                       " frames do not fit into the chunk",
                    12);
   Tables tables{std::vector<std::uint32_t>(header.samples + std::size_t{1}), std::vector<Frame>(header.frames)};
   FEEDLINE_CHECK_OK(read_exactly(reader, kHeaderBytes, bytes_of(tables.offsets)));
   FEEDLINE_CHECK_OK(read_exactly(reader, kHeaderBytes + offsets_bytes, bytes_of(tables.frames)));
   if (tables.offsets.front() != 0 || !std::ranges::is_sorted(tables.offsets))
-    return damaged("its samples are not consecutive", kHeaderBytes);
+    return damaged("the samples are not consecutive", kHeaderBytes);
   std::uint64_t sample = 0;
   for (const Frame& frame : tables.frames) {
     const std::uint64_t end = std::uint64_t{frame.first} + frame.samples;
     if (frame.first != sample || end > samples || frame.samples == 0 || frame.offset < table_end ||
         frame.offset > file_bytes || frame.bytes > file_bytes - frame.offset ||
         frame.plain_bytes != tables.offsets[end] - tables.offsets[sample])
-      return damaged("the frame of its sample " + std::to_string(sample) + " does not exist or has invalid sizes",
+      return damaged("the frame of sample " + std::to_string(sample) + " does not exist or has invalid sizes",
                      kHeaderBytes + offsets_bytes);
     sample = end;
   }
-  if (sample != samples) return damaged("its frames have " + std::to_string(sample) + " samples", kHeaderBytes);
+  if (sample != samples) return damaged("the frames have " + std::to_string(sample) + " samples", kHeaderBytes);
   return tables;
 }
 
@@ -125,7 +127,7 @@ Result<void> write_unframed(const storage::Reader& reader, std::uint64_t samples
   FEEDLINE_TRY(Tables tables, read_tables(reader, samples, stat.bytes));
   const std::uint64_t begin = 4 * (samples + 2);
   if (begin + tables.offsets.back() > kMostPlain)
-    return damaged("its uncompressed size exceeds the limit of such chunks", kHeaderBytes);
+    return damaged("the uncompressed size exceeds the limit of such chunks", kHeaderBytes);
   std::vector<std::uint32_t> table{static_cast<std::uint32_t>(samples)};
   for (const std::uint32_t offset : tables.offsets) table.push_back(static_cast<std::uint32_t>(begin + offset));
   FEEDLINE_CHECK_OK(output.append(std::as_bytes(std::span(table))));

@@ -28,7 +28,7 @@ Result<KeyPattern> KeyPattern::parse(std::string_view text) {
   if (open == text.npos || close == text.npos || close < open || text.find('{', open + 1) != text.npos ||
       text.find('}', close + 1) != text.npos)
     return config_error("fields: '" + shown +
-                        "' is not a pattern of keys: it needs one {key} or {:09d} for the sample");
+                        "' is not a pattern of keys: a pattern needs one {key} or {:09d} for the sample");
   const std::string_view inside = text.substr(open + 1, close - open - 1);
   KeyPattern pattern{std::string(text.substr(0, open)), std::string(text.substr(close + 1))};
   if (inside == "key") return pattern;

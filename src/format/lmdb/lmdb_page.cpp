@@ -83,7 +83,7 @@ Result<LmdbMeta> read_lmdb_meta(const storage::Reader& reader, std::uint64_t byt
   // Like liblmdb, refuse a file with one damaged meta page, because that page may be the newer one.
   FEEDLINE_TRY(const LmdbMeta second, read_one(reader, first.page_bytes, "second meta page"));
   if (second.page_bytes != first.page_bytes)
-    return refused("its meta pages have different page sizes: the file is damaged");
+    return refused("the meta pages have different page sizes: the file is damaged");
   if (bytes < 2 * first.page_bytes) return refused("the file ends within its meta pages: it is truncated");
   return second.transaction > first.transaction ? second : first;
 }

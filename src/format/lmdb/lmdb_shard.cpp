@@ -99,7 +99,7 @@ Result<Bytes> LmdbShard::read(const std::shared_ptr<const storage::Reader>& read
   FEEDLINE_TRY(const std::size_t got, reader->read_at(place.offset, bytes));
   if (got < bytes.size())
     return storage_error(
-        "the file ends at byte " + std::to_string(place.offset + got) + ", inside a value: it became shorter", 0);
+        "the file ends at byte " + std::to_string(place.offset + got) + ", inside a value: the file became shorter", 0);
   return value_of(entry, bytes);
 }
 

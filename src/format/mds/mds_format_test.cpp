@@ -231,7 +231,7 @@ TEST_F(Mds, WhatChecksumsSayIsComparedWhenAShardIsMadePlain) {
     index[digit] = index[digit] == '0' ? '1' : '0';
     folder_.write("index.json", index);
     const std::string text = error_of(source);
-    EXPECT_TRUE(text.contains("its " + std::string(algorithm) + " is ") && text.contains("but the index specifies"))
+    EXPECT_TRUE(text.contains("the " + std::string(algorithm) + " is ") && text.contains("but the index specifies"))
         << text;
   }
   const auto source = write({{"a", "str"}}, {{"one"}}, {}, "zstd");
@@ -272,12 +272,12 @@ TEST_F(Mds, DamageIsNamedWithShardAndPlace) {
   EXPECT_TRUE(with(0, 3).contains("but the index specifies 2"));
   EXPECT_TRUE(with(4, 2).contains("sample 0 is at byte 2, which is before byte 16"));
   EXPECT_TRUE(with(8, 3).contains("before"));
-  EXPECT_TRUE(with(8, 1U << 31U).contains("past the end of its"));
-  EXPECT_TRUE(with(12, static_cast<std::uint32_t>(whole.size() - 1)).contains("its last sample ends at byte"));
+  EXPECT_TRUE(with(8, 1U << 31U).contains("past the end of the shard's"));
+  EXPECT_TRUE(with(12, static_cast<std::uint32_t>(whole.size() - 1)).contains("the last sample ends at byte"));
   const std::size_t first = whole.size() - 14;  // u32 3, "one", u32 3, "two"
-  EXPECT_TRUE(with(first, 4).contains("its column 'a' has 4 bytes, but 3 are left in the sample"));
+  EXPECT_TRUE(with(first, 4).contains("the column 'a' has 4 bytes, but 3 are left in the sample"));
   const std::string text = with(first, 2);
-  EXPECT_TRUE(text.contains("1 bytes follow its last column") && text.contains("shard.00000.mds") &&
+  EXPECT_TRUE(text.contains("1 bytes follow the last column") && text.contains("shard.00000.mds") &&
               text.contains("shard_00000_mds/00000000"))
       << text;
   folder_.write("shard.00000.mds", whole.substr(0, whole.size() - 1));
@@ -297,8 +297,8 @@ TEST_F(Mds, AnIndexThatCannotBeIsRefused) {
     return error_of(source);
   };
   EXPECT_TRUE(with("\"version\": 2}", "\"version\": 3}").contains("version 3"));
-  EXPECT_TRUE(with("\"mds\"", "\"jsonl\"").contains("it stores samples as 'jsonl'"));
-  EXPECT_TRUE(with("\"mds\"", "\"json\"").contains("it has no raw_meta"));
+  EXPECT_TRUE(with("\"mds\"", "\"jsonl\"").contains("the shard stores samples as 'jsonl'"));
+  EXPECT_TRUE(with("\"mds\"", "\"json\"").contains("the shard has no raw_meta"));
   EXPECT_TRUE(with("\"samples\": 1", "\"samples\": -1").contains("number of samples is missing or invalid"));
   EXPECT_TRUE(with("\"samples\": 1", "\"samples\": 4294967295").contains("number of samples is missing or invalid"));
   EXPECT_TRUE(with("\"samples\": 1", "\"samples\": 4000000000").contains("whose offsets need more bytes"));

@@ -121,7 +121,7 @@ Result<Columns> columns_of(const Written& shard, std::size_t number) {
   const bool fits = shard.names.size() == shard.encodings.size() && !shard.names.empty() &&
                     (is_of_lines || shard.names.size() == shard.sizes.size());
   if (!fits)
-    return wrong(number, "it has " + std::to_string(shard.names.size()) + " column names, " +
+    return wrong(number, "the shard has " + std::to_string(shard.names.size()) + " column names, " +
                              std::to_string(shard.encodings.size()) + " encodings and " +
                              std::to_string(shard.sizes.size()) + " sizes");
   Columns columns;
@@ -151,7 +151,7 @@ Result<SampleSchema> schema_of(const Written& shard, std::size_t number) {
   schema.newline = shard.newline;
   schema.separator = shard.format == "csv" ? "," : shard.format == "tsv" ? "\t" : shard.separator;
   if (schema.newline.empty() || schema.separator.empty())
-    return wrong(number, "it does not specify what is between its lines or between their cells");
+    return wrong(number, "the shard has no separators of lines and cells");
   return schema;
 }
 
@@ -176,7 +176,7 @@ std::optional<Compression> compression_of(std::string_view name) {
 
 Result<MdsPart> part_of(const Written& shard, std::optional<MdsFile> raw, std::optional<MdsFile> zip,
                         std::string_view name, std::size_t number) {
-  if (!raw) return wrong(number, "it has no " + std::string(name));
+  if (!raw) return wrong(number, "the shard has no " + std::string(name));
   MdsPart part{std::move(*raw), std::move(zip)};
   for (const MdsFile* file : {&part.raw, part.zip ? &*part.zip : nullptr})
     if (file != nullptr && !is_inside(file->name))
@@ -184,8 +184,8 @@ Result<MdsPart> part_of(const Written& shard, std::optional<MdsFile> raw, std::o
   if (!part.zip) return part;
   part.compression = compression_of(shard.compression);
   if (!part.compression)
-    return wrong(number,
-                 "it is compressed by '" + shard.compression + "'; only br, bz2, gz, snappy and zstd are supported");
+    return wrong(number, "the shard is compressed by '" + shard.compression +
+                             "'; only br, bz2, gz, snappy and zstd are supported");
   return part;
 }
 
@@ -193,11 +193,12 @@ Result<MdsPart> part_of(const Written& shard, std::optional<MdsFile> raw, std::o
 Result<MdsShard> checked(Written& shard, std::size_t number) {
   constexpr std::string_view kFormats[] = {"mds", "json", "csv", "tsv", "xsv"};
   if (shard.version != 2)
-    return wrong(number, "it has version " + std::to_string(shard.version) + "; only version 2 is supported");
+    return wrong(number, "the shard has version " + std::to_string(shard.version) + "; only version 2 is supported");
   if (std::ranges::find(kFormats, shard.format) == std::end(kFormats))
-    return wrong(number, "it stores samples as '" + shard.format + "'; only mds, json, csv, tsv and xsv are supported");
+    return wrong(number,
+                 "the shard stores samples as '" + shard.format + "'; only mds, json, csv, tsv and xsv are supported");
   if (shard.samples < 0 || shard.samples >= std::numeric_limits<std::uint32_t>::max())
-    return wrong(number, "its number of samples is missing or invalid");
+    return wrong(number, "the number of samples is missing or invalid");
   MdsShard made;
   made.samples = static_cast<std::uint64_t>(shard.samples);
   FEEDLINE_TRY(made.data, part_of(shard, std::move(shard.raw), std::move(shard.zip), "raw_data", number));

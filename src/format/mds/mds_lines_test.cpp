@@ -111,18 +111,18 @@ TEST_F(MdsLinesFormat, DamageOfATableIsNamedWithItsFile) {
   (void)write(kCsv);
   const std::string table = folder_.path("x.csv.meta");
   for (const auto& [offset, number, what] : std::initializer_list<std::tuple<std::size_t, std::uint32_t, const char*>>{
-           {0, 3, "it begins with a sample count of 3, but the index specifies 2"},
-           {4, 0, "its first sample is at byte 0, but the index places it at byte 4"},
-           {4, 5, "its first sample is at byte 5"},
+           {0, 3, "the file begins with a sample count of 3, but the index specifies 2"},
+           {4, 0, "the first sample is at byte 0, but the index places it at byte 4"},
+           {4, 5, "the first sample is at byte 5"},
            {8, 3, "sample 1 is at byte 3, which is before byte 4"},
-           {8, 1000, "sample 1 is at byte 1000, which is past the end of its 16 bytes"},
-           {12, 15, "its last sample ends at byte 15 of 16"}}) {
+           {8, 1000, "sample 1 is at byte 1000, which is past the end of the shard's 16 bytes"},
+           {12, 15, "the last sample ends at byte 15 of 16"}}) {
     const std::string text = with("x.csv.meta", offset, number);
     EXPECT_TRUE(text.contains(what) && text.contains(table)) << text;
   }
   folder_.write("x.csv.meta", storage::TemporaryFolder::read(table) + " ");
   const std::string longer = shown(folder_.path());
-  EXPECT_TRUE(longer.contains("it has 19 bytes, but the index specifies 18") && longer.contains(table)) << longer;
+  EXPECT_TRUE(longer.contains("the file has 19 bytes, but the index specifies 18") && longer.contains(table)) << longer;
   EXPECT_EQ(codes(folder_.path()), "damaged_shard ");
   std::filesystem::remove(table);
   EXPECT_TRUE(shown(folder_.path()).contains("x.csv.meta"));
@@ -131,13 +131,13 @@ TEST_F(MdsLinesFormat, DamageOfATableIsNamedWithItsFile) {
 TEST_F(MdsLinesFormat, DamageOfALineIsNamedWithItsSample) {
   (void)write(kCsv);
   const std::string text = with("x.csv", 4 + 5, 0x32'30'30'30);  // "1,one\n2,two\n" with "2,t" replaced by "0002"
-  EXPECT_TRUE(text.contains("the sample is damaged: it has 1 cells, but there are 2 columns: n (int), t (str)"))
+  EXPECT_TRUE(text.contains("the sample is damaged: the line has 1 cells, but there are 2 columns: n (int), t (str)"))
       << text;
   EXPECT_TRUE(text.contains("x.csv") && text.contains("x_csv/00000001")) << text;
   EXPECT_TRUE(with("x.csv", 4, 0x6f'2c'78'78).starts_with("error: field 'n': not an integer")) << "xx,o";
   (void)write(kJson);
   EXPECT_TRUE(with("x.json", 0, 0x20'20'20'20).contains("invalid JSON at byte "));
-  EXPECT_TRUE(with("x.json", 0, 0x22'6d'22'7b).contains("it has no 'n'")) << R"({"m")";
+  EXPECT_TRUE(with("x.json", 0, 0x22'6d'22'7b).contains("the sample has no 'n'")) << R"({"m")";
 }
 
 TEST_F(MdsLinesFormat, AnIndexThatCannotBeIsRefused) {
@@ -148,10 +148,10 @@ TEST_F(MdsLinesFormat, AnIndexThatCannotBeIsRefused) {
     folder_.write("index.json", index);
     return shown(folder_.path());
   };
-  EXPECT_TRUE(with(kCsv, "\"raw_meta\"", "\"no_meta\"").contains("it has no raw_meta"));
+  EXPECT_TRUE(with(kCsv, "\"raw_meta\"", "\"no_meta\"").contains("the shard has no raw_meta"));
   EXPECT_TRUE(with(kCsv, "x.csv.meta", "../x.csv.meta").contains("not the name of a file below"));
-  EXPECT_TRUE(with(kCsv, "\"newline\": \"\\n\"", "\"newline\": \"\"").contains("what is between its lines"));
-  EXPECT_TRUE(with(kXsv, "\"separator\": \"::\"", "\"separator\": \"\"").contains("between their cells"));
+  EXPECT_TRUE(with(kCsv, "\"newline\": \"\\n\"", "\"newline\": \"\"").contains("no separators of lines"));
+  EXPECT_TRUE(with(kXsv, "\"separator\": \"::\"", "\"separator\": \"\"").contains("separators of lines and cells"));
   EXPECT_TRUE(with(kCsv, "[\"n\", \"t\"]", "[\"n\"]").contains("1 column names, 2 encodings"));
   EXPECT_TRUE(with(kCsv, "[\"n\", \"t\"]", "[\"n\", \"n\"]").contains("two columns are called 'n'"));
   EXPECT_TRUE(with(kJson, "\"columns\"", "\"colours\"").contains("0 column names"));
@@ -175,14 +175,13 @@ TEST_F(MdsLinesFormat, StreamsWithOtherColumnsGiveTheFieldsThatAllHave) {
     return !format && format.error().code == ErrorCode::kConfig ? format.error().what : "";
   };
   const std::string shard = "the shard '" + other.path() + "/x.mds': ";
-  EXPECT_EQ(refused(both),
-            shard + "it lacks the column 'n', which the first shard has; select common columns with fields=");
+  EXPECT_EQ(refused(both), shard + "the first shard's column 'n' is missing; select common columns with fields=");
   EXPECT_EQ(
       refused(other.path() + "::" + lines),
-      "the shard '" + lines + "/x.csv': its column 'n' is not in the first shard; select common columns with fields=");
+      "the shard '" + lines + "/x.csv': the column 'n' is not in the first shard; select common columns with fields=");
   EXPECT_EQ(refused(both, {"n"}), shard + "no sample has the field 'n' (n); there are: t (str)");
   (void)write_sized(other, {"t", "int32", 4}, raw_number(7));
-  EXPECT_EQ(refused(both, {"t"}), shard + "its column 't' (int32) is value, but that of the first shard (str) is text");
+  EXPECT_EQ(refused(both, {"t"}), shard + "the column 't' (int32) is value, but that of the first shard (str) is text");
 }
 
 TEST_F(MdsLinesFormat, AnIndexMayNameShardsOfSeveralStreams) {
@@ -194,7 +193,7 @@ TEST_F(MdsLinesFormat, AnIndexMayNameShardsOfSeveralStreams) {
                     sized = mds_entry_of({{"t", "str"}}, "x.mds", 1, shard);
   folder_.write("index.json", mds_index({of_lines, sized, of_lines}));
   EXPECT_EQ(shown(folder_.path(), {"t"}), "one|two|three|one|two");
-  EXPECT_TRUE(shown(folder_.path()).contains("x.mds': it lacks the column 'n'"));
+  EXPECT_TRUE(shown(folder_.path()).contains("x.mds': the first shard's column 'n' is missing"));
   const auto inspected = format::inspect(folder_.path(), {});
   ASSERT_EQ(inspected->extensions.size(), 2U);
   EXPECT_EQ(inspected->extensions[0].count, 4U) << "of n";

@@ -36,11 +36,11 @@ class Checks {
   // kData: the size or a checksum differs from the index.
   Result<void> compare() {
     if (bytes_ != file_.bytes)
-      return differs("it has " + std::to_string(bytes_) + " bytes, but the index specifies " +
+      return differs("the file has " + std::to_string(bytes_) + " bytes, but the index specifies " +
                      std::to_string(file_.bytes));
     for (Running& one : running_)
       if (const std::string hex = one.digest->hex(); hex != one.wanted)
-        return differs("its " + one.algorithm + " is " + hex + ", but the index specifies " + one.wanted);
+        return differs("the " + one.algorithm + " is " + hex + ", but the index specifies " + one.wanted);
     return {};
   }
 

@@ -88,7 +88,7 @@ UnopenedColumn unopened_column(const ArrayFile::Other& other, std::uint64_t rows
   if (spec.shape.dims() > 0 && static_cast<std::uint64_t>(spec.shape[0]) == rows)
     column.spec = other.name;
   else
-    column.reason = "it does not have a row for each of the " + std::to_string(rows) + " samples";
+    column.reason = "the array does not have a row for each of the " + std::to_string(rows) + " samples";
   return column;
 }
 

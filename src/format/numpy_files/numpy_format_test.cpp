@@ -217,7 +217,7 @@ TEST(ZipDirectory, WhatItSaysIsChecked) {
   EXPECT_CONTAINS(with(entry + 28, std::uint16_t{60000}), "is truncated");
   EXPECT_CONTAINS(with(end + 10, std::uint16_t{9}), "extends outside");
   EXPECT_CONTAINS(with(end + 12, std::uint32_t{9000}), "extends outside");
-  EXPECT_CONTAINS(with(end + 16, std::uint32_t{0}), "entry 0 of its directory is damaged");
+  EXPECT_CONTAINS(with(end + 16, std::uint32_t{0}), "entry 0 of the directory is damaged");
   EXPECT_CONTAINS(refused("PK"), "is truncated");
   EXPECT_CONTAINS(refused(std::string(100, 'x')), "no directory");
   std::string bomb = zip({{"x.npy", std::string(1000, 'x'), true}});

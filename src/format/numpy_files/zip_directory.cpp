@@ -42,11 +42,11 @@ Result<Directory> find_directory(Bytes archive) {
     if (end < kLocatorBytes || at<std::uint32_t>(archive, end - kLocatorBytes) != kLocator64) return found;
     const auto place = at<std::uint64_t>(archive, end - kLocatorBytes + 8);
     if (place > archive.size() || archive.size() - place < kEnd64Bytes || at<std::uint32_t>(archive, place) != kEnd64)
-      return refused("its end of ZIP64 is damaged");
+      return refused("the end record of ZIP64 is damaged");
     const Bytes big = archive.subspan(place);
     return Directory{at<std::uint64_t>(big, 32), at<std::uint64_t>(big, 40), at<std::uint64_t>(big, 48)};
   }
-  return refused("it has no directory at its end: the file is truncated, or not a zip archive");
+  return refused("there is no directory at the end: the file is truncated, or not a zip archive");
 }
 
 // Reads a member's values from its ZIP64 extra field if they did not fit into 32 bits. Returns false if they are
@@ -98,7 +98,7 @@ Result<ZipMember> member_in(Bytes archive, Bytes entry, std::size_t name_bytes, 
     return refused(shown + "has damaged sizes");
   const auto begin = data_of(archive, local);
   if (!begin || stored > archive.size() - *begin)
-    return refused(shown + "extends outside of the file: it is truncated or damaged");
+    return refused(shown + "extends outside of the file: the file is truncated or damaged");
   constexpr std::uint64_t kMostRatio = 1032;  // maximum compression ratio of deflate
   if (!member.is_deflated && stored != member.plain_bytes) return refused(shown + "is stored with two sizes");
   if (member.is_deflated && member.plain_bytes / kMostRatio > stored + 1)
@@ -113,16 +113,16 @@ Result<std::vector<ZipMember>> zip_members(Bytes archive) {
   FEEDLINE_TRY(const Directory directory, find_directory(archive));
   if (directory.begin > archive.size() || directory.bytes > archive.size() - directory.begin ||
       directory.members > directory.bytes / kCentralBytes)
-    return refused("its directory extends outside of the file: it is truncated or damaged");
+    return refused("the directory extends outside of the file: the file is truncated or damaged");
   Bytes rest = archive.subspan(directory.begin, directory.bytes);
   std::vector<ZipMember> members;
   for (std::uint64_t i = 0; i < directory.members; ++i) {
     if (rest.size() < kCentralBytes || at<std::uint32_t>(rest, 0) != kCentral)
-      return refused("entry " + std::to_string(i) + " of its directory is damaged");
+      return refused("entry " + std::to_string(i) + " of the directory is damaged");
     const std::size_t name = at<std::uint16_t>(rest, 28), extra = at<std::uint16_t>(rest, 30),
                       comment = at<std::uint16_t>(rest, 32);
     if (kCentralBytes + name + extra + comment > rest.size())
-      return refused("entry " + std::to_string(i) + " of its directory is truncated");
+      return refused("entry " + std::to_string(i) + " of the directory is truncated");
     FEEDLINE_TRY(members.emplace_back(), member_in(archive, rest, name, extra));
     rest = rest.subspan(kCentralBytes + name + extra + comment);
   }
@@ -152,7 +152,7 @@ Result<void> inflate_member(const ZipMember& member, std::span<std::byte> out) {
   }
   inflateEnd(&stream);
   if (status == Z_STREAM_END && room.empty()) return {};
-  return refused("the member '" + member.name + "' is damaged: it cannot be decompressed to its end");
+  return refused("the member '" + member.name + "' cannot be decompressed to the end: the file is damaged");
 }
 
 Result<std::size_t> inflate_front(const ZipMember& member, std::span<std::byte> out) {
@@ -166,7 +166,7 @@ Result<std::size_t> inflate_front(const ZipMember& member, std::span<std::byte> 
   const std::size_t bytes = out.size() - stream.avail_out;
   inflateEnd(&stream);
   if (status == Z_OK || status == Z_STREAM_END) return bytes;
-  return refused("the member '" + member.name + "' is damaged: it cannot be decompressed");
+  return refused("the member '" + member.name + "' cannot be decompressed: the file is damaged");
 }
 
 Result<void> check_sum(const ZipMember& member, Bytes plain) {

@@ -151,7 +151,7 @@ Result<PageIndex> read_page_index(const storage::Reader& reader, std::uint64_t b
                         "' is stored in another file, which this version does not read");
   if (std::cmp_not_equal(chunk.type, static_cast<int>(column.stored)) || chunk.codec < 0 || chunk.codec > 7 ||
       chunk.values < 0 || (column.most_repetition == 0 && std::cmp_not_equal(chunk.values, rows)))
-    return damaged(0, "the column '" + column.type.name + "' is another one in a row group");
+    return damaged(0, "the column '" + column.type.name + "' differs between row groups");
   FEEDLINE_TRY(const Extent extent, extent_of(chunk, bytes));
   if (chunk.index_offset > 0 && chunk.index_bytes > 0) return by_offset_index(reader, bytes, chunk, extent, rows);
   return HeaderWalk(reader, column, chunk, extent).walk(rows);

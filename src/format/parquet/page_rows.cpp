@@ -25,12 +25,12 @@ constexpr std::uint64_t kMostOfAByte = 1 << 16;               // above the compr
 std::unexpected<Error> damaged(const std::string& how) { return data_error("a page is damaged: " + how, "format"); }
 
 Result<void> check(const PageHeader& header, Bytes packed) {
-  if (packed.size() != header.packed_bytes) return damaged("it is truncated");
+  if (packed.size() != header.packed_bytes) return damaged("the page is truncated");
   if (header.values > kMostValues)
     return config_error("a page has " + std::to_string(header.values) + " values, more than this version reads");
   if (!header.crc) return {};
   if (static_cast<std::uint32_t>(base::crc(base::CrcKind::k32, 0, packed)) == *header.crc) return {};
-  return damaged("its checksum differs; copy or download the file again");
+  return damaged("the page's checksum differs; copy or download the file again");
 }
 
 // Decompresses a page; returns the same bytes if it is not compressed.
@@ -79,7 +79,7 @@ bool take_level(Bytes& in, Bytes& level) {
 
 Result<Parts> split_v2(ParquetCodec codec, const PageHeader& header, Bytes packed, std::shared_ptr<const void> kept) {
   const std::uint64_t levels = header.repetition_bytes + header.definition_bytes;
-  if (levels > packed.size() || levels > header.plain_bytes) return damaged("its levels do not fit into it");
+  if (levels > packed.size() || levels > header.plain_bytes) return damaged("the levels do not fit into the page");
   Parts parts{packed.first(header.repetition_bytes), packed.subspan(header.repetition_bytes, header.definition_bytes),
               packed.subspan(levels), std::move(kept)};
   if (!header.is_compressed || codec == ParquetCodec::kNone) return parts;
@@ -108,7 +108,7 @@ Result<Parts> split(const ParquetColumn& column, ParquetCodec codec, const PageH
     return config_error("levels use the obsolete BIT_PACKED encoding, which this version does not read");
   if ((column.most_repetition > 0 && !take_level(parts.values, parts.repetition)) ||
       (column.most_definition > 0 && !take_level(parts.values, parts.definition)))
-    return damaged("its levels do not fit into it");
+    return damaged("the levels do not fit into the page");
   return parts;
 }
 
@@ -118,7 +118,7 @@ using Levels = std::vector<std::uint32_t>;
 Result<Levels> levels_of(Bytes bytes, unsigned most, std::uint64_t count) {
   auto levels = take_runs(bytes, bits_of(most), count);
   if (!levels || std::ranges::any_of(*levels, [&](std::uint32_t level) { return level > most; }))
-    return damaged("its levels do not fit into it");
+    return damaged("the levels do not fit into the page");
   return std::move(*levels);
 }
 
@@ -219,7 +219,7 @@ Result<PageRows> decode_page(const ParquetColumn& column, ParquetCodec codec, co
                              std::shared_ptr<const Buffer> packed,
                              const std::shared_ptr<const PageValues>& dictionary) {
   FEEDLINE_CHECK_OK(check(header, *packed));
-  if (!header.is_data()) return damaged("it is not a data page");
+  if (!header.is_data()) return damaged("the page is not a data page");
   FEEDLINE_TRY(Parts parts, split(column, codec, header, *packed, packed));
   PageRows rows;
   rows.rows = header.values;

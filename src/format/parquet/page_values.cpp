@@ -16,7 +16,7 @@ namespace {
 using Bytes = std::span<const std::byte>;
 
 std::unexpected<Error> do_not_fit() {
-  return data_error("its values do not fit into their bytes: the file is damaged there", "format");
+  return data_error("the page's values do not fit into their bytes: the file is damaged there", "format");
 }
 
 // Appends decoded byte strings. Limits their total size, because shared prefixes can expand few bytes to many.
@@ -200,7 +200,7 @@ Result<PageValues> decode_values(const ParquetColumn& column, std::int64_t encod
       break;
     case ParquetEncoding::kPlainDictionary:
     case ParquetEncoding::kDictionary:
-      if (!dictionary) return data_error("its values refer to a dictionary that is missing", "format");
+      if (!dictionary) return data_error("the page's values refer to a dictionary that is missing", "format");
       kept = dictionary;
       fits = decoder.dictionary(*dictionary);
       is_in_dictionary = dictionary->width == 0;

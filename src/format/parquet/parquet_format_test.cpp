@@ -308,7 +308,7 @@ TEST_F(Parquet, EveryFlippedBitOfAPageWithAChecksumIsSeen) {
   for (std::size_t bit = 8 * begin; bit < 8 * (data + 15); ++bit) {
     std::string flipped = file;
     flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << bit % 8));
-    EXPECT_CONTAINS(all(flipped, {"x"}), "its checksum differs");
+    EXPECT_CONTAINS(all(flipped, {"x"}), "checksum differs");
   }
 }
 
@@ -402,7 +402,7 @@ TEST_F(Parquet, SourcesAreToldByNameContentAndFolder) {
   EXPECT_EQ((*open_records(folder_.path("set/train-{00000,00001}-of-00002.parquet")))->size(), 2u);
   std::string encrypted = file;
   encrypted.replace(encrypted.size() - 4, 4, "PARE");
-  EXPECT_CONTAINS(opened(encrypted).error().what, "its footer is encrypted");
+  EXPECT_CONTAINS(opened(encrypted).error().what, "the footer is encrypted");
 }
 
 // A map whose types have no values would make the reader loop without consuming any bytes.

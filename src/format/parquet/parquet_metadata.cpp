@@ -164,19 +164,20 @@ std::optional<ParquetMetadata> parse_parquet_metadata(std::span<const std::byte>
 }
 
 Result<ParquetMetadata> read_parquet_metadata(const storage::Reader& reader, std::uint64_t bytes) {
-  if (bytes < kMagic.size() + kEndBytes) return damaged(0, "it is too short for a Parquet file");
+  if (bytes < kMagic.size() + kEndBytes) return damaged(0, "the file is too short for a Parquet file");
   std::vector<std::byte> end(kEndBytes);  // For remote files, the same request usually fetches the footer
                                           // (opening_reader.h).
   FEEDLINE_TRY(std::size_t got, reader.read_at(bytes - end.size(), end));
   if (got < end.size()) return storage_error("the file became shorter while it was opened", 0);
   const char* const magic = reinterpret_cast<const char*>(end.data()) + end.size() - kMagic.size();
   if (std::string_view(magic, kMagic.size()) == kEncrypted)
-    return config_error("its footer is encrypted, which this version does not read");
-  if (std::string_view(magic, kMagic.size()) != kMagic) return damaged(bytes - 4, "it does not end with \"PAR1\"");
+    return config_error("the footer is encrypted, which this version does not read");
+  if (std::string_view(magic, kMagic.size()) != kMagic)
+    return damaged(bytes - 4, "the file does not end with \"PAR1\"");
   std::uint32_t size = 0;
   std::memcpy(&size, magic - sizeof size, sizeof size);
   if (size > bytes - kMagic.size() - kEndBytes)
-    return damaged(bytes - kEndBytes, "a footer of " + std::to_string(size) + " bytes does not fit into it");
+    return damaged(bytes - kEndBytes, "a footer of " + std::to_string(size) + " bytes does not fit into the file");
   const std::uint64_t at = bytes - kEndBytes - size;
   if (size + kEndBytes > end.size()) {
     end.resize(size + kEndBytes);

@@ -22,7 +22,8 @@ Result<Stored> read_page(const storage::Reader& reader, const PagePlace& place) 
   Buffer bytes(place.bytes);
   FEEDLINE_TRY(const std::size_t got, reader.read_at(place.offset, bytes));
   if (got < bytes.size())
-    return storage_error("the file ends at byte " + std::to_string(place.offset + got) + ": it became shorter", 0);
+    return storage_error("the file ends at byte " + std::to_string(place.offset + got) + ": the file became shorter",
+                         0);
   const auto header = parse_page_header(bytes);
   if (!header || header->packed_bytes > bytes.size() - header->bytes)
     return data_error("a page is missing: the file is damaged there", "format");
@@ -226,7 +227,7 @@ Result<TableCell> ParquetTable::list_at(const storage::Reader& reader, const Slo
   if (const Shape& lists = slot.column.type.lists; has_null && std::find(lists.begin(), lists.end(), 0) != lists.end())
     return at_page(
         index.pages[at.page],
-        data_error("its type is a fixed_size_list with 0 elements, which pyarrow writes to Parquet files with "
+        data_error("the column's type is a fixed_size_list with 0 elements, which pyarrow writes to Parquet files with "
                    "wrong levels and does not read either: write a list instead, or leave the column out",
                    "format")
             .error());
@@ -239,7 +240,7 @@ Result<TableCell> ParquetTable::list_at(const storage::Reader& reader, const Slo
   const auto shape = shape_of(entries, slot.column.most_repetition);
   if (!shape || std::cmp_not_equal(shape->elements(), count))
     return at_page(index.pages[at.page],
-                   data_error("its inner lists differ in length, so they are not an array", "format").error());
+                   data_error("the column's inner lists differ in length, so they are not an array", "format").error());
   return TableCell{false, bytes, *shape};
 }
 

@@ -15,7 +15,8 @@
 
 namespace feedline::format {
 
-// Removes a varint of 7 bits per byte from the front; nullopt if it is truncated or longer than 10 bytes.
+// Removes a varint of 7 bits per byte from the front; Returns nullopt if the varint is truncated or longer than 10
+// bytes.
 std::optional<std::uint64_t> take_varint_of(std::span<const std::byte>& bytes);
 
 // Returns value i of a bit-packed array with `bits` bits per value. Requires: i is in bounds; bits <= 64.

@@ -126,7 +126,7 @@ Result<PixelContents> PixelContents::parse(std::span<const std::byte> bytes) {
   const std::uint64_t classes = reader.number();
   for (std::uint64_t i = 0; i < classes && reader.ok(); ++i) contents.classes.push_back(reader.text());
   contents.source = reader.text();
-  if (!reader.ok() || !known) return data_error("damaged pixel file: its description is truncated", "format");
+  if (!reader.ok() || !known) return data_error("damaged pixel file: the description is truncated", "format");
   return contents;
 }
 
@@ -165,13 +165,13 @@ Result<void> check_head(const PixelHead& head, std::uint64_t file_bytes) {
                           std::to_string(kPixelsAndNumbers) + " to " + std::to_string(kPixelVersion) +
                           ": make it again",
                       "format");
-  if (head.head_checksum != checksum_of(head)) return damaged("the checksum of its head does not match");
+  if (head.head_checksum != checksum_of(head)) return damaged("the checksum of the header does not match");
   // The checksum covers the offsets; the checks below are about the rest of the file.
   if (file_bytes < head.data_offset)
-    return damaged("it is truncated: " + std::to_string(file_bytes) + " bytes, its index ends at " +
+    return damaged("the file is truncated: " + std::to_string(file_bytes) + " bytes, but the index ends at " +
                    std::to_string(head.data_offset));
   if (head.finished != 0 && file_bytes < head.end)
-    return damaged("it is truncated: " + std::to_string(file_bytes) + " bytes of " + std::to_string(head.end));
+    return damaged("the file is truncated: " + std::to_string(file_bytes) + " bytes of " + std::to_string(head.end));
   return {};
 }
 

@@ -156,7 +156,9 @@ bool is_intact(std::span<const std::byte> record, std::uint64_t sample) {
 
 Result<void> read_record(std::span<const std::byte> record, std::span<const FieldDescription> fields,
                          memory::Record& out) {
-  const auto damaged = [] { return data_error("damaged pixel record: its fields do not match its file", "format"); };
+  const auto damaged = [] {
+    return data_error("damaged pixel record: the fields do not match those of the file", "format");
+  };
   if (!is_framed(record) || at<PixelRecordHead>(record, 0).fields != fields.size()) return damaged();
   out.fields.resize(fields.size());
   for (std::size_t i = 0; i < fields.size(); ++i)

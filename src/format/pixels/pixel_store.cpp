@@ -61,7 +61,8 @@ Result<void> PixelStore::map_all() {
   if (xxh3(serialized) != head.contents_checksum)
     return data_error("damaged pixel file: the checksum of its description does not match", "format");
   FEEDLINE_TRY(contents_, PixelContents::parse(serialized));
-  if (contents_.samples != head.samples) return data_error("damaged pixel file: it has two sizes", "format");
+  if (contents_.samples != head.samples)
+    return data_error("damaged pixel file: the header and the description have different numbers of samples", "format");
   if (kind_ == Kind::kFinished && head.finished == 0)
     return config_error("the pixel file is not finished: " + std::to_string(head.present) + " of " +
                         std::to_string(head.samples) + " samples are in it; continue the program that was filling it");

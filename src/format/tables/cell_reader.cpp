@@ -149,7 +149,7 @@ Result<TableCell> read_cell(const ColumnTable& table, const std::shared_ptr<cons
   FEEDLINE_TRY(const std::size_t got, reader->read_at(place.offset, room));
   if (got < room.size())
     return storage_error(
-        "the file ends at byte " + std::to_string(place.offset + got) + ", inside a value: it became shorter", 0);
+        "the file ends at byte " + std::to_string(place.offset + got) + ", inside a value: the file became shorter", 0);
   return TableCell{false, room, place.shape};
 }
 

@@ -66,7 +66,8 @@ std::string gaps(const ListedMembers& listed, const storage::Reader& reader, std
   }
   std::array<std::byte, kLongestEnd> tail{};
   if (shard_bytes < end + 2 * kBlockBytes || shard_bytes - end > tail.size())
-    return "its members end at byte " + std::to_string(end) + ", but the shard ends at " + std::to_string(shard_bytes);
+    return "the listed members end at byte " + std::to_string(end) + ", but the shard ends at " +
+           std::to_string(shard_bytes);
   const auto rest = std::span(tail).first(static_cast<std::size_t>(shard_bytes - end));
   const auto got = reader.read_at(end, rest);
   if (got && *got == rest.size() && std::ranges::all_of(rest, [](std::byte b) { return b == std::byte{0}; })) return {};
@@ -107,7 +108,7 @@ std::expected<ShardIndex, std::string> grouped(const ListedMembers& listed, cons
     if (builder.last_sample_has(extension)) return std::unexpected("'" + one.name + "' comes twice");
     builder.add_member(extension, one.offset, one.bytes);
   }
-  if (keys.empty()) return std::unexpected("it has no samples");
+  if (keys.empty()) return std::unexpected("the index has no samples");
   return builder.build(version);
 }
 
@@ -124,14 +125,14 @@ std::expected<ShardIndex, std::string> index_by(const ListedMembers& listed, con
 // Returns how DALI's index differs from a scan.
 std::string compare_members(const ListedMembers& listed, const ShardIndex& scanned) {
   if (listed.members.size() != scanned.members())
-    return "it has " + std::to_string(listed.members.size()) + " files, but the shard has " +
+    return "the index has " + std::to_string(listed.members.size()) + " files, but the shard has " +
            std::to_string(scanned.members());
   for (std::size_t i = 0; i < listed.members.size(); ++i) {
     const ListedMember& said = listed.members[i];
     const auto found = scanned.member(i);
     if (said.offset != found.offset || said.bytes != found.bytes ||
         to_lower(said.extension) != scanned.extension(found.extension))
-      return "its file " + std::to_string(i) + " (." + said.extension + ", " + std::to_string(said.bytes) +
+      return "listed file " + std::to_string(i) + " (." + said.extension + ", " + std::to_string(said.bytes) +
              " bytes at " + std::to_string(said.offset) + ") differs in the shard (." +
              std::string(scanned.extension(found.extension)) + ", " + std::to_string(found.bytes) + " bytes at " +
              std::to_string(found.offset) + ")";
@@ -154,7 +155,7 @@ bool is_end_mark(const storage::Storage& storage, const ShardFile& shard, std::u
 std::string compare_begins(const std::vector<std::uint64_t>& begins, const storage::Storage& storage,
                            const ShardFile& shard, const ShardIndex& scanned) {
   if (begins.size() - 1 != scanned.samples())
-    return "it has " + std::to_string(begins.size() - 1) + " samples, but the shard has " +
+    return "the index has " + std::to_string(begins.size() - 1) + " samples, but the shard has " +
            std::to_string(scanned.samples());
   std::uint64_t before = 0;
   for (std::uint64_t i = 0; i < scanned.samples(); ++i) {
@@ -162,13 +163,13 @@ std::string compare_begins(const std::vector<std::uint64_t>& begins, const stora
     const auto last = scanned.member(scanned.first_member(i + 1) - 1);
     if (first.offset < before || last.offset < first.offset) return {};  // hard links, whose data is stored elsewhere
     if (begins[i] < before || begins[i] + kBlockBytes > first.offset)
-      return "its sample " + std::to_string(i) + " begins at byte " + std::to_string(begins[i]) +
+      return "listed sample " + std::to_string(i) + " begins at byte " + std::to_string(begins[i]) +
              ", but the shard's has its first file at " + std::to_string(first.offset);
     before = last.offset + to_block(last.bytes);
   }
   const bool is_end = begins.back() == before || (begins.back() > before && is_end_mark(storage, shard, begins.back()));
   return is_end ? ""
-                : "it ends at byte " + std::to_string(begins.back()) + ", but the last sample ends at " +
+                : "the index ends at byte " + std::to_string(begins.back()) + ", but the last sample ends at " +
                       std::to_string(before);
 }
 
@@ -181,7 +182,7 @@ std::expected<ListedMembers, std::string> parse_dali_index(std::string_view text
   const std::string_view version = take_word(head);
   const auto samples = number_in(head);
   if ((version != "v1.1" && version != "v1.2") || !samples)
-    return std::unexpected("it does not begin with \"v1.1\" or \"v1.2\" and a number of samples");
+    return std::unexpected("the index does not begin with \"v1.1\" or \"v1.2\" and a number of samples");
   ListedMembers listed{version == "v1.2", {}, {}};
   while (!text.empty()) {
     std::string_view line = take_line(text);
@@ -206,7 +207,7 @@ std::expected<ListedMembers, std::string> parse_dali_index(std::string_view text
     }
   }
   if (listed.first_members.size() == *samples) return listed;
-  return std::unexpected("it begins with " + std::to_string(*samples) + " samples and has " +
+  return std::unexpected("the index begins with " + std::to_string(*samples) + " samples and has " +
                          std::to_string(listed.first_members.size()));
 }
 
@@ -214,11 +215,11 @@ std::expected<std::vector<std::uint64_t>, std::string> parse_energon_index(std::
                                                                            std::uint64_t shard_bytes) {
   std::vector<std::uint64_t> begins(bytes.size() / sizeof(std::uint64_t));
   if (begins.size() * sizeof(std::uint64_t) != bytes.size() || begins.size() < 2)
-    return std::unexpected("its " + std::to_string(bytes.size()) + " bytes are not a list of 64-bit offsets");
+    return std::unexpected("the index's " + std::to_string(bytes.size()) + " bytes are not a list of 64-bit offsets");
   std::memcpy(begins.data(), bytes.data(), bytes.size());
   for (std::size_t i = 0; i < begins.size(); ++i)
     if (begins[i] % kBlockBytes != 0 || begins[i] > shard_bytes || (i > 0 && begins[i] <= begins[i - 1]))
-      return std::unexpected("its sample " + std::to_string(i) + " is at byte " + std::to_string(begins[i]) +
+      return std::unexpected("listed sample " + std::to_string(i) + " is at byte " + std::to_string(begins[i]) +
                              ", which is impossible");
   return begins;
 }

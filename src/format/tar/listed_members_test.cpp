@@ -106,7 +106,7 @@ TEST_P(ListedMembersTest, OneThatDoesNotFitIsNamedAndTheShardIsScanned) {
     std::string archive, dali, why;
   } cases[] = {
       {good.archive, other.dali, "has a file outside of the shard's"},
-      {other.archive, good.dali, "its members end at byte 305664, but the shard ends at 320512"},
+      {other.archive, good.dali, "the listed members end at byte 305664, but the shard ends at 320512"},
       {listed(40, directory).archive, good.dali, "the shard has no end mark at byte 305664"},
       {listed(40, directory).archive, listed(40, directory).dali, "the bytes between them are not listed"},
       {listed(40, reserved).archive, listed(40, reserved).dali, "the bytes between them are not listed"},
@@ -121,14 +121,14 @@ TEST_P(ListedMembersTest, OneThatDoesNotFitIsNamedAndTheShardIsScanned) {
       {good.archive, replaced(good.dali, "a/39.JPG", "a/39.png"), "in place of 'a/39.png'"},
       {good.archive, twice, "comes twice"},
       {good.archive, good.dali.substr(0, good.dali.size() - 30), "the shard has no end mark"},
-      {listed(0).archive + std::string(512, '\0'), "v1.2 0\n", "it has no samples"},
+      {listed(0).archive + std::string(512, '\0'), "v1.2 0\n", "the index has no samples"},
   };
   for (const auto& one : cases) {
     notes_ = std::make_shared<cache::Notes>();
     std::remove(folder_.path(".feedline/x.tar.feedline-index").c_str());
     std::remove(folder_.path(".feedline/scanned.tar.feedline-index").c_str());
     const std::string wrong = error_of_reading({one.archive, one.dali, ""});
-    EXPECT_EQ(wrong.empty(), one.why != "it has no samples") << one.why << ": " << wrong;
+    EXPECT_EQ(wrong.empty(), one.why != "the index has no samples") << one.why << ": " << wrong;
     EXPECT_CONTAINS(said(), one.why);
     EXPECT_CONTAINS(said(), "x.idx' does not belong to this shard and is not used: ");
     EXPECT_EQ(summary_, "");
@@ -143,7 +143,7 @@ TEST_P(ListedMembersTest, AnEntryThatIsNotTheShardsIsAnErrorOfItsSample) {
       wrong, "x.idx' does not belong to this shard: the shard has 'a/1.cls' of 1 bytes in place of 'a/1.cls' of 2");
   EXPECT_CONTAINS(wrong, "without the index the shard is scanned again");
   const std::string renamed = error_of_reading({good.archive, replaced(good.dali, " a/1.cls", " a/1.txt"), ""});
-  EXPECT_CONTAINS(renamed, "the sample has no member for it");
+  EXPECT_CONTAINS(renamed, "the sample has no member for this field");
 }
 
 TEST_P(ListedMembersTest, IndexesWithoutNamesAreComparedByInspect) {

@@ -103,8 +103,8 @@ Result<std::optional<PackedFolder>> packed_folder(const std::string& given, cons
   };
   if (!manifest || std::ranges::any_of(manifest->shards, is_outside)) {
     auto error = data_error(
-        "'" + path +
-            "' is damaged: " + (manifest ? "it names shards outside of its folder" : "it does not list packed shards") +
+        "'" + path + "' is damaged: " +
+            (manifest ? "the manifest names shards outside of the folder" : "the file does not list packed shards") +
             "; copy it there again, or name the shards one by one",
         "format");
     error.error().where.shard = path;

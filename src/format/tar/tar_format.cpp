@@ -217,7 +217,7 @@ Result<void> TarFormat::find_members(const Place& place, std::span<Member> membe
   for (std::size_t i = 0; i < fields_.size(); ++i) {
     const auto member = place.shard->finder().find(place.sample, i);
     if (!member && !fields_[i].may_be_absent)
-      return data_error("field '" + fields_[i].name + "': the sample has no member for it", "format");
+      return data_error("field '" + fields_[i].name + "': the sample has no member for this field", "format");
     members[i] = member.value_or(Member{.offset = place.shard->index().member(first).offset, .extension = kAbsent});
     if (!member || member->bytes > 0 || may_be_empty(fields_[i].kind)) continue;
     auto error = data_error("field '" + fields_[i].name + "': an empty file", "format");
@@ -244,7 +244,7 @@ Result<void> TarFormat::check_headers(const Place& place, std::span<const Member
   for (const Member& member : members) {
     if (member.extension == kAbsent) continue;
     FEEDLINE_TRY(const std::size_t got, reader.read_at(member.offset - kBlockBytes, block));
-    if (got < block.size()) return storage_error("the file ends before a member: it became shorter", 0);
+    if (got < block.size()) return storage_error("the file ends before a member: the file became shorter", 0);
     FEEDLINE_CHECK_OK(check_header(place, member, block));
   }
   return {};

@@ -13,8 +13,8 @@ using Member = ShardIndex::Member;
 Result<Bytes> fetch(const storage::Reader& reader, std::uint64_t offset, std::span<std::byte> room) {
   FEEDLINE_TRY(const std::size_t got, reader.read_at(offset, room));
   if (got == room.size()) return room;
-  return storage_error("the file ends at byte " + std::to_string(offset + got) + ", inside a member: it became shorter",
-                       0);
+  return storage_error(
+      "the file ends at byte " + std::to_string(offset + got) + ", inside a member: the file became shorter", 0);
 }
 
 std::uint64_t bytes_of(std::span<const Range> ranges) {

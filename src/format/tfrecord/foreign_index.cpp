@@ -89,7 +89,7 @@ std::expected<std::vector<std::uint64_t>, std::string> parse_foreign_index(std::
     ends.push_back(end += line->bytes);
   }
   if (end == shard_bytes) return ends;
-  return std::unexpected("its records end at byte " + std::to_string(end) + ", but the shard ends at " +
+  return std::unexpected("the listed records end at byte " + std::to_string(end) + ", but the shard ends at " +
                          std::to_string(shard_bytes));
 }
 
@@ -101,7 +101,7 @@ ForeignIndexes find_foreign_index(const storage::Storage& storage, const ShardFi
   memory::ByteBuffer buffer;
   for (const std::string& name : names_beside(shard.name, storage.is_remote())) {
     const auto file = storage.read_all(name, buffer, most);
-    if (!file) continue;  // There is no readable index; use Feedline's.
+    if (!file) continue;  // The index is unreadable; use Feedline's.
     auto ends = parse_foreign_index({reinterpret_cast<const char*>(file->data()), file->size()}, shard.version.bytes);
     const std::string wrong = ends ? compare_some(reader, *ends, storage.is_remote()) : ends.error();
     if (wrong.empty()) {

@@ -152,8 +152,8 @@ TEST(ForeignIndex, IsRefusedWithItsLine) {
   const auto expect = [](std::string_view text, const std::string& part) {
     EXPECT_NE(parsed(text).find(part), std::string::npos) << parsed(text);
   };
-  expect("", "its records end at byte 0, but the shard ends at 100");
-  expect("0 16\n16 34\n", "its records end at byte 50");
+  expect("", "the listed records end at byte 0, but the shard ends at 100");
+  expect("0 16\n16 34\n", "the listed records end at byte 50");
   expect("v1.1 3\n", "line 1 is not");
   expect("0 16\n16 34 7\n50 50\n", "line 2 is not");
   expect("0 16\n\n16 84\n", "line 2 is not");

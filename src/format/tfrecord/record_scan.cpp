@@ -79,7 +79,7 @@ std::optional<Finding> wrong_header(Bytes header, std::size_t record, std::uint6
                  .offset = offset,
                  .text = record_at(record, offset) + " has " + std::to_string(*length) +
                          " bytes according to its header, but the file has only " + std::to_string(left) +
-                         " after that: it is truncated; copy or download it again"};
+                         " after that: the file is truncated; copy or download it again"};
 }
 
 }  // namespace

@@ -94,17 +94,17 @@ Result<Bytes> RecordShard::data_of(std::uint64_t number, Bytes bytes) const {
   const RecordIndex::Place place = index_.place(number);
   const auto length = length_in_header(bytes);
   if (!length && foreign_.empty())
-    return damaged(number, place.offset, "the checksum of its length differs: the file is damaged there");
+    return damaged(number, place.offset, "the checksum of the record's length differs: the file is damaged there");
   if (!length || *length != place.bytes - kRecordFrameBytes)
     return damaged(number, place.offset,
                    foreign_.empty()
-                       ? "it has " + std::to_string(*length) + " bytes according to its header but " +
+                       ? "the record has " + std::to_string(*length) + " bytes according to its header but " +
                              std::to_string(place.bytes - kRecordFrameBytes) + " according to the index"
                        : "the shard does not have the record there that the index '" + foreign_ +
                              "' requires: one of them is damaged; without the index the shard is scanned " + "again");
   if (!has_good_data(bytes))
     return damaged(number, place.offset,
-                   "the checksum of its data differs: it is damaged; copy or download the file "
+                   "the checksum of the record's data differs: the record is damaged; copy or download the file "
                    "again");
   return data_in(bytes);
 }
@@ -123,7 +123,8 @@ Result<Bytes> RecordShard::read(const std::shared_ptr<const storage::Reader>& re
   FEEDLINE_TRY(const std::size_t got, reader->read_at(place.offset, room));
   if (got < room.size())
     return storage_error(
-        "the file ends at byte " + std::to_string(place.offset + got) + ", inside a record: it became shorter", 0);
+        "the file ends at byte " + std::to_string(place.offset + got) + ", inside a record: the file became shorter",
+        0);
   return data_of(number, room);
 }
 

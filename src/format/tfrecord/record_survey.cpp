@@ -50,7 +50,8 @@ Result<std::uint64_t> each_of_first(const RecordShard& shard, std::uint64_t most
   const auto room = buffer.resize(static_cast<std::size_t>(bytes));
   FEEDLINE_TRY(const std::size_t got, opened.reader->read_at(0, room));
   if (got < room.size())
-    return storage_error("the file ends at byte " + std::to_string(got) + ", inside a record: it became shorter", 0);
+    return storage_error("the file ends at byte " + std::to_string(got) + ", inside a record: the file became shorter",
+                         0);
   for (bool goes_on = true; goes_on;) {
     const RecordIndex::Place place = shard.index().place(taken);
     goes_on = take_one(shard.data_of(

@@ -376,7 +376,7 @@ TEST_F(Tfrecord, IndexesOfOthersAreReadWhereTheyFit) {
   EXPECT_EQ((*format)->size(), 3u);
   ASSERT_EQ(notes_->lines().size(), 1u);
   EXPECT_CONTAINS(notes_->lines()[0],
-                  "x.idx' does not belong to this shard and is not used: its records end at byte 50");
+                  "x.idx' does not belong to this shard and is not used: the listed records end at byte 50");
 }
 
 // The index covers the shard to its last byte, and some of its records are compared when it is opened.

@@ -107,7 +107,7 @@ class ShardLook {
   void take(Bytes record) {
     if (!has_good_data(record))
       return report("bad_record", Severity::kError,
-                    "record " + std::to_string(number_) + ": the checksum of its data differs: it is damaged");
+                    "record " + std::to_string(number_) + ": the checksum of the data differs: the record is damaged");
     const Bytes data = data_in(record);
     looked_.survey.add(data);
     if (auto read = reader_.read(data, record_); !read) {

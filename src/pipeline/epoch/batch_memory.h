@@ -18,7 +18,8 @@
 
 namespace feedline::pipeline {
 
-// Thread-safe. Never call it under the pipeline's lock: it allocates from the kernel. Recipe and plan must outlive it.
+// Thread-safe. Never call it under the pipeline's lock: it allocates from the kernel. The recipe and the plan must
+// outlive the memory.
 class BatchMemory {
  public:
   BatchMemory(const Recipe& recipe, const PipelinePlan& plan, std::shared_ptr<device::Device> device);

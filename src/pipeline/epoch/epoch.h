@@ -43,8 +43,8 @@ class Epoch {
   void give(std::list<std::vector<GivenSample>> batch) { given_.splice(given_.end(), batch); }
   void end_giving() { all_given_ = true; }
   bool can_open() const;  // the plan has another batch
-  // Makes the slot the next batch. Requires: can_open(), and a slot made for most_rows(). Its rows are available once
-  // the caller has assigned it, set its layout and resumed its tickets.
+  // Makes the slot the next batch. Requires: can_open(), and a slot made for most_rows(). The rows are available after
+  // the caller has assigned the slot, set its layout and resumed its tickets.
   void claim(const std::shared_ptr<Slot>& slot);
   std::uint64_t most_rows() const { return config_.plan.batch_rows; }
   bool prepares() const { return config_.prepares; }
@@ -75,7 +75,7 @@ class Epoch {
   std::uint64_t epoch() const { return config_.epoch; }
   // Returns true if this epoch, which has delivered nothing, delivers the same as `other` from its start.
   bool delivers_as(const Epoch& other) const;
-  // What was delivered so far, in the form needed to plan the rest.
+  // The samples delivered so far, in the form needed to plan the rest.
   std::uint64_t position() const { return plan_->begin_of(next_batch_); }
   std::vector<Positions> delivered(std::vector<Positions> memory = {}) const;  // reuses the memory of its argument
   std::uint64_t left_out() const { return config_.plan.left_out + refilled_; }

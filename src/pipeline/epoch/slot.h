@@ -114,7 +114,7 @@ struct Ticket {
   std::uint64_t rows = 1;
   bool is_refill = false;  // its sample is set, and differs from the plan's
 
-  // Computes the samples of the rows. This takes time and needs only the ticket, no lock.
+  // Computes the samples of the rows. The work takes time and needs only the ticket, no lock.
   void assign_samples() const;
   // Moves to the next rows of the batch. Returns false if there are none.
   bool advance();

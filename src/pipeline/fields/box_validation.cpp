@@ -43,7 +43,7 @@ std::string fault_of(const Numbers& box, BoxFormat format, const std::optional<S
   if (!std::ranges::all_of(box, [](double number) { return std::isfinite(number); }))
     return "has a value that is not a finite number";
   const auto [left, top, right, bottom] = edges_of(box, format);
-  if (right < left || bottom < top) return "is inverted: it ends before it begins";
+  if (right < left || bottom < top) return "is inverted: its end precedes its begin";
   if (image && (right < 0 || bottom < 0 || left > image->width || top > image->height))
     return "is entirely outside the image, which is " + std::to_string(image->height) + " x " +
            std::to_string(image->width);

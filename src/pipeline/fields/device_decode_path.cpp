@@ -89,7 +89,7 @@ Result<void> DeviceDecodePath::fill(const memory::Record::Field& stored, FieldWo
 
 Result<void> DeviceDecodePath::prepare(const memory::Record::Field& /*stored*/, FieldWork& /*work*/,
                                        format::PixelRecordBuilder& /*cached*/) const {
-  FEEDLINE_CHECK(!"no cache with decoding on a device");
+  FEEDLINE_CHECK(!"a cache does not support decoding on a device");
 }
 
 std::vector<std::string> DeviceDecodePath::explain() const {

@@ -64,8 +64,8 @@ class PixelCache {
   // On a device: as DevicePixels::store(). Errors go to failure() too.
   Result<void> store_on_device(std::uint64_t sample, memory::Record& record);
   std::shared_ptr<device::ResidentImages> device_images() const { return on_device_ ? on_device_->images() : nullptr; }
-  // Why nothing more can be stored, such as a full disk: reported to the training loop, whatever its policy for bad
-  // samples.
+  // The reason why the cache cannot store more pixels, such as a full disk. The reason is reported to the training
+  // loop, regardless of the policy for bad samples.
   std::optional<Error> failure() const;
 
   CacheStats stats() const;

@@ -256,7 +256,7 @@ std::string ViewsPath::explain_decoding() const {
   constexpr std::size_t kStoredBytes = 110'000;  // average of ImageNet
   const std::string start = std::to_string(views_.size()) + " views of an image from one read: ";
   const std::string of_photo = " of " + std::to_string(kSamples) + " samples drawn for a JPEG of 375 x 500";
-  if (views_.size() == 1) return start + "it is decoded separately";
+  if (views_.size() == 1) return start + "the view is decoded separately";
   FieldScratch scratch;
   add_scratch(scratch);
   std::uint64_t apart = 0, whole = 0;
@@ -264,9 +264,9 @@ std::string ViewsPath::explain_decoding() const {
     scratch.drawn_for = {};
     if (!draw(kPhoto, {0, 0, sample}, false, scratch)) return start + "one decode";
     const Drawing& drawing = scratch.image->drawing;
-    if (!SharedSteps::is_nothing(drawing)) return start + "one decode; the steps above are done once for all of them";
+    if (!SharedSteps::is_nothing(drawing)) return start + "one decode; the steps above run once for all views";
     if (fidelity() == Fidelity::kFast)
-      return start + "one decode of the region that they need, as planes if all support them";
+      return start + "one decode of the region that the views need, as planes if all views support planes";
     list_regions(*scratch.views, drawing.region.left, drawing.region.top);
     const Box all = decode::bounding_box(scratch.views->regions);
     const decode::ImageHeader photo{

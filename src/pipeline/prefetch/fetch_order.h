@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Selects the sample to fetch next: the plan's, across epoch boundaries, or those given by the caller.
+// Selects the sample to fetch next: from the plan, across epoch boundaries, or from the samples passed by the caller.
 //
 // Owned by a FetchScheduler and used under its lock. Objects that allocate or free memory are passed in or out, to be
 // created and destroyed outside the lock.
@@ -53,7 +53,8 @@ class FetchOrder {
     std::shared_ptr<const plan::Plan> plan;
   };
   PlannedEpoch ended() const { return {next_.epoch, next_.plan}; }
-  // Does nothing if the position has left the end of `ended`. The caller destroys what is left in `following`.
+  // Does nothing if the position has left the end of `ended`. The caller destroys the remaining elements of
+  // `following`.
   void follow(const PlannedEpoch& ended, PlannedEpoch& following);
 
  private:

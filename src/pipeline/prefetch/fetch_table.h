@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Fetches in flight or finished but not taken yet: looked up by sample, by age and by the queue's completion in
-// constant time, whatever the number of threads and reads. A sample may be in several objects, which are fetched
-// together.
+// Holds fetches that are in flight, or finished but not yet used. Finds them by sample, by age and by the queue's
+// completion in constant time for any number of threads and reads. A sample may be in several objects, which are
+// fetched together.
 //
 //   wanted       a thread may need it: find(), oldest_wanted()
 //   not wanted   a thread has claimed it and is waiting for it or taking it, or it is abandoned

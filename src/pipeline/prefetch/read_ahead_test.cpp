@@ -187,7 +187,7 @@ TEST_F(ReadAheadTest, KeepsMoreReadsUnderWayThanThereAreThreads) {
     EXPECT_GE(slow->counts().most_at_once, 12u) << mode;
     EXPECT_LE(slow->counts().reads, kClasses * 5 / 4) << mode << ": more reads were repeated than when it is enabled";
     EXPECT_NE(ahead->explain_reads().find("now, at most"), std::string::npos) << ahead->explain_reads();
-    EXPECT_TRUE(ahead->explain_reads().starts_with("made slow: 60000 us a read")) << ahead->explain_reads();
+    EXPECT_TRUE(ahead->explain_reads().starts_with("artificially slow: 60000 us per read")) << ahead->explain_reads();
   }
 }
 

@@ -8,10 +8,10 @@ namespace feedline::pipeline {
 // Computes how many reads to keep in flight from measurements. By Little's law, a storage backend with latency L keeps
 // up with threads that take a sample every 1/r if r * L reads are in flight. The target is twice that: it absorbs
 // variation in latency, and while the threads still wait, r is the storage's rate, so the depth doubles until they no
-// longer wait. A saturated storage answers more reads later, not faster; L is therefore capped at twice the lowest
-// latency seen, which more reads do not raise, so the depth ends at four times the storage's parallelism. Occasional
-// trials detect a storage that has become slower: a depth 1.5 times as large is retained if the rate rises with it. Not
-// thread-safe.
+// longer wait. A saturated storage backend finishes additional reads later, not faster; L is therefore capped at twice
+// the lowest latency seen, which more reads do not raise, so the depth ends at four times the storage's parallelism.
+// Occasional trials detect a backend that has become slower: a depth 1.5 times as large is retained if the rate rises
+// with it. Not thread-safe.
 //
 // Measuring a rate takes two latencies, and the depth doubles from there, while threads far from the storage wait for
 // nearly every read. kWithAnswers therefore starts like TCP's slow start: the depth grows by one with each completed

@@ -8,8 +8,8 @@
 //                                      fully read shards are released
 //   one thread           fetches the next wanted shards whole, and holds them until they were read
 //
-// Without it, the reader of a shard's first bytes waits for the whole shard; and open shards are never evicted, so a
-// small cache stores the first shards and all others are read sample by sample.
+// Without prefetching, the reader of a shard's first bytes waits for the whole shard; and open shards are never
+// evicted, so a small cache stores the first shards and all others are read sample by sample.
 //
 // It is an optimization only: missing shards are fetched when they are read.
 

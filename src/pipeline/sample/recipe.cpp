@@ -62,12 +62,12 @@ Result<void> check_boxes(const std::vector<format::FieldDescription>& fields, co
   const std::string start = std::string(name_of(operation)) + ": ";
   const auto boxes = std::ranges::count_if(fields, &is_boxes);
   if (boxes != 1)
-    return config_error(start + "it needs the boxes of a sample, but there " +
+    return config_error(start + "the operation needs the boxes of a sample, but there " +
                         (boxes == 0 ? "are none: mark their field with \":boxes\" in fields= of open()"
                                     : "are " + std::to_string(boxes) + " fields of boxes; open one"));
   const std::string& name = std::ranges::find_if(fields, &is_boxes)->name;
   if (!operation.fields.empty() && std::ranges::find(operation.fields, name) == operation.fields.end())
-    return config_error(start + "fields: it needs '" + name + "', which must be included");
+    return config_error(start + "fields: the operation needs '" + name + "', which must be included");
   return {};
 }
 
@@ -177,9 +177,10 @@ Result<void> check_decoded(const std::vector<Operation>& operations, const std::
   const op::Decode* const decode = operations.front()->properties().decode;
   if (decode == nullptr || decode->fidelity != Fidelity::kNvjpeg)
     return config_error("decode: must be the first operation");
-  if (decode->mode != ColorMode::kRgb) return config_error(what + "it produces RGB, not mode \"L\"" + instead);
+  if (decode->mode != ColorMode::kRgb)
+    return config_error(what + "the GPU decoder produces RGB, not mode \"L\"" + instead);
   if (!operations.front().fields.empty())
-    return config_error(what + "it applies to all images of a sample, so it does not support fields=" + instead);
+    return config_error(what + "the GPU decoder decodes all images of a sample, so fields= is not supported" + instead);
   if (cache) return config_error(what + "cache stores pixels that the CPU decodes" + instead);
   if (map != nullptr) return config_error(what + "functions of map need fields on the host" + instead);
   if (views != nullptr) return config_error(what + "a GPU does not support views" + instead);

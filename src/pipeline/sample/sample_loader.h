@@ -51,8 +51,8 @@ class SampleLoader {
   Result<void> load(const Job& job);
 
   // The same for two samples of a recipe that takes turns, but faster: their JPEGs are decoded in turn. First call
-  // begin() for each, which reads it, then finish_in_turn() with the results, which replaces them with the final ones.
-  // Both loaders must have the same recipe and thread.
+  // begin() for each sample, which reads the sample, then finish_in_turn() with the results, which replaces them with
+  // the final results. Both loaders must have the same recipe and thread.
   static bool takes_turns(const Recipe& recipe);
   Result<void> begin(const Job& job);
   static void finish_in_turn(SampleLoader& first, const Job& first_job, SampleLoader& second, const Job& second_job,

@@ -30,7 +30,7 @@
 namespace feedline::pipeline {
 namespace {
 
-// The storage, slowed down if a test asks for it.
+// The storage backend, slowed down if a test requests it.
 std::shared_ptr<const storage::Storage> under_test_conditions(std::shared_ptr<const storage::Storage> storage) {
   const std::chrono::microseconds latency = base::test_conditions().read_latency;
   if (latency.count() <= 0) return storage;

@@ -60,7 +60,7 @@ Result<void> check_drawn_as(const View& view, const std::string& name,
   const std::string start = "views: " + quoted(name) + ": ";
   if (!view.drawn_as.empty() && view.count) return config_error(start + "only a single view can be drawn as another");
   if (view.drawn_as.size() > view.operations.size())
-    return config_error(start + "it has fewer operations than drawn_as");
+    return config_error(start + "the view has fewer operations than drawn_as");
   for (std::size_t i = 0; i < view.drawn_as.size(); ++i) {
     const int other = view.drawn_as[i];
     const bool is_before = other >= 0 && static_cast<std::size_t>(other) < before.size();

@@ -3,9 +3,9 @@
 
 // Adjusts the settings of a running pipeline: measures intervals for tune::Controller and stores its decisions.
 //
-// Runs in the consumer's thread, five times a second, when a batch is delivered: it needs no thread and no lock of its
-// own, and worker threads only sum their idle time. System calls are made outside the lock, between delivered() and
-// measured(). The pipeline parks surplus threads.
+// Runs in the consumer's thread, five times a second, when a batch is delivered: adaptation needs neither its own
+// thread nor a lock, and worker threads only sum their idle time. System calls are made outside the lock, between
+// delivered() and measured(). The pipeline parks surplus threads.
 
 #include <array>
 #include <cstdint>
@@ -41,7 +41,7 @@ enum class AdaptationMode : std::uint8_t {
   kOff,     // always the maximum number of threads
   kRandom,  // a new random number at every batch
 };
-// kOff if the environment has FEEDLINE_CONTROLLER=off, kRandom if a test asks for it.
+// kOff if the environment has FEEDLINE_CONTROLLER=off, kRandom if a test requests it.
 AdaptationMode adaptation_mode();
 
 // Not thread-safe: guarded by the pipeline's lock.

@@ -30,7 +30,7 @@ Result<Value> located(Result<Value> result, const std::string& path) {
 }
 
 std::unexpected<Error> is_folder(const std::string& path) {
-  auto error = storage_error("a folder, where an object was expected", EISDIR);
+  auto error = storage_error("the path is a folder, but an object was expected", EISDIR);
   error.error().where.shard = path;
   return error;
 }

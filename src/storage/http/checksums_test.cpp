@@ -65,7 +65,7 @@ TEST(Checksums, ThatDifferAreAnErrorOfBothSumsAfterASecondRead) {
     ASSERT_FALSE(got) << sum;
     EXPECT_EQ(got.error().code, ErrorCode::kStorage);
     EXPECT_EQ(server.requests().size(), 2u) << sum;
-    for (const std::string& part : {std::string("the server says"), std::string("verify=None"), server.url("/x")})
+    for (const std::string& part : {std::string("the server lists"), std::string("verify=None"), server.url("/x")})
       EXPECT_NE(got.error().message().find(part), std::string::npos) << got.error().message();
   }
 }

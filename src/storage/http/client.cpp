@@ -205,7 +205,7 @@ void Client::begin(Job& job) {
   job.answering = nullptr;
   job.hedge_at.reset();
   if (!set_up(job.attempts[0], *call)) {
-    job.transfer.fail(storage_error("libcurl takes no further request", ENOMEM).error());
+    job.transfer.fail(storage_error("libcurl accepts no further request", ENOMEM).error());
     return conclude(job, Transfer::Next::kDone);
   }
   job.transfer.begun();

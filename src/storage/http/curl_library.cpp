@@ -57,7 +57,8 @@ Result<CurlLibrary> open_curl(const std::string& file) {
                              duplicate_for_curl, allocate_zeros_for_curl) == CURLE_OK)
       return curl;
   }
-  const std::string why = found.empty() ? "there is no " + files.front() : found + " has not all of its calls";
+  const std::string why =
+      found.empty() ? "there is no " + files.front() : found + " lacks some of the required functions";
   return storage_error(why + std::string(kHowToGetIt), 0);
 }
 

@@ -7,7 +7,7 @@
 
 namespace feedline::storage {
 
-// Limits on a request. Stalls are bounded, not total time: a transfer that progresses may take long.
+// Limits on a request. Stalls are limited, but not the total time: a transfer that progresses may take long.
 struct HttpLimits {
   std::chrono::milliseconds connect{10'000};
   // Each interval needs at least one byte until the first has arrived, then `least_bytes`.

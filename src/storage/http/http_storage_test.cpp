@@ -571,7 +571,8 @@ TEST_F(HttpStorageTest, FoldersHaveNoListing) {
   EXPECT_FALSE(*storage.is_directory("http://host/train.tar"));
   const auto listed = storage.list(server.url("/train/"));
   ASSERT_FALSE(listed);
-  EXPECT_NE(listed.error().what.find("there is no feedline-listing.txt"), std::string::npos) << listed.error().what;
+  EXPECT_NE(listed.error().what.find("this folder has no feedline-listing.txt"), std::string::npos)
+      << listed.error().what;
 }
 
 TEST(CurlLibrary, AnErrorSaysWhatToInstall) {

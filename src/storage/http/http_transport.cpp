@@ -11,8 +11,8 @@
 namespace feedline::storage {
 namespace {
 
-// Only what can be told apart may be given back before all of its request is there: the rest of an answer that broke
-// off is asked for, and never its beginning once more.
+// Only reads of identifiable versions may finish before the whole request has arrived: after an interruption, the rest
+// of the response is requested, and never its beginning again.
 bool can_be_joined(const HeldTo& held_to) {
   return held_to.version && (held_to.version->tag != 0 || held_to.version->mtime_ns != 0);
 }

@@ -18,7 +18,7 @@
 
 namespace feedline::storage {
 
-// Many concurrent remote reads without a thread of its own: the client's thread executes them. Ranges started before
+// Executes many concurrent remote reads in the client's thread, without a separate thread. Ranges started before
 // the next finished() are coalesced into requests (range_plan.h):
 //
 //   start() ... ─► waiting_ ─► finished(): plan ─► requests ─► parts of reads ─► a read whose parts are all complete
@@ -28,7 +28,7 @@ class HttpTransport final : public Transport, private Waiting {
   ~HttpTransport() override;
 
   std::string_view name() const override { return "http"; }
-  // Blocks only to get credentials, if there are none yet.
+  // Blocks only to get credentials, if the process has none yet.
   void start(Read& read) override;
   Read* finished(Clock::time_point until) override;
   void give_up(Read& read) override;

@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kHead = "feedline-listing 1 ";
 
 std::unexpected<Error> no_listing(const std::string& why) {
-  return data_error("it is no listing of `feedline index`: " + why, "storage");
+  return data_error("the file is not a listing of `feedline index`: " + why, "storage");
 }
 
 // Accepts only relative paths without ".", ".." or empty components; a trailing slash is allowed.
@@ -34,11 +34,11 @@ bool is_below(std::string_view path) {
 Result<Tree> parse_listing_file(std::string_view text) {
   const std::size_t head_end = text.find('\n');
   if (!text.starts_with(kHead) || head_end == text.npos)
-    return no_listing("its first line is not 'feedline-listing 1 N'");
+    return no_listing("the first line is not 'feedline-listing 1 N'");
   const auto lines = parse_size(text.substr(kHead.size(), head_end - kHead.size()));
   text.remove_prefix(head_end + 1);
   if (!lines || static_cast<std::uint64_t>(std::ranges::count(text, '\n')) != *lines)
-    return no_listing("its number of lines differs from its header");
+    return no_listing("the number of lines differs from the header");
   Tree tree;
   for (std::size_t line = 2; !text.empty(); ++line) {
     const std::size_t end = text.find('\n'), space = text.find(' ');

@@ -197,9 +197,9 @@ Result<Tree> HttpStorage::list_below(const std::string& directory, Depth /*depth
     return tree;
   }
   if (bytes.error().system_errno != ENOENT) return std::unexpected(bytes.error());
-  auto error = storage_error("HTTP has no listings of folders, and there is no " + std::string(kListingFile) +
-                                 " in this one: let `feedline index FOLDER` write it where the files are, or name "
-                                 "shards, as with https://host/{000..146}.tar",
+  auto error = storage_error("HTTP cannot list folders, and this folder has no " + std::string(kListingFile) +
+                                 ": create one with `feedline index FOLDER` on the server, or name the shards, as in "
+                                 "https://host/{000..146}.tar",
                              ENOTSUP);
   error.error().where.shard = directory;
   return error;

@@ -29,7 +29,7 @@ struct Traffic {
   void count(const Transfer& whole);
 };
 
-// How requests are made, and by which client.
+// The settings of requests, and the client that sends them.
 struct Remote {
   std::shared_ptr<const Site> site;
   HttpLimits limits = http_limits();
@@ -46,7 +46,7 @@ struct Remote {
 // All reads are of the version opened.
 class RemoteReader final : public Reader {
  public:
-  // start: the object's first bytes, if they were read when opening.
+  // start: the object's first bytes, if opening has read them.
   RemoteReader(Remote remote, std::string name, HeldTo held_to, std::vector<std::byte> start);
 
   Result<ObjectStat> stat() const override;
@@ -97,15 +97,16 @@ class RemoteStorage : public Storage {
   const Remote remote_;
 };
 
-// http:// and https://. A URL that ends in a slash is a folder, any other is an object; no request is needed to tell.
-// HTTP has no listings: a folder's contents are read from a file in it (listing_file.h), if there is one.
+// http:// and https://. A URL that ends in a slash is a folder, any other URL is an object; no request is needed to
+// distinguish them. HTTP has no listings: a folder's contents are read from a file in it (listing_file.h), if there is
+// one.
 class HttpStorage final : public RemoteStorage {
  public:
   explicit HttpStorage(HttpLimits limits = http_limits(), Client* client = nullptr);
   explicit HttpStorage(Remote remote) : RemoteStorage(std::move(remote)) {}
   std::shared_ptr<const Storage> reading(const Reading& how) const override;
   bool has_flat_names() const override { return true; }
-  // Everything below, at any depth.
+  // All objects below, at any depth.
   Result<Tree> list_below(const std::string& directory, Depth depth) const override;
   // Paths are file names, percent-encoded here.
   void name_below(const std::string& directory, std::string_view path, std::string& name) const override;

@@ -182,7 +182,7 @@ bool Transfer::take_head() {
 
 bool Transfer::take_whole() {
   if (head_.status != kOk || head_.content_range || head_.has_bad_range)
-    return refuse("the response is a part of the object, but the whole object was requested");
+    return refuse("the response is only a part of the object, but the whole object was requested");
   said_ = head_.is_recoded ? std::nullopt : head_.sum;
   if (!head_.content_length) {
     if (!head_.ends_by_itself || held_to_.version) return refuse("the response does not specify the object's length");
@@ -279,7 +279,7 @@ void Transfer::put(std::span<const std::byte> bytes) {
 Transfer::Next Transfer::on_end(std::string_view trouble, bool is_worth_another_try) {
   if (error_) return Next::kDone;
   if (!judged_ && trouble.empty() && !head_.is_whole) {
-    trouble = "the answer ended in its head";
+    trouble = "the response ended within its headers";
     is_worth_another_try = true;
   }
   if (!judged_ && trouble.empty()) judge();
@@ -297,10 +297,10 @@ Transfer::Next Transfer::end_of_data(std::string_view trouble, bool is_worth_ano
   if (!growing_ && got_ == size_) return end_of_bytes();
   if (!growing_ && had_ == expected_ && had_ > 0) {  // part of the range: requests the rest at once
     pause_ = {};
-    return tries_ < limits_->tries_in_all ? Next::kAgain : give_up("the answers have too few bytes each", EREMOTEIO);
+    return tries_ < limits_->tries_in_all ? Next::kAgain : give_up("each response has too few bytes", EREMOTEIO);
   }
   if (!trouble.empty() && !is_worth_another_try) return give_up(std::string(trouble), EREMOTEIO);
-  return try_again(trouble.empty() ? "the answer ended after " + std::to_string(had_) + " of " +
+  return try_again(trouble.empty() ? "the response ended after " + std::to_string(had_) + " of " +
                                          std::to_string(expected_) + " bytes"
                                    : std::string(trouble));
 }

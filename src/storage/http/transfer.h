@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One read of a remote object, over all its attempts. It decides what to request and validates the responses; the
-// client (client.h) handles sockets and clocks.
+// One read of a remote object, over all its attempts. A transfer decides which bytes to request and validates the
+// responses; the client (client.h) handles sockets and clocks.
 //
 //   request()  ─►  on_header() ... on_body() ...  ─►  on_end()  ─┬─► kDone
 //      ▲                                                         ├─► kAgain, after pause()
@@ -74,7 +74,7 @@ class Transfer {
   // Verifies the whole object against the server's checksum, if there is one; on a mismatch it is read once more. Call
   // before starting.
   void compare_sums() { compares_ = true; }
-  // Allows a hedged request if the first is late (client.h). Call before starting; both must outlive it.
+  // Allows a hedged request if the first is late (client.h). Call before starting; both must outlive the transfer.
   void hedge(HedgeCounts& counts) { hedging_ = &counts; }
   HedgeCounts* hedging() const { return sends_ ? nullptr : hedging_; }
 
@@ -97,7 +97,7 @@ class Transfer {
   std::uint64_t bytes_received() const { return received_; }
   bool has_begun() const { return judged_; }  // the body of this response
   bool is_data() const { return taken_; }     // the body of this response
-  // The number of leading parts that are complete, and are no longer written to.
+  // The number of leading parts that are complete and will not be written again.
   std::size_t parts_done() const { return parts_done_; }
   bool has_more_parts() const { return parts_done_ < parts_.size(); }
   bool sends() const { return sends_; }

@@ -127,7 +127,7 @@ struct Replaced {
   std::string by;
 };
 
-// The text from left to right, with what `replace` has for the beginning of each rest.
+// Replaces parts of the text from left to right: `replace` receives the remaining text at each position.
 template <typename Replace>
 std::string replaced(std::string_view text, const Replace& replace) {
   std::string result;
@@ -139,7 +139,7 @@ std::string replaced(std::string_view text, const Replace& replace) {
   return result;
 }
 
-// Returns "<hidden-12>" if the text has one at this position, else empty.
+// Returns "<hidden-12>" if the text has such a mark at this position, otherwise an empty text.
 std::string_view token_at(std::string_view text, std::size_t at) {
   constexpr std::size_t kMostDigits = 9;
   text.remove_prefix(at);
@@ -157,7 +157,7 @@ std::unexpected<Error> failed(const std::string& path, const std::string& what, 
 
 }  // namespace
 
-// One run of a command: the first caller runs it, others wait.
+// One run of a command: the first caller runs the command, other callers wait.
 struct PipeStorage::Output {
   std::mutex mutex;
   std::optional<Result<FileDescriptor>> file;  // guarded by mutex; unchanged once set
@@ -208,11 +208,11 @@ Result<FileDescriptor> PipeStorage::run(const std::string& path) const {
   Child child;
   int status = 0;
   if (const int number = child.run(command_of(path), output.get(), errors.get(), status))
-    return failed(path, "cannot run the command by /bin/sh", number);
+    return failed(path, "cannot run the command with /bin/sh", number);
   const std::string said = without_secrets(last_lines(errors));
   const std::string told = said.empty() ? "" : "; the last it said: " + said;
   if (status != 0) return failed(path, "the command " + how_it_ended(status) + told);
-  if (bytes_in(output) == 0) return failed(path, "the command ended well, and wrote nothing" + told);
+  if (bytes_in(output) == 0) return failed(path, "the command succeeded but wrote nothing" + told);
   return output;
 }
 
@@ -245,7 +245,7 @@ Result<std::span<const std::byte>> PipeStorage::read_all(const std::string& path
 }
 
 Result<std::vector<Entry>> PipeStorage::list(const std::string& directory) const {
-  return failed(directory, "a command has no folder that could be listed", ENOTDIR);
+  return failed(directory, "the output of a command cannot be listed as a folder", ENOTDIR);
 }
 
 Result<ObjectStat> PipeStorage::stat(const std::string& path) const {
@@ -272,8 +272,8 @@ std::string PipeStorage::note() const {
     ++commands;
     bytes += bytes_in(**output->file);
   }
-  return std::to_string(commands) + (commands == 1 ? " command" : " commands") + " run by /bin/sh, whose output of " +
-         amount(bytes) + " is kept in '" + folder_ + "' for as long as the dataset is open";
+  return std::to_string(commands) + (commands == 1 ? " command" : " commands") + " run by /bin/sh, with an output of " +
+         amount(bytes) + " that is stored in '" + folder_ + "' while the dataset is open";
 }
 
 std::unique_ptr<Transport> PipeStorage::own_transport() const { return local_storage()->own_transport(); }

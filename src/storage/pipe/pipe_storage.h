@@ -6,8 +6,9 @@
 //   open()  ─►  /bin/sh -c COMMAND   stdin: /dev/null   stdout: an unnamed file   stderr: another one
 //           ─►  waits for its end; with status 0 and at least one byte, the file is the object
 //
-// A storage runs each command once, however often it is opened; its file is deleted with the storage and its readers.
-// The text after "pipe:" is the command as written: data that was read never becomes part of one.
+// A PipeStorage runs each command once, even if the command is opened repeatedly; the output file is deleted with the
+// storage object and its readers. The text after "pipe:" is the command as written: data that was read never becomes
+// part of one.
 
 #include <cstddef>
 #include <map>

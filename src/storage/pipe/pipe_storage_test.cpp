@@ -58,7 +58,7 @@ TEST_F(PipeStorageTest, ACommandIsRunOnceWhoeverOpensIt) {
   for (int i = 0; i < 8; ++i) threads.emplace_back([&] { EXPECT_EQ(read(text).value_or("-"), "made\n"); });
   threads.clear();
   EXPECT_EQ(TemporaryFolder::read(folder_.path("runs")), "run\n");
-  EXPECT_NE(storage_.note().find("1 command run by /bin/sh, whose output of 5 bytes"), std::string::npos)
+  EXPECT_NE(storage_.note().find("1 command run by /bin/sh, with an output of 5 bytes"), std::string::npos)
       << storage_.note();
 }
 

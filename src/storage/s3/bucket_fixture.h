@@ -100,7 +100,7 @@ class Bucket {
   std::map<std::string, std::string> objects_;  // guarded by mutex_
 };
 
-// A storage backed by a server in this process, which must outlive it.
+// A storage backend with a server in this process, which must outlive the backend.
 inline std::shared_ptr<S3Storage> bucket_storage(const HttpServer& server) {
   const S3Settings settings{.endpoint = "http://" + server.host(), .path_style = true};
   HttpLimits limits;

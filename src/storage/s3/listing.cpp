@@ -59,7 +59,7 @@ Result<Texts> read_page(std::string_view xml, std::string_view root, const Take&
   std::string wrong;
   const auto read = text::read_xml(xml, [&](const text::XmlElement& element) {
     if (element.path[0] != root)
-      wrong = "its root element is '" + element.path[0] + "', not '" + std::string(root) + "'";
+      wrong = "the root element is '" + element.path[0] + "', not '" + std::string(root) + "'";
     if (element.path.size() == kEntry) entry.emplace(element.name(), element.text);
     if (element.path.size() == kPage && entry.empty()) page.emplace(element.name(), element.text);
     if (element.path.size() == kPage && !entry.empty() && wrong.empty()) wrong = take(element.name(), entry);
@@ -109,7 +109,7 @@ Result<S3Listing> parse_listing(std::string_view xml) {
   for (std::string& prefix : listing.prefixes) prefix = key_of(prefix, page);
   if (text_in(page, "IsTruncated") != "true") return listing;
   listing.next = text_in(page, "NextContinuationToken");
-  if (listing.next.empty()) return no_listing("it is truncated, but has no NextContinuationToken");
+  if (listing.next.empty()) return no_listing("the listing is truncated, but has no NextContinuationToken");
   return listing;
 }
 
@@ -124,7 +124,7 @@ Result<S3Uploads> parse_uploads(std::string_view xml) {
   if (text_in(page, "IsTruncated") != "true") return found;
   found.next_key = key_of(text_in(page, "NextKeyMarker"), page);
   found.next_id = text_in(page, "NextUploadIdMarker");
-  if (found.next_key.empty()) return no_listing("it is truncated, but has no NextKeyMarker");
+  if (found.next_key.empty()) return no_listing("the listing is truncated, but has no NextKeyMarker");
   return found;
 }
 

@@ -46,7 +46,7 @@ TEST(Listing, KeysAreDecodedWhereverTheEncodingIsStated) {
 }
 
 TEST(Listing, AnErrorNamesTheReason) {
-  EXPECT_NE(parse_listing("<Error/>").error().what.find("its root element is 'Error', not 'ListBucketResult'"),
+  EXPECT_NE(parse_listing("<Error/>").error().what.find("the root element is 'Error', not 'ListBucketResult'"),
             std::string::npos);
   EXPECT_NE(parse_listing("<ListBucketResult><Name>b</Nam").error().what.find("at byte 25"), std::string::npos)
       << parse_listing("<ListBucketResult><Name>b</Nam").error().what;

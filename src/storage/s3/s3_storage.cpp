@@ -111,7 +111,7 @@ Error not_listed(Error error, const std::string& directory) {
 Result<S3Listing> list_page(const Remote& remote, const std::string& directory, Depth depth,
                             const std::string& continued, std::size_t most) {
   const auto name = s3_name(directory);
-  if (!name) return config_error("'" + directory + "' names no bucket");
+  if (!name) return config_error("'" + directory + "' has no bucket");
   memory::ByteBuffer buffer;
   Transfer transfer(*remote.site, remote.limits, directory, buffer, kMostListing, {},
                     query_text(query_of_folder(prefix_of(name->key), depth, continued, most)));
@@ -156,11 +156,11 @@ Result<Call> S3Site::call(const std::string& object, std::string_view query) con
 
 Result<Call> S3Site::call(const std::string& object, const S3Order& order) const {
   const auto name = s3_name(object);
-  if (!name) return config_error("'" + object + "' names no bucket");
+  if (!name) return config_error("'" + object + "' has no bucket");
   const std::string region = region_of(name->bucket);
   const std::string base = settings_.endpoint.empty() ? "https://s3." + region + ".amazonaws.com" : settings_.endpoint;
   const auto parts = parts_of_url(base);
-  if (!parts) return config_error("the endpoint '" + base + "' is no URL: write https://host");
+  if (!parts) return config_error("the endpoint '" + base + "' is not a URL: write https://host");
   // no certificate is valid for a bucket name with a dot before the host
   const bool path_style = settings_.path_style || name->bucket.find('.') != name->bucket.npos;
   S3Request request;
@@ -187,7 +187,7 @@ Result<Call> S3Site::call(const std::string& object, const S3Order& order) const
   if (keys.bearer.empty()) return call;
   if (!is_private(*parts))
     return config_error("the endpoint '" + base +
-                        "' is not asked with a token, which anybody on the way could use: " + "write https://");
+                        "' is not encrypted, so that others could read the token: write https://");
   call.headers.push_back("Authorization: Bearer " + keys.bearer);
   return call;
 }
@@ -246,7 +246,7 @@ Result<void> S3Storage::each_page(const std::string& directory, Depth depth, con
     FEEDLINE_TRY(S3Listing page, list_page(remote_, directory, depth, next, kMostKeys));
     take(page);
     if (page.next == next && !next.empty())
-      return storage_error("the listing of '" + directory + "' does not come to its end", EREMOTEIO);
+      return storage_error("the listing of '" + directory + "' does not end: the server repeats a page", EREMOTEIO);
     next = std::move(page.next);
   } while (!next.empty());
   return {};

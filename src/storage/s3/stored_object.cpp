@@ -35,7 +35,7 @@ storage::UploadLimits upload_limits() {
   return limits;
 }
 
-// A URL should not contain a key; if it does, it is not repeated in the message.
+// A URL should not contain a key; if the URL does, the message omits the key.
 bool has_keys(std::string_view url) { return url.substr(0, url.find('/', url.find("://") + 3)).find('@') != url.npos; }
 
 }  // namespace
@@ -53,9 +53,9 @@ Result<StoredPlace> StoredPlace::open(const std::string& url) {
     impl->url = scheme + url.substr(scheme.size());
     while (impl->url.ends_with('/')) impl->url.pop_back();
     const auto name = storage::s3_name(impl->url);
-    if (!name) return config_error("'" + url + "' names no bucket");
+    if (!name) return config_error("'" + url + "' has no bucket");
     if (name->key.find('?') != name->key.npos || name->key.find('#') != name->key.npos)
-      return config_error("'" + url + "': a prefix that is written to has no '?' and no '#'");
+      return config_error("'" + url + "': the URL of a prefix to write to must not contain '?' or '#'");
     impl->remote.site = scheme == "gs" ? storage::gs_site() : storage::s3_site();
     impl->limits = upload_limits();
     return StoredPlace(std::move(impl));
@@ -83,7 +83,7 @@ Result<std::vector<StoredEntry>> StoredPlace::entries() const {
         entries.push_back({prefix.substr(std::min(front, prefix.size())), 0, {}, true});
       }
       if (page.next == next && !next.empty())
-        return storage_error("the listing of '" + impl_->url + "' does not come to its end", EREMOTEIO);
+        return storage_error("the listing of '" + impl_->url + "' does not end: the server repeats a page", EREMOTEIO);
       next = page.next;
     } while (!next.empty());
     std::ranges::sort(entries, {}, &StoredEntry::name);

@@ -210,7 +210,7 @@ class Multipart {
                     remote_.limits);
     FEEDLINE_CHECK_OK(carry_out(remote_, request, stop_));
     id_ = xml_text(request.text(), "UploadId");
-    if (id_.empty()) return not_taken(object_, "cannot begin an upload: the answer has no UploadId");
+    if (id_.empty()) return not_taken(object_, "cannot begin an upload: the response has no UploadId");
     return {};
   }
 
@@ -240,7 +240,7 @@ class Multipart {
       FEEDLINE_CHECK_OK(done->transfer.result());
       etags_[done->part] = done->transfer.sent_etag();
       if (etags_[done->part].empty())
-        return not_taken(object_, "cannot write part " + std::to_string(done->part + 1) + ": the answer has no ETag");
+        return not_taken(object_, "cannot write part " + std::to_string(done->part + 1) + ": the response has no ETag");
       free.push_back(done->room);
       made.remove_if([done](const Request& request) { return &request == done; });
     }
@@ -252,7 +252,7 @@ class Multipart {
     room.resize(static_cast<std::size_t>(std::min(part_bytes_, bytes_ - offset)));
     FEEDLINE_TRY(const auto got, read_file(system_reads(), file_.fd.get(), FileRead(file_name_, room, offset)));
     if (got.size() == room.size()) return {};
-    return file_error("it got shorter while it was uploaded", file_name_, 0);
+    return file_error("the file became shorter during the upload", file_name_, 0);
   }
 
   Result<std::string> complete() {
@@ -323,7 +323,7 @@ Result<std::string> upload_file(const S3Remote& remote, const std::string& file,
   if (bytes > limits.part_bytes) return Multipart(remote, open, file, object, limits, std::move(stop)).run();
   std::vector<std::byte> content(static_cast<std::size_t>(bytes));
   FEEDLINE_TRY(const auto got, read_file(system_reads(), open.fd.get(), FileRead(file, content, 0)));
-  if (got.size() < bytes) return file_error("it got shorter while it was uploaded", file, 0);
+  if (got.size() < bytes) return file_error("the file became shorter during the upload", file, 0);
   return put_object(remote, object, content, std::move(stop));
 }
 
@@ -336,7 +336,7 @@ Result<void> remove_object(const S3Remote& remote, const std::string& object) {
 Result<std::vector<S3Upload>> unfinished_uploads(const S3Remote& remote, const std::string& folder) {
   std::vector<S3Upload> uploads;
   const auto name = s3_name(folder);
-  if (!name) return config_error("'" + folder + "' names no bucket");
+  if (!name) return config_error("'" + folder + "' has no bucket");
   std::map<std::string, std::string> query{
       {"uploads", ""}, {"encoding-type", "url"}, {"prefix", std::string(name->key)}};
   const Remote reading{remote.site, remote.limits, remote.client};
@@ -348,7 +348,7 @@ Result<std::vector<S3Upload>> unfinished_uploads(const S3Remote& remote, const s
     std::ranges::move(page.uploads, std::back_inserter(uploads));
     if (page.next_key.empty()) return uploads;
     if (page.next_key == query["key-marker"] && page.next_id == query["upload-id-marker"])
-      return not_taken(folder, "the list of its uploads does not come to its end");
+      return not_taken(folder, "the server keeps returning pages of the list of uploads");
     query["key-marker"] = page.next_key;
     query["upload-id-marker"] = page.next_id;
   }

@@ -218,7 +218,7 @@ TEST_F(Upload, APartWithoutAnETagIsNoSuccess) {
   });
   const auto etag = send(bucket.remote());
   ASSERT_FALSE(etag);
-  EXPECT_NE(etag.error().message().find("part 4: the answer has no ETag"), std::string::npos);
+  EXPECT_NE(etag.error().message().find("part 4: the response has no ETag"), std::string::npos);
 }
 
 // The first completion was carried out, but its response was lost.

@@ -274,7 +274,8 @@ Result<TimmPolicy> TimmPolicy::parse_choice(std::string_view config) {
     policy.layers_ = 1;
   } else if (!is_rand) {
     auto entries = auto_augment_entries(parts.front());
-    if (!entries) return fail("it must begin with 'rand', 'original', 'originalr', 'v0', 'v0r', '3a' or 'augmix'");
+    if (!entries)
+      return fail("the policy must begin with 'rand', 'original', 'originalr', 'v0', 'v0r', '3a' or 'augmix'");
     policy.entries_ = *std::move(entries);
     policy.choice_ = Choice::kPairs;
   }

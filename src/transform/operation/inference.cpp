@@ -79,7 +79,7 @@ Result<Inferred> Inference::nested(std::span<const Operation> operations, const 
   if (level_ == kMostLevels)
     return config_error("operations can be nested at most " + std::to_string(kMostLevels) + " levels deep");
   if (operations.size() > kMostNested)
-    return config_error("it holds at most " + std::to_string(kMostNested) + " operations, got " +
+    return config_error("at most " + std::to_string(kMostNested) + " operations are supported, got " +
                         std::to_string(operations.size()));
   Inference inner;
   inner.state = before;
@@ -96,7 +96,7 @@ Result<Inferred> Inference::nested(std::span<const Operation> operations, const 
 
 Result<void> Inference::becomes_either(const Inferred& one, const Inferred& other) {
   if (one.channels != other.channels)
-    return config_error("its outcomes have " + std::to_string(std::min(one.channels, other.channels)) + " and " +
+    return config_error("the outcomes have " + std::to_string(std::min(one.channels, other.channels)) + " and " +
                         std::to_string(std::max(one.channels, other.channels)) + " channels");
   const bool same = same_size(one, other);
   state = one;

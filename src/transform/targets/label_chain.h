@@ -42,7 +42,7 @@ class LabelChain {
   static Result<std::shared_ptr<const LabelChain>> compile(std::vector<Operation> operations, std::size_t first = 0);
 
   const std::optional<Size>& size() const { return size_; }  // of the output; nullopt: the mask's own
-  // Draws for a mask of this size what Chain::draw draws for an image of it. kData: as for Chain::draw.
+  // Draws the same values for a mask of this size as Chain::draw for an image of this size. kData: as for Chain::draw.
   Result<void> draw(Size mask, const base::SampleKey& key, LabelDrawing& drawing) const;
   // Resizes with torch's "nearest", as torchvision does for masks: label i of n comes from floor(i * (in / n)), in
   // single precision. Borders of padding_mode "constant" are 0, because `fill` is a colour. `labels`: one byte per

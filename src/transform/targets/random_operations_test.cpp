@@ -281,7 +281,7 @@ TEST(NestedOperations, WhatCannotStandInThemIsNamed) {
   const auto nested = [](Operation operation) { return Operations{op::RandomApply{{std::move(operation)}}}; };
   expect_says(refusal(nested(op::Normalize{{0.f}, {1.f}})), "random_apply: normalize: the type of");
   expect_says(refusal(nested(op::Decode{})), "random_apply: decode: must be the first");
-  expect_says(refusal(nested(op::Grayscale{1})), "random_apply: its outcomes have 1 and 3 channels");
+  expect_says(refusal(nested(op::Grayscale{1})), "random_apply: the outcomes have 1 and 3 channels");
   expect_says(refusal(nested(op::RandomOrder{{op::RandomApply{{flip}}}})), "at most 2 levels deep");
   EXPECT_EQ(refusal(nested(op::RandomOrder{{flip}})), "");
   expect_says(refusal({op::RandomApply{Operations(255, flip)}}), "at most 254 operations");

@@ -61,7 +61,7 @@ class TargetChain {
   const op::Boxes& boxes() const { return boxes_; }
   std::span<const Operation> operations() const { return operations_; }
   bool is_idle() const;  // Returns true if nothing changes, so that no image is needed.
-  // Draws for an image of this size what Chain::draw draws for it, and moves drawing.rows. Boxes add their draws to
+  // Draws the same values as Chain::draw for an image of this size, and moves drawing.rows. Boxes add their draws to
   // `iou_crops`; points read them there. kData: as for Chain::draw.
   Result<void> apply(Size image, const base::SampleKey& key, IouCrops& iou_crops, TargetDrawing& drawing) const;
 

@@ -112,7 +112,7 @@ TEST(TargetChain, BoxesDrawTheCropThatOthersTake) {
   crops.clear();
   const auto alone = points->apply(kImage, {1, 2, 3}, crops, drawing);
   ASSERT_FALSE(alone);
-  EXPECT_NE(alone.error().what.find("draws by the boxes"), std::string::npos);
+  EXPECT_NE(alone.error().what.find("chosen by the boxes"), std::string::npos);
 }
 
 TEST(TargetChain, RefusesWhatTheOriginalRefuses) {

@@ -230,8 +230,8 @@ def wrong(samples: Samples, number: int, box: list[float]) -> Any:
 
 
 UNSOUND = {
-    "is inverted: it ends before it begins": [40, 5, 12, 30],
-    "is inverted: it ends before": [5, 30, 12, 5],
+    "is inverted: its end precedes its begin": [40, 5, 12, 30],
+    "is inverted: its end precedes": [5, 30, 12, 5],
     "is entirely outside the image, which is 46 x 58": [70, 5, 90, 30],
     "is entirely outside the image": [5, -30, 12, -20],
     "has a value that is not a finite number": [5, float("nan"), 12, 30],
@@ -294,12 +294,12 @@ def test_what_cannot_be_is_named_before_a_sample_is_read(even: Samples) -> None:
         ("image:text", {"image": images}, "\"image\" cannot be 'text'"),
         (3, {"image": images}, "fields must be names with kinds"),
         ([3], {"image": images}, "fields must be names with kinds"),
-        ("image:image", {"image": images.astype("float32")}, "its dtype is float32; pixels are uint8"),
+        ("image:image", {"image": images.astype("float32")}, "the dtype is float32; pixels are uint8"),
         ("image:image", {"image": images[..., :2].copy()}, r"samples have the shape \(46, 58, 2\); images are"),
         (
             "m:mask",
             {"m": images[..., 0].astype("int64")},
-            "its dtype is int64; labels are uint8 or uint16: convert the array",
+            "the dtype is int64; labels are uint8 or uint16: convert the array",
         ),
         ("b:boxes", {"b": np.zeros((4, 3, 5))}, r"samples have the shape \(3, 5\); boxes are \(N, 4\)"),
         ("b:boxes", {"b": np.zeros((4, 4))}, r"samples have the shape \(4\); boxes are"),
@@ -309,5 +309,5 @@ def test_what_cannot_be_is_named_before_a_sample_is_read(even: Samples) -> None:
         with pytest.raises(feedline.ConfigError, match=says):
             feedline.arrays(**columns, fields=fields)
     flags = np.zeros((COUNT, 2, 4), dtype=bool)
-    with pytest.raises(feedline.ConfigError, match='"b" cannot be boxes: its dtype is bool; use floats or integers'):
+    with pytest.raises(feedline.ConfigError, match='"b" cannot be boxes: the dtype is bool; use floats or integers'):
         feedline.arrays(image=images, b=flags, fields=["image:image", "b:boxes"])

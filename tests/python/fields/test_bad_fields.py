@@ -32,8 +32,8 @@ class Case(NamedTuple):
 
 
 CASES = {
-    "lacks a text": Case("txt", None, "the sample has no (member|file) for it", "format"),
-    "lacks an image": Case("left.jpg", None, "the sample has no (member|file) for it", "format"),
+    "lacks a text": Case("txt", None, "the sample has no (member|file) for this field", "format"),
+    "lacks an image": Case("left.jpg", None, "the sample has no (member|file) for this field", "format"),
     "mask of another size": Case("mask.png", palette_png(np.zeros((4, 4))), "4 x 4 pixels .* 48 x 60", "transform"),
     "mask that is a photo": Case("mask.png", sample(1)["left.jpg"], "a mask must be", "decode"),
     "cut image": Case("right.jpg", sample(1)["right.jpg"][:600], "truncated", "decode"),
@@ -229,7 +229,7 @@ def test_a_folder_that_changed_is_listed_again(tmp_path: Path) -> None:
     (path / "captions/0003.txt").unlink()
     changed = opened()
     assert "listed from the stored index" not in changed.explain()
-    with pytest.raises(feedline.DataError, match="field 'captions': the sample has no file for it"):
+    with pytest.raises(feedline.DataError, match="field 'captions': the sample has no file for this field"):
         changed.collate("list").sample(3)
 
 

@@ -90,7 +90,7 @@ def test_a_sample_that_lacks_a_file_stops_packing_or_is_listed(tmp_path: Path) -
     samples = [sample(number) for number in range(COUNT)]
     del samples[3]["txt"]
     root = make_folder(tmp_path / "x", samples)
-    with pytest.raises(feedline.DataError, match="field 'captions': the sample has no file for it") as caught:
+    with pytest.raises(feedline.DataError, match="field 'captions': the sample has no file for this field") as caught:
         packing.pack(root, tmp_path / "out", fields=PATTERNS)
     assert caught.value.key == "0003"
     report = packing.pack(root, tmp_path / "out", fields=PATTERNS, on_error="skip")

@@ -118,7 +118,7 @@ def test_nothing_is_asked_or_compared_by_default(server: RangeServer, packed: Pa
 def test_a_cut_shard_is_noticed_when_it_is_opened(server: RangeServer, packed: Path) -> None:
     shard = server.root / "000001.tar"
     shard.write_bytes(shard.read_bytes()[:-512])
-    with pytest.raises(feedline.StorageError, match=r"bytes, and feedline-pack\.json beside it says"):
+    with pytest.raises(feedline.StorageError, match=r"bytes, but feedline-pack\.json next to it lists"):
         feedline.open(server.url(shards_of(packed)), verify="manifest")
     assert feedline.open(f"{packed}/{shards_of(packed)}", verify="manifest"), "local ones have the length"
 

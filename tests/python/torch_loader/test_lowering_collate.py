@@ -180,7 +180,7 @@ def test_given_what_is_drawn_the_rows_are_torchvisions_to_the_bit() -> None:
             wanted = cutmix.transform(images, {"labels": labels, "batch_size": rows, "box": box, "lam_adjusted": 1.0})
             assert torch.equal(ours, wanted)
     row = torch.zeros(1, 3, 4, 5)
-    with pytest.raises(ConfigError, match="a row is mixed with another one"):
+    with pytest.raises(ConfigError, match="a row is mixed with a different row"):
         _engine.mix_up(row.data_ptr(), (1, 3, 4, 5), 0.5)
     for box in ((-1, 0, 2, 2), (0, 0, 6, 2), (3, 0, 2, 2), (0, 3, 1, 5)):
         with pytest.raises(ConfigError, match="not within the image"):

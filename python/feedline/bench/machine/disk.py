@@ -27,7 +27,7 @@ class NotMeasured(Exception):
 class Disk:
     """Measures reads of a source's files.
 
-    Raises NotMeasured if there is no file to read, or its file system reads only through the page cache.
+    Raises NotMeasured if there is no file to read, or the file system reads only through the page cache.
     """
 
     def __init__(self, source: str) -> None:
@@ -46,7 +46,7 @@ class Disk:
             self.small()
         except OSError as error:
             if error.errno == errno.EINVAL:
-                raise NotMeasured("its file system reads only through the page cache") from None
+                raise NotMeasured("the file system reads only through the page cache") from None
             raise NotMeasured(f"{error.filename}: {error.strerror}") from None
 
     def large(self) -> float:

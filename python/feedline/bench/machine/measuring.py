@@ -61,7 +61,7 @@ def measure(
         source: its disk is measured; None: no disk is.
         clock: seconds; replaced in tests. None: the thread's CPU time for single-threaded work, so that a busy machine
             does not look slow.
-        known: existing figures by name; the disk's are not measured again.
+        known: existing metrics by name; those of the disk are not measured again.
     """
     missing: dict[str, str] = {}
     rounds = _pieces(clock)

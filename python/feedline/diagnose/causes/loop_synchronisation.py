@@ -88,7 +88,7 @@ CAUSE = Cause(
         to_do="Keep values as tensors, and read them only every few steps.",
         abstains="Steps were not watched, as with torch.compile. A single call per step waits for the step's own work; "
         "only a trace shows how long the GPU then idles.",
-        example="500 calls of .item() or .tolist() per step, and the code between them, take 60 % of its time.",
+        example="500 calls of .item() or .tolist() per step, and the code between them, take 60 % of the loop's time.",
     ),
     rules=(Rule(40, _evaluate),),
     fix=Fix("Keep values as tensors and read them every few steps: sum on the device, one .item() per log line."),

@@ -29,8 +29,8 @@ def _evaluate(analysis: Analysis) -> Found | None:
         return None
     best = prediction.best_workers(summary, range(1, max(int(host.cpus), 1) + 1))
     evidence = [
-        f"{summary.counted(summary.workers)} on {host.cpus:.3g} CPUs: they were runnable without a CPU {delayed:.0%} "
-        "of the time",
+        f"{summary.counted(summary.workers)} on {host.cpus:.3g} CPUs: the workers were runnable without a CPU "
+        f"{delayed:.0%} of the time",
         f"{summary.counted(best)} can already use all of these CPUs",
     ]
     against = ["fewer of them free CPUs and memory; the work itself remains"]
@@ -64,13 +64,13 @@ CAUSE = Cause(
         code="oversubscribed",
         verb="diagnose",
         title="three or more workers per CPU wait for each other",
-        means="More workers than CPUs do not produce more batches. They use memory, evict each other's caches, and a "
-        "nearly complete batch waits while other workers run.",
+        means="More workers than CPUs do not produce more batches. They use memory and evict each other's caches, and "
+        "a nearly complete batch waits while other workers run.",
         recognised="Measures the run-queue delay, which is the time that workers are runnable without a CPU.",
         to_do="Use no more workers than CPUs.",
         abstains="The host's counters were not read: the run was too short. Not reported together with a CPU "
         "quota that throttles the workers.",
-        example="16 workers on 4 CPUs: they were runnable without a CPU 70 % of the time.",
+        example="16 workers on 4 CPUs: the workers were runnable without a CPU 70 % of the time.",
     ),
     rules=(Rule(180, _evaluate),),
     fix=_fix,

@@ -24,7 +24,7 @@ def _evaluate(analysis: Analysis) -> Found | None:
     if ready is not None:
         evidence.append(f"a worker takes {ready:.0f} ms from its first line of code to its first task")
     once = summary.loop.epochs == 1 or bool(summary.loader.get("persistent_workers"))
-    against = ["this cost occurs once, not per epoch"] if once else []
+    against = ["the start-up cost occurs once, not per epoch"] if once else []
     return Found(share, 0.7 if once else 0.92, evidence, against)
 
 

@@ -37,13 +37,13 @@ def probe(facts: Sequence[Mapping[str, Any]], seconds: float = _SEQUENTIAL_S + _
     device = max(set(devices), key=devices.count)
     files = [f for f in facts if f["device"] == device and f["bytes"] >= _SMALL]
     if not files:
-        return DiskProbe(device=device, refused="its files are smaller than a block")
+        return DiskProbe(device=device, refused="the files are smaller than a block")
     part = _SEQUENTIAL_S / (_SEQUENTIAL_S + _RANDOM_S)
     try:
         reads = _together(_pieces_of(files), seconds * part)
         latencies = _one_by_one(files, seconds * (1 - part))
     except OSError as error:
-        reason = "its file system does not support direct I/O" if error.errno == errno.EINVAL else str(error)
+        reason = "the file system does not support direct I/O" if error.errno == errno.EINVAL else str(error)
         return DiskProbe(device=device, refused=reason)
     if len(reads) < _FEWEST or len(latencies) < _FEWEST:
         return DiskProbe(device=device, refused="too few reads finished in time")

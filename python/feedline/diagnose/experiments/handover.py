@@ -26,7 +26,7 @@ _CLEARLY = 1.2
 
 
 class _Clocks(NamedTuple):
-    """Clocks of a process, in seconds."""
+    """The clocks of a process, in seconds."""
 
     cpu: float
     delay: float  # runnable time without a CPU, of all its threads
@@ -62,8 +62,8 @@ class _Copies:
 
 def measure(loader: Any, seconds: float) -> dict[str, float]:
     """Measures, in ms per batch, "packing_ms" (the worker's CPU time), "unpacking_ms" (CPU time of the loop's process)
-    and "waiting_ms" (that process's time waiting for the worker). Raises NotTried if the loader passes batches in
-    another way or has none.
+    and "waiting_ms" (that process's time waiting for the worker). Raises NotTried if the loader passes batches
+    differently or has no batches.
     """
     if other_workers.is_feedlines(loader):
         raise NotTried("Feedline passes batches without pickling")
@@ -98,7 +98,7 @@ def _sent(batch: Any, anew: bool, collate: Any, prefetch: int, seconds: float) -
 
 
 def _of_a_batch(seen: Sequence[tuple[float, _Clocks, _Clocks]]) -> dict[str, float]:
-    """Returns medians, as a busy machine stretches some values."""
+    """Returns medians, because a busy machine inflates some values."""
 
     def median(of_pair: Callable[..., float]) -> float:
         return 1000 * statistics.median(of_pair(a, b) for a, b in itertools.pairwise(seen))

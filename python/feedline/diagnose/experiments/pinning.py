@@ -25,7 +25,7 @@ _LEAST_S = 4.0  # to start a process with torch and a GPU
 
 
 def measure(devices: Sequence[Mapping[str, Any]], limit_s: float) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
-    """Returns (comparisons, reasons for what was not tried) for the process that copied most per step.
+    """Returns (comparisons, reasons why others were not tried) for the process that copied most per step.
 
     Takes at most `limit_s`. `devices` are the devices reported by the processes. Runs nothing if no copy could gain.
     """

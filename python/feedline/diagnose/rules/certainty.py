@@ -11,7 +11,7 @@ FEWEST_STEPS = Threshold(20, "steps: fewer steps are not conclusive")
 SMALL = Threshold(
     0.15, "of the time: shares of the same script vary by about 0.05 between runs, as does the unexplained rest"
 )
-DEAR = Threshold(0.05, "of the time, for profiling: the overhead may be what was measured")
+DEAR = Threshold(0.05, "of the time, for profiling: the measurement may show mainly the overhead")
 CPU_OF_PAGING = "its CPU time includes that of rereading pages"
 READS_OF_PAGING = "reads may be of pages that were evicted for lack of memory"
 # Without these signals, any finding may have another reason.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measurements that contradict a cause: no finding is certain if its own run contradicts it.
 
-Each rule compares a figure of the same run, usually from an experiment, with a cause's claim. If both cannot be true,
+Each rule compares a metric of the same run, usually from an experiment, with a cause's claim. If both cannot be true,
 the cause is still reported, as its time was spent, but it is not certain, promises no gain, and names the
 contradiction. Rules of a single cause are in its file; this file has those that several share.
 """

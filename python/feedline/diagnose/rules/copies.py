@@ -4,8 +4,8 @@
 A copy occupies its stream, and computation queued there waits. The copy's time on the stream, measured with device
 events, is lost whether or not the host waits too. The host's time in the call does not count: it may be a wait for
 earlier kernels, which are needed anyway. If the stream has no other work and waits for the host, more time passes
-between two events than the copy takes, so a copy's time is capped by that of its bytes over the slowest link. No change
-saves more than what can be avoided: the bytes still cross the link, and the loop still does its own work.
+between two events than the copy takes, so a copy's time is capped by that of its bytes over the slowest link. No
+change saves more than the avoidable time: the bytes still cross the link, and the loop still does its own work.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Kind:
         return Found(share, confidence, evidence, against, (low, high))
 
     def _most_back(self, summary: Summary, made: list[Copies], share: float) -> tuple[float, str]:
-        """Returns the share that can be saved at most; if it is less than `share`, also what remains, in words."""
+        """Returns the largest share that can be saved and, if that is less than `share`, a description of the rest."""
         cycle = max(prediction.current_ms(summary), 1e-9)
         size, stays, why = sum(copies.bytes_per_step for copies in made), 1.0 - share, ""
         if self.pinned and share > stays:  # overlaps with the step, and takes longer than everything else in it

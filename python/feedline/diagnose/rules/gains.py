@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gain that a verdict promises: what removing a cause saves, with all else unchanged.
+"""The gain that a verdict promises: the time saved by removing a cause, with all else unchanged.
 
-A cause's share of the time is not what its removal saves. Batches are produced concurrently with the loop, so the
-next-slowest part then sets the pace: the step, another stage, or the CPUs. The remaining cycle therefore comes from the
-model if the cause is part of it, and from the share only if the loop itself was blocked.
+A cause's share of the time differs from the time that its removal saves. Batches are produced concurrently with the
+loop, so the next-slowest part then sets the pace: the step, another stage, or the CPUs. The remaining cycle therefore
+comes from the model if the cause is part of it, and from the share only if the loop itself was blocked.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What workers wait for when they run no code: files, or something else."""
+"""Describes the waits of workers that run no code: for files, or for something else."""
 
 from __future__ import annotations
 

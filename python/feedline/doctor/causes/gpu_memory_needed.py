@@ -28,7 +28,7 @@ CAUSE = Cause(
         "gpu_memory_needed",
         "a batch does not fit in the GPU's free memory",
         means="If copies overlap the step, two batches are on the GPU at a time, in addition to the model, its "
-        "gradients and activations. This limits the batch size: start with a medium size and increase it up to "
+        "gradients and activations. GPU memory limits the batch size: start with a medium size and increase it up to "
         "the limit, with drop_last=True if shapes must be the same.",
         recognised="Compares two batches with the free memory of the fullest GPU.",
         to_do="Use smaller batches; end other programs on the GPU; decode to uint8 and convert on the GPU.",

@@ -19,9 +19,9 @@ CAUSE = Cause(
         "overlay_source",
         "the dataset is in the container's own layers",
         means="Reads go through the overlay, and files use the image's disk, which is often small and shared; "
-        "they are deleted with the container.",
+        "the files are deleted with the container.",
         recognised="SOURCE is on an overlay.",
-        to_do="Mount it: docker run -v /data/imagenet:/data:ro.",
+        to_do="Mount the dataset: docker run -v /data/imagenet:/data:ro.",
         example="/app/data is on an overlay.",
     ),
     priority=STORAGE + 50,

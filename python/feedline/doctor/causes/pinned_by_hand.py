@@ -20,7 +20,7 @@ CAUSE = Cause(
         "pinned_by_hand",
         "the loop page-locks batches itself",
         means="x.pin_memory().to(device, non_blocking=True) copies on the CPU first, while the loop waits, "
-        "and then to the GPU: it can take twice the time of a plain copy.",
+        "and then to the GPU: both copies together can take twice the time of a plain copy.",
         recognised="A call of pin_memory() on a value that is moved to a device, in a loop over a loader.",
         to_do="DataLoader(..., pin_memory=True), which page-locks in a separate thread; then batch.to(device, "
         "non_blocking=True).",

@@ -22,7 +22,7 @@ CAUSE = Cause(
         "too_few_workers",
         "no workers, although CPUs are available",
         means="With num_workers=0 the training loop produces each batch itself while the GPU waits. "
-        "This is right if the data is in memory and only sliced, and is also a useful baseline "
+        "No workers are right if the data is in memory and only sliced, and is also a useful baseline "
         "for measurements.",
         recognised="num_workers is 0 although each rank has several usable CPUs.",
         to_do="Set num_workers as advised above the findings, with persistent_workers=True; feedline tune "

@@ -26,7 +26,7 @@ CAUSE = Cause(
         "workers_not_kept",
         "workers restart every epoch",
         means="Without persistent_workers=True, each epoch stops its workers and starts new workers, including "
-        "the dataset's initialization. This takes from 100 ms "
+        "the dataset's initialization. A restart takes from 100 ms "
         "to minutes.",
         recognised="A loop of more than ten epochs over a loader with workers, and persistent_workers is not given.",
         to_do="persistent_workers=True; the dataset must then not change between epochs. feedline diagnose "

@@ -32,7 +32,7 @@ CHECK = Check(
     page(
         code="shadowed_package",
         title="packages from outside hide the environment's own",
-        means="The code that runs is not the installed or locked version: it differs between users and shells.",
+        means="The code that runs is not the installed or locked version, and differs between users and shells.",
         recognised="A project of the environment is also in a folder of PYTHONPATH, or in ~/.local, where this "
         "Python looks.",
         to_do="Unset PYTHONPATH, set PYTHONNOUSERSITE=1, and install the packages into the environment.",

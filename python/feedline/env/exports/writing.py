@@ -78,7 +78,7 @@ def _left_out(listing: Listing, form: str) -> list[str]:
     if form in ("requirements", "pylock") and conda:
         return [f"{form} holds only pip projects: {len(conda)} conda packages are left out; use --to environment.yml"]
     if form in ("environment.yml", "dockerfile") and pip and conda and not any(pin.name == "pip" for pin in conda):
-        return [f"this environment has no pip; the file adds it, to install {names([one.name for one in pip])}"]
+        return [f"this environment has no pip; the file adds pip, to install {names([one.name for one in pip])}"]
     return []
 
 

@@ -34,7 +34,7 @@ class Graphics:
     Attributes:
         driver: its version, such as ``580.65.06``; None without a driver, or if unknown.
         names: of the GPUs.
-        note: the reason if data are missing although there is a driver, or "".
+        note: the reason why data is missing although a driver exists, or "".
     """
 
     driver: str | None = None

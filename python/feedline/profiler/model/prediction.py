@@ -64,7 +64,7 @@ def _waiting(summary: Summary) -> float:
 
 
 def disk_is_full(host: Host) -> bool:
-    """Whether the run read about as much as the disk probe, so that its workers wait for each other."""
+    """Whether the run read about as much as the disk probe, so that the run's workers wait for each other."""
     read, ceiling = host.read_bytes_per_s, host.disk_ceiling_bytes_per_s
     from_device = (host.device_share or 0.0) > _FROM_DEVICE
     return from_device and read is not None and bool(ceiling) and read > _FULL * (ceiling or 0.0)
@@ -248,7 +248,7 @@ def some_are_better(summary: Summary) -> bool:
 
 
 def _is_no_gain(summary: Summary, workers: int) -> bool:
-    """Whether this number was measured, and is no faster than the present number may be."""
+    """Whether this number was measured and is no faster than the current number may be."""
     rungs = summary.ladder.rungs
     return workers in rungs and summary.workers in rungs and rungs[workers] < GAIN * rungs[summary.workers]
 

@@ -59,7 +59,7 @@ def patch_pillow_open(module: Any, recorder: Recorder) -> None:
 
 
 def patch_native_prefix(module: Any, recorder: Recorder) -> None:
-    """In workers, Feedline's engine reads and decodes, and applies the first transforms meanwhile."""
+    """In workers, Feedline's engine reads and decodes, and applies the first transforms at the same time."""
     for name in ("read", "read_encoded"):
         setattr(module.Reader, name, _timed_only_in_detail(getattr(module.Reader, name), recorder, events.DECODE))
 

@@ -123,7 +123,7 @@ class _TaskQueue:
 
 
 class _ResultQueue:
-    """A worker's end of the queue of finished batches."""
+    """A worker's side of the queue of finished batches."""
 
     def __init__(self, queue: Any, tasks: _Tasks) -> None:
         self._queue, self._tasks = queue, tasks

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computes figures for verdicts from recordings."""
+"""Computes the metrics for verdicts from recordings."""

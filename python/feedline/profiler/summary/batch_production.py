@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of how processes make batches: times of their stages, as on a machine that always has a free CPU."""
+"""Metrics of batch production in processes: the times of the stages, as on a machine that always has a free CPU."""
 
 from __future__ import annotations
 

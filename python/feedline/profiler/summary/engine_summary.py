@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of how Feedline's native threads make batches, from the recorded counters of their engine.
+"""Metrics of batch production in Feedline's native threads, from the recorded counters of the engine.
 
 A thread's busy time is CPU, waiting for a CPU, or waiting for something else, which for these threads is storage: the
 kernel reports the first two for each thread, and the third is the rest.

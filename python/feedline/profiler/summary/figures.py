@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The measured figures of a run on which verdicts are based.
+"""The measured metrics of a run on which verdicts are based.
 
 Shares are of ``loop_s``: the time inside training loops over the loader that took most of the time, from ``iter()`` to
-the end of each epoch, without the script's work between epochs. None: the signal is missing.
+the end of each epoch, without the script's work between epochs. A metric is None if the signal is missing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ STAGES = ("storage", "decode", "transform", "python", "collate")
 
 @dataclass(frozen=True)
 class Waits:
-    """Shares of the loop's time spent waiting, by cause; they and ``step`` sum to 1."""
+    """Shares of the loop's time spent waiting, by cause; these shares and ``step`` sum to 1."""
 
     production: float = 0.0  # the batch was still being made, at the usual speed
     straggler: float = 0.0  # the batch was still being made, and one sample took much longer than others
@@ -49,7 +49,7 @@ class Place:
 
 @dataclass(frozen=True)
 class WaitedFor:
-    """What the makers of batches waited for when they did not run."""
+    """The reasons why the makers of batches waited without running."""
 
     looks: int = 0  # samples that found a wait
     kinds: Mapping[str, float] = field(default_factory=dict)  # shares of them, by the kinds of probe/system_calls.py
@@ -80,7 +80,7 @@ class Store:
 
 @dataclass(frozen=True)
 class Making:
-    """Figures of making batches; times in ms per batch."""
+    """Metrics of batch production; times in ms per batch."""
 
     batches: int = 0
     wall_ms: float = 0.0  # without the time in which a worker was runnable but had no CPU
@@ -173,7 +173,7 @@ class Copies:
 
 @dataclass(frozen=True)
 class Gpu:
-    """NVML's figures of the GPUs that the loop's process used; means over the loop."""
+    """NVML's metrics of the GPUs that the loop's process used, as means over the loop."""
 
     indices: tuple[int, ...] = ()
     name: str = ""
@@ -286,7 +286,7 @@ class Summary:
         return f"{workers} {self.makers[:-1] if workers == 1 else self.makers}"
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the form in run records, with the figures of the loop, the ranks and so on at the top level."""
+        """Returns the form in run records, with the metrics of the loop, the ranks and so on at the top level."""
         made = asdict(self)
         for group in ("loop", "on_device", "of_ranks", "ladder", "profiling"):
             made |= made.pop(group)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of copies to a device from watched steps, and of the used GPUs from NVML's samples."""
+"""Metrics of copies to a device from watched steps, and of the used GPUs from NVML's samples."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of the sampled host counters during a loop."""
+"""Metrics of the sampled host counters during a loop."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ _AN_OPEN_NS = 150  # a Python audit event, recorded or not
 class Overhead:
     """Shares of the time of the loop, or of the process's life if that is longer; and one-time costs.
 
-    The process with the most expensive hooks sets their share, as a loop waits for the slowest. All CPU time of the
-    profiling process counts as if the script could have used it.
+    The process with the most expensive hooks determines their share, because a loop waits for the slowest
+    process. All CPU time of the profiling process counts as if the script could have used it.
     """
 
     hooks: float

@@ -13,7 +13,7 @@ def _evaluate(seen: Seen) -> Occurrences:
     if delay is not None and delay >= DELAYED and host.cpus_used is not None and host.cpus_busy is not None:
         others = host.cpus_used < host.cpus_busy * OTHERS
         why = "other programs use the CPUs" if others else "the run has more busy threads than CPUs"
-        yield 0, False, f"this run had no CPU {delay:.0%} of the time it wanted one: {why}"
+        yield 0, False, f"this run had no CPU {delay:.0%} of the time in which it was runnable: {why}"
 
 
 ALARM = Alarm(
@@ -25,7 +25,7 @@ ALARM = Alarm(
         recognised="Threads were ready without a CPU half of the time that they could have run: a note.",
         to_do="Use fewer threads and workers, or a dedicated machine.",
         abstains="The condition must last for ten samples.",
-        example="this run had no CPU 93% of the time it wanted one: other programs use the CPUs",
+        example="this run had no CPU 93% of the time in which it was runnable: other programs use the CPUs",
     ),
     priority=HOST + 10,
     evaluate=_evaluate,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Receives workers' answers, with timeout and watchdog, and replaces workers that died."""
+"""Receives workers' replies, with timeout and watchdog, and replaces workers that died."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Replies:
         self.is_fatal = False
 
     def receive(self, task: Task | None, timeout: float) -> Answer | None:
-        """Waits for the answer to `task`, but returns the first answer to any task.
+        """Waits for the reply to `task`, but returns the first reply to any task.
 
         Without a task it waits for workers' states, and returns None after each one.
 

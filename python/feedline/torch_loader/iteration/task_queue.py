@@ -13,12 +13,12 @@ from .process_count import ProcessCount
 
 
 class Task:
-    """An index for one worker, and its answer.
+    """An index for one worker, and the worker's reply.
 
     Attributes:
         drawn: the index before bad samples were replaced.
         samplers: states of the samplers after `drawn`.
-        frame: the answer, once it has arrived.
+        frame: the reply, after its arrival.
         deaths: workers that died on this task.
     """
 
@@ -37,13 +37,13 @@ class Task:
 
 
 class TaskQueue:
-    """Task numbers never restart at 0, so answers from an abandoned epoch are recognised.
+    """Task numbers never restart at 0, so replies from an abandoned epoch are recognised.
 
     Attributes:
         sent: the next task's number.
         expected: the next batch's number.
         tasks: sent and not yet delivered, by number.
-        outstanding: the number of these without an answer.
+        outstanding: the number of tasks without a reply.
         owed: the number of tasks still to send; negative while the queue shrinks.
         active: by worker, whether it has samples left in this epoch.
         prefetch: tasks per worker.
@@ -104,7 +104,7 @@ class TaskQueue:
         return None
 
     def send_again(self, number: int, index: Any) -> None:
-        """Sends an answered task again, with another index."""
+        """Sends a completed task again, with a different index."""
         task = self.tasks[number]
         task.frame, task.index = None, index
         self.outstanding += 1
@@ -131,15 +131,15 @@ class TaskQueue:
         self._per_worker[worker] -= 1
 
     def of_worker(self, worker: int) -> list[tuple[int, Task]]:
-        """The worker's tasks without an answer, in order."""
+        """The worker's tasks without a reply, in order."""
         return [(n, task) for n, task in self.tasks.items() if task.worker == worker and task.frame is None]
 
     def answers_of(self, worker: int) -> list[Answer]:
-        """The worker's answers that were not delivered yet."""
+        """The worker's replies that were not delivered yet."""
         return [task.frame for task in self.tasks.values() if task.frame is not None and task.worker == worker]
 
     def discard(self) -> None:
-        """Drops all tasks. Answers that arrive later are ignored."""
+        """Drops all tasks. Replies that arrive later are ignored."""
         for task in self.tasks.values():
             if task.frame is not None:
                 task.frame.drop()

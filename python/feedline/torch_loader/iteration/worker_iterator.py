@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The iterator of loaders with workers: torch's iterator class with Feedline's workers and transport.
 
-`Position` draws indices, `TaskQueue` sends them, `Replies` receives answers, `WorkerStates` handles datasets' states.
+`Position` draws indices, `TaskQueue` sends them, `Replies` receives replies, `WorkerStates` handles datasets' states.
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         return not self._context.iterable and not isinstance(self._dataset, MapDataPipe)
 
     def _replace_answered(self) -> None:
-        """Sends a task to replace an answered one, and those owed."""
+        """Sends a task to replace a completed task, and the tasks still due."""
         self._queue.owed += 1
         while self._queue.owed > 0:
             self._queue.owed -= 1
@@ -286,7 +286,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
             raise
 
     def _take(self, answer: Answer | None) -> int | None:
-        """Assigns an answer to its task, and returns the task's number if the answer is a batch."""
+        """Assigns a reply to its task, and returns the task's number if the reply is a batch."""
         task = None if answer is None else self._queue.tasks.get(answer.task)
         if answer is None or task is None:
             if answer is not None:  # from an abandoned epoch

@@ -131,7 +131,7 @@ def _elastic_transform(chain: Chain, t: Any) -> Any:
     alpha, sigma = (values if len(values) > 1 else values[0] for values in (t.alpha, t.sigma))
     if getattr(t.interpolation, "value", t.interpolation) == "bicubic":
         raise ConfigError(
-            "ElasticTransform with bicubic interpolation is not an operation of the engine: its values overflow"
+            "ElasticTransform with bicubic interpolation is not an operation of the engine: the values overflow"
         )
     return chain.dataset.elastic_transform(alpha, sigma, t.interpolation, v2_fill(chain, t))
 

@@ -10,7 +10,7 @@ Without this, torch copies every batch into its own page-locked memory. Locking 
   released blocks wait here until every device has finished the work queued by then. Events are recorded and checked by
   `settle`, which `next()` calls: there is no thread and nothing waits for a GPU, so a hanging GPU blocks neither
   `close` nor the interpreter's exit.
-- If a page of a locked range is punched out, the GPU goes on reading the old page. So nothing below a region's last
+- If a page of a locked range is punched out, the GPU continues to read the old page. So nothing below a region's last
   border is punched out before the range is unlocked.
 - CUDA rejects a copy from memory that is partly locked, or locked by two calls. So no block crosses a border: workers
   know the borders, borders are set between blocks, and the reader moves blocks that were written before.
@@ -209,9 +209,9 @@ def explain(refusal: str | None, has_ring: bool) -> str:
     if not getattr(torch, "accelerator", torch.cuda).is_available():  # torch before 2.6 has no accelerator
         return "nothing is pinned: there is no accelerator"
     if not torch.cuda.is_available():
-        return "one copy of each batch, by torch: page-locking the ring requires CUDA"
+        return "torch copies each batch once: page-locking the ring requires CUDA"
     if not has_ring:
-        return "one copy of each batch, by torch: batches are not passed through a ring"
+        return "torch copies each batch once: batches are not passed through a ring"
     why = refusal
     if why is None:
         try:
@@ -222,4 +222,4 @@ def explain(refusal: str | None, has_ring: bool) -> str:
             )
         except ConfigError as error:
             why = str(error)
-    return f"one copy of each batch, by torch: {why}"
+    return f"torch copies each batch once: {why}"

@@ -253,7 +253,7 @@ class ProcessWorkers:
         return True
 
     def _drop_answers(self, worker: int) -> None:
-        """Drops answers before another process uses their memory."""
+        """Drops replies before another process uses their memory."""
         kept: deque[Any] = deque()
         for entry in self._ready:
             if isinstance(entry, Died) or entry[0] != worker:
@@ -316,7 +316,7 @@ class ProcessWorkers:
         self._closed = True
 
     def close(self) -> None:
-        """Ends the workers: asks, waits, terminates, kills. Batches that the user holds remain valid."""
+        """Ends the workers by request, then by signals. Batches that the user holds remain valid."""
         if self._closed or os.getpid() != self._pid:
             return
         self._closed = True
@@ -335,7 +335,7 @@ class ProcessWorkers:
 
 
 def end_processes(processes: Sequence[Any]) -> None:
-    """Waits for processes that were asked to end, then terminates, then kills them."""
+    """Waits for processes that should end, then terminates, then kills them."""
     deadline = time.monotonic() + JOIN_S
     for end_it in (lambda w: None, lambda w: w.terminate(), lambda w: w.kill()):
         for process in processes:

@@ -10,7 +10,7 @@ parts in use have pages, reserved by fallocate, so that a lack of memory is an e
     block:  | state (1 byte), 63 bytes unused | payload ... |
 
 Only worker i allocates in region i; the consumer frees a block by one store to the state byte, or by punching it out.
-So there are no locks, and a process that dies at any point leaves nothing behind for which another could wait. Blocks
+So there are no locks, and no process can wait for a process that has died. Blocks
 above the region's keep line are returned to the kernel when freed; those below are reused while they are in the cache,
 and page-locked if there is a GPU: see page_lock.py. Page-locked memory is never punched out.
 

@@ -294,7 +294,7 @@ def _is_dense(tensor: torch.Tensor) -> bool:
 
 
 class Frame:
-    """A received message. Whoever decodes it owns its blocks; an unwanted frame is dropped."""
+    """A received message. The process that decodes the frame owns its blocks; an unwanted frame is dropped."""
 
     __slots__ = ("_body", "_buffers", "_meta", "_offsets", "_reader", "_worker", "kind", "task")
 

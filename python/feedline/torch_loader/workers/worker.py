@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The code of a worker, a process or a thread: answers each task with a batch, an end or an error."""
+"""The code of a worker, a process or a thread: replies to each task with a batch, an end or an error."""
 
 from __future__ import annotations
 

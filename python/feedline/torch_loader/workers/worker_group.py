@@ -34,7 +34,7 @@ class WorkerGroup(Protocol):
         """Does not wait."""
 
     def receive(self, timeout: float) -> tuple[int, Answer] | Died | None:
-        """The next answer and its worker, or a death; None after `timeout` seconds."""
+        """Returns the next reply and its worker, or a death; None after `timeout` seconds."""
 
     def leave(self, worker: int) -> None:
         """Ends a worker that has finished its tasks."""

@@ -67,7 +67,7 @@ def _evidence(
             f"{max(0.0, in_loader_ms):.2f} ms of that are in its loader's next()",
         )
     return (
-        f"the slowest rank changes from step to step, as with samples that differ; it is {behind_ms:.2f} ms slower",
+        f"the slowest rank changes from step to step, as it does if samples differ, and is {behind_ms:.2f} ms slower",
         f"rank {rank} is the slowest most often, in {times} of {steps} steps",
     )
 

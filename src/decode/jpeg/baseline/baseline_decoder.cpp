@@ -113,7 +113,7 @@ struct BaselineDecoder::Impl {
   bool start_planes(const memory::Coarseness& most, memory::Planes& to);
   bool plan_tables(BaselineTables& shared);
 
-  // Call plan_run(), decode and advance() until it returns false; `decoded` then tells whether decoding succeeded.
+  // Call plan_run(), decode and advance() until it returns false; `decoded` then shows whether decoding succeeded.
   bool plan_run();
   void decode_alone();
   bool advance();

@@ -87,7 +87,7 @@ bool AnnotationReader::take_box(Read& one, std::vector<std::byte>& details) {
   if (!take_numbers(numbers_, are_numbers)) return false;
   if (are_numbers && numbers_.empty()) return true;
   if (!are_numbers || numbers_.size() != 4) {
-    add_wrong(CocoValue::kBox, "its bbox is not a list of four numbers", details);
+    add_wrong(CocoValue::kBox, "the bbox is not a list of four numbers", details);
     return true;
   }
   std::array<float, 4>& box = one.annotation.box;
@@ -102,7 +102,7 @@ bool AnnotationReader::take_box(Read& one, std::vector<std::byte>& details) {
 bool AnnotationReader::take_area(Read& one, std::vector<std::byte>& details) {
   text::JsonNumber area;
   if (json_.peek() != Kind::kNumber) {
-    add_wrong(CocoValue::kArea, "its area is not a number", details);
+    add_wrong(CocoValue::kArea, "the area is not a number", details);
     return json_.skip();
   }
   if (!json_.take_number(area)) return false;
@@ -113,7 +113,7 @@ bool AnnotationReader::take_area(Read& one, std::vector<std::byte>& details) {
 
 bool AnnotationReader::take_category(Read& one, std::vector<std::byte>& details) {
   if (!take_whole(one.category)) return false;
-  if (!one.category) add_wrong(CocoValue::kCategory, "its category_id is not an integer", details);
+  if (!one.category) add_wrong(CocoValue::kCategory, "the category_id is not an integer", details);
   return true;
 }
 
@@ -122,13 +122,13 @@ bool AnnotationReader::take_keypoints(std::vector<std::byte>& details) {
   if (!take_numbers(numbers_, are_numbers)) return false;
   if (are_numbers && numbers_.empty()) return true;
   if (!are_numbers || numbers_.size() % kNumbersOfPoint != 0) {
-    add_wrong(CocoValue::kKeypoints, "its keypoints are not a list of three numbers per point", details);
+    add_wrong(CocoValue::kKeypoints, "the keypoints are not a list of three numbers per point", details);
     return true;
   }
   if (points_ == 0) points_ = numbers_.size() / kNumbersOfPoint;
   if (numbers_.size() != points_ * kNumbersOfPoint) {
     add_wrong(CocoValue::kKeypoints,
-              "it has " + std::to_string(numbers_.size() / kNumbersOfPoint) +
+              "the annotation has " + std::to_string(numbers_.size() / kNumbersOfPoint) +
                   " keypoints, but the first object in the file has " + std::to_string(points_),
               details);
     return true;
@@ -144,7 +144,7 @@ bool AnnotationReader::take_keypoints(std::vector<std::byte>& details) {
 
 bool AnnotationReader::take_caption(Read& one, std::vector<std::byte>& details) {
   if (json_.peek() != Kind::kString) {
-    add_wrong(CocoValue::kCaption, "its caption is not a string", details);
+    add_wrong(CocoValue::kCaption, "the caption is not a string", details);
     return json_.skip();
   }
   if (!json_.take_token(text_)) return false;
@@ -160,7 +160,7 @@ bool AnnotationReader::take_outline(Read& one, std::vector<std::byte>& details) 
     case Kind::kObject:
       return take_runs(one, details);
     default:
-      add_wrong(CocoValue::kOutline, "its segmentation is neither a list of polygons nor an RLE object", details);
+      add_wrong(CocoValue::kOutline, "the segmentation is neither a list of polygons nor an RLE object", details);
       return json_.skip();
   }
 }
@@ -217,7 +217,7 @@ bool AnnotationReader::take_counts(Runs& runs) {
   }
   bool are_numbers = false;
   if (!take_numbers(numbers_, are_numbers)) return false;
-  if (!are_numbers) runs.wrong = "its counts are neither a string nor a list of numbers";
+  if (!are_numbers) runs.wrong = "the counts are neither a string nor a list of numbers";
   for (const double count : numbers_) {
     if (!(count >= 0 && count <= std::numeric_limits<std::int32_t>::max()) || count != std::floor(count)) {
       runs.wrong = "a run length is negative, too large or not an integer";
@@ -245,14 +245,14 @@ bool AnnotationReader::take_runs(Read& one, std::vector<std::byte>& details) {
     return side >= 0 && side <= std::numeric_limits<std::int32_t>::max() && side == std::floor(side);
   };
   if (!runs.has_counts || runs.size.size() != 2 || !are_numbers || !std::ranges::all_of(runs.size, is_side)) {
-    add_wrong(CocoValue::kOutline, "its segmentation lacks counts or a size of two integers", details);
+    add_wrong(CocoValue::kOutline, "the segmentation lacks counts or a size of two integers", details);
     return true;
   }
   const auto height = static_cast<std::uint32_t>(runs.size[0]), width = static_cast<std::uint32_t>(runs.size[1]);
   if (runs.wrong.empty())
     if (const auto fits = check_runs(height, width, runs.runs); !fits) runs.wrong = fits.error();
   if (!runs.wrong.empty()) {
-    add_wrong(CocoValue::kOutline, "its segmentation cannot be read: " + runs.wrong, details);
+    add_wrong(CocoValue::kOutline, "the segmentation cannot be read: " + runs.wrong, details);
     return true;
   }
   bytes_.clear();

@@ -87,7 +87,7 @@ class Filling {
     return add_rows<float, 4>(DType::kFloat32, {rows(), 4},
                               [&](const CocoAnnotation& one) -> Result<std::array<float, 4>> {
                                 if ((one.flags & CocoAnnotation::kHasBox) != 0) return one.box;
-                                return wrong(one, CocoValue::kBox, "it has no bbox");
+                                return wrong(one, CocoValue::kBox, "the annotation has no bbox");
                               });
   }
   Result<void> add_labels() {
@@ -105,7 +105,7 @@ class Filling {
   Result<void> add_area() {
     return add_numbers<float>(DType::kFloat32, [&](const CocoAnnotation& one) -> Result<float> {
       if ((one.flags & CocoAnnotation::kHasArea) != 0) return one.area;
-      return wrong(one, CocoValue::kArea, "it has no area");
+      return wrong(one, CocoValue::kArea, "the annotation has no area");
     });
   }
   Result<void> add_ids() {
@@ -168,7 +168,7 @@ class Filling {
   Result<std::string_view> caption_of(const CocoAnnotation& one) const {
     const CocoDetails details = details_of(table_.details(one));
     if (!details.caption.empty()) return details.caption;
-    return wrong(one, CocoValue::kCaption, "it has no caption");
+    return wrong(one, CocoValue::kCaption, "the annotation has no caption");
   }
   Result<void> add_text(const std::string& text) {
     FEEDLINE_TRY(const auto room,
@@ -182,7 +182,7 @@ class Filling {
     return wrong_annotation(table_, one, value, lacks);
   }
   std::unexpected<Error> no_category(const CocoAnnotation& one) const {
-    return wrong(one, CocoValue::kCategory, "its category_id is not among the file's categories");
+    return wrong(one, CocoValue::kCategory, "the category_id is not among the file's categories");
   }
 
   const CocoTable& table_;

@@ -138,28 +138,29 @@ struct Wrong {
 
 TEST_F(Coco, WhatAnAnnotationLacksIsAnErrorOfItsSampleAlone) {
   const std::vector<Wrong> all{
-      {R"("bbox":[1,2,3])", "boxes", "its bbox is not a list of four numbers"},
-      {R"("bbox":[1,2,3,"4"])", "boxes", "its bbox is not a list of four numbers"},
-      {R"("bbox":"x")", "boxes", "its bbox is not a list of four numbers"},
-      {R"("x":1)", "boxes", "it has no bbox"},
-      {R"("area":"1")", "area", "its area is not a number"},
-      {R"("x":1)", "area", "it has no area"},
+      {R"("bbox":[1,2,3])", "boxes", "the bbox is not a list of four numbers"},
+      {R"("bbox":[1,2,3,"4"])", "boxes", "the bbox is not a list of four numbers"},
+      {R"("bbox":"x")", "boxes", "the bbox is not a list of four numbers"},
+      {R"("x":1)", "boxes", "the annotation has no bbox"},
+      {R"("area":"1")", "area", "the area is not a number"},
+      {R"("x":1)", "area", "the annotation has no area"},
       {R"("segmentation":[[1,1,3,1,3]])", "masks", "has an odd number of coordinates, 5"},
       {R"("segmentation":[[1,1,3,1]])", "masks", "has fewer than three points"},
       {R"("segmentation":[[1,1,3,1,1e9,2]])", "masks", "a coordinate far outside any image"},
       {R"("segmentation":[[1,1,3,1,NaN,2]])", "masks", "a coordinate far outside any image"},
       {R"("segmentation":[1,1,3,1,4,2])", "masks", "polygon 0 of its segmentation is not a list of numbers"},
-      {R"("segmentation":[])", "masks", "it has no segmentation"},
+      {R"("segmentation":[])", "masks", "the annotation has no segmentation"},
       {R"("segmentation":"x")", "masks", "neither a list of polygons nor an RLE object"},
-      {R"("segmentation":{"size":[4,6],"counts":[0,1,30]})", "masks", "its runs cover 31 pixels"},
-      {R"("segmentation":{"size":[4,6],"counts":[0,1]})", "masks", "its runs cover 1 pixels"},
+      {R"("segmentation":{"size":[4,6],"counts":[0,1,30]})", "masks", "the runs cover 31 pixels"},
+      {R"("segmentation":{"size":[4,6],"counts":[0,1]})", "masks", "the runs cover 1 pixels"},
       {R"("segmentation":{"size":[4,6],"counts":[-1,25]})", "masks", "negative, too large or not an integer"},
       {R"("segmentation":{"size":[4,6],"counts":"0 "})", "masks", "an invalid character"},
       {R"("segmentation":{"counts":[24]})", "masks", "a size of two integers"},
       {R"("segmentation":{"size":[6,4],"counts":[24]})", "masks",
        "encode a mask of 4 x 6 pixels, but its image has 6 x 4"},
       {R"("keypoints":[1,2])", "keypoints", "not a list of three numbers per point"},
-      {R"("keypoints":[1,2,2,3,4,2])", "keypoints", "it has 2 keypoints, but the first object in the file has 1"}};
+      {R"("keypoints":[1,2,2,3,4,2])", "keypoints",
+       "the annotation has 2 keypoints, but the first object in the file has 1"}};
   for (const Wrong& one : all) {
     const std::string bad = R"({"id":77,"category_id":3,"image_id":2,)" + one.annotation + "}";
     const std::string source = write(object(kSquare + R"(,"keypoints":[1,2,2])") + "," + bad, {1, 2});
@@ -182,10 +183,10 @@ TEST_F(Coco, WhatAnAnnotationLacksIsAnErrorOfItsSampleAlone) {
 
 TEST_F(Coco, ACategoryThatIsNotThereIsAnErrorOfItsSample) {
   const std::string source = write(R"({"id":7,"image_id":1,"category_id":2,"bbox":[0,0,1,1]})");
-  EXPECT_CONTAINS(show(source, {"labels"}), "its category_id is not among the file's categories");
+  EXPECT_CONTAINS(show(source, {"labels"}), "the category_id is not among the file's categories");
   EXPECT_CONTAINS(show(source, {"boxes"}), "(1, 4)");
   EXPECT_CONTAINS(show(write(R"({"id":7,"image_id":1,"category_id":"3","bbox":[0,0,1,1]})"), {"category_ids"}),
-                  "its category_id is not an integer");
+                  "the category_id is not an integer");
 }
 
 TEST_F(Coco, MasksNeedTheSizeOfTheirImage) {

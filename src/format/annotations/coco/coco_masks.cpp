@@ -46,7 +46,7 @@ class Masks {
   Result<void> draw(const CocoAnnotation& one, std::uint8_t* plane) const {
     const CocoDetails details = details_of(table_.details(one));
     if (details.outline.kind == OutlineKind::kNone)
-      return wrong_annotation(table_, one, CocoValue::kOutline, "it has no segmentation");
+      return wrong_annotation(table_, one, CocoValue::kOutline, "the annotation has no segmentation");
     auto drawn = draw_outline(details.outline, height(), width(), scratch().outline, plane);
     if (!drawn) return wrong_annotation(table_, one, CocoValue::kOutline, drawn.error().what);
     return {};
@@ -61,7 +61,7 @@ class Masks {
       if (!fields.takes(one)) continue;
       if (one.category == CocoAnnotation::kNoCategory)
         return wrong_annotation(table_, one, CocoValue::kCategory,
-                                "its category_id is not among the file's categories");
+                                "the category_id is not among the file's categories");
       std::memset(plane.data(), 0, plane.size());
       FEEDLINE_CHECK_OK(draw(one, plane.data()));
       put<Label>(static_cast<Label>(one.category + 1), plane, out);

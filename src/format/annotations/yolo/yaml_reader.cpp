@@ -34,7 +34,7 @@ class Document {
     is_loaded_ = yaml_parser_load(&parser_, &document_) == 1;
     if (is_loaded_) return {};
     const bool has_problem = parser_.problem != nullptr;
-    return wrong(has_problem ? parser_.problem : "it cannot be read", parser_.problem_mark.line);
+    return wrong(has_problem ? parser_.problem : "the YAML cannot be read", parser_.problem_mark.line);
   }
   const yaml_node_t* root() { return yaml_document_get_root_node(&document_); }
   const yaml_node_t* node(int number) { return yaml_document_get_node(&document_, number); }

@@ -60,7 +60,7 @@ class RandomIouCrop final : public OperationWith<RandomIouCrop, op::RandomIouCro
     std::optional<Box> crop;
     if (drawer.canvas().draw_iou_crop(args_, random, crop)) drawer.iou_crops()->note(drawer.stream(), crop);
     const auto* const drawn = drawer.iou_crops() == nullptr ? nullptr : drawer.iou_crops()->find(drawer.stream());
-    if (drawn == nullptr) return drawer.refuse("it draws by the boxes of a sample, and there are none here");
+    if (drawn == nullptr) return drawer.refuse("the crop is chosen by the boxes of a sample, but this sample has none");
     if (!*drawn) return {};
     drawer.canvas().crop(**drawn);
     drawer.canvas().clear_outside();
