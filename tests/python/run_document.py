@@ -6,6 +6,7 @@ Each document has its own process, which ends its signal handlers, threads and i
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import sys
 from collections.abc import Callable
@@ -164,6 +165,39 @@ def cluster_holds(names: Names) -> None:
     assert not Path("run.unfinished").exists()
 
 
+def custom_dataset_names() -> Names:
+    """The paths and classes of the photos as lists, and with other columns as a table and as a CSV."""
+    paths = sorted(Path("imagenet/train").rglob("*.*"))
+    species = [path.parent.name for path in paths]
+    rows = range(len(paths))
+    frame: Any = {
+        "path": [str(path) for path in paths],
+        "species": species,
+        "x": [row / 2 for row in rows],
+        "y": [row / 4 for row in rows],
+        "tags": [("", "red", "red green", "blue")[row % 4] for row in rows],
+    }
+    if importlib.util.find_spec("pandas"):
+        frame = importlib.import_module("pandas").DataFrame(frame)
+    Path("numbered/a").mkdir(parents=True)
+    for number, path in enumerate(paths[:3]):
+        Path(f"numbered/a/{number:04d}.jpg").symlink_to(path.absolute())
+    Path("photos.csv").write_text("folder,number,species\nnumbered/a,0,cat\nnumbered/a,1,dog\nnumbered/a,2,cat\n")
+    return {"paths": paths, "labels": species, "frame": frame}
+
+
+def custom_dataset_holds(names: Names) -> None:
+    assert (names["image"].shape[1:], names["image"].dtype) == ((3, 64, 64), torch.float32)
+    assert list(names["train"].classes) == sorted(set(names["labels"])) and names["label"].dtype == torch.int64
+    assert list(names["from_file"].classes) == ["cat", "dog"] and len(names["from_file"][2].image) == 3
+    points = next(iter(names["points"].loader(8)))
+    assert points.target.dtype == torch.float32 and points.target[3].tolist() == [1.5, 0.75]
+    tags = next(iter(names["tagged"].loader(4)))
+    columns = [list(names["tagged"].classes).index(tag) for tag in ("red", "green", "blue")]
+    assert tags.label[:, columns].tolist() == [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 0, 1]]
+    assert tags.label.dtype == torch.float32
+
+
 def own_operation_holds(names: Names) -> None:
     assert (names["image"].shape[1:], names["image"].dtype) == ((3, 64, 64), torch.float32)
     assert not (names["posterized"](np.arange(256)) & 0b00011111).any()
@@ -222,6 +256,7 @@ RUN: dict[str, tuple[Callable[[], Names], Callable[[Names], object]]] = {
     "README.md": (dict, readme_holds),
     "sampling.md": (lambda: {"feedline": feedline}, sampling_holds),
     "storage-cache.md": (lambda: {"feedline": feedline}, cache_holds),
+    "custom-dataset.md": (custom_dataset_names, custom_dataset_holds),
     "decoded-cache.md": (lambda: {"feedline": feedline}, lambda names: next(iter(names["train"].loader(8)))),
     "detection-data.md": (dict, detection_holds),
     "drop-in.md": (drop_in_names, drop_in_holds),

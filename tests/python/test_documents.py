@@ -134,9 +134,15 @@ def test_every_document_is_in_the_sites_navigation() -> None:
 
 # words that people search for, and the page that has to contain them
 SEARCHED = {
+    "DataFrame": "tutorials/custom-dataset.md",
     "Parquet from S3": "tutorials/remote-shards.md",
     "Too many open files": "symptoms.md",
+    "WeightedRandomSampler": "sampling.md",
+    "class imbalance": "sampling.md",
+    "custom dataset": "tutorials/custom-dataset.md",
+    "k-fold": "sampling.md",
     "medical images": "tutorials/medical-images.md",
+    "multi-label": "tutorials/custom-dataset.md",
     "my own operation": "tutorials/own-operation.md",
     "unable to mmap": "symptoms.md",
 }
