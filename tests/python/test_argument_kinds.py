@@ -31,7 +31,7 @@ NEEDED: dict[str, tuple[Any, ...]] = {
     "repeat": (2,), "resize": (8,), "resize_keep_ratio": (8,), "split": (0.5,), "subset": ([0],), "take": (2,),
     "ten_crop": (8,), "to_dtype": ("float32",),
 }  # fmt: skip
-MEASURE_OR_WRITE = {"measure_decode", "show", "loader"}
+MEASURE_OR_WRITE = {"measure_decode", "show", "loader", "pack", "verify"}
 
 
 @pytest.fixture(scope="module")

@@ -141,7 +141,7 @@ def test_how_a_gpu_is_reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     nobody, why = topology("GPU-nobody", tmp_path, str(library))
     assert nobody is None and why is not None and "MIG" in why
     nobody, why = topology("GPU-nobody", tmp_path, str(tmp_path / "no-such-library"))
-    assert nobody is None and why is not None and "no NVIDIA driver" in why
+    assert nobody is None and why is not None and "NVIDIA driver is not installed" in why
 
 
 # --- the link by torch, on the CPU, with a stand-in of torch.cuda ---

@@ -63,6 +63,8 @@ def test_errors_of_the_engine_pickle() -> None:
 
 # Never seen by a user: what catches each, and why it has a class.
 INTERNAL = {
+    "NotPlain": "the drop-in: a value of a user's class has another type than expected; the class's Python runs",
+    "NoSource": "the drop-in: the source of a user's class cannot be found; it becomes a reason of explain()",
     "AlreadyWatched": "%%feedline: a cell says it in words",
     "NotMeasured": "a probe of bench --machine; told as a reason",
     "Refused": "tune: a setting cannot be measured; it becomes a rung's reason",

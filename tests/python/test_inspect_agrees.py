@@ -184,7 +184,9 @@ def test_what_cannot_be_read_is_reported_once(tmp_path: Path) -> None:
     assert finding.code == "unreadable_file"
     for source in ("sftp://bucket/x.tar", ["a.tar", "sftp://host/b.tar"]):
         for call in (feedline.open, feedline.inspect):
-            with pytest.raises(feedline.ConfigError, match=r"this version has no reader for .*: copy or mount it"):
+            with pytest.raises(
+                feedline.ConfigError, match=r"this version has no reader for .*: copy or mount the data"
+            ):
                 call(source)
 
 

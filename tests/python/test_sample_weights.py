@@ -317,7 +317,7 @@ def test_what_has_no_weights() -> None:
             loader.set_weights([1, 1, 1])
     with labelled().loader(16, output="numpy") as loader, pytest.raises(feedline.ConfigError, match="has no weights"):
         loader.set_weights([1] * 480)
-    with pytest.raises(feedline.ConfigError, match="ambiguous among the fields x"):
+    with pytest.raises(feedline.ConfigError, match=r"no field is called label, .*the fields are x"):
         feedline.arrays(x=np.arange(4)).loader(2, output="numpy", balanced=True)
 
 

@@ -15,7 +15,6 @@ from .frame_columns import Column, FileColumn, OwnedList, column_of
 from .row_fields import RowFields
 from .source_spec import SourceSpec
 
-_Path = str | os.PathLike[str]
 # Usual names of the column of paths, in order of preference.
 _PATH_NAMES = ("image", "path", "file_name", "filename", "filepath", "file", "img", "image_path", "image_file")
 
@@ -27,8 +26,8 @@ def files(
     multi_label: Any = None,
     separator: str | None = None,
     fields: str | Sequence[str] | None = None,
-    root: _Path = "",
-    cache: _Path | None = None,
+    root: str | os.PathLike[str] = "",
+    cache: str | os.PathLike[str] | None = None,
     cache_limit: int | str | None = None,
     hedge: bool = False,
     **columns: Any,
@@ -110,10 +109,10 @@ def table(
     target: str | Sequence[str] | None = None,
     multi_label: str | None = None,
     separator: str | None = None,
-    root: _Path | None = None,
+    root: str | os.PathLike[str] | None = None,
     template: str | None = None,
     fields: str | Sequence[str] | None = None,
-    cache: _Path | None = None,
+    cache: str | os.PathLike[str] | None = None,
     cache_limit: int | str | None = None,
     hedge: bool = False,
 ) -> Dataset:
@@ -391,7 +390,7 @@ def _name_cells(index: Any) -> Any:
     return _engine.text_cells_of_list([str(one) for one in index])
 
 
-def _root(where: str, root: _Path) -> str:
+def _root(where: str, root: str | os.PathLike[str]) -> str:
     text = os.fspath(root)
     if not isinstance(text, str):
         raise ConfigError(f"{where}: root must be a folder, not {root!r}")

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -34,6 +33,8 @@ def rows(engine: _engine.Dataset) -> Iterator[dict[str, Any]]:
 
     A field that a sample lacks is None. Images, arrays and bytes are not in the dict.
     """
+    import json  # only filters need it
+
     kinds = {name: kind for name, kind in ((row[0], row[1]) for row in engine.roles()) if kind in _KINDS}
     columns = dict(zip(kinds, _engine.values(engine, list(kinds)), strict=True)) if kinds else {}
     shown = {

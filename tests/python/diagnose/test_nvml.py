@@ -70,4 +70,4 @@ def test_the_reader_needs_no_run(folder, tmp_path, monkeypatch):
     assert [gpu["name"] for gpu in reader.gpus()] == ["Fake GPU 0", "Fake GPU 1"]
     assert reader.notes() == [] and reader.unavailable == ""
     without = _engine.GpuReader("libno-such-nvml.so.1")
-    assert without.sample(1) == [] and "no NVIDIA driver" in without.unavailable
+    assert without.sample(1) == [] and "NVIDIA driver is not installed" in without.unavailable

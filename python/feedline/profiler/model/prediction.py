@@ -213,9 +213,7 @@ def advised_workers(summary: Summary, candidates: Iterable[int] | None = None) -
     best = best_workers(without_rungs(summary), left) if left else present
     if best <= present or _is_no_gain(best_known, best):
         return None
-    known = comparable(
-        summary
-    )  # a gain is relative to the present number's measured rate, which may exceed the model's
+    known = comparable(summary)  # the present number's measured rate may exceed the model's
     return best if cycle_ms(known, best) < _CLEARLY * cycle_ms(known, present) else None
 
 

@@ -11,7 +11,7 @@ from ...data.dataset import Dataset
 from . import sources, transforms
 from .sample_code import SampleCode
 
-_PACKAGES = ("torch", "torchvision", "datasets", "timm", "webdataset", "feedline")
+_PACKAGES = ("torch", "torchvision", "numpy", "datasets", "timm", "webdataset", "feedline")
 
 
 def is_one(dataset: Any) -> bool:

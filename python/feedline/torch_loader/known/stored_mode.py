@@ -7,6 +7,8 @@ import os
 import struct
 from typing import IO
 
+from ...data import image_formats
+
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}  # JPEG markers that are followed by the image's size
 _WITHOUT_LENGTH = frozenset((0x01, *range(0xD0, 0xD8)))
 _MOST_MARKERS = 200  # a JPEG with more before its size is read by the dataset
@@ -18,9 +20,10 @@ def is_stored_as_rgb(path: str | bytes | os.PathLike[str]) -> bool:
     try:
         with open(path, "rb") as file:
             head = file.read(26)
-            if head[:8] == b"\x89PNG\r\n\x1a\n":
+            found = image_formats.of(head)
+            if found is not None and found.name == "png":
                 return len(head) == 26 and head[24] == 8 and head[25] == _RGB
-            return head[:2] == b"\xff\xd8" and _components(file) == 3
+            return found is not None and found.name == "jpeg" and _components(file) == 3
     except OSError:
         return False
 
