@@ -255,6 +255,7 @@ def test_splits_are_those_of_datasets(tmp_path: Path) -> None:
 @pytest.mark.parametrize("end", ["parquet", "arrow"])
 def test_columns_in_the_names_of_folders(tmp_path: Path, end: str) -> None:
     pa = pytest.importorskip("pyarrow")
+    written = pytest.importorskip("pyarrow.dataset")
 
     rows = {
         "x": list(range(8)),
@@ -262,10 +263,10 @@ def test_columns_in_the_names_of_folders(tmp_path: Path, end: str) -> None:
         "city": ["a b", "c/d", "é=%", None] * 2,
         "label": ["cat", "dog", "dog", "cat"] * 2,
     }
-    part = pa.dataset.partitioning(
+    part = written.partitioning(
         pa.schema([("year", pa.int32()), ("city", pa.string()), ("label", pa.string())]), flavor="hive"
     )
-    pa.dataset.write_dataset(pa.table(rows), tmp_path, format=end, partitioning=part)
+    written.write_dataset(pa.table(rows), tmp_path, format=end, partitioning=part)
     dataset = feedline.open(tmp_path, fields=("x", "year", "city", "label"), missing="none").collate("list")
     assert dataset.classes == ["cat", "dog"]
     samples = sorted((dataset[i] for i in range(len(dataset))), key=lambda sample: int(sample.x))
