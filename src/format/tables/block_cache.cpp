@@ -53,7 +53,7 @@ void BlockCache::keep(const Key& key, const std::shared_ptr<Slot>& slot) {
   const auto own = entries_.find(key);
   if (own == entries_.end() || own->second.slot != slot) return;  // removed while it was made
   own->second.values = block.values;
-  if (block.bytes > most_) return evict(own);  // caching it would evict all others, and then itself
+  if (block.bytes > most_ && !block.is_stored) return evict(own);  // caching it would evict all others, and then itself
   own->second.bytes = block.bytes;
   bytes_ += block.bytes;
   if (block.is_stored) {

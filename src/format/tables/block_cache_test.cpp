@@ -101,6 +101,18 @@ TEST_F(StoredBlocks, ABlockThatIsReadInOrderIsNotStored) {
   EXPECT_EQ(store_->bytes(), 0u);
 }
 
+TEST_F(StoredBlocks, ABlockIsStoredOnceEvenIfTheRestOfItExceedsTheCache) {
+  int stored = 0;
+  for (int i = 0; i < 6; ++i) {
+    const auto make = [&](BlockStore* store) -> Result<BlockCache::Block> {
+      stored += store != nullptr ? 1 : 0;
+      return BlockCache::Block{std::make_shared<int>(7), 101, 10, store != nullptr};
+    };
+    EXPECT_EQ(*static_cast<const int*>(cache_.get({this, 0}, make).value().get()), 7);
+  }
+  EXPECT_EQ(stored, 1);
+}
+
 TEST_F(StoredBlocks, BlocksStayInMemoryIfTheStoreIsFull) {
   store_ = std::make_shared<BlockStore>(0);
   BlockCache cache(100, store_);

@@ -25,6 +25,12 @@ constexpr std::uint64_t kAlignment = 64;  // of a block: a cache line
 
 std::uint64_t rounded_up(std::uint64_t bytes, std::uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
 
+Result<std::uint64_t> free_space(const storage::FileDescriptor& fd, const std::string& folder) {
+  struct ::statvfs disk;
+  if (::fstatvfs(fd.get(), &disk) != 0) return storage::file_error("cannot look up", folder, errno);
+  return std::uint64_t{disk.f_bavail} * disk.f_frsize;
+}
+
 }  // namespace
 
 BlockStore::~BlockStore() {
@@ -36,12 +42,8 @@ Result<void> BlockStore::create_file() {
   FEEDLINE_TRY(folder_, cache::cache_folder());
   FEEDLINE_CHECK_OK(cache::make_folder(folder_));
   FEEDLINE_TRY(storage::FileDescriptor fd, cache::open_unnamed_file(folder_));
-  if (!most_) {
-    struct ::statvfs disk;
-    if (::fstatvfs(fd.get(), &disk) != 0) return storage::file_error("cannot look up", folder_, errno);
-    most_ =
-        static_cast<std::uint64_t>(kShare * static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize));
-  }
+  FEEDLINE_TRY(const std::uint64_t free, free_space(fd, folder_));
+  least_free_ = static_cast<std::uint64_t>((1 - kShare) * static_cast<double>(free));
   files_.push_back(std::move(fd));
   file_bytes_ = 0;
   for (Extent& extent : extents_) extent.used = extent.bytes;  // they belong to the parent's file
@@ -55,10 +57,16 @@ Result<BlockStore::Room> BlockStore::reserve(std::uint64_t bytes) {
   const storage::FileDescriptor& file = files_.back();
   if (extents_.empty() || extents_.back().bytes - extents_.back().used < bytes) {
     const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-    Extent extent{.offset = file_bytes_,
-                  .bytes = std::max(std::min(kExtentBytes, *most_ - *most_ % page), rounded_up(bytes, page))};
-    if (extent.bytes > *most_ || file_bytes_ > *most_ - extent.bytes)
+    const std::uint64_t usual = most_ ? std::min(kExtentBytes, *most_ - *most_ % page) : kExtentBytes;
+    Extent extent{.offset = file_bytes_, .bytes = std::max(usual, rounded_up(bytes, page))};
+    if (most_ && (extent.bytes > *most_ || file_bytes_ > *most_ - extent.bytes))
       return storage_error("the limit of " + std::to_string(*most_ >> 20) + " MiB is reached", ENOSPC);
+    // Checked each time, because other processes use the disk, such as the other ranks.
+    FEEDLINE_TRY(const std::uint64_t free, free_space(file, folder_));
+    if (free < least_free_ || free - least_free_ < extent.bytes)
+      return storage_error("the disk of '" + folder_ + "' has " + std::to_string(free >> 20) +
+                               " MiB of free space, half of what it had at first",
+                           ENOSPC);
     // without it a full disk would end the process by SIGBUS
     if (const int error =
             ::posix_fallocate(file.get(), static_cast<off_t>(extent.offset), static_cast<off_t>(extent.bytes)))

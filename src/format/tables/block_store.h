@@ -22,10 +22,11 @@ namespace feedline::format {
 // writes to a file of its own, and continues to read its parent's blocks.
 class BlockStore : public std::enable_shared_from_this<BlockStore> {
  public:
-  // The largest part of the free space on the cache folder's disk that the file uses. The default of `cache_limit`.
+  // The part of the space on the cache folder's disk, free when the file is created, that the files of all processes
+  // may use. The default of `cache_limit`.
   static constexpr double kShare = 0.5;
 
-  // most: the maximum size of the file in bytes; nullopt: kShare of the free space when the file is created.
+  // most: the maximum size of the file in bytes; nullopt: limited only by kShare.
   explicit BlockStore(std::optional<std::uint64_t> most = std::nullopt) : most_(most) {}
   BlockStore(const BlockStore&) = delete;
   BlockStore& operator=(const BlockStore&) = delete;
@@ -54,7 +55,8 @@ class BlockStore : public std::enable_shared_from_this<BlockStore> {
   Result<Room> reserve(std::uint64_t bytes);
 
   mutable ForkMutex mutex_;
-  std::optional<std::uint64_t> most_;  // the rest is guarded by mutex_
+  const std::optional<std::uint64_t> most_;
+  std::uint64_t least_free_ = 0;  // bytes that remain free on the disk; this and the rest are guarded by mutex_
   std::string folder_, problem_;
   std::vector<storage::FileDescriptor> files_;  // this process writes to the last one
   std::uint32_t generation_ = 0;                // of the process that created it
