@@ -82,18 +82,20 @@ TEST_F(BlockStoreTest, AnUnusableCacheFolderIsReported) {
 TEST_F(BlockStoreTest, AChildReadsItsParentsBlocksAndWritesToAFileOfItsOwn) {
   BlockStore store;
   const Bytes before = add(store, "before").value();
-  int pipe[2];
-  ASSERT_EQ(::pipe(pipe), 0);
+  int to_parent[2], to_child[2];
+  ASSERT_EQ(::pipe(to_parent), 0);
+  ASSERT_EQ(::pipe(to_child), 0);
+  char byte = 'x';
   const pid_t child = ::fork();
   if (child == 0) {
     ::alarm(10);
     const auto own = add(store, "child!");
-    char parent_has_written = 0;
-    const bool waited = ::read(pipe[0], &parent_has_written, 1) == 1;
+    const bool waited = ::write(to_parent[1], &byte, 1) == 1 && ::read(to_child[0], &byte, 1) == 1;
     ::_exit(own && waited && text_of(*own) == "child!" && text_of(before) == "before" ? 0 : 1);
   }
+  EXPECT_EQ(::read(to_parent[0], &byte, 1), 1) << "after the child's block is written";
   EXPECT_EQ(text_of(add(store, "parent").value()), "parent");
-  EXPECT_EQ(::write(pipe[1], "x", 1), 1);
+  EXPECT_EQ(::write(to_child[1], &byte, 1), 1);
   int status = 0;
   ::waitpid(child, &status, 0);
   EXPECT_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0);
