@@ -22,7 +22,7 @@
 #include "format/annotations/voc/voc_annotation.h"
 #include "format/annotations/yolo/yaml_reader.h"
 #include "format/annotations/yolo/yolo_labels.h"
-#include "format/memory_reader.h"
+#include "format/index/memory_reader.h"
 #include "text/json_reader.h"
 
 using namespace feedline;

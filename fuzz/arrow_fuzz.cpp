@@ -8,8 +8,9 @@
 #include <memory>
 #include <string_view>
 
-#include "format/arrow/arrow_table.h"
-#include "format/memory_reader.h"
+#include "format/columnar/arrow/arrow_table.h"
+#include "format/index/memory_reader.h"
+#include "storage/storage.h"
 #include "table_check.h"
 
 using namespace feedline;
@@ -17,7 +18,8 @@ using namespace feedline;
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
   const format::MemoryReader reader(std::string_view(reinterpret_cast<const char*>(data), bytes));
   const auto cache = std::make_shared<format::BlockCache>(1 << 20);
-  const format::ShardFile file{"fuzz.arrow", "fuzz.arrow", nullptr, {bytes, 1}};
+  static const auto storage = storage::local_storage();  // not read from, because the reader has the bytes
+  const format::ShardFile file{"fuzz.arrow", "fuzz.arrow", storage, {bytes, 1}};
   if (const auto table = format::ArrowTable::open(file, reader, cache)) format::check_table(**table, reader);
   return 0;
 }

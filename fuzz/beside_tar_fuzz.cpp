@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "format/shard_parts.h"
+#include "format/index/shard_parts.h"
 #include "format/tar/listed_members.h"
 #include "memory/record.h"
 

@@ -15,13 +15,13 @@
 #include <vector>
 
 #include "base/check.h"
+#include "format/index/memory_reader.h"
 #include "format/lmdb/datum.h"
 #include "format/lmdb/lmdb_index.h"
 #include "format/lmdb/lmdb_layout.h"
 #include "format/lmdb/lmdb_samples.h"
 #include "format/lmdb/lmdb_walk.h"
 #include "format/lmdb/value_reader.h"
-#include "format/memory_reader.h"
 
 using namespace feedline;
 
@@ -95,14 +95,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
   const auto again = format::LmdbIndex::parse(std::move(buffer), index.file_bytes().size(), stat);
   FEEDLINE_CHECK(again && again->size() == index.size());
   const auto value = [&](std::uint64_t entry) {
-    const format::LmdbIndex::Place place = index.place(entry);
-    return index.value_in(file.subspan(place.offset, place.bytes), entry);
+    const format::LmdbIndex::Location location = index.location(entry);
+    return index.value_in(file.subspan(location.offset, location.bytes), entry);
   };
   for (std::uint64_t i = 0; i < index.size(); ++i) {
-    const format::LmdbIndex::Place place = index.place(i);
-    FEEDLINE_CHECK(place.offset <= bytes && place.bytes <= bytes - place.offset);
+    const format::LmdbIndex::Location location = index.location(i);
+    FEEDLINE_CHECK(location.offset <= bytes && location.bytes <= bytes - location.offset);
     const auto found = value(i);
-    FEEDLINE_CHECK(found.has_value() || place.on_own_pages);  // whose header the walk leaves to the reading
+    FEEDLINE_CHECK(found.has_value() || location.on_own_pages);  // whose header the walk leaves to the reading
     if (found) look_at(*found);
     FEEDLINE_CHECK(!index.key_text(i).empty());
   }

@@ -14,14 +14,14 @@
 #include <vector>
 
 #include "base/check.h"
-#include "format/columns/column_files.h"
-#include "format/columns/column_reader.h"
-#include "format/columns/column_shard.h"
 #include "format/compression/compression.h"
-#include "format/litdata/litdata_index.h"
-#include "format/mds/mds_encoding.h"
-#include "format/mds/mds_index.h"
-#include "format/memory_reader.h"
+#include "format/index/memory_reader.h"
+#include "format/row_columns/column_files.h"
+#include "format/row_columns/column_reader.h"
+#include "format/row_columns/column_shard.h"
+#include "format/row_columns/litdata/litdata_index.h"
+#include "format/row_columns/mds/mds_encoding.h"
+#include "format/row_columns/mds/mds_index.h"
 
 using namespace feedline;
 

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "format/memory_reader.h"
+#include "format/index/memory_reader.h"
 #include "format/numpy_files/array_file.h"
 
 using namespace feedline;

@@ -8,8 +8,8 @@
 #include <memory>
 #include <string_view>
 
-#include "format/memory_reader.h"
-#include "format/parquet/parquet_table.h"
+#include "format/columnar/parquet/parquet_table.h"
+#include "format/index/memory_reader.h"
 #include "storage/storage.h"
 #include "table_check.h"
 

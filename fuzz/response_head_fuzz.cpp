@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint64_t kMost = ~std::uint64_t{0} >> 1;
 constexpr std::int64_t kNow = 1'800'000'000;
-constexpr std::size_t kMostKept = 1024;
+constexpr std::size_t kMaxRetained = 1024;
 
 std::string text_of(const ContentRange& range) {
   const std::string span = std::to_string(range.first) + "-" + std::to_string(range.last);
@@ -38,8 +38,8 @@ void check_head(const ResponseHead& head) {
   if (head.content_range) check_range(*head.content_range);
   FEEDLINE_CHECK(!head.content_range || !head.has_bad_range);
   FEEDLINE_CHECK(!head.retry_after || (head.retry_after->count() >= 0 && head.retry_after->count() <= 1'000'000));
-  for (const std::string* kept : {&head.etag, &head.request_id, &head.bucket_region, &head.location})
-    FEEDLINE_CHECK(kept->size() <= kMostKept);
+  for (const std::string* value : {&head.etag, &head.request_id, &head.bucket_region, &head.location})
+    FEEDLINE_CHECK(value->size() <= kMaxRetained);
   const auto bytes = head.object_bytes();
   const auto version = head.version();
   FEEDLINE_CHECK(bytes.has_value() == version.has_value());

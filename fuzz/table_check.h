@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/check.h"
-#include "format/tables/cell_reader.h"
-#include "format/tables/column_choice.h"
-#include "format/tables/column_table.h"
+#include "format/columnar/cell_reader.h"
+#include "format/columnar/column_choice.h"
+#include "format/columnar/column_table.h"
 #include "memory/record.h"
 
 namespace feedline::format {

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "format/table/column_choice.h"
-#include "format/table/table.h"
+#include "format/text_tables/column_choice.h"
+#include "format/text_tables/table.h"
 
 using namespace feedline;
 

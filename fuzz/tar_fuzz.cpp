@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "format/memory_reader.h"
+#include "format/index/memory_reader.h"
 #include "format/tar/shard_scan.h"
 #include "format/tar/tar_header.h"
 

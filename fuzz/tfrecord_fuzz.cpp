@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "format/memory_reader.h"
+#include "format/index/memory_reader.h"
 #include "format/tfrecord/feature_files.h"
 #include "format/tfrecord/feature_reader.h"
 #include "format/tfrecord/foreign_index.h"

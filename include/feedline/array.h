@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Element types, shapes, and views of C-contiguous arrays. A view does not own its data.
+// Element types, shapes, and non-owning views of C-contiguous arrays.
 
 #include <array>
 #include <cstddef>
@@ -36,7 +36,7 @@ bool is_pixel_dtype(DType dtype);       // uint8, float16 or float32: the elemen
 std::size_t size_of(DType dtype);       // bytes per element
 std::string_view name_of(DType dtype);  // NumPy's name: "uint8", "float32"; also "bfloat16", which NumPy does not have
 
-// One number of a dtype: its bytes are the first size_of(dtype).
+// One number of any dtype, stored in the first size_of(dtype) bytes.
 using Element = std::array<std::byte, 8>;
 
 template <typename T>
@@ -47,8 +47,8 @@ Element element_of(T value) {
   return element;
 }
 
-// In a schema, the first extent of a field whose samples have different lengths. In a sample, the extent is the
-// sample's own length; in a batch, at least the length of the longest row.
+// In a schema, marks the first extent of a field whose samples have different lengths. In a sample, that extent is the
+// sample's length; in a batch, it is at least the length of the longest row.
 constexpr std::int64_t kAnyLength = -1;
 
 // At most kMaxDims extents, stored inline so that shapes need no allocation per sample.
@@ -101,7 +101,7 @@ enum class BatchForm : std::uint8_t {
   kList,    // rows of any shapes, in one buffer, with offsets
 };
 
-// The kind of data in a row. All kinds but arrays are uint8 lists of the shape (bytes,).
+// The kind of data in a row. All kinds except arrays are uint8 lists with shape (bytes,).
 enum class Content : std::uint8_t {
   kArray,
   kBytes,
@@ -109,8 +109,8 @@ enum class Content : std::uint8_t {
   kJson,  // UTF-8, to be parsed
 };
 
-// One field of a sample. The shape excludes the batch extent; the first extent may be kAnyLength, and in lists any
-// extent may be. A schema lists the fields in batch order.
+// One field of a sample. The shape excludes the batch extent. The first extent of the shape may be kAnyLength; in
+// lists, any extent may be. A schema lists the fields in batch order.
 struct FieldSpec {
   std::string name;
   ArraySpec array;

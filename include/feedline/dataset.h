@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A dataset and the operations on its images. Immutable: every operation returns a new Dataset, cheap to copy.
+// A dataset and the operations on its images. A Dataset is immutable and cheap to copy: every operation returns a new
+// one.
 
 #include <chrono>
 #include <cstddef>
@@ -21,10 +22,15 @@
 #include "feedline/loader.h"
 #include "feedline/node_cache.h"
 #include "feedline/operation.h"
+#include "feedline/packing.h"
 #include "feedline/sample_files.h"
 #include "feedline/sample_function.h"
 
 namespace feedline {
+
+namespace pipeline {
+class Source;
+}
 
 // How to treat samples that lack a field.
 enum class Missing : std::uint8_t {
@@ -35,7 +41,7 @@ enum class Missing : std::uint8_t {
 
 inline constexpr std::chrono::hours kListingAge{1};
 
-// The checksums to verify when whole objects are read or copied to the cache of OpenOptions.
+// The checksums to verify when whole objects are read or copied to OpenOptions::cache_directory.
 enum class Verify : std::uint8_t {
   kNone,
   kManifest,  // OpenOptions::listed_shards
@@ -49,7 +55,7 @@ struct ListedShard {
   std::string sha256;  // hexadecimal digits
 };
 
-// Options of annotated images ("coco", "voc", "yolo"). Empty: the format's default applies.
+// Options of the annotated image formats "coco", "voc" and "yolo". An empty string selects the format's default.
 struct AnnotationOptions {
   std::string images;  // coco: the folder that file names are relative to
   std::string split;   // voc: a list in ImageSets; yolo: a key of the YAML file
@@ -57,36 +63,40 @@ struct AnnotationOptions {
 };
 
 struct OpenOptions {
-  // "folder", "tar", "tfrecord", "parquet" and so on (docs/formats.md); empty: detected from the source.
+  // "folder", "tar", "tfrecord", "parquet" or another name from docs/formats.md. If empty, the format is detected.
   std::string format;
-  // One spec per field. Empty: image and label. tar: an extension, or alternatives separated by ';' ("jpg;png",
-  // "seg.png", "cls"). The field is named after the first alternative. tfrecord: a feature, or alternatives
-  // ("image/encoded", "label=image/class/label", "caption;text"). The field is named after the first alternative, or by
-  // a prefix "NAME=". folder: the path of its files below the source, with {key} for the sample's name, which may
-  // contain slashes ("images/{key}.jpg", "masks/{key}.png"). The field is named after the folder before {key}, or by a
-  // prefix "NAME=". The extension determines the kind: those of image formats (image_formats.h) are images, or masks
-  // (labels) if the field's name begins with "mask" or "seg"; cls, cls2, index, inx and id are integers; npy is an
-  // array, json and jsn are JSON, txt, text, caption and transcript are text, and all others are bytes. A suffix
-  // ":image", ":mask", ":value", ":array", ":bytes", ":text" or ":json" overrides the kind; ":boxes" and ":keypoints"
-  // declare an array, or lists in JSON, that geometric image operations transform along with the image.
+  // One spec per field. If empty, the fields are the image and the label. In tar files, a spec is an extension, or
+  // several separated by ';' ("jpg;png", "seg.png", "cls"); the field is named after the first one. In TFRecord files,
+  // a spec is a feature, or several separated by ';' ("image/encoded", "label=image/class/label", "caption;text"); the
+  // field is named after the first one, or by a prefix "NAME=". In folders, a spec is the path of the field's files
+  // relative to the source, in which {key} is the sample's name and may contain slashes ("images/{key}.jpg",
+  // "masks/{key}.png"); the field is named after the folder before {key}, or by a prefix "NAME=". The extension
+  // determines the kind: those of image formats (image_formats.h) are images, or masks (labels) if the field's name
+  // begins with "mask" or "seg"; cls, cls2, index, inx and id are integers; npy is an array, json and jsn are JSON,
+  // txt, text, caption and transcript are text, and all others are bytes. A suffix ":image", ":mask", ":value",
+  // ":array", ":bytes", ":text" or ":json" overrides the kind. The suffixes ":boxes" and ":keypoints" declare an array,
+  // or lists in JSON, that geometric image operations transform along with the image.
   std::vector<std::string> fields;
   std::string index_directory;  // folder for stored indexes; empty: next to the shard, or else the user's cache folder
   Missing missing = Missing::kError;
   std::string cache_directory;  // folder for copies of whole objects on this machine, see node_cache.h; empty: no cache
   CacheLimit cache_limit;
-  // A remote folder has no modification time, so its stored listing is trusted for this long, unless a sample turns out
-  // to be missing or out of order. 0: always list again. A remote shard with a stored index is not checked when it is
-  // opened, but during the first epoch; 0: at once.
+  // How long the stored listing of a remote folder is trusted, as remote folders have no modification time; a missing
+  // or misplaced sample invalidates the listing earlier. If 0, the folder is listed every time. Remote shards with a
+  // stored index are checked during the first epoch or, if this is 0, when they are opened.
   std::chrono::seconds listing_age{kListingAge};
   bool allow_commands = false;  // whether the source may be "pipe:" and a command whose standard output is a tar
   Verify verify = Verify::kNone;
   std::vector<ListedShard> listed_shards = {};
-  // Sends a second request if a request takes longer than 99 % of requests; see docs/remote.md.
+  // Sends a request again if it takes longer than 99 % of the previous requests; see docs/remote.md.
   bool hedge = false;
+  // Records checkpoints of large JPEGs, from which later crops are decoded; see docs/patches.md.
+  bool checkpoints = true;
   AnnotationOptions annotations = {};
+  bool documents = false;  // for "megatron": a sample is a document instead of a sequence
 };
 
-// One stored or transformed sample, with the memory that contains it.
+// One stored or transformed sample, which owns its memory.
 struct Sample {
   struct Field {
     std::string name;
@@ -95,15 +105,15 @@ struct Sample {
     BatchForm form = BatchForm::kDense;
     Content content = Content::kArray;
     bool absent = false;  // the sample does not have the field; the array is empty
-    // Set instead of `data` for a large row of a mapped file: the array in private pages. Writing to private pages does
-    // not change the file.
+    // For a large row of a memory-mapped file, contains the array instead of `data`. The pages are private, so that
+    // writing to them does not change the file.
     std::shared_ptr<std::byte> pages = nullptr;
     std::byte* bytes() { return pages ? pages.get() : data.data(); }  // the bytes of the array
   };
   std::vector<Field> fields;
 };
 
-// The kind of a field of a sample, for users.
+// The name and kind of a field, as shown to users.
 struct FieldRole {
   std::string name;
   std::string kind;                         // "image", "mask", "boxes", "keypoints", "value", "array", "bytes", ...
@@ -111,7 +121,7 @@ struct FieldRole {
   bool clamps = true;                       // boxes only; see op::Boxes
 };
 
-// A column, member, feature or key of the source that no field reads.
+// A column, member, feature or key in the source that no field reads.
 struct UnopenedColumn {
   std::string name;    // in the source: "caption"
   std::string holds;   // its type: "text", "list of float32"; empty if not known
@@ -120,7 +130,7 @@ struct UnopenedColumn {
   friend bool operator==(const UnopenedColumn&, const UnopenedColumn&) = default;
 };
 
-// A field whose column has a unit, an extension type or a mode that is not applied to its values.
+// A field whose column has a unit, an extension type or a mode that Feedline does not apply to the values.
 struct FieldRemark {
   std::string field;
   std::string unit;  // unit of a time, such as "us"; otherwise empty
@@ -128,11 +138,13 @@ struct FieldRemark {
   friend bool operator==(const FieldRemark&, const FieldRemark&) = default;
 };
 
-// A field of all samples.
+// The values of one field for all samples.
 struct FieldValues {
   ArraySpec row;                // of each sample's numbers
-  std::vector<std::byte> data;  // the rows of all samples
-  bool is_text = false;         // `texts` has the values
+  std::vector<std::byte> data;  // the numbers of all samples
+  bool are_separate = false;    // each sample has its own shape, in `shapes`, but the dtype of `row`
+  std::vector<Shape> shapes;
+  bool is_text = false;  // `texts` has the values
   std::vector<std::string> texts;
 };
 
@@ -150,15 +162,32 @@ struct View {
   std::vector<Operation> operations = {};  // applied to the output of the operations before views()
   std::optional<int> count = {};           // the number of views, each with its own random draws, as one field (count,
                                            // C, H, W)
-  // For its first operations: the index of an earlier view with the same operation whose draws are reused, so that
-  // several views share one random crop.
+  // For each of the first operations, the index of an earlier view whose random draws it reuses, so that several views
+  // can share one random crop. The earlier view must have the same operation at the same position.
   std::vector<int> drawn_as = {};
 };
 
 class SampleReader;
+
+// The sequences of a dataset, packed into rows. Made by Dataset::pack_sequences(). Immutable and cheap to copy.
+class PackedDataset {
+ public:
+  std::uint64_t documents() const;
+  // Returns a loader of batches with the fields of PackedFormat (src/format/packed). A batch has options.batch_size
+  // rows. `uneven` and `drop_last` apply to the last global batch of an epoch. kConfig: as for Dataset::loader, an
+  // option that has no meaning for packs is set, or a batch has 2^31 tokens or more.
+  Result<Loader> loader(const LoaderOptions& options) const;
+
+ private:
+  friend class Dataset;
+  struct Impl;
+  explicit PackedDataset(std::shared_ptr<const Impl> impl);
+  std::shared_ptr<const Impl> impl_;
+};
+
 struct MixOptions;
 
-// A number or text as stored; nothing if a sample has none.
+// A stored number or text, or std::monostate if the sample has no value.
 using StoredValue = std::variant<std::monostate, std::int64_t, double, std::string>;
 
 class Dataset {
@@ -171,7 +200,8 @@ class Dataset {
   std::vector<FieldRemark> remarks() const;
   const std::vector<Operation>& operations() const;
 
-  // Appends an operation. Arguments are checked by check(), schema(), loader() and sample(), before any read.
+  // Appends an operation. The operation's arguments are checked by check(), schema(), loader() and sample(), before
+  // these read data.
   Dataset with(Operation operation) const;
   Dataset decode(ColorMode mode = ColorMode::kRgb) const { return with(op::Decode{mode}); }
   Dataset resize(int size) const { return with(op::Resize{{size, 0}, {}, Interpolation::kBilinear}); }
@@ -192,112 +222,141 @@ class Dataset {
   }
   Dataset to_dtype(DType dtype, bool scale = false) const { return with(op::ToDtype{dtype, scale}); }
 
-  // Several views of one image: each is a field of the batch and replaces the image. The operations so far are drawn
-  // and applied once for all views; each View adds its own operations, and those after views() are applied to each view
-  // with separate draws (Operation::fields names views). The image is decoded once, or once per view, whichever is
-  // cheaper; the pixels are the same, except with Fidelity::kFast. Other fields are unchanged: operations on all images
-  // and masks apply to them as well, with separate draws. field: the image, if a sample has several. A dataset can have
-  // one views(). kConfig: the image does not exist; a name is empty, duplicated, or the name of a different field;
-  // there is no view, or more than kMostViews; a count is below 1; a view contains decode; normalize or to_dtype
-  // precedes views(); a map() function consumes the field. Later calls also fail: cache(), which must precede views();
-  // a field of several views without a fixed size.
+  // Replaces an image by several views, each of which is a field of the batch. Operations before views() are drawn and
+  // applied once for all views. Each View adds its own operations. Operations after views() are applied to each view
+  // with separate draws, or only to the views in Operation::fields. The image is decoded once or once per view,
+  // whichever is cheaper; the pixels are the same, except with Fidelity::kFast. Other fields remain: operations on all
+  // images and masks also apply to them, with separate draws. `field` selects the image if a sample has several. Fails
+  // with kConfig if the image does not exist, a view's name is empty, duplicated or the name of a different field,
+  // there are no views or more than kMostViews, a count is below 1, a view contains decode, views() follows normalize
+  // or to_dtype, a map() function consumes the field, or the dataset already has views. Later calls fail if cache()
+  // follows views(), or if a field of several views has no fixed size.
   Result<Dataset> views(std::vector<View> views, const std::string& field = {}) const;
   static constexpr std::size_t kMostViews = 254;  // for each sample
-  // torchvision's FiveCrop and TenCrop: the four corners and the centre as one field (5, C, H, W) named like the image,
-  // followed for TenCrop by the same five crops of the mirrored image. kConfig: the errors of views(). kData: an image
-  // is too small.
+  // torchvision's FiveCrop and TenCrop: FiveCrop replaces the image by crops of the four corners and the centre, as one
+  // field (5, C, H, W) with the image's name. TenCrop adds the same crops of the flipped image: (10, C, H, W). Fails
+  // with kConfig like views(), and with kData if an image is too small.
   Result<Dataset> five_crop(Size size, const std::string& field = {}) const;
   Result<Dataset> ten_crop(Size size, bool vertical_flip = false, const std::string& field = {}) const;
-  // The views() call and the index in operations() that it precedes; nullopt if there is none.
+  // Returns the views() call as text, and the index in operations() of the first operation after views(); nullopt if
+  // there are no views.
   std::optional<std::pair<std::string, std::size_t>> viewed() const;
 
-  // Caches the 8-bit pixels after the operations so far when a sample is first read; later epochs run only the
-  // operations after it. The output and the random draws are the same as without a cache. where: "memory" (one copy
-  // shared by all processes of this user on this machine with the same cache, freed with the last of them), the path of
-  // a file (PATH.filling until it is complete), which later runs and open() can use, or "device": the loader's GPU,
-  // which then runs the operations after the cache. budget: bytes; samples beyond it are read and decoded in every
-  // epoch. 0: half of the memory available to this process; for a file, no limit; for a device, which must hold all
-  // samples, its free memory. kConfig: a preceding operation is random or does not output 8-bit pixels; samples are
-  // arrays; there is a second cache; an operation after "device" is not supported on GPUs. loader() and sample() check
-  // the file at the path.
+  // When a sample is first read, caches the 8-bit pixels that the preceding operations return. Later epochs run only
+  // the operations after cache(). The output and the random draws are the same as without a cache. `where` is "memory",
+  // the path of a file, or "device". Memory is shared by all processes of this user on this machine that use the same
+  // cache, and freed when the last of these processes ends. A file can be used by later runs and by open(); until it is
+  // complete, it is named PATH.filling. "device" is the loader's GPU, which also runs the operations after the cache.
+  // `budget` is in bytes; samples that exceed it are read and decoded in every epoch. With budget 0, the limit is half
+  // of the memory available to this process; for a device, the limit is its free memory, which must be enough for all
+  // samples; for a file, there is no limit. Fails with kConfig if a preceding operation is random or does not output
+  // 8-bit pixels, samples are arrays, the dataset already has a cache, or an operation after "device" is not supported
+  // on GPUs. An existing file at the path is checked by loader() and sample().
   Result<Dataset> cache(const std::string& where, std::uint64_t budget = 0) const;
-  // Sets the layout of these fields in a batch: kDense needs arrays of one shape, kPadded arrays that may differ in the
-  // first extent, kList accepts anything. No fields: all fields that support it. By default text, bytes and JSON are
-  // lists and all others are dense; the last call for a field wins. kConfig: a field does not exist or does not support
-  // this layout, or samples are arrays.
+  // Sets the layout of these fields in a batch. kDense requires arrays of one shape; kPadded requires arrays that
+  // differ at most in the first extent; kList accepts anything. If `fields` is empty, the layout applies to all fields
+  // that support it. By default, text, bytes and JSON are lists and all other fields are dense. The last call for a
+  // field takes effect. Fails with kConfig if a field does not exist or does not support this layout, or if samples are
+  // arrays.
   Result<Dataset> collate(BatchForm form, std::vector<std::string> fields = {}) const;
-  // Calls a function on each sample, after the operations so far and in the threads that make batches, and replaces the
-  // fields that it consumes with its results. It gets images as the operations return them, of any size, and all other
-  // fields as in a single sample. Results must have the dtype and shape of the first valid sample's result (among the
-  // first 16 samples), unless collate() allows otherwise; any other result is an error in that sample. A dataset has
-  // one function: calling map() again replaces it, and the new function must also consume the fields of the old one.
-  // kConfig: a field does not exist, or samples have different lengths. Later calls also fail: an operation on a field
-  // that the function consumes, and cache().
+  // Calls a function on each sample, after the preceding operations, in the threads that fill batches. The function's
+  // results replace the fields that it consumes. Images are passed as the operations return them, in any size, and all
+  // other fields as in Sample. Every result must have the dtype and shape of the first valid sample's result (among the
+  // first 16 samples), unless collate() allows others; a different result is an error in that sample. A dataset has at
+  // most one function: calling map() again replaces it, and the new function must also consume the fields of the old
+  // function. Fails with kConfig if a field does not exist or samples have different lengths. Later calls fail if they
+  // add a cache or an operation on a field that the function consumes.
   Result<Dataset> map(std::shared_ptr<const SampleFunction> function) const;
-  // The samples at these indexes, in this order, with this dataset's operations; random operations are keyed by the new
-  // index. kConfig: there is no index, an index is out of range, or the dataset is a mixture or has a cache.
+  // Returns the samples at these indexes, in this order, with this dataset's operations. Random operations are seeded
+  // by the new indexes. Fails with kConfig if there are no indexes, an index is out of range, or the dataset is a
+  // mixture or has a cache.
   Result<Dataset> subset(std::vector<std::uint64_t> indices) const;
-  // Splits all samples at random into parts of the given sizes, each like subset(), in this dataset's order. The split
-  // is the same on every machine. classes: the class of each sample; each class is then split in the same ratio.
-  // kConfig: the errors of subset(); a part is empty, the sizes do not add up to size(), or the number of classes is
-  // wrong.
+  // Splits all samples at random into parts of the given sizes. Each part is like a subset(), in this dataset's order.
+  // The split is the same on every machine. With `classes`, the class of each sample, every class is split in the same
+  // ratio. Fails with kConfig like subset(), or if a part is empty, the sizes do not add up to size(), or `classes`
+  // does not have one class per sample.
   Result<std::vector<Dataset>> split(const std::vector<std::uint64_t>& counts, std::uint64_t seed,
                                      const std::vector<std::int64_t>& classes = {}) const;
-  // Returns an integer field of every sample. Class folders know their labels; other formats read each sample once.
-  // kConfig: the field does not exist.
+  // Returns an integer field of every sample. Reads as little as the format allows: nothing if the field is in memory,
+  // the index or the file names, otherwise this field, or whole samples if the format cannot read single fields. Fails
+  // with kConfig if the field does not exist, and with kData or kStorage if a sample cannot be read.
   Result<std::vector<std::int64_t>> numbers(const std::string& field) const;
-  // Likewise, returns the values of each field for all samples: numbers, texts, and JSON as text. A sample has no value
-  // if it lacks the field, or if its value is an array, an image or bytes.
+  // Returns the values of each field for all samples: numbers, text, and JSON as text. There is no value if the sample
+  // lacks the field, or if the value is an array, an image or bytes.
   Result<std::vector<std::vector<StoredValue>>> values(const std::vector<std::string>& fields) const;
-  // Returns an integer field like numbers(), a field of text, or a field of numbers that the dataset has in memory.
-  // kConfig: the field does not exist, a sample lacks it, or its values are in files or have different shapes.
+  // Returns an integer field like numbers(), a text field, or a field of arrays, which are separate if their shapes
+  // differ. Fails with kConfig if the field does not exist or has another kind, a sample lacks it, or the dtypes
+  // differ; otherwise like numbers().
   Result<FieldValues> field_values(const std::string& field) const;
-  // Inspects the source again, see feedline::inspect(). kConfig: arrays and mixtures.
+  // Inspects the dataset's source; see feedline::inspect(). Fails with kConfig for arrays and mixtures.
   Result<Inspection> inspect() const;
-  // The cache and the index in operations() that it precedes; nullopt if there is none.
+  // Returns the location of the cache, and the index in operations() of the first operation after cache(); nullopt if
+  // there is no cache.
   std::optional<std::pair<std::string, std::size_t>> cached() const;
 
-  // Checks that the operations' arguments are in range and that consecutive operations are compatible. kConfig names
-  // the operation. A chain without a fixed output size is accepted here; schema() and loader() reject it.
+  // Checks that the operations' arguments are in range and that consecutive operations are compatible. If not, fails
+  // with kConfig and a message that names the operation. Does not require a fixed output size; schema() and loader()
+  // do.
   Result<void> check() const;
   Result<Schema> schema() const;  // of one sample, without the batch extent
-  // The stored fields, except those that a function consumes. All have the kind "array" in formats of plain rows.
+  // The stored fields, except those that a function consumes. In formats whose samples are plain arrays, every field
+  // has the kind "array".
   std::vector<FieldRole> roles() const;
   std::string explain() const;  // the operations that run, with their order and fusion
-  // The cumulative number of samples up to the end of each shard, if the format has shards; else empty.
+  // The cumulative number of samples up to the end of each shard, or empty if the format has no shards.
   std::vector<std::uint64_t> shard_ends() const;
   std::uint64_t fingerprint() const;  // changes with the samples, their order, fields and weights
 
-  // Sample `index` transformed as in `epoch` of a loader with `seed`. kConfig: index out of range.
+  // Returns sample `index` as a loader with this seed would return it in this epoch. Fails with kConfig if the index is
+  // out of range.
   Result<Sample> sample(std::uint64_t index, std::uint64_t seed = 0, std::uint64_t epoch = 0) const;
-  // The sample's parameters for random and size-dependent operations; reads only the image's header.
+  // Returns the parameters of this sample's random and size-dependent operations. Reads only the image's header.
   Result<std::vector<DrawnValue>> draw(std::uint64_t index, std::uint64_t seed = 0, std::uint64_t epoch = 0) const;
-  // The parameters for an image of size `image`, without reading anything, for tests of the distributions.
+  // Returns the parameters for an image of size `image` without reading any data, for testing their distributions.
   Result<std::vector<DrawnValue>> draw(Size image, std::uint64_t sample, std::uint64_t seed, std::uint64_t epoch) const;
-  // Stored bytes of the image field, for callers with their own decoder.
+  // Returns the stored bytes of the image field, for callers with their own decoder.
   Result<std::vector<std::byte>> encoded(std::uint64_t index) const;
   std::string key(std::uint64_t index) const;  // relative path, or WebDataset key
-  // All stored files of a sample. kConfig: the source is not an image folder, tars, or TFRecord files.
+  // Returns all stored files of a sample. Fails with kConfig if the source is not an image folder, tar files or
+  // TFRecord files.
   Result<SampleFiles> files(std::uint64_t index) const;
-  // The files' sizes, from the index of tars, or by querying the storage for each file of a folder.
+  // Returns the sizes of a sample's files: from the index for tar files, or by querying the storage for a folder.
   Result<SampleFileSizes> file_sizes(std::uint64_t index) const;
-  // Returns "16 bits", "32 bits" or "floats" once after any dataset or loader of this source read an image that loses
-  // precision as 8 bits; else an empty string.
+  // Returns "16 bits", "32 bits" or "floats" if a dataset or loader of this source has read an image that loses
+  // precision when converted to 8 bits. Returns this text only once, and an empty string in all other cases.
   std::string take_image_depth() const;
   // Like sample(), for several samples.
   Result<SampleReader> reader(Layout layout = Layout::kNchw) const;
 
-  // Measures how fast `threads` threads decode only the needed regions of the first `images` samples, already in
-  // memory. The result is the upper limit of any loader over these samples.
+  // Measures how fast `threads` threads decode the required regions of the first `images` samples from memory. The
+  // result is an upper bound for the speed of any loader for these samples.
   Result<DecodeLimit> measure_decode(std::uint64_t images, int threads, std::uint64_t seed = 0) const;
 
-  // kConfig: an operation or option is invalid, the memory budget is smaller than one batch, or the dataset is empty.
+  // Creates and stores checkpoints for all JPEGs before training (OpenOptions::checkpoints). Returns the number of
+  // images that have checkpoints, the size of the checkpoints in bytes, and the path of the file that contains them.
+  // Fails with kConfig if the samples have no encoded images or checkpoints are disabled, and with kStorage if the
+  // checkpoints cannot be stored.
+  struct Checkpoints {
+    std::uint64_t images = 0;
+    std::uint64_t bytes = 0;
+    std::string path;
+  };
+  Result<Checkpoints> make_checkpoints(int threads) const;
+
+  // Fails with kConfig if an operation or option is invalid, a batch exceeds the memory budget, or the dataset is
+  // empty.
   Result<Loader> loader(const LoaderOptions& options) const;
-  // Returns a loader without its own order: the caller passes the samples of each batch to Loader::give() and gets the
-  // batches in that order. For external samplers. kSkip replaces a bad sample. kConfig: as loader().
+  // Returns a loader for external samplers: the caller passes the samples of each batch to Loader::give(), and receives
+  // the batches in that order. With OnError::kSkip, bad samples are replaced. Fails with kConfig like loader().
   Result<Loader> given_loader(const LoaderOptions& options) const;
 
+  // Packs the sequences of tokens of this dataset. kConfig: an option is out of range, the dataset has operations, or
+  // no or several fields of integers with known lengths; a record format's samples are read once to find their lengths.
+  Result<PackedDataset> pack_sequences(const PackOptions& options) const;
+
   struct Impl;
+  // Returns the source whose sequences can be packed. kConfig: this dataset has operations.
+  Result<pipeline::Source> packable() const;
   explicit Dataset(std::shared_ptr<const Impl> impl);
 
  private:
@@ -305,7 +364,7 @@ class Dataset {
   std::shared_ptr<const Impl> impl_;
 };
 
-// Decoded 8-bit pixels in memory, with contiguous rows and `channels` (1 or 3) interleaved.
+// Decoded 8-bit pixels in memory, with contiguous rows and 1 or 3 interleaved channels.
 struct GivenPixels {
   const std::uint8_t* data = nullptr;
   int width = 0;
@@ -313,7 +372,7 @@ struct GivenPixels {
   int channels = 0;
 };
 
-// Reads and transforms single samples, reusing scratch memory. Not thread-safe.
+// Reads and transforms single samples; reuses its scratch memory. Not thread-safe.
 class SampleReader {
  public:
   SampleReader(SampleReader&&) noexcept;
@@ -321,13 +380,14 @@ class SampleReader {
   ~SampleReader();
 
   const Schema& schema() const;  // of one sample
-  // The sample as the loader returns it for a GivenSample, with its seed and the epoch. kConfig: index out of range.
+  // Returns the sample as a loader with this seed would return it in this epoch. Fails with kConfig if the index is out
+  // of range.
   Result<Sample> read(GivenSample sample, std::uint64_t seed = 0, std::uint64_t epoch = 0);
-  // An image file in memory, treated as if it were stored in the dataset. kConfig: samples have fields other than the
-  // image.
+  // Decodes and transforms an image file in memory as if it were stored in the dataset. Fails with kConfig if samples
+  // have fields other than the image.
   Result<Sample> read(std::span<const std::byte> encoded, std::uint64_t draw, std::uint64_t seed = 0,
                       std::uint64_t epoch = 0);
-  // Transforms a decoded image. kConfig: the image has no pixels, or neither 1 nor 3 channels.
+  // Transforms a decoded image. Fails with kConfig if the image is empty or has neither 1 nor 3 channels.
   Result<Sample> read(const GivenPixels& pixels, std::uint64_t draw, std::uint64_t seed = 0, std::uint64_t epoch = 0);
 
  private:
@@ -337,7 +397,7 @@ class SampleReader {
   std::unique_ptr<Impl> impl_;
 };
 
-// An array in memory. `data`: row i starts at data + i * stride, and its elements are contiguous.
+// An array in memory. Row i starts at data + i * stride; its elements are contiguous.
 struct NamedArray {
   std::string name;
   const std::byte* data = nullptr;
@@ -345,21 +405,21 @@ struct NamedArray {
   std::ptrdiff_t stride = 0;  // bytes
   ArraySpec row;
   std::shared_ptr<void> owner;  // owns the memory
-  // Not empty for a ragged array: sample i is the rows [offsets[i], offsets[i + 1]). Samples must be contiguous.
+  // For ragged arrays only: sample i consists of the rows [offsets[i], offsets[i + 1]), which must be contiguous.
   std::vector<std::int64_t> offsets = {};
   Element pad = {};  // ragged arrays: the value that pads shorter samples in a batch
-  // "array": rows as they are. "image": 8-bit pixels, (height, width), (height, width, 1 or 3) or (3, height, width);
-  // "mask": labels of 8 or 16 bits, (height, width); "boxes": (N, 4); "keypoints": (N, 2) or (N, K, 2). Geometric image
-  // operations transform the last three as well.
+  // "array" returns rows unchanged. An "image" has 8-bit pixels and the shape (height, width), (height, width, 1 or 3)
+  // or (3, height, width). A "mask" has 8-bit or 16-bit labels and the shape (height, width). "boxes" have the shape
+  // (N, 4), "keypoints" (N, 2) or (N, K, 2). Geometric image operations also transform masks, boxes and keypoints.
   std::string kind = "array";
 };
 
-// Samples are the rows of arrays of equal length; each array is a field. A ragged array "name" is a field of shape
-// (kAnyLength, ...), followed by an int64 field "name_length" with each sample's first extent. Only the rows of a batch
-// are copied. If any field is not a plain array, samples behave like those of stored files and support operations, and
-// a ragged array's "name_length" is only in batches. kConfig: there is no array; arrays have different numbers of
-// samples; a sample is empty (images and masks only, if any field is not a plain array); a name is duplicated; offsets
-// do not ascend from 0 to `rows`; an array does not match its kind.
+// Returns a dataset whose fields are arrays of equal length and whose samples are their rows. A ragged array "name"
+// becomes a field of shape (kAnyLength, ...), followed by an int64 field "name_length" with each sample's first extent.
+// Only the rows of a batch are copied. If any field has a kind other than "array", samples support operations like
+// those of stored files, and "name_length" exists only in batches. Fails with kConfig if there is no array, arrays have
+// different numbers of samples, a sample is empty (only for images and masks if a field has a kind other than "array"),
+// a name is duplicated, offsets do not ascend from 0 to `rows`, or an array does not match its kind.
 Result<Dataset> arrays(std::vector<NamedArray> arrays);
 
 struct TokenFile {
@@ -384,23 +444,23 @@ struct TokenOptions {
   Documents documents = Documents::kPack;
   std::uint64_t shortest = 2;  // kApart: documents with fewer tokens, including their separator, are omitted
   std::int64_t pad = 0;        // kApart: pads shorter samples in x; y is padded with kIgnoredTarget
-  // If all files together fit into this many bytes, data read from them is cached in this process. nullopt: 1/64 of
-  // usable memory, at most 256 MiB; 0: never.
+  // Data read from the files is cached in this process if all files together have at most this size. The default,
+  // nullopt, is 1/64 of the memory that this process may use, at most 256 MiB. 0 disables the cache.
   std::optional<std::uint64_t> memory_bytes = {};
 };
 
-// The value of "y" at positions without a target; torch's cross_entropy skips it by default (ignore_index).
+// The value of "y" at positions without a target. Equals the default ignore_index of torch's cross_entropy.
 constexpr std::int64_t kIgnoredTarget = -100;
 
-// Windows of token files: field "x" holds `window` tokens, "y" the same window shifted by one token. No window crosses
-// the end of a file; the rest of a file is not used. kPack with a separator adds a third field, "document" (int32): the
-// number of the token's document in the window, from
-// 0. "y" is kIgnoredTarget at a separator, whose next token belongs to another document.
-// With kApart a sample is a document including its final separator, or a piece of one: documents of more than window +
-// 1 tokens are split into pieces that begin `stride` tokens apart. "x" and "y" are ragged; "length" (int64) is their
-// length. Opening reads all files once; the index needs 12 bytes per sample. kConfig: an option is invalid, a file's
-// size is not a multiple of the token size, no file holds a window, or the files contain no separator. kStorage: a file
-// cannot be opened. kData: a token outside the vocabulary.
+// Returns windows of token files: field "x" has `window` tokens, and "y" has the token that follows each of them. No
+// window crosses the end of a file; tokens left over at the end are not used. kPack with a separator adds a third
+// field, "document" (int32), the index of each token's document within the window, starting at zero. "y" is
+// kIgnoredTarget at a separator, since the next token belongs to another document. With kApart, a sample is a document
+// including its final separator. Documents longer than the window plus one token are split into pieces that begin
+// `stride` tokens apart. With kApart, "x" and "y" are ragged, and the field "length" (int64) is their length. To find
+// the documents, opening reads all files once, and the index uses 12 bytes per sample. Fails with kConfig if an option
+// is invalid, a file's size is not a multiple of the token size, all files are shorter than a window, or the files
+// contain no separator; with kStorage if a file cannot be opened; and with kData if a token is outside the vocabulary.
 Result<Dataset> tokens(const std::vector<TokenFile>& files, const TokenOptions& options);
 
 enum class MixUntil : std::uint8_t {
@@ -415,31 +475,31 @@ struct MixOptions {
   std::uint64_t samples = 0;  // 0: the total size of all datasets
 };
 
-// Mixes several datasets: each contributes its share of every stretch of the order; an exhausted dataset starts over,
-// in a different order when shuffled. Indexes number the samples of the concatenated datasets. A weight of 0 excludes a
-// dataset. kConfig: there is no dataset, or a dataset is empty or itself a mixture; fields or operations differ;
-// weights are invalid.
+// Mixes several datasets so that every part of the order contains samples of each dataset in proportion to its weight.
+// An exhausted dataset starts over, with a new order if shuffled. Sample indexes are those of the concatenated
+// datasets. A weight of 0 excludes a dataset. Fails with kConfig if there is no dataset, a dataset is empty or itself a
+// mixture, the datasets have different fields or operations, or weights are invalid.
 Result<Dataset> mix(const std::vector<Dataset>& datasets, const MixOptions& options = {});
 
-// An image file given by path or as bytes in memory.
+// An image file, specified by its path or as bytes in memory.
 struct GivenImage {
   std::string path;                       // the name used in errors; for a file that is not in memory, its path
   std::span<const std::byte> bytes = {};  // the content, see GivenFiles::keep(); if absent, it is read from `path`
 };
 
-// Image files that the caller adds while a loader runs, for datasets that the caller lists. Copies share the files;
-// every method is thread-safe.
+// A dataset of image files that the caller adds while a loader runs. Copies share the files. All methods are
+// thread-safe.
 class GivenFiles {
  public:
   explicit GivenFiles(std::string name);  // the dataset's name in errors
 
-  // A dataset with one field, the image. Its samples are the files passed to add().
+  // Returns a dataset with one field, the image, whose samples are the files passed to add().
   Dataset dataset() const;
-  // The index of the first of `files` in the dataset; the others follow.
+  // Adds files at the end of the dataset and returns the index of the first one.
   std::uint64_t add(std::vector<GivenImage> files);
-  // Owns the bytes of files in memory; released with the last reference from the dataset and its loaders.
+  // Keeps the owner of in-memory files alive until the dataset and all its loaders are destroyed.
   void keep(std::shared_ptr<const void> owner);
-  // Releases the files of the add() that returned `first`; later reads of these files fail.
+  // Releases the files of the add() call that returned `first`. Reading these files afterwards fails.
   void forget(std::uint64_t first);
   void forget_all();
 
@@ -449,14 +509,15 @@ class GivenFiles {
   std::shared_ptr<const Impl> impl_;
 };
 
-// A folder of class folders, a pixel file (Dataset::cache), a .tar or .tar.gz, a TFRecord file, or a brace list of them
-// ("shards/{000..146}.tar").
+// Opens a dataset of any supported format. `source` is a path or URL, such as a folder with one folder per class, a
+// .tar or TFRecord file, or a file written by Dataset::cache; a brace list names several ("shards/{000..146}.tar").
 Result<Dataset> open(const std::string& source, const OpenOptions& options = {});
 
-// Lists what a reader would drop, merge or reject in a source; also works on damaged sources, for which open() fails.
+// Lists everything in a source that a reader would drop, merge or reject. Also works on damaged sources that open()
+// rejects.
 Result<Inspection> inspect(const std::string& source, const OpenOptions& options = {});
 
-// Common names of label columns.
+// The column names that are recognised as labels.
 std::span<const std::string_view> label_names();
 
 }  // namespace feedline

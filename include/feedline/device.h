@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The location of a batch's arrays, and when they are ready.
+// The location of a batch's arrays, and the means to wait until they are ready.
 
 #include <cstdint>
 
@@ -14,21 +14,22 @@ enum class DeviceKind : std::uint8_t {
   kCuda,
 };
 
-struct DevicePlace {
+struct DeviceLocation {
   DeviceKind kind = DeviceKind::kHost;
   int index = 0;  // index among the devices of its kind
-  friend bool operator==(const DevicePlace&, const DevicePlace&) = default;
+  friend bool operator==(const DeviceLocation&, const DeviceLocation&) = default;
 };
 
-// Completion of a device's work on a batch's memory, including by failure. Thread-safe; outlives device and loader.
+// Signals that a device has completed its work on a batch's memory, or that it has failed. Thread-safe. May outlive the
+// device and the loader.
 class Ready {
  public:
   virtual ~Ready() = default;
   virtual bool is_ready() const = 0;      // never blocks
-  virtual Result<void> wait() const = 0;  // Error: the device failed, and the arrays are invalid.
-  // Makes a stream of the device wait instead of the caller: later work on the stream finds the arrays ready. Call this
-  // function before using the batch. stream: CUDA's handle, or 1 for the default stream. Devices without streams block
-  // the caller.
+  virtual Result<void> wait() const = 0;  // fails if the device failed; the arrays are then invalid
+  // Makes later work on a stream of the device wait for the arrays, without blocking the caller. Call this function
+  // before using the batch. `stream` is a CUDA stream handle, or 1 for the default stream. On devices without streams,
+  // blocks the caller.
   virtual Result<void> let_wait(std::uintptr_t /*stream*/) const { return wait(); }
 };
 

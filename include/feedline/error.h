@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Errors and their locations. Every fallible function of Feedline returns Result<T>; nothing throws except
-// std::bad_alloc, from functions that do not return a Result and run out of memory.
+// Errors and their locations. Every fallible function of Feedline returns Result<T>; the only exception that is thrown
+// is std::bad_alloc, if a function that does not return a Result runs out of memory.
 
 #include <cstdint>
 #include <expected>
@@ -21,7 +21,7 @@ enum class ErrorCode {
   kInternal,   // an internal invariant was violated; please report it
 };
 
-// The location of an error; an empty string or nullopt if it does not apply.
+// The location of an error. Members that do not apply are empty or nullopt.
 struct Where {
   std::string dataset;                  // the argument of open()
   std::string shard;                    // path of the shard or file
@@ -36,10 +36,10 @@ struct Error {
   std::string what;
   Where where;
   int system_errno = 0;  // set for kStorage if the operating system reported one; ENOMEM: out of memory
-  // The exception that a user's function raised, in its language's representation; see SampleFunction.
+  // The exception that a user's function raised, as an object of the function's language; see SampleFunction.
   std::shared_ptr<void> raised = nullptr;
 
-  // One line for users: the message and every known part of the location.
+  // Returns one line for users, with the message and all known parts of the location.
   std::string message() const;
 };
 
@@ -54,8 +54,8 @@ std::unexpected<Error> internal_error(std::string what);
 
 }  // namespace feedline
 
-// Error propagation: FEEDLINE_TRY(auto x, f()) binds the value or returns the error; FEEDLINE_CHECK_OK(f()) for
-// Result<void>.
+// Propagates errors: FEEDLINE_TRY(auto x, f()) binds the value or returns the error, and FEEDLINE_CHECK_OK(f()) does
+// the same for Result<void>.
 #define FEEDLINE_CONCAT_INNER(a, b) a##b
 #define FEEDLINE_CONCAT(a, b) FEEDLINE_CONCAT_INNER(a, b)
 #define FEEDLINE_TRY_INNER(result, declaration, expression)       \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The whole public interface.
+// Includes the whole public interface.
 
 #include "feedline/array.h"
 #include "feedline/credentials.h"

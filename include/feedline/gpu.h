@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Counters of the machine's NVIDIA GPUs from the driver's management library (NVML). The library is opened at run time,
-// needs no privileges and creates no CUDA context.
+// Reads counters of the machine's NVIDIA GPUs from the driver's management library (NVML). Loads the library at run
+// time, needs no privileges and creates no CUDA context.
 
 #include <cstdint>
 #include <memory>
@@ -34,11 +34,12 @@ struct GpuFacts {
   std::optional<std::uint32_t> nvlinks;              // active NVLink links; nullopt if this GPU has none
 };
 
-// One GPU at one time. nullopt: not available for this driver, GPU or user.
+// The state of one GPU at one time. Values that the driver does not provide for this GPU or user are nullopt.
 struct GpuCounters {
   std::uint64_t time_ns = 0;
   std::uint32_t index = 0;
-  // Share of the driver's last window (1/6 s to 1 s) in which any kernel ran, however little of the GPU it used.
+  // The fraction of the driver's last sampling window (1/6 s to 1 s) in which at least one kernel ran, even if the
+  // kernel used only a small part of the GPU.
   std::optional<double> utilisation;
   std::optional<std::uint64_t> memory_used_bytes;
   std::optional<double> received_bytes_per_s;  // over PCIe, within 20 ms; GPUs are read in rotation, so the value may
@@ -50,15 +51,15 @@ struct GpuCounters {
   std::optional<bool> slowed;  // clocks throttled by power or heat
 };
 
-// A process that computes on a GPU. In a container without the host's PID namespace, the list is empty or has PIDs of a
-// different namespace.
+// A process that uses a GPU for computation. In a container without the host's PID namespace, NVML returns an empty
+// list or PIDs of a different namespace.
 struct GpuProcess {
   std::uint32_t index = 0;
   std::int32_t pid = 0;
   std::optional<std::uint64_t> memory_bytes;
 };
 
-// Not thread-safe. A GPU, call or library that fails adds a note and is not queried again.
+// Not thread-safe. If the library, a GPU or a query fails, a note is added and the failing part is not queried again.
 class GpuReader {
  public:
   explicit GpuReader(std::string library = "libnvidia-ml.so.1");
@@ -67,12 +68,12 @@ class GpuReader {
   GpuReader& operator=(GpuReader&&) noexcept;
 
   // The first call opens the library, which may take seconds if the driver has to wake a GPU. Later calls take a
-  // millisecond per GPU, and sleep for the 20 ms over which the driver measures PCIe.
+  // millisecond per GPU, plus 20 ms while the driver measures PCIe traffic.
   std::vector<GpuCounters> sample(std::uint64_t now_ns);
   std::vector<GpuProcess> processes();
-  const GpuDriver& driver();  // Loads the library, as the first sample does, without sampling.
+  const GpuDriver& driver();  // loads the library, like the first sample(), without sampling
 
-  // Valid after any of these calls.
+  // Valid after any call of sample(), processes() or driver().
   const std::vector<GpuFacts>& gpus() const;
   const std::string& unavailable() const;  // the reason if no data is available; otherwise empty
   const std::vector<std::string>& notes() const;

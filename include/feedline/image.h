@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Single images through the engine's own decoder and kernels, without a dataset.
+// Decodes and transforms single images with the engine's own decoder and kernels, without a dataset.
 
 #include <cstddef>
 #include <cstdint>
@@ -31,7 +31,7 @@ struct ImageInfo {
   int height = 0;
 };
 
-// Reads only the header. kData: not an image that Feedline can decode.
+// Reads only the header. Fails with kData if Feedline cannot decode the image.
 Result<ImageInfo> image_info(std::span<const std::byte> encoded);
 // Describes how an image is stored, whether or not it can be decoded.
 struct ImageTraits {
@@ -40,38 +40,43 @@ struct ImageTraits {
   std::vector<std::string> stored;  // the applicable subset of "progressive", "arithmetic coding", "lossless", "CMYK",
                                     // "palette", "interlaced", "12 bits", "16 bits", "32 bits", "floats"
 };
-// kData: not an image.
+// Fails with kData if the bytes are not an image.
 Result<ImageTraits> image_traits(std::span<const std::byte> encoded);
-// The pixels of `region` (nullopt: all), as Pillow's Image.open().convert(mode).crop() returns them. kConfig: the
-// region is not inside the image. kData: damaged. applies_exif: rotates the image according to its EXIF orientation
-// first.
+// Returns the pixels of `region`, or of the whole image if `region` is nullopt, as Pillow's
+// Image.open().convert(mode).crop() returns them. With applies_exif, first rotates the image according to its EXIF
+// orientation. Fails with kConfig if the region is not inside the image, and with kData if the image is damaged.
 Result<Image> decode_image(std::span<const std::byte> encoded, std::optional<Box> region, ColorMode mode,
                            bool applies_exif = false);
-// Pillow's Image.resize, antialiased except for kNearest. kConfig: a side of zero.
+// Equals Pillow's Image.resize, with antialiasing except for kNearest. Fails with kConfig if a side is zero.
 Result<Image> resize_image(const Image& image, Size size, Interpolation interpolation);
-// One pixel operation. kConfig: a parameter out of range, or an image with neither 1 nor 3 channels.
+// Applies one pixel operation. Fails with kConfig if a parameter is out of range or the image has neither 1 nor 3
+// channels.
 Result<Image> apply_pixel_operation(const Image& image, const PixelOperation& operation);
-// The displacements that elastic_transform, as operation `stream` of a list, adds to the pixel positions, as input for
-// pixel_op::Elastic. For tests. kConfig: a side below 1.
+// Returns the displacements that elastic_transform, as operation number `stream` of a dataset, adds to the pixel
+// positions, as input for pixel_op::Elastic. For tests. Fails with kConfig if a side is below 1.
 Result<std::vector<float>> elastic_displacement(const op::ElasticTransform& elastic, Size size, std::uint64_t seed,
                                                 std::uint64_t epoch, std::uint64_t sample, std::uint32_t stream);
-// The CPU seconds of each of `runs` runs after a warm-up, for benchmarks.
+// Runs a pixel operation `runs` times after a warm-up, for benchmarks. Returns the CPU time of each run in seconds.
 Result<std::vector<double>> time_pixel_operation(const Image& image, const PixelOperation& operation, int runs);
 
-// Rewrites a JPEG losslessly with a restart marker after every `interval` MCUs (0: an interval that suits the image's
-// size), so that regions of it decode faster. nullopt: unchanged, as for other formats and JPEGs that gain nothing.
-// kData: pixels are missing or damaged. kConfig: an invalid interval.
+// Rewrites a JPEG losslessly with a restart marker after every `interval` MCUs, so that its regions can be decoded
+// faster. With interval 0, the interval depends on the image's size. Returns nullopt for images that would not benefit
+// and for other formats. Fails with kData if pixels are missing or damaged, and with kConfig if the interval is
+// invalid.
 Result<std::optional<std::vector<std::byte>>> jpeg_with_restarts(std::span<const std::byte> encoded, int interval);
 
-// Returns the kernels' instruction sets on this machine, best first, with "scalar" last; and sets the instruction set
-// of the whole process ("" for the best). Do not set it while a loader runs.
+// The instruction sets that the kernels can use on this machine, best first and "scalar" last. force_simd_variant()
+// selects one for the whole process, or the best one if `name` is empty. Do not call force_simd_variant() while a
+// loader runs.
 std::vector<std::string> simd_variants();
 std::string active_simd_variant();
 Result<void> force_simd_variant(const std::string& name);
 
-// Resizes like the given major version of Pillow, 10 to 13. Pillow 13 chooses the order of the two resize passes by the
-// sizes, which changes some pixels by one level; up to 12 the horizontal pass was always first. Process-wide; 13 by
-// default. Do not call it while a loader runs. kConfig: an unsupported version.
+// Makes resizes in this process match the given major version of Pillow, 10 to 13; the default is 13. Pillow 13 chooses
+// the order of the two resize passes by the image sizes, which changes some pixels by one level. Earlier versions begin
+// with the horizontal pass, except that Pillow 12 begins with the vertical pass for images that are over 100 times as
+// tall as wide and are reduced in height. Do not call follow_pillow() while a loader runs. Fails with kConfig if the
+// version is not supported.
 Result<void> follow_pillow(int major);
 
 }  // namespace feedline

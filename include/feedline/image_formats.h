@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The image formats that Feedline recognises: for bindings, documentation and tools.
+// The image formats that Feedline recognises, for bindings, documentation and tools.
 
 #include <cstddef>
 #include <span>
@@ -20,12 +20,12 @@ struct ImageFormatDescription {
   bool is_rotated_by_pillow = false;  // Pillow always applies the EXIF orientation
 };
 
-// All formats, those that the engine decodes first.
+// Returns all formats, beginning with those that the engine decodes itself.
 std::vector<ImageFormatDescription> image_formats();
-// The name of an image's format, by its first bytes; empty if it is unknown.
+// Returns the name of the image's format, determined from its first bytes, or an empty string if it is unknown.
 std::string_view image_format_of(std::span<const std::byte> encoded);
-// The mode of the image in Pillow, "RGB" or "L", by its header; empty if it is another one, unknown, or the engine does
-// not decode the format.
+// Returns the image's mode in Pillow, "RGB" or "L", determined from the header. Returns an empty string for other
+// modes, and for formats that the engine does not decode.
 std::string_view pillow_mode_of(std::span<const std::byte> encoded);
 
 }  // namespace feedline

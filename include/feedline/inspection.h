@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The report of `feedline inspect` on a dataset, made without decoding it.
+// The report that `feedline inspect` creates for a dataset without decoding its samples.
 
 #include <cstdint>
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A running pipeline over a Dataset: native threads fill batches ahead of the training loop.
+// Loads batches of a Dataset: native threads fill batches ahead of the training loop.
 
 #include <array>
 #include <chrono>
@@ -17,6 +17,7 @@
 #include "feedline/device.h"
 #include "feedline/error.h"
 #include "feedline/operation.h"
+#include "feedline/packing.h"
 #include "feedline/sampling.h"
 
 namespace feedline {
@@ -30,11 +31,11 @@ enum class OnError : std::uint8_t {
   kReport,   // deliver the batch and report the row in Batch::bad(): the caller must fill its contents
 };
 
-// One sample of an order given by the caller.
+// One sample in an order that the caller specifies.
 struct GivenSample {
   std::uint64_t index = 0;  // in the dataset
-  // Seeds its random operations, along with the loader's seed and the epoch: a sample passed twice with different
-  // numbers gets two different crops.
+  // Seeds the sample's random operations, together with the loader's seed and the epoch. A sample that is passed twice
+  // with different numbers gets different crops.
   std::uint64_t draw = 0;
 };
 
@@ -45,7 +46,7 @@ enum class Uneven : std::uint8_t {
   kExact,  // every sample exactly once: ranks may differ by one sample, and so by one batch
 };
 
-// How often mixup and cutmix draw, and which rows of a batch of n they mix.
+// How often mixup and cutmix draw their parameters, and which rows of a batch of n rows they mix.
 enum class MixMode : std::uint8_t {
   kBatch,  // draw once for all rows
   kElem,   // draw separately for every row i, and mix it with row n - 1 - i
@@ -54,21 +55,21 @@ enum class MixMode : std::uint8_t {
   kPair,   // draw once for every pair of rows i and n - 1 - i
 };
 
-// The partner of each row.
+// Selects the row with which each row is mixed.
 enum class MixPartner : std::uint8_t {
   kRoll,  // the preceding row, and for the first row the last one (torchvision)
   kFlip,  // row n - 1 - i (timm); with an odd number of rows the middle one is unchanged
 };
 
-// Samples with lengths up to `bound` and above the previous bucket's bound. A batch has samples of one bucket, each
-// padded to its bound.
+// The samples with lengths up to `bound` and above the previous bucket's bound. A batch contains samples from only one
+// bucket, padded to its `bound`.
 struct Bucket {
   std::uint64_t bound = 0;
   std::uint64_t rows = 0;  // rows per batch, over all ranks
   friend bool operator==(const Bucket&, const Bucket&) = default;
 };
 
-// Dataset::given_loader() uses those that do not concern the order of samples.
+// Dataset::given_loader() ignores the options for the order of samples.
 struct LoaderOptions {
 #define OPTION(type, name, value) type name = value;
 #include "feedline/loader_options.def"
@@ -77,23 +78,23 @@ struct LoaderOptions {
 
 // Options of one epoch.
 struct EpochOptions {
-  // Fills the first batches of the next epoch while the last ones of this epoch are used. Set to false if no epoch
-  // follows.
+  // Prefetches the first batches of the next epoch while the last batches of this epoch are in use. Set to false if no
+  // epoch follows.
   bool prepare_next = true;
-  // Declares that batches will be copied to a GPU: if no epoch has begun, an automatic number of threads leaves one CPU
-  // to the thread that feeds the GPU, or one core if threads are bound to CPUs.
+  // Declares that batches will be copied to a GPU. If no epoch has begun and the number of threads is automatic, one
+  // CPU is reserved for the thread that feeds the GPU, or one core if threads are bound to CPUs.
   bool feeds_gpu = false;
 };
 
-// One field of a batch; its form (BatchForm) determines the members in use:
+// One field of a batch. The field's form (BatchForm) determines which members are used:
 //
 //   kDense    array    (rows, ...), C-contiguous
 //   kPadded   array    (rows, longest, ...), shorter rows filled with the field's `pad`
 //             lengths  int64 (rows,): the first extent of each row
 //   kList     buffer   row r is the bytes from offsets[r] to offsets[r + 1], of array.spec.dtype and shapes[r]
 //
-// The bytes do not depend on the number of threads. Arrays and buffers of arrays are on the batch's device; text, JSON,
-// bytes and all spans are on the host.
+// The contents of a batch do not depend on the number of threads. Arrays, and the buffers of lists of arrays, are on
+// the batch's device. Text, JSON, bytes and all spans are on the host.
 struct BatchField {
   std::string_view name;
   ArrayView array;  // for a list: no data, and the spec of one row, whose extents may be kAnyLength
@@ -111,9 +112,9 @@ struct BadRow {
   Error error;
 };
 
-// A batch and its memory, which is not reused until the last copy of the Batch is destroyed; holding every batch of an
-// epoch works. On a device other than the host, a batch may still be in transfer when it is delivered: device data may
-// be read once is_ready() is true, or after wait().
+// A batch and its memory, which is not reused until the last copy of the Batch is destroyed. Any number of batches may
+// be held, even all of an epoch. A batch for a GPU may still be in transfer when it is delivered: read its data only if
+// is_ready() returns true, or after wait().
 class Batch {
  public:
   Batch() = default;
@@ -123,7 +124,7 @@ class Batch {
   std::span<const std::uint64_t> samples() const { return samples_; }  // index in the dataset, per row
   const std::shared_ptr<void>& memory() const { return memory_; }      // owns the arrays
   std::span<const BadRow> bad() const { return bad_; }                 // rows without content, with OnError::kReport
-  const DevicePlace& device() const { return device_; }                // location of the arrays
+  const DeviceLocation& device() const { return device_; }             // location of the arrays
   bool is_ready() const;
   Result<void> wait() const;  // kStorage, kInternal: the device has failed
   // See Ready::let_wait().
@@ -136,7 +137,7 @@ class Batch {
   std::uint64_t index_ = 0;
   std::shared_ptr<void> memory_;
   std::vector<BadRow> bad_;
-  DevicePlace device_;
+  DeviceLocation device_;
   std::array<std::shared_ptr<const Ready>, 2> ready_;  // nullptr: the arrays are ready
 };
 
@@ -182,14 +183,28 @@ struct MixStats {
   double run_s = 0;           // over all threads; also included in the stage "batch"
 };
 
-// Statistics of OpenOptions::hedge, over all loaders of the dataset.
+// Statistics of hedged requests (OpenOptions::hedge), over all loaders of the dataset.
 struct HedgeStats {
   std::uint64_t requests = 0;       // hedged requests sent
   std::uint64_t won = 0;            // hedged requests that were answered first
   std::uint64_t dropped_bytes = 0;  // bytes received of the discarded response before it was cancelled
 };
 
-// The result of num_workers = 0.
+// Checkpoints of JPEGs, from which crops are decoded; see docs/patches.md. `images` and `bytes` include all runs and
+// processes that share a file; the other counts include only this dataset in this process.
+struct CheckpointStats {
+  std::uint64_t images = 0;   // with checkpoints
+  std::uint64_t bytes = 0;    // of their checkpoints
+  std::string path;           // of their file; empty: in memory
+  std::uint64_t used = 0;     // decodes that could start at a checkpoint
+  std::uint64_t made = 0;     // decodes that recorded checkpoints
+  std::uint64_t changed = 0;  // decodes of images whose bytes had changed: from the start
+  std::uint64_t damaged = 0;  // unreadable checkpoints, likewise
+  std::uint64_t dropped = 0;  // checkpoints that were not stored, over the limit of memory
+  std::string failure;        // why they could not be stored
+};
+
+// The automatically chosen number of threads if num_workers is 0, and the changes of this number.
 struct ControllerStats {
   struct Change {
     double at_s = 0;  // since the first iteration
@@ -218,20 +233,21 @@ struct LoaderStats {
   std::uint64_t budget_bytes = 0;
   std::vector<StageStats> stages;
   std::optional<CacheStats> cache;
-  std::optional<ControllerStats> controller;  // nullopt: the number of threads was given
-  std::optional<MapStats> map;                // nullopt: the dataset has no function
-  std::optional<MixStats> mix;                // nullopt: neither mixup nor cutmix
-  std::optional<HedgeStats> hedge;            // nullopt: hedged requests were not enabled
+  std::optional<ControllerStats> controller;   // nullopt: the number of threads was given
+  std::optional<MapStats> map;                 // nullopt: the dataset has no function
+  std::optional<MixStats> mix;                 // nullopt: neither mixup nor cutmix
+  std::optional<HedgeStats> hedge;             // nullopt: hedged requests were not enabled
+  std::optional<CheckpointStats> checkpoints;  // nullopt: the images have none
 };
 
-// Positions [begin, end) of an epoch's order, which all ranks share.
+// Positions [begin, end) in an epoch's order, which all ranks share.
 struct Positions {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
   friend bool operator==(const Positions&, const Positions&) = default;
 };
 
-// Identifies a dataset, to check that a state belongs to it.
+// Identifies a dataset, so that a loader can check that a state was saved from the same dataset.
 struct DatasetIdentity {
   std::uint64_t fingerprint = 0;
   std::string format;
@@ -240,7 +256,7 @@ struct DatasetIdentity {
   std::vector<std::string> fields;
 };
 
-// The weights of a mixture that set_mix_weights() has changed, and how far the passes over its datasets had come.
+// The weights of a mixture after set_mix_weights(), and the progress of the passes over its datasets.
 struct MixState {
   std::vector<double> weights;      // one per dataset
   std::uint64_t since = 0;          // first epoch with these weights
@@ -248,8 +264,15 @@ struct MixState {
   friend bool operator==(const MixState&, const MixState&) = default;
 };
 
-// A loader's position: enough to resume in another process, with any number of ranks and threads. The same on all
-// ranks.
+// The position of a loader of packed sequences in the stream of packs.
+struct PackState {
+  std::uint64_t window = 0;
+  std::uint64_t pack = 0;  // in the window
+  friend bool operator==(const PackState&, const PackState&) = default;
+};
+
+// A loader's position. Another process can resume from a saved state, with any number of ranks and threads. All ranks
+// have the same state.
 struct LoaderState {
   DatasetIdentity dataset;
   std::uint64_t seed = 0;
@@ -264,14 +287,15 @@ struct LoaderState {
   std::uint64_t sampling = 0;        // fingerprint of the epoch's Sampling; 0: every sample once
   std::optional<MixState> mix;       // nullopt: the dataset's weights
   Fidelity fidelity = Fidelity::kExact;
+  std::optional<PackState> packing = {};  // `position` counts packs, for information; nullopt: not packed
 };
 
-// A loader owns its threads. They start with the first epoch and end at close() or with the loader, so later epochs
-// reuse them. Only one thread at a time, the consumer, may call start_epoch, set_epoch, epoch, next_epoch,
-// set_sampling, set_mix_weights, give, end_giving, next, poll, restore and close; all other functions are thread-safe.
-// Nothing throws. After fork() a child's copy of a loader that had begun an epoch starts nothing and takes no lock:
-// functions that return a Result fail with kConfig, interrupt(), set_epoch() and close() do nothing, and the others
-// return the values from before.
+// A loader owns its threads. The threads start with the first epoch, are reused by later epochs, and end at close() or
+// when the loader is destroyed. Only one thread at a time, the consumer, may call start_epoch, set_epoch, epoch,
+// next_epoch, set_sampling, set_mix_weights, give, end_giving, next, poll, restore and close; all other functions are
+// thread-safe. Nothing throws. After fork(), a child cannot use a loader that had begun an epoch: functions that return
+// a Result fail with kConfig, interrupt(), set_epoch() and close() do nothing, and the others return the values from
+// before the fork.
 class Loader {
  public:
   Loader(Loader&&) noexcept;
@@ -279,41 +303,43 @@ class Loader {
   ~Loader();  // closes
 
   std::uint64_t batches() const;  // per epoch on this rank, if no sample is bad
-  // The number of rows that each rank has in the last delivered batch; with kExact the last batches of an epoch may
-  // differ. Empty if none was delivered yet.
+  // The number of rows that each rank has in the last delivered batch, or an empty list before the first one. With
+  // kExact, the numbers may differ between ranks in the last batches of an epoch.
   Result<std::vector<std::uint64_t>> rows_per_rank() const;
   const Schema& schema() const;  // of one row of a batch
-  // The options as passed; explain() reports the values chosen for unset ones.
+  // The options as passed. explain() reports the values that the loader chose for unset options.
   const LoaderOptions& options() const;
 
-  // Begins an epoch: the restored one after restore(), else the one set by set_epoch(), else the next one. Abandons a
-  // running epoch.
+  // Begins the epoch that restore() or set_epoch() selected, otherwise the next epoch. Abandons a running epoch.
   Result<void> start_epoch(const EpochOptions& options = {});
   void set_epoch(std::uint64_t epoch);
   std::uint64_t epoch() const;       // the running epoch, or the next one to start
   std::uint64_t next_epoch() const;  // the one that start_epoch() begins
-  // Replaces LoaderOptions::sampling from the next epoch on. An epoch that restore() has set to resume amid its samples
-  // keeps the sampling that its state was taken with. kConfig: the loader was created without a sampling, or this one
-  // is for another number of samples, or has fewer samples than there are ranks.
+  // Replaces LoaderOptions::sampling from the next epoch on. An epoch that restore() resumes in the middle uses the
+  // sampling with which the state was saved. Fails with kConfig if the loader was created without a sampling, or if
+  // this sampling is for a different number of samples or selects fewer samples than there are ranks.
   Result<void> set_sampling(std::shared_ptr<const Sampling> sampling);
-  // Replaces the weights of the dataset's mixture from the next epoch on, likewise; the number of samples per epoch
-  // does not change. state() includes the weights. kConfig: invalid weights, or the dataset is not a mixture.
+  // Replaces the weights of the dataset's mixture from the next epoch on; an epoch that restore() resumes in the middle
+  // uses the weights in the state. The number of samples per epoch does not change. state() includes the weights. Fails
+  // with kConfig if the weights are invalid or the dataset is not a mixture.
   Result<void> set_mix_weights(const std::vector<double>& weights);
 
-  // Returns the next batch; nullopt at the end of the epoch. Starts an epoch with the last options if none is running.
+  // Returns the next batch, or nullopt at the end of the epoch. If no epoch is running, starts an epoch with the last
+  // EpochOptions.
   Result<std::optional<Batch>> next();
 
-  // For Dataset::given_loader(): sets the samples of the next batch, after start_epoch(); any number of batches may be
-  // queued. kConfig: there are no samples or more than batch_size, an index is out of range, or the loader has a plan.
+  // Queues the samples of one batch for a loader from Dataset::given_loader(), after start_epoch(). Any number of
+  // batches may be queued. Fails with kConfig if there are no samples or more than batch_size, an index is out of
+  // range, or the loader has its own order.
   Result<void> give(std::vector<GivenSample> samples);
-  // Declares that no batch will follow: the epoch ends once the queued batches are delivered.
+  // Declares that no further batches will be queued: the epoch ends after the queued batches are delivered.
   Result<void> end_giving();
 
   enum class Polled : std::uint8_t { kBatch, kEnd, kPending };
-  // Like next(), but returns kPending after `wait`, so that a caller can handle signals.
+  // Like next(), but returns kPending if no batch is ready after `wait`, so that a caller can handle signals.
   Result<Polled> poll(std::chrono::milliseconds wait, Batch& batch);
-  // Makes a waiting next() or poll(), or else the next call, return kCancelled. Nothing is lost: the call after that
-  // continues. A signal handler must not call this function, as it takes a lock.
+  // Makes a waiting next() or poll() return kCancelled, or the next call if none is waiting. No batch is lost: the call
+  // after the cancelled one continues. Acquires a lock, so it must not be called from a signal handler.
   void interrupt();
 
   Result<LoaderStats> stats() const;
@@ -321,17 +347,25 @@ class Loader {
   Result<std::vector<BadSample>> errors(std::uint64_t from = 0) const;  // without the first `from` errors
   Result<std::uint64_t> error_count() const;
   Result<LoaderState> state() const;
-  // Resumes from `state` at the next start_epoch(); with the next epoch if it was saved after an epoch's last batch.
-  // The batches equal those of the original run if batch_size * world_size is the same, and otherwise continue at the
-  // same sample. A mixture resumes with the state's weights. kConfig: the state was saved from a different dataset, or
-  // with a different seed, order, sampling or fidelity.
+  // Makes the next start_epoch() resume from `state`, or begin the next epoch if the state was saved after the last
+  // batch of an epoch. If batch_size * world_size is the same, the batches equal those of the original run; otherwise,
+  // the new batches start at the same sample. A mixture resumes with the state's weights. Fails with kConfig if the
+  // state was saved from a different dataset, or with a different seed, order, sampling or fidelity.
   Result<void> restore(const LoaderState& state);
+  // For a loader of packed sequences: the segments of a batch that it has just delivered; otherwise nullopt.
+  Result<std::optional<PackSegments>> segments(const Batch& batch) const;
+  // Returns batches() for another epoch; the number differs between epochs only for packed sequences.
+  Result<std::uint64_t> batches_in(std::uint64_t epoch) const;
+  // For packed sequences: what packing does to an epoch, or to its first windows. kConfig: the loader does not pack
+  // sequences.
+  Result<PackCounts> pack_counts(std::uint64_t epoch, std::optional<std::uint64_t> windows = {}) const;
   Result<std::string> explain() const;  // the plan, its numbers and where each operation runs, for users
 
   void close();  // ends the threads; next() and start_epoch() then fail with kCancelled
 
  private:
   friend class Dataset;
+  friend class PackedDataset;
   struct Impl;
   explicit Loader(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// MixUp and CutMix on the caller's batch, with parameters that the caller has drawn. Loaders draw their own parameters:
-// see LoaderOptions.
+// MixUp and CutMix for a batch in the caller's memory, with the caller's parameters. For batches from loaders, see
+// LoaderOptions.
 
 #include <cstdint>
 
@@ -19,11 +19,11 @@ struct ImageRows {
   Size image;
 };
 
-// Mixes every row with the one before it, and the first with the last: row * share + other * (1 - share), with each
-// product and the sum rounded separately, as in torch. kConfig: fewer than two rows.
+// Mixes every row with the preceding row, and the first with the last: row * share + other * (1 - share). As in torch,
+// each product and the sum are rounded separately. Fails with kConfig if there are fewer than two rows.
 Result<void> mix_up(const ImageRows& images, double share);
-// Replaces the box of every row with that of the preceding row. kConfig: fewer than two rows, or a box outside the
-// image.
+// Replaces the pixels of `box` in every row with those of the preceding row. Fails with kConfig if there are fewer than
+// two rows or the box is outside the image.
 Result<void> cut_mix(const ImageRows& images, const Box& box);
 
 }  // namespace feedline

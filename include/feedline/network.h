@@ -13,12 +13,13 @@ struct NetworkHost {
   std::string name;  // with its port
   std::uint64_t requests = 0, connections = 0;
   std::uint64_t bytes = 0;  // of completed bodies
-  // Recent values; 0 if there are none.
+  // Averages over recent requests, or 0 if there were none.
   double latency_s = 0;    // from sending a request to the first byte of its response
   double bytes_per_s = 0;  // of one response, after its first byte
 };
 
-// The hosts that this process has sent requests to, by name. Sends no request and starts nothing. Thread-safe.
+// Returns the hosts that this process has sent requests to, sorted by name. Does not send requests or start threads.
+// Thread-safe.
 std::vector<NetworkHost> network_hosts();
 
 }  // namespace feedline

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Management of a machine's cache of stored objects in a folder, which OpenOptions::cache_directory fills and uses.
+// Lists, verifies and removes copies of stored objects in the cache folder that OpenOptions::cache_directory specifies.
 
 #include <cstdint>
 #include <string>
@@ -36,13 +36,14 @@ struct CacheRemoval {
   std::uint64_t disk_bytes = 0;  // bytes used by the folder now
 };
 
-// Errors of all functions: kConfig: the folder is not a cache, or belongs to a different version of Feedline. kStorage:
-// the folder cannot be read or written.
+// The functions fail with kConfig if the folder is not a cache or belongs to a different version of Feedline, and with
+// kStorage if the folder cannot be read or written.
 Result<CacheContents> list_cache(const std::string& directory);
-// Verifies the copy against its checksum. Returns the problem and whether the copy was removed, or an empty string if
-// there is no problem or the copy no longer exists.
+// Verifies the copy against its checksum. Returns a description of the problem, including whether the copy was removed,
+// or an empty string if the copy is valid or no longer exists.
 Result<std::string> verify_copy(const std::string& directory, const std::string& copy);
-// Removes the least recently used copies until the folder uses at most `bytes`, and the leftovers of killed processes.
+// Removes temporary files of killed processes, and the least recently used copies until the folder uses at most
+// `bytes`.
 Result<CacheRemoval> prune_cache(const std::string& directory, std::uint64_t bytes);
 // Removes all copies that are not being read and, if none is left, the cache's own files and empty folders.
 Result<CacheRemoval> clear_cache(const std::string& directory);

@@ -2,7 +2,7 @@
 #pragma once
 
 // The data sources of `feedline diagnose`: events that a training script's processes write to shared memory, and the
-// host's counters of its process tree. Neither needs privileges, and neither can stop the script.
+// host's counters for the script's process tree. Neither source needs privileges or can interrupt the script.
 
 #include <array>
 #include <cstdint>
@@ -20,7 +20,7 @@ inline constexpr int kEventKinds = 48;
 inline constexpr int kEventBuckets =
     40;  // bucket b counts [2^b, 2^(b+1)) ns; bucket 0 includes 0, and the last one all longer times
 
-// A timed event. The writer defines the kinds and the meaning of a and b.
+// A timed event. The program that records events defines the kinds and the meaning of a and b.
 struct Event {
   std::uint64_t begin_ns = 0;  // CLOCK_MONOTONIC, the same for all processes of a machine
   std::uint64_t wall_ns = 0;
@@ -40,17 +40,19 @@ struct EventTotals {
   std::array<std::uint64_t, kEventBuckets> wall{};
 };
 
-// The events of one process: the latest ones in a ring, and totals of all, in a mapped file that outlives the process
-// however it ends. Any thread may record; recording does not allocate or lock.
+// The events of one process: a ring of the latest events, and totals of all events. The events are stored in a
+// memory-mapped file, which remains even if the process is killed. Any thread may record events; recording does not
+// allocate memory or acquire locks.
 class EventRing {
  public:
-  // Creates the file, which must not exist, for `capacity` events (a power of two). kConfig, kStorage.
+  // Creates the file, which must not exist, for `capacity` events. Fails with kConfig if the capacity is not a power of
+  // two, and with kStorage if the file cannot be created.
   static Result<EventRing> create(const std::string& path, std::uint64_t capacity);
   ~EventRing();
   EventRing(EventRing&&) noexcept;
   EventRing& operator=(EventRing&&) noexcept;
 
-  // Records an event that ends now; ignored if kind >= kEventKinds. `keep` false: updates only the totals.
+  // Records an event that ends now, unless kind >= kEventKinds. If `keep` is false, updates only the totals.
   void record(std::uint32_t kind, std::uint64_t begin_ns, std::uint64_t cpu_ns, std::uint64_t a, std::uint64_t b,
               bool keep);
 
@@ -69,10 +71,11 @@ struct RecordedEvents {
   std::array<EventTotals, kEventKinds> totals{};
 };
 
-// Reads a ring file, even while it is being written. kStorage; kData: not a ring file.
+// Reads a ring file, even while it is being written. Fails with kStorage if the file cannot be read, and with kData if
+// it is not a ring file.
 Result<RecordedEvents> read_events(const std::string& path);
 
-// Counters of one process at one time; all but memory and threads only increase.
+// Counters of one process at one time. All counters except memory and threads only increase.
 struct ProcessCounters {
   std::uint64_t time_ns = 0;
   std::int32_t pid = 0;
@@ -89,7 +92,8 @@ struct ProcessCounters {
   std::uint64_t threads = 0;
 };
 
-// Counters of the machine and of the watched process's cgroup at one time. nullopt: not available on this system.
+// Counters of the machine and of the watched process's cgroup at one time. Counters that the system does not provide
+// are nullopt.
 struct HostCounters {
   std::uint64_t time_ns = 0;
   std::uint64_t busy_ns = 0;  // of all CPUs
@@ -106,7 +110,8 @@ struct HostCounters {
   std::optional<double> shared_memory_used;  // share of the watched process's /dev/shm
 };
 
-// Memory use of the process tree at one time; sampled rarely, since the kernel walks all pages for it.
+// Memory use of the process tree at one time. Sampled rarely, because the kernel has to visit all pages of the
+// processes.
 struct TreeMemory {
   std::uint64_t time_ns = 0;
   std::uint64_t bytes = 0;  // a page that n processes share counts 1/n for each
@@ -141,7 +146,7 @@ struct FileFacts {
   std::optional<bool> rotational;
 };
 
-// Does not read the files' contents. Skips files that cannot be opened or are not regular.
+// Returns facts about the files without reading their contents. Skips files that cannot be opened or are not regular.
 std::vector<FileFacts> look_at_files(const std::vector<std::string>& paths);
 
 struct HostSamplerOptions {
@@ -153,8 +158,9 @@ struct HostSamplerOptions {
   std::string gpu_library = "libnvidia-ml.so.1";  // empty: GPUs are not sampled
 };
 
-// A thread that samples the counters until it is stopped. Its memory is bounded: over time it thins out old samples and
-// lowers its rate; it also lowers the rate if sampling would use more than 1/800 of one CPU.
+// A thread that samples the counters until it is stopped. To limit its memory use, the thread drops some of the old
+// samples over time and lowers its sampling rate. The thread also lowers the rate if sampling would use more than 1/800
+// of one CPU.
 class HostSampler {
  public:
   static Result<HostSampler> start(HostSamplerOptions options);

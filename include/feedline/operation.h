@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The operations a Dataset can chain. Names, arguments, defaults and sampling rules are torchvision's
-// (torchvision.transforms, v1, on PIL images); sizes are {height, width} as there.
+// The operations of a Dataset. Names, arguments, defaults and sampling rules are those of torchvision.transforms (v1)
+// for PIL images, including sizes as {height, width}.
 
 #include <array>
 #include <cstdint>
@@ -23,8 +23,8 @@ class TimmPolicy;
 }  // namespace transform
 struct Operation;
 
-// kRandom: bilinear or bicubic, drawn for each image. kTorchBilinear, kTorchBicubic: for resizes, with the arithmetic
-// of torch for uint8 tensors with antialiasing (16-bit weights, horizontal pass first) instead of Pillow's.
+// kRandom draws bilinear or bicubic for each image. For resizes, kTorchBilinear and kTorchBicubic use torch's
+// arithmetic for uint8 tensors with antialiasing (16-bit weights, horizontal pass first) instead of Pillow's.
 enum class Interpolation : std::uint8_t {
   kNearest,
   kBox,
@@ -37,9 +37,9 @@ enum class Interpolation : std::uint8_t {
 };
 // The dataset on which AutoAugment's policy was learned.
 enum class AutoAugmentPolicy : std::uint8_t { kImageNet, kCifar10, kSvhn };
-// The magnitudes of automatic augmentations: torchvision.transforms or torchvision.transforms.v2.
+// Whether automatic augmentations use the magnitudes of torchvision.transforms or torchvision.transforms.v2.
 enum class TorchvisionVersion : std::uint8_t { kV1, kV2 };
-// An image change that preserves the image's size. Automatic augmentations choose from these.
+// An operation that preserves the image's size. Automatic augmentations choose from these operations.
 enum class Augmentation : std::uint8_t {
   kIdentity,
   kShearX,
@@ -62,16 +62,16 @@ enum class Augmentation : std::uint8_t {
 };
 enum class Corner : std::uint8_t { kTopLeft, kTopRight, kBottomLeft, kBottomRight, kCenter };
 enum class PaddingMode : std::uint8_t { kConstant, kEdge, kReflect, kSymmetric };
-// The format of a box's four numbers, in pixels: two corners; the upper left corner and the sides; the centre and the
-// sides.
+// The format of a box's four numbers in pixels: two corners, the upper left corner and the size, or the centre and the
+// size.
 enum class BoxFormat : std::uint8_t { kXyxy, kXywh, kCxcywh };
-// The position of an image within a larger image.
+// The position of an image on a larger canvas.
 enum class PadPosition : std::uint8_t { kCenter, kTopLeft };
 enum class ColorMode : std::uint8_t { kRgb, kL };  // Pillow's mode names: 3 channels, 1 channel
-// kExact: matches Pillow's pixels bit for bit. kFast: decodes a JPEG that a later step shrinks a lot at a reduced
-// scale, and converts colours after the resize; docs/fidelity.md lists the pixel differences. Other images are exact.
-// kNvjpeg: the GPU that receives a loader's batches decodes JPEGs to nearly the same pixels. Other images, and samples
-// read without a loader, are exact.
+// kExact matches Pillow's pixels bit for bit. kFast decodes JPEGs at a reduced scale if a later operation shrinks them
+// a lot, and converts colours after the resize; docs/fidelity.md lists the pixel differences. Other formats are exact.
+// With kNvjpeg, the GPU that receives a loader's batches decodes JPEGs, with small pixel differences. Other formats,
+// and samples read without a loader, are exact.
 enum class Fidelity : std::uint8_t { kExact, kFast, kNvjpeg };
 
 struct Size {
@@ -84,7 +84,7 @@ struct Padding {
   int left = 0, top = 0, right = 0, bottom = 0;
 };
 
-// The closed range of a random factor; {1, 1} (for hue, {0, 0}) leaves the image unchanged.
+// The closed range of a random factor. {1, 1} leaves the image unchanged, and so does {0, 0} for hue.
 struct Range {
   double low = 1;
   double high = 1;
@@ -97,30 +97,29 @@ struct Decode {
   Fidelity fidelity = Fidelity::kExact;
   bool applies_exif = false;  // rotates the image by its EXIF orientation before any other step
 };
-// If size.width is 0, the smaller edge becomes size.height and the larger edge preserves the aspect ratio
-// (torchvision's int size), up to max_size. If size is {0, 0}, the larger edge becomes max_size. As in PIL, every
-// filter except nearest antialiases.
+// If size.width is 0 (torchvision's int size), the smaller edge becomes size.height, or less if the larger edge would
+// exceed max_size; the aspect ratio is preserved. If size is {0, 0}, the larger edge becomes max_size. As in PIL, all
+// filters except nearest use antialiasing.
 struct Resize {
   Size size;
   std::optional<int> max_size;
   Interpolation interpolation = Interpolation::kBilinear;
 };
-// An image smaller than size is padded first: with zeros, as torchvision does, or with the padding of timm's
-// CenterCropOrPad. Half of an odd difference is rounded to the even number, as torchvision does, or down, as Hugging
-// Face's image processors do.
+// An image smaller than `size` is padded first: with zeros as in torchvision, or with the padding of timm's
+// CenterCropOrPad. Half of an odd difference is rounded to the nearest even integer as in torchvision, or down as in
+// Hugging Face's image processors.
 struct CenterCrop {
   Size size;
   std::array<std::uint8_t, 3> fill{};
   PaddingMode padding_mode = PaddingMode::kConstant;
   bool rounds_down = false;
 };
-// A crop in a corner or in the middle, used by Dataset::five_crop and ten_crop. The image must not be smaller than the
-// crop.
+// Crops a corner or the centre, for Dataset::five_crop and ten_crop. The image must not be smaller than the crop.
 struct CornerCrop {
   Size size;
   Corner corner = Corner::kTopLeft;
 };
-// timm's TrimBorder: removes this many pixels from each edge. At least one pixel must remain.
+// timm's TrimBorder: removes `border` pixels from each edge. At least one pixel must remain.
 struct TrimBorder {
   int border = 0;
 };
@@ -131,7 +130,7 @@ struct RandomCrop {
   std::array<std::uint8_t, 3> fill{};
   PaddingMode padding_mode = PaddingMode::kConstant;
 };
-// timm's RandomCropOrPad: crops at a random position; places a smaller image at a random position in the crop.
+// timm's RandomCropOrPad: crops at a random position, or pads a smaller image and places it at a random position.
 struct RandomCropOrPad {
   Size size;
   std::array<std::uint8_t, 3> fill{};
@@ -162,8 +161,9 @@ struct ColorJitter {
   Range brightness, contrast, saturation;
   Range hue{0, 0};
 };
-// One change with probability p, as torchvision's RandomInvert, RandomPosterize, RandomSolarize, RandomAdjustSharpness,
-// RandomAutocontrast, RandomEqualize and RandomGrayscale. No other augmentations are valid here.
+// Applies one augmentation with probability p, like torchvision's RandomInvert, RandomPosterize, RandomSolarize,
+// RandomAdjustSharpness, RandomAutocontrast, RandomEqualize and RandomGrayscale. No other augmentations are supported
+// here.
 struct RandomChange {
   Augmentation augmentation = Augmentation::kInvert;
   double amount = 0;  // remaining bits, threshold, or factor; 0 for other operations
@@ -173,7 +173,7 @@ struct RandomChange {
 struct Boxes {
   BoxFormat format = BoxFormat::kXyxy;
   bool clamps = true;  // operations clip boxes at the image's edges: torchvision's clamping_mode "soft"
-  // Also accepts stored boxes that are inverted, wholly outside the image or not numbers, as torchvision does.
+  // Like torchvision, also accepts stored boxes that are inverted, entirely outside the image, or NaN.
   bool takes_unsound = false;
 };
 // torchvision v2's SanitizeBoundingBoxes: removes boxes that are small or not entirely inside the image, and the
@@ -182,8 +182,8 @@ struct SanitizeBoundingBoxes {
   double min_size = 1, min_area = 1;
   std::vector<std::string> labels;  // field names
 };
-// torchvision v2's RandomIoUCrop: crops with at least the minimum overlap with a box that is first drawn from
-// sampler_options.
+// torchvision v2's RandomIoUCrop: draws a minimum overlap from sampler_options, then crops so that the overlap with
+// some box is at least that large.
 struct RandomIouCrop {
   double min_scale = 0.3, max_scale = 1;
   double min_aspect_ratio = 0.5, max_aspect_ratio = 2;
@@ -196,14 +196,14 @@ struct RandomZoomOut {
   Range side_range{1, 4};
   double p = 0.5;
 };
-// torchvision v2's RandomPhotometricDistort: each of four changes with probability p, then a channel permutation with
-// probability p.
+// torchvision v2's RandomPhotometricDistort: changes brightness, contrast, saturation and hue with probability p each,
+// then permutes the channels with probability p.
 struct RandomPhotometricDistort {
   Range brightness{0.875, 1.125}, contrast{0.5, 1.5}, saturation{0.5, 1.5};
   Range hue{-0.05, 0.05};
   double p = 0.5;
 };
-// The geometric changes fill pixels from outside the image with `fill`.
+// Geometric augmentations fill the area outside the image with `fill`.
 struct AutoAugment {
   AutoAugmentPolicy policy = AutoAugmentPolicy::kImageNet;
   Interpolation interpolation = Interpolation::kNearest;
@@ -224,7 +224,7 @@ struct TrivialAugmentWide {
   std::array<std::uint8_t, 3> fill{};
   TorchvisionVersion version = TorchvisionVersion::kV1;
 };
-// torchvision's AugMix: `mixture_width` chains of AugMix's changes, weighted and added to the image.
+// torchvision's AugMix: adds the weighted results of `mixture_width` chains of augmentations to the image.
 struct AugMix {
   int severity = 3;  // magnitudes are drawn from the first `severity` of 10 bins
   int mixture_width = 3;
@@ -248,10 +248,12 @@ struct GaussianBlur {
   std::array<int, 2> kernel_size{3, 3};  // x, y; odd
   Range sigma{0.1, 2.0};
 };
-// Overwrites random rectangles by timm's rules, or one rectangle by torchvision's rules. Before normalize and to_dtype
-// the operation changes pixels; after either, it changes the values of the batch's row, in their units.
+// Overwrites random rectangles by timm's rules, or one rectangle by torchvision's rules. Before normalize and to_dtype,
+// RandomErasing changes uint8 pixels. After normalize or to_dtype, it changes the converted values, and `value` must be
+// in the unit of these values.
 struct RandomErasing {
-  // kColour: one standard normal number per channel and rectangle. kValues: one per value.
+  // kColour draws one standard normal number for each channel of a rectangle; kValues draws one for each value in the
+  // rectangle.
   enum class Noise : std::uint8_t { kNone, kColour, kValues };
   double p = 0.5;
   Range scale{0.02, 0.33};      // fraction of the image's area, divided among the rectangles
@@ -262,8 +264,8 @@ struct RandomErasing {
   bool is_timms = false;
 };
 
-// Nested operations. A nested operation may itself contain operations, but no further level. normalize, to_dtype and
-// `fields` are not supported here.
+// Nested operations. Operations can be nested two levels deep. Nested operations cannot be normalize or to_dtype, and
+// cannot set `fields`.
 struct RandomApply {
   std::vector<Operation> operations;
   double p = 0.5;  // probability that all of them are applied
@@ -275,7 +277,7 @@ struct RandomChoice {
 struct RandomOrder {
   std::vector<Operation> operations;
 };
-// Rotates by an angle in degrees counterclockwise around `center` (x, y in pixels; nullopt: the middle).
+// Rotates counterclockwise by an angle in degrees around `center` (x, y in pixels), by default the centre of the image.
 struct RandomRotation {
   Range degrees{-90, 90};
   Interpolation interpolation = Interpolation::kNearest;
@@ -299,8 +301,8 @@ struct RandomPerspective {
   Interpolation interpolation = Interpolation::kBilinear;
   std::array<std::uint8_t, 3> fill{};
 };
-// torchvision v2's ElasticTransform: a pixel moves by noise from -1 to 1, blurred by sigma pixels, times alpha pixels
-// (x, y).
+// torchvision v2's ElasticTransform: displaces pixels by random noise from -1 to 1 that is blurred by sigma pixels and
+// multiplied by alpha pixels (x, y).
 struct ElasticTransform {
   std::array<double, 2> alpha{50, 50}, sigma{5, 5};
   Interpolation interpolation = Interpolation::kBilinear;
@@ -317,16 +319,17 @@ struct RandomShortSide {
   std::optional<int> max_size;
   Interpolation interpolation = Interpolation::kBilinear;
 };
-// torchvision v2's ScaleJitter: the largest size that fits into target_size, times a factor. As in torchvision,
-// target_size[0] is the width.
+// torchvision v2's ScaleJitter: resizes to the largest size that fits into target_size, times a random factor. As in
+// torchvision, target_size[0] is the width.
 struct ScaleJitter {
   std::array<int, 2> target_size{1, 1};
   Range scale_range{0.1, 2.0};
   Interpolation interpolation = Interpolation::kBilinear;
 };
-// timm's ResizeKeepRatio: scales both sides by one ratio, so that the image covers `size` (longest 0), fits into `size`
-// (1), or a weighted mean of both. With the given probabilities, a random factor scales both sides (with scales_area,
-// the area that `size` will show) and another changes the aspect ratio.
+// timm's ResizeKeepRatio: scales both sides by the same ratio. With longest = 0, the image covers `size`; with longest
+// = 1, it fits into `size`; values in between interpolate the ratio. With probability scale_p, a random factor scales
+// both sides, or the visible area if scales_area is set. With probability aspect_p, a random factor changes the aspect
+// ratio.
 struct ResizeKeepRatio {
   Size size;
   double longest = 0;
@@ -337,7 +340,7 @@ struct ResizeKeepRatio {
   double aspect_p = 0;
   Range aspect_range{0.9, 1.11};
 };
-// Pads an image that is smaller; a larger image is an error.
+// Pads an image to `size`. An image that is larger than `size` is an error.
 struct PadTo {
   Size size;
   std::array<std::uint8_t, 3> fill{};
@@ -357,10 +360,11 @@ struct Letterbox {
 struct Normalize {
   std::vector<float> mean, std;
 };
-// A placeholder in a list for an operation on other fields. It preserves the indexes of later operations, which random
-// draws depend on.
+// A placeholder for an operation that applies to other fields. The placeholder preserves the indexes of later
+// operations, on which random draws depend.
 struct Skipped {};
-// scale=true: uint8 to float divides by 255 (torchvision v2 ToDtype). Float to uint8 is rejected.
+// With scale = true, converting uint8 to float divides by 255, like ToDtype of torchvision v2. Converting float to
+// uint8 is not supported.
 struct ToDtype {
   DType dtype = DType::kFloat32;
   bool scale = false;
@@ -369,7 +373,7 @@ struct ToDtype {
 }  // namespace op
 
 namespace op {
-// Found by argument-dependent lookup: every struct of this namespace holds the arguments of an operation.
+// Marks the structs in this namespace as arguments of operations, through argument-dependent lookup.
 template <typename Arguments>
 void holds_arguments(const Arguments& arguments);
 }  // namespace op
@@ -398,7 +402,8 @@ struct Operation {
   std::shared_ptr<const transform::ImageOperation> operation_;
 };
 
-// Parses `config`. kConfig: it is not a timm policy, or this version does not support the policy.
+// Parses `config`. Fails with kConfig if the string is not a timm policy, or if this version does not support the
+// policy.
 Result<Operation> timm_augment(op::TimmAugment augment);
 
 std::string_view name_of(const Operation& operation);  // "random_resized_crop"
@@ -409,14 +414,14 @@ std::string describe(const Operation& operation);      // "random_resized_crop(2
 
 enum class Layout : std::uint8_t { kNchw, kNhwc };
 
-// A crop box, in pixels of the image that it applies to.
+// A crop box in pixels of the image.
 struct Box {
   int left = 0, top = 0, width = 0, height = 0;
   friend bool operator==(const Box&, const Box&) = default;
 };
 
-// What a random or size-dependent operation decided for one sample: "crop" {left, top, width, height},
-// "flip" {0|1}, "brightness" {factor}, "shear_x" {tangent} ... The names and values that Dataset::draw reports.
+// The values that a random or size-dependent operation uses for one sample, as returned by Dataset::draw. Examples are
+// "crop" {left, top, width, height}, "flip" {0|1}, "brightness" {factor} and "shear_x" {tangent}.
 struct DrawnValue {
   std::string operation;
   std::string name;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The operations by name, with descriptions of their arguments: for bindings, documentation and tools.
+// The operations by name, with descriptions of their arguments, for bindings, documentation and tools.
 
 #include <cstdint>
 #include <limits>
@@ -16,8 +16,8 @@
 
 namespace feedline {
 
-// The value of any argument. Sizes, ranges, colours and borders are lists of numbers; chains of operations are lists of
-// operations. std::monostate: the value is left out, which only optional arguments accept.
+// The value of any argument. Sizes, ranges, colours and borders are lists of numbers, and nested operations are lists
+// of chains. std::monostate means that the argument is omitted, which only optional arguments accept.
 using ArgumentValue = std::variant<std::monostate, bool, std::int64_t, double, std::string, std::vector<double>,
                                    std::vector<std::string>, std::vector<std::vector<Operation>>>;
 
@@ -39,10 +39,11 @@ struct OperationDescription {
   bool runs_on_device = false;  // supported after decode(device="cuda") and cache("device")
 };
 
-// All operations that make_operation() makes, ordered by name.
+// All operations that make_operation() can create, ordered by name.
 std::vector<OperationDescription> operation_types();
 
-// Omitted arguments have their defaults. kConfig: an unknown operation or argument, or a value of the wrong kind.
+// Omitted arguments have their default values. Fails with kConfig if the operation or an argument is unknown, or a
+// value has the wrong kind.
 Result<Operation> make_operation(std::string_view name,
                                  const std::vector<std::pair<std::string, ArgumentValue>>& arguments);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Computes the order of an epoch without a dataset or reads, in memory that does not grow with the number of samples.
-// For programs that examine orders; a Loader delivers the same order.
+// Computes the order in which a Loader delivers the samples of an epoch, for programs that examine orders. Needs no
+// dataset, and its memory use does not depend on the number of samples.
 
 #include <cstdint>
 #include <vector>
@@ -24,8 +24,8 @@ struct OrderQuery {
   std::uint64_t count = 0;
 };
 
-// Returns the dataset index of the sample at each of `count` positions from `begin` on. kConfig: there are no samples,
-// positions are past the end, or shard ends do not ascend to `samples`.
+// Returns the dataset index of the sample at each of `count` positions, starting at `begin`. Fails with kConfig if
+// there are no samples, positions are past the end, or shard ends do not ascend to `samples`.
 Result<std::vector<std::uint64_t>> sample_order(const OrderQuery& query);
 
 struct RankQuery {
@@ -34,9 +34,9 @@ struct RankQuery {
   std::uint64_t world_size = 1;
 };
 
-// Returns the dataset indexes of the samples that one rank gets in the epoch, in order. They equal the samples that the
-// rank's Loader delivers if LoaderOptions::uneven is kExact. Ignores `query.begin` and `query.count`. kConfig: the
-// errors of sample_order(); the batch size or the number of ranks is 0, or the rank does not exist.
+// Returns the dataset indexes of the samples that one rank gets in the epoch, in order. The result equals that of a
+// Loader with LoaderOptions::uneven set to kExact. Ignores `query.begin` and `query.count`. Fails with kConfig like
+// sample_order(), or if the batch size or the number of ranks is 0, or the rank does not exist.
 Result<std::vector<std::uint64_t>> rank_order(const OrderQuery& query, const RankQuery& rank);
 
 }  // namespace feedline

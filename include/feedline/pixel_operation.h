@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Operations on the pixels of one image with fixed parameters, such as those that an augmentation policy draws. 8-bit
-// pixels, 1 or 3 interleaved channels; the output equals that of the named Pillow call, byte for byte.
+// Pixel operations with fixed parameters on one image, such as those that an augmentation policy draws. Images have
+// 8-bit pixels and 1 or 3 interleaved channels. The output equals that of the named Pillow function byte for byte.
 
 #include <array>
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace feedline {
 
-// Per channel; images with one channel use the first.
+// One value per channel. Images with one channel use the first value.
 using Colour = std::array<std::uint8_t, 3>;
 
 namespace pixel_op {
@@ -23,7 +23,8 @@ namespace pixel_op {
 struct Autocontrast {};  // ImageOps.autocontrast without a cutoff, per channel
 struct Equalize {};      // ImageOps.equalize, per channel
 struct Invert {};        // ImageOps.invert
-// ImageOps.posterize: retains the highest `bits` bits of each byte. 0 to 8; 0, which Pillow rejects, gives black.
+// ImageOps.posterize: keeps the highest `bits` bits of each byte, 0 to 8. Unlike Pillow, accepts 0, which makes the
+// image black.
 struct Posterize {
   int bits = 8;
 };
@@ -51,11 +52,12 @@ struct Saturation {
 struct Sharpness {
   double factor = 1;
 };
-// torchvision's adjust_hue for PIL images: `factor` in turns of the colour circle. No effect on one channel.
+// torchvision's adjust_hue for PIL images. `factor` is in turns of the colour circle. Images with one channel are
+// unchanged.
 struct Hue {
   double factor = 0;
 };
-// Image.convert("L"), stored in 1 or 3 equal channels.
+// Image.convert("L"), stored as 1 channel or as 3 equal channels.
 struct Grayscale {
   int channels = 1;
 };
@@ -67,14 +69,14 @@ struct Affine {
   Colour fill{};
   std::optional<Size> size;  // output size; nullopt: the input size
 };
-// Image.transform(size, PERSPECTIVE, coefficients): Affine's coordinates divided by g x + h y + 1.
+// Image.transform(size, PERSPECTIVE, coefficients): like Affine, with both coordinates divided by g x + h y + 1.
 struct Perspective {
   std::array<double, 8> coefficients{1, 0, 0, 0, 1, 0, 0, 0};
   Interpolation interpolation = Interpolation::kBilinear;  // not kBox
   Colour fill{};
   std::optional<Size> size;
 };
-// Image.rotate: degrees, counterclockwise, around `center` (x, y from the top left; nullopt: the middle).
+// Image.rotate: rotates counterclockwise by `angle` degrees around `center` (x, y), by default the centre of the image.
 struct Rotate {
   double angle = 0;
   Interpolation interpolation = Interpolation::kNearest;  // not kBox
@@ -83,16 +85,17 @@ struct Rotate {
   Colour fill{};
 };
 
-// torchvision v2's elastic of a uint8 tensor, within one level, except that out-of-range bicubic sums are clamped, not
-// wrapped. `displacement` is added to the pixel's x and y, normalised to -1 ... 1, to get the source position.
+// torchvision v2's elastic for uint8 tensors. Results differ from torchvision's by at most one level, except that
+// out-of-range bicubic sums are clamped instead of wrapped. The source position of a pixel is its x and y, normalised
+// to [-1, 1], plus `displacement`.
 struct Elastic {
   std::span<const float> displacement;                     // all of x, then all of y, row by row; must outlive the call
   Interpolation interpolation = Interpolation::kBilinear;  // or kNearest, kBicubic
   Colour fill{};
 };
 
-// torchvision v2's gaussian_blur of a uint8 tensor, up to one level because of the last bit of its float32 sums. Odd
-// sizes, x and y.
+// torchvision v2's gaussian_blur for uint8 tensors. Results differ from torchvision's by at most one level, due to
+// rounding of float32 sums. Sizes are odd; the order is x, y.
 struct GaussianBlur {
   std::array<int, 2> kernel_size{3, 3};
   std::array<double, 2> sigma{1, 1};
@@ -101,7 +104,7 @@ struct GaussianBlur {
 struct PillowBlur {
   double radius = 0;  // the standard deviation of the Gaussian that the boxes approximate
 };
-// Overwrites the pixels of `box` with `value`, or with the consecutive rows of `noise` if there is any.
+// Overwrites the pixels of `box` with `value`, or with the rows of `noise` if `noise` is not empty.
 struct Erase {
   Box box;
   Colour value{};
@@ -121,10 +124,12 @@ std::string_view name_of(const PixelOperation& operation);  // "autocontrast"
 using AffineMatrix = std::array<double, 6>;
 using Point = std::array<double, 2>;  // x, y
 
-// The matrix that torchvision's F.affine passes to Pillow: degrees clockwise, shear in degrees, translation in pixels.
+// Returns the matrix that torchvision's F.affine passes to Pillow. The angle is in degrees clockwise, the shear in
+// degrees, and the translation in pixels.
 AffineMatrix inverse_affine_matrix(Point center, double angle, Point translate, double scale, Point shear);
-// The coefficients that torchvision's F.perspective passes to Pillow, also in float32: they map the corners `end` to
-// the corners `start` (top left, top right, bottom right, bottom left). Not finite if three corners are collinear.
+// Returns the coefficients that torchvision's F.perspective passes to Pillow, computed in float32 as torchvision does.
+// The coefficients map the corners `end` to the corners `start` (top left, top right, bottom right, bottom left). The
+// coefficients are not finite if three corners are collinear.
 std::array<double, 8> perspective_coefficients(std::span<const Point, 4> start, std::span<const Point, 4> end);
 
 }  // namespace feedline

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Datasets of rows in memory: columns of paths, text and numbers that the caller owns, such as those of a data frame.
+// Datasets from columns of paths, text and numbers in memory that the caller owns, such as the columns of a data frame.
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -22,26 +23,28 @@ struct TextCells {
     std::vector<const char*> starts;
     std::vector<std::uint32_t> lengths;
   };
-  // Consecutive strings and their offsets, as in Arrow: cell i of a chunk is data[offsets[i]] to data[offsets[i + 1]].
+  // Consecutive strings and their offsets, as in Arrow: cell i of a chunk is the range [offsets[i], offsets[i + 1]) of
+  // data.
   struct Chunk {
     std::uint64_t end = 0;  // the number of rows up to the end of this chunk
     const std::byte* offsets = nullptr;
     bool are_wide = false;  // 64-bit offsets instead of 32-bit ones
-    const char* data = nullptr;
+    std::string_view data;
   };
-  // Arrow's string views: 16 bytes per cell, with the length, and the text or a buffer and an offset in it.
+  // Arrow's string views: 16 bytes per cell with the length of the text, and either the text itself or its buffer and
+  // offset.
   struct ViewChunk {
     std::uint64_t end = 0;  // the number of rows up to the end of this chunk
     const std::byte* views = nullptr;
-    std::vector<const char*> buffers;
+    std::vector<std::string_view> buffers;
   };
-  // UTF-32 of a fixed width, padded with zeros, as in NumPy's arrays of text.
+  // UTF-32 text of a fixed width, padded with zeros, as in NumPy's string arrays.
   struct FixedWidth {
     const std::byte* data = nullptr;
     std::ptrdiff_t stride = 0;  // bytes
     std::size_t characters = 0;
   };
-  // Integers, whose text is their decimal form.
+  // Integers, converted to decimal text.
   struct Integers {
     const std::byte* data = nullptr;
     std::ptrdiff_t stride = 0;  // bytes
@@ -52,16 +55,19 @@ struct TextCells {
   std::variant<Scattered, std::vector<Chunk>, std::vector<ViewChunk>, FixedWidth, Integers> form;
   std::shared_ptr<const void> owner;  // owns the memory
 };
+// Fails with kData, naming the row, if an offset or a length is outside the text, as in a damaged Arrow file. Requires:
+// the offsets and views of all rows are readable.
+Result<void> check(const TextCells& cells);
 
-// Files whose paths or URLs are the cells' text, between fixed texts: "train/" + cell + ".jpg".
+// Files whose paths or URLs consist of cells and fixed text: "train/" + cell + ".jpg".
 struct FileColumn {
   std::string name;
   std::string kind;                   // as in OpenOptions::fields: "image", "mask", ...
   std::string root;                   // the folder of relative paths; empty: the working directory
   std::vector<std::string> literals;  // the text before each of `cells`, and after the last one
   std::vector<std::shared_ptr<const TextCells>> cells;
-  // If rows have lists of files, the cells of row i are those from offsets[i] to before offsets[i + 1], and the file is
-  // number `position` of the list. Rows with shorter lists lack the field.
+  // If each row has a list of files, row i has the cells [offsets[i], offsets[i + 1]), and the field is file number
+  // `position` of the list. Rows with shorter lists lack the field.
   std::shared_ptr<const std::vector<std::int64_t>> offsets = nullptr;
   std::uint64_t position = 0;
 };
@@ -73,7 +79,7 @@ struct TextColumn {
 struct NumberColumn {
   NamedArray array;
 };
-// Numbers of classes, a ragged array of int32, delivered as float32 of shape (classes): 1 for each given class.
+// Class indexes of each row, as a ragged int32 array, delivered as multi-hot float32 vectors of shape (classes).
 struct MultiHotColumn {
   NamedArray codes;
   std::uint64_t classes = 0;
@@ -89,12 +95,13 @@ struct RowOptions {
   OpenOptions options;                         // of these, only the cache and `hedge` apply
 };
 
-// A dataset whose samples are the rows of columns of equal length; each column is a field. Files are read when samples
-// are. Local paths and URLs may be mixed. kConfig: there is no column or no row; columns have different lengths; a
-// field's name is used twice; a kind does not match its column.
+// Returns a dataset whose fields are columns of equal length and whose samples are their rows. Files are read when
+// samples are read. Local paths and URLs may be mixed. Fails with kConfig if there are no columns or no rows, columns
+// have different lengths, two fields have the same name, a kind does not match its column, or offsets of lists are
+// invalid, and with kData as check().
 Result<Dataset> rows(RowOptions options);
 
-// A column of a table's file.
+// A column of a table file.
 struct TableColumnCells {
   std::string name;
   std::string holds;  // "integers", "numbers", "JSON", "bytes" or "text"; "nothing" if no row has a value
@@ -108,8 +115,8 @@ struct TableCells {
   std::vector<TableColumnCells> columns;
   std::vector<UnopenedColumn> unread;  // columns of types that this function does not read
 };
-// Reads a table: .csv, .tsv, .jsonl, .json and .parquet files, also several of them, compressed or remote. kConfig: the
-// source is not a table. kData: damage.
+// Reads a table from one or more .csv, .tsv, .jsonl, .json or .parquet files, which may be compressed or remote. Fails
+// with kConfig if the source is not a table, and with kData if it is damaged.
 Result<TableCells> read_table(const std::string& source);
 
 }  // namespace feedline

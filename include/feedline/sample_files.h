@@ -20,7 +20,7 @@ struct SampleFiles {
   std::vector<File> files;            // in storage order
 };
 
-// The same without reading any bytes, for planning a copy.
+// The sizes of one sample's files, known without reading them, for planning a copy.
 struct SampleFileSizes {
   struct File {
     std::string extension;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A timeline of each thread's work by stage, which Loader::stats() only summarises. Every thread stores its latest
-// spans in its own ring buffer, so memory does not grow with recording time.
+// Records a timeline of the stages that each thread works on; Loader::stats() contains only the total of each stage.
+// Every thread stores its latest spans in its own ring buffer, so memory use does not grow with recording time.
 //
-// Only one recording at a time per process, over all its loaders; thread-safe. After fork() a child records nothing
-// until it starts its own recording.
+// A process can have one recording at a time, which covers all its loaders. The functions are thread-safe. After
+// fork(), a child records nothing until it calls start_spans().
 
 #include <cstddef>
 #include <cstdint>
@@ -27,9 +27,10 @@ struct SpanRecording {
   std::uint64_t dropped = 0;  // number of older spans that were overwritten
 };
 
-// "storage", "decode", ...: the names of the stages.
+// The names of the stages: "storage", "decode" and others.
 std::vector<std::string_view> span_stages();
-// Discards earlier spans and starts recording: at least 1 span per thread, at 32 bytes each.
+// Discards earlier spans and starts recording. The buffer of each thread has `spans_per_thread` spans of 32 bytes, at
+// least one.
 void start_spans(std::size_t spans_per_thread);
 // Returns the spans recorded since start_spans() or the last take_spans(). Recording continues.
 SpanRecording take_spans();

@@ -22,33 +22,35 @@ struct StoredEntry {
   bool is_folder = false;
 };
 
-// A folder of objects, s3:// or gs://. Objects appear atomically. Thread-safe; copies share state.
-class StoredPlace {
+// A folder of objects at an s3:// or gs:// URL. Objects become visible atomically. Thread-safe. Copies share state.
+class ObjectFolder {
  public:
-  // url: "s3://bucket/prefix". Sends no request. kConfig: the scheme has no write support, or the bucket is missing.
-  static Result<StoredPlace> open(const std::string& url);
+  // url: "s3://bucket/prefix". Does not send a request. Fails with kConfig if the scheme does not support writing or
+  // `url` has no bucket.
+  static Result<ObjectFolder> open(const std::string& url);
   // The URL as passed to open(), without a trailing slash.
   const std::string& url() const;
-  // Lists the objects, sorted by name; empty if the prefix has none. kStorage: the bucket does not exist, or permission
+  // Lists the objects under the prefix, sorted by name. Fails with kStorage if the bucket does not exist or permission
   // is denied.
   Result<std::vector<StoredEntry>> entries() const;
 
-  // The following functions block, replace any object with this name, and return the new object's ETag. kStorage:
-  // writing failed after all retries, as many as for reads. kCancelled: cancel() was called.
+  // put() and upload() block, replace an existing object named `name`, and return the new object's ETag. Both fail with
+  // kStorage if writing still fails after the same number of retries as for reads, and with kCancelled after cancel().
   Result<std::string> put(const std::string& name, std::span<const std::byte> bytes) const;
-  // Uploads a local file. Large files are sent in parts of at least 16 MiB, four at a time: 64 MiB of memory for files
-  // of up to 160 GB. An upload that cannot be completed is aborted.
+  // Uploads a local file. Large files are sent in parts of at least 16 MiB, four at a time. Files of up to 160 GB need
+  // 64 MiB of memory. An upload that cannot be completed is aborted.
   Result<std::string> upload(const std::string& file, const std::string& name) const;
-  // Cancels calls in progress in all threads within seconds, and later calls at once. Permanent.
+  // Cancels calls in progress in all threads within seconds. All later calls fail immediately.
   void cancel() const;
 
   Result<void> remove(const std::string& name) const;  // Also succeeds if the object does not exist.
-  // Aborts uploads of these names left by killed processes, which are invisible but incur costs. Returns their number.
+  // Aborts uploads to these names that killed processes did not finish. Such uploads are not visible but incur costs.
+  // Returns the number of aborted uploads.
   Result<std::uint64_t> abort_unfinished(const std::vector<std::string>& names) const;
 
  private:
   struct Impl;
-  explicit StoredPlace(std::shared_ptr<Impl> impl);
+  explicit ObjectFolder(std::shared_ptr<Impl> impl);
   std::shared_ptr<Impl> impl_;
 };
 

@@ -14,7 +14,7 @@
 
 namespace feedline {
 
-// One object, open for reads from any thread. Movable, not copyable.
+// One object, open for reading from any thread. Movable, not copyable.
 class StoredObject {
  public:
   StoredObject(StoredObject&&) noexcept;
@@ -22,11 +22,12 @@ class StoredObject {
   ~StoredObject();
 
   std::uint64_t bytes() const;
-  // Changes with the object: modification time and the storage's version, combined in one number.
+  // A number that changes with the object, derived from its modification time and version.
   std::uint64_t stamp() const;
-  // Fills `out` from `offset`; returns the number of bytes read. kStorage: reading failed, or the object has changed.
+  // Reads from `offset` into `out`, and returns the number of bytes. Fails with kStorage if reading fails or the object
+  // has changed.
   Result<std::size_t> read(std::uint64_t offset, std::span<std::byte> out) const;
-  // kStorage if the object has changed since it was opened.
+  // Fails with kStorage if the object has changed since it was opened.
   Result<void> check_unchanged() const;
 
  private:
@@ -39,17 +40,19 @@ class StoredObject {
 // Thread-safe. Copies share state.
 class StoredSource {
  public:
-  // Paths or URLs, joined by "::", with braces and wildcards as in open(). Lists folders only for wildcards. kConfig:
-  // an unknown scheme, several storage backends, unbalanced braces, or a pattern without matches.
+  // Opens paths or URLs, joined by "::", with braces and wildcards as in feedline::open(). Lists folders only to expand
+  // wildcards. Fails with kConfig for unknown schemes, a mixture of storage backends, unbalanced braces, and patterns
+  // without matches.
   static Result<StoredSource> open(const std::string& source);
-  // The shards, or one folder, in order, with braces and wildcards expanded and without the secrets of URLs.
+  // The shards in order, or one folder. Braces and wildcards are expanded, and secrets are removed from URLs.
   const std::vector<std::string>& names() const;
-  // Returns names() with each folder that `feedline pack` wrote as tars replaced by the shards found in it. kConfig:
-  // packing did not finish. kData: a manifest is damaged. kStorage: a manifest cannot be read.
+  // Returns a source in which each folder of tar files that `feedline pack` wrote is replaced by its shards. Fails with
+  // kConfig if packing did not finish, with kData if a manifest is damaged, and with kStorage if a manifest cannot be
+  // read.
   Result<StoredSource> shards() const;
   bool is_remote() const;
   Result<bool> is_folder(const std::string& name) const;
-  // Opens an object. `name`: one of names(), or an object in one of its folders.
+  // Opens an object. `name` is one of names(), or an object in one of these folders.
   Result<StoredObject> object(const std::string& name) const;
 
  private:

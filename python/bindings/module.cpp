@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/nanobind.h>
 
-#include "gil.h"
+#include "interop/gil.h"
 #include "register.h"
 
 NB_MODULE(_engine, module) {
-  module.doc() = "Feedline's engine. The public interface is the package `feedline`; names here may change.";
+  module.doc() =
+      "Feedline's engine, for internal use; its names may change. The public interface is the package `feedline`.";
   // nanobind would report leaks on stderr at exit, including those from a training script's own reference cycles.
   nanobind::set_leak_warnings(false);
   feedline::python::prepare_exit();
@@ -17,6 +18,7 @@ NB_MODULE(_engine, module) {
   feedline::python::bind_batch(module);
   feedline::python::bind_device_array(module);
   feedline::python::bind_sampling(module);
+  feedline::python::bind_packing(module);
   feedline::python::bind_loader(module);
   feedline::python::bind_image(module);
   feedline::python::bind_pixel_operation(module);

@@ -10,11 +10,11 @@
 #include <tuple>
 #include <vector>
 
-#include "described.h"
-#include "errors.h"
-#include "gil.h"
+#include "interop/described.h"
+#include "interop/errors.h"
+#include "interop/gil.h"
+#include "interop/text_caster.h"
 #include "register.h"
-#include "text_caster.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -147,8 +147,8 @@ namespace {
 
 void bind_gpus(nb::module_& module) {
   nb::class_<GpuReader>(module, "GpuReader",
-                        "The machine's NVIDIA GPUs, through the driver's NVML. Without a driver the list is empty, and "
-                        "`unavailable` has the reason. Not thread-safe.")
+                        "Reads counters of the machine's NVIDIA GPUs through NVML. Without a driver, `sample` returns "
+                        "an empty list, and `unavailable` is the reason. Not thread-safe.")
       .def(nb::init<std::string>(), "library"_a = "libnvidia-ml.so.1")
       .def(
           "sample",
@@ -156,34 +156,34 @@ void bind_gpus(nb::module_& module) {
             return in_python(without_gil([&] { return self.sample(now_ns); }));
           },
           "now_ns"_a, nb::sig("def sample(self, now_ns: int) -> list[dict[str, Any]]"),
-          "Returns a row per GPU; unavailable values are None. The first call opens the driver and may take "
-          "seconds, "
-          "later ones take 20 ms, asleep.")
+          "Returns one dict per GPU; unavailable values are None. The first call opens the driver and may take "
+          "seconds; later calls take about 20 ms, mostly sleeping.")
       .def(
           "processes", [](GpuReader& self) { return in_python(without_gil([&] { return self.processes(); })); },
           nb::sig("def processes(self) -> list[dict[str, Any]]"),
-          "Returns `index` of a GPU, `pid` and `memory_bytes` for each process.")
+          "Returns the GPU's `index`, `pid` and `memory_bytes` for each process that uses a GPU.")
       .def(
           "driver", [](GpuReader& self) { return to_dict(without_gil([&] { return self.driver(); })); },
           nb::sig("def driver(self) -> dict[str, Any]"),
-          "Opens the driver. Returns `is_there` (whether its library is installed), `version`, and `gpus` (their "
-          "number, or None).")
+          "Opens the driver. Returns `is_there` (whether the driver's library is installed), its `version`, and `gpus` "
+          "(the number of GPUs, or None).")
       .def(
           "gpus", [](const GpuReader& self) { return in_python(self.gpus()); },
           nb::sig("def gpus(self) -> list[dict[str, Any]]"),
-          "Returns each GPU's constant properties. Call another method first.")
+          "Returns the constant properties of each GPU, once another method has opened the driver.")
       .def_prop_ro("unavailable", &GpuReader::unavailable,
-                   "The reason why no data is available, and the remedy; otherwise empty.")
+                   "The reason why no data is available, with the remedy; empty if data is available.")
       .def(
           "notes", [](const GpuReader& self) { return self.notes(); }, nb::sig("def notes(self) -> list[str]"),
-          "Counters that could not be read, one sentence each.");
+          "Returns a sentence for each counter that could not be read.");
 }
 
 }  // namespace
 
 void bind_observe(nb::module_& module) {
   bind_gpus(module);
-  nb::class_<EventRing>(module, "EventRing", "Events of this process, in a file that outlives it.")
+  nb::class_<EventRing>(module, "EventRing",
+                        "Records events of this process in a file that remains after the process ends.")
       .def(
           "__init__",
           [](EventRing* self, const std::string& path, std::uint64_t capacity) {
@@ -197,21 +197,20 @@ void bind_observe(nb::module_& module) {
             self.record(kind, begin_ns, static_cast<std::uint64_t>(std::max<std::int64_t>(cpu_ns, 0)), a, b, keep);
           },
           "kind"_a, "begin_ns"_a, "cpu_ns"_a = 0, "a"_a = 0, "b"_a = 0, "keep"_a = true,
-          "Records an event that ends now; `keep` False: only counts it. A `cpu_ns` below 0 counts as 0.");
+          "Records an event that ends now; with `keep=False`, only counts it. Treats a negative `cpu_ns` as 0.");
   module.def(
       "look_at_files",
       [](const std::vector<std::string>& paths) {
         return in_python(without_gil([&] { return look_at_files(paths); }));
       },
       "paths"_a, nb::sig("def look_at_files(paths: Sequence[str]) -> list[dict[str, Any]]"),
-      "Returns size, bytes in the page cache, bytes not yet written and disk of each; skips files that are not regular "
-      "or "
-      "readable.");
+      "Returns size, bytes in the page cache, bytes not yet written to disk, and device of each file. Skips files that "
+      "are not regular or not readable.");
   module.def(
       "read_events",
       [](const std::string& path) { return to_dict(unwrap(without_gil([&] { return read_events(path); }))); }, "path"_a,
       nb::sig("def read_events(path: str) -> dict[str, Any]"));
-  nb::class_<HostSampler>(module, "HostSampler", "Counters of the host and of a process tree, sampled by a thread.")
+  nb::class_<HostSampler>(module, "HostSampler", "Samples counters of the host and of a process tree in a thread.")
       .def(
           "__init__",
           [](HostSampler* self, std::int32_t pid, double period_s, const std::string& root,

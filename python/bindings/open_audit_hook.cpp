@@ -45,10 +45,10 @@ void bind_open_audit_hook(nb::module_& module) {
       .def(
           "__init__", [](OpenGate* self, nb::object heard) { new (self) OpenGate{.heard = std::move(heard)}; },
           "heard"_a, nb::sig("def __init__(self, heard: collections.abc.Callable[[tuple[Any, ...]], object]) -> None"))
-      .def_rw("passing", &OpenGate::passing, "The number of further opens before `heard` is called again.")
-      .def_prop_ro("hook", &hook_of,
-                   nb::sig("def hook(self) -> collections.abc.Callable[[str, tuple[Any, ...]], object]"),
-                   "For sys.addaudithook(); passes the event's arguments to `heard`: path, mode, flags.");
+      .def_rw("passing", &OpenGate::passing, "Number of opens to skip before `heard` is called again.")
+      .def_prop_ro(
+          "hook", &hook_of, nb::sig("def hook(self) -> collections.abc.Callable[[str, tuple[Any, ...]], object]"),
+          "The hook for sys.addaudithook(). Passes the arguments of an \"open\" event (path, mode, flags) to `heard`.");
 }
 
 }  // namespace feedline::python

@@ -15,6 +15,7 @@ void bind_rows(nanobind::module_& module);     // rows in memory; after bind_dat
 void bind_batch(nanobind::module_& module);
 void bind_device_array(nanobind::module_& module);  // arrays of batches on any device
 void bind_sampling(nanobind::module_& module);      // before bind_loader()
+void bind_packing(nanobind::module_& module);       // before bind_loader()
 void bind_loader(nanobind::module_& module);
 void bind_image(nanobind::module_& module);
 void bind_pixel_operation(nanobind::module_& module);  // for tests and benchmarks

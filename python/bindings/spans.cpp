@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "gil.h"
+#include "interop/gil.h"
 #include "register.h"
 
 namespace nb = nanobind;
@@ -32,7 +32,7 @@ void bind_spans(nb::module_& module) {
   module.def("span_stages", &span_stages);
   module.def("start_spans", &start_spans, "spans_per_thread"_a);
   module.def("take_spans", &take,
-             "Returns the latest spans, 32 bytes each, and the number of spans that were overwritten.");
+             "Returns the latest spans (32 bytes each) and the number of spans that were overwritten.");
   module.def("stop_spans", &stop_spans);
 }
 

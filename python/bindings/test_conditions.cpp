@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/test_conditions.h"
 
-#include "described.h"
+#include "interop/described.h"
 #include "register.h"
 
 namespace nb = nanobind;

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A mutex for short critical sections only: no system calls, no allocations that may become one, nothing whose cost
-// grows with the number of threads. Wake, free and measure before or after the section.
+// A mutex for short critical sections: no system calls, no allocations that may lead to one, and no work that grows
+// with the number of threads. Wake threads, free memory and take measurements before or after the section.
 //
-// Each thread sets a byte while it holds a BriefLock, which costs two stores. The kernel can block system calls while
-// that byte is set (brief_lock_fixture.h), so a test can detect every one. The lock's own futex calls are made while
-// the byte is clear.
+// A thread sets a thread-local byte while it holds a BriefLock; this costs two stores. While that byte is set, the
+// kernel can block system calls (brief_lock_fixture.h), so tests can detect every one. The byte is clear during the
+// lock's own futex calls.
 
 #include <condition_variable>
 #include <mutex>
 
 namespace feedline::base {
 
-// 1 while the thread holds a BriefLock. The values are those of the kernel's syscall user dispatch. volatile because
-// the kernel may read it at any time.
+// 1 while the thread holds a BriefLock. The values are those that the kernel's syscall user dispatch expects. volatile
+// because the kernel may read it at any time.
 inline thread_local volatile char holds_brief_lock = 0;
 
-// Owns a mutex for its lifetime, like std::unique_lock. Must not be nested.
+// Owns a mutex for its lifetime, like std::unique_lock. A thread must not hold two BriefLocks at once.
 class BriefLock {
  public:
   explicit BriefLock(std::mutex& mutex) : lock_(mutex) { holds_brief_lock = 1; }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// FEEDLINE_CHECK(condition): an internal invariant, always enabled. A violation throws CheckFailed, the only exception
-// that Feedline throws; each stage thread and each public entry converts it to an `internal` Error, because continuing
-// could deliver wrong data. Not for invalid input from users or files, which is a Result.
+// FEEDLINE_CHECK(condition) checks an internal invariant and is always enabled. A violation throws CheckFailed, the
+// only exception that Feedline throws. Each stage thread and each public function converts CheckFailed to an `internal`
+// Error, because continuing could deliver wrong data. Invalid input from users or files must be reported as a Result
+// instead.
 
 #include <stdexcept>
 

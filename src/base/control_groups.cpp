@@ -7,20 +7,21 @@
 #include <optional>
 #include <sstream>
 
-// /proc/PID/cgroup has a process's path in each hierarchy, and mountinfo the part of a hierarchy that each mount shows:
+// /proc/PID/cgroup lists the process's path in each hierarchy; mountinfo lists the part of a hierarchy that each mount
+// shows:
 //
 //   4:memory:/docker/abc/job                                            the process's path, "0::" in version 2
 //   35 31 0:32 /docker/abc /sys/fs/cgroup/memory ... - cgroup none rw,memory
 //              the mount's root, in the same notation                  so its folder is /sys/fs/cgroup/memory/job
 //
-// Both are relative to the reader's cgroup namespace: a path that begins with "/.." is outside it. If the process's
-// group is not below the mount's root, its folder cannot be determined; the root is used instead, which in a container
-// is the container's group.
+// Both paths are relative to the reader's cgroup namespace: a path that begins with "/.." is outside it. If the
+// process's group is not below the mount's root, its folder cannot be determined, and the root is used instead. In a
+// container, the root is the container's group.
 
 namespace feedline::base {
 namespace {
 
-constexpr std::string_view kUsualPlace = "/sys/fs/cgroup";
+constexpr std::string_view kUsualLocation = "/sys/fs/cgroup";
 
 struct Mount {
   int version = 2;
@@ -35,7 +36,7 @@ struct Membership {
   std::string path;
 };
 
-// Mountinfo escapes a space, tab, newline or backslash as three octal digits.
+// Decodes the escapes of mountinfo: a space, tab, newline or backslash is written as three octal digits.
 std::string unescaped(std::string_view text) {
   std::string plain;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -53,10 +54,10 @@ std::string unescaped(std::string_view text) {
 }
 
 std::vector<Mount> usual_mounts() {
-  const std::string place(kUsualPlace);
-  std::vector<Mount> mounts{{2, "/", place, ""}, {2, "/", place + "/unified", ""}};
+  const std::string location(kUsualLocation);
+  std::vector<Mount> mounts{{2, "/", location, ""}, {2, "/", location + "/unified", ""}};
   for (const char* controller : {"cpu", "cpuset", "memory"})
-    mounts.push_back({1, "/", place + "/" + controller, "," + std::string(controller) + ","});
+    mounts.push_back({1, "/", location + "/" + controller, "," + std::string(controller) + ","});
   return mounts;
 }
 
@@ -94,7 +95,7 @@ std::vector<Membership> read_memberships(const std::string& root, std::int32_t p
   return memberships;
 }
 
-// The part of `path` below `top`, or nullopt if it is not below it.
+// Returns the part of `path` below `top`, or nullopt if `path` is not below `top`.
 std::optional<std::string> below(std::string_view path, std::string_view top) {
   if (path == "/") path = "";
   if (top == "/") top = "";
@@ -112,7 +113,7 @@ bool is_of(const Mount& mount, const Membership& membership) {
   return mount.controllers.find(membership.controllers.substr(0, end + 1)) != std::string::npos;
 }
 
-// The existing folders of the groups from `rest` up to the mount's top.
+// Returns the existing folders of the groups from `rest` up to the mount's top.
 std::vector<std::string> folders_of(const std::string& top, std::string rest) {
   std::vector<std::string> folders;
   for (;; rest.resize(rest.rfind('/'))) {
@@ -121,8 +122,7 @@ std::vector<std::string> folders_of(const std::string& top, std::string rest) {
   }
 }
 
-// Selects the mount of a hierarchy that shows the most groups around the process; a later mount hides an earlier one at
-// the same path.
+// Selects the mount that shows the most groups around the process; a later mount hides an earlier one at the same path.
 std::vector<std::string> seen_folders(const std::string& root, const std::vector<Mount>& mounts,
                                       const Membership& membership) {
   std::vector<std::string> best;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Locates a process's control groups and the folders with their files: version 1, version 2 or both. All other code
-// gets those folders from here. Plain data once constructed; does not follow a process that moves to another group.
+// Finds a process's control groups (version 1, version 2 or both) and their folders. All other code uses this class to
+// find cgroup folders. The object reads the files once, when it is constructed, and does not follow a process that
+// moves to another group.
 
 #include <cstdint>
 #include <string>
@@ -18,17 +19,17 @@ struct ControlGroup {
 
 class ControlGroups {
  public:
-  // pid 0: this process. `root` is the location of /proc and /sys, replaceable in tests.
+  // pid 0: this process. `root` replaces the location of /proc and /sys in tests.
   explicit ControlGroups(const std::string& root = "", std::int32_t pid = 0);
 
-  // The process's own group and its ancestors, innermost first, in the hierarchies that may have `controller`, such as
-  // "memory": version 1's if it is mounted, and version 2's. Only groups that are visible from here.
+  // Returns the process's group and its ancestors, innermost first, in the hierarchies that may have `controller`, such
+  // as "memory": version 1 if it is mounted, and version 2. Groups outside the visible hierarchy are omitted.
   std::vector<ControlGroup> around(std::string_view controller) const;
 
-  // The innermost group of one version; empty if there is none.
+  // Returns the innermost group of one cgroup version, or an empty string if there is none.
   std::string own_folder(std::string_view controller, int version) const;
 
-  // The version that limits CPUs and memory here. 0: no group is visible.
+  // Returns the cgroup version that limits CPUs and memory of the process; 0 if no group is visible.
   int version() const;
 
  private:

@@ -8,7 +8,7 @@ namespace {
 
 class ControlGroupsTest : public MadeMachine {
  protected:
-  // Without the root, each prefixed with its version.
+  // Returns the groups' folders without the root, each prefixed with its version.
   std::vector<std::string> around(const std::string& controller, int pid = 0) {
     std::vector<std::string> folders;
     for (const ControlGroup& group : ControlGroups(root_, pid).around(controller))

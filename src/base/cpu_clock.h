@@ -7,7 +7,7 @@
 
 namespace feedline::base {
 
-// Nanoseconds of CPU time used by this thread.
+// Returns the CPU time of the calling thread in nanoseconds.
 inline std::uint64_t thread_cpu_ns() {
   timespec used{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);

@@ -13,7 +13,7 @@
 namespace feedline::base {
 namespace {
 
-// The list in a /sys file.
+// Reads a list of numbers from a /sys file.
 std::vector<int> read_list(const std::string& path) {
   std::ifstream file(path);
   std::string text;
@@ -21,7 +21,7 @@ std::vector<int> read_list(const std::string& path) {
   return number_list(text);
 }
 
-// One entry per thread: the nodes' cores, and then their second hyper-threads.
+// One entry per thread: first all cores of the nodes, then their second hyper-threads.
 struct Turn {
   std::size_t node;
   std::size_t hyper_thread;

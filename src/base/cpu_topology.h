@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Thread placement: which CPUs share a core, which cores share memory, and CPU sets computed from that.
+// Thread placement: detects which CPUs share a core and which cores share memory, and computes the CPU set for each
+// thread.
 
 #include <optional>
 #include <string>
@@ -9,7 +10,7 @@
 
 namespace feedline::base {
 
-// CPUs by their kernel numbers, ascending.
+// CPUs are identified by the kernel's numbers, in ascending order.
 struct CpuTopology {
   struct Core {
     std::vector<int> cpus;  // hyper-threads
@@ -21,8 +22,8 @@ struct CpuTopology {
   std::vector<Node> nodes;  // nodes with a usable CPU
 };
 
-// Reads the topology of the CPUs in `usable` from /sys/devices/system. Missing data means one node, and one CPU per
-// core. `root` is the location of /sys, replaceable in tests.
+// Reads the topology of the CPUs in `usable` from /sys/devices/system. If data is missing, the function assumes one
+// node and one CPU per core. `root` replaces the location of /sys in tests.
 CpuTopology read_topology(const std::vector<int>& usable, const std::string& root = "");
 
 struct PlacementWish {
@@ -31,13 +32,13 @@ struct PlacementWish {
   bool leaves_a_core_free = false;  // of that node, for the thread that launches GPU work
 };
 
-// The CPUs on which each thread may run. Threads fill the near node's cores, then the other nodes', then the second
-// hyper-threads in the same order. A thread may use all CPUs that its node's threads use, not just one: the kernel can
-// move it around other load, but not away from its memory. Empty: every thread may run anywhere, because there is only
-// one node and no core to leave free, or there are more threads than CPUs.
+// Returns the CPUs on which each thread may run. Threads fill the cores of the near node first, then those of the other
+// nodes, then the second hyper-threads in the same order. A thread may use all CPUs assigned to its node's threads, not
+// just one, so the kernel can move it away from other load but not away from its memory. The result is empty (no
+// restriction) if there is only one node and no core to leave free, or if there are more threads than CPUs.
 std::vector<std::vector<int>> place_threads(const CpuTopology& topology, const PlacementWish& wish);
 
-// Binds the calling thread to these CPUs. Failure is harmless: the thread is then not bound.
+// Binds the calling thread to these CPUs. If that fails, the thread stays unbound.
 void run_on(const std::vector<int>& cpus);
 
 }  // namespace feedline::base

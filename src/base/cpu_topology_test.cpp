@@ -36,7 +36,7 @@ class Topology : public testing::Test {
     fs::create_directories(file.parent_path());
     std::ofstream(file) << text << "\n";
   }
-  // Linux numbers all second hyper-threads after the first ones: node 0 has 0-7 and 16-23, node 1 8-15 and 24-31.
+  // Linux numbers the second hyper-threads after all first ones: node 0 has 0-7 and 16-23, node 1 has 8-15 and 24-31.
   void two_nodes_of_eight_cores() {
     write("node/online", "0-1");
     write("node/node0/cpulist", "0-7,16-23");

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kMostCpus = 1 << 16;  // more than any kernel supports
 
-// The mask of a process or thread; grows until the kernel's mask fits.
+// Returns the affinity mask of a process or thread, with a buffer that grows until the kernel's mask fits.
 std::vector<int> mask_of(std::int32_t pid) {
   for (int most = CPU_SETSIZE; most <= kMostCpus; most *= 2) {
     const auto free = [](cpu_set_t* set) { CPU_FREE(set); };
@@ -41,7 +41,7 @@ std::string line_behind(const std::string& path, const std::string& key) {
   return {};
 }
 
-// A simulated machine is read only from its files.
+// For a simulated machine, only its files are read.
 std::vector<int> allowed_cpus(const std::string& root, std::int32_t pid) {
   if (root.empty()) return mask_of(pid);
   const std::string status = root + "/proc/" + (pid == 0 ? "self" : std::to_string(pid)) + "/status";
@@ -71,7 +71,7 @@ CpuLimits cpu_limits(const std::string& root, std::int32_t pid) {
   CpuLimits limits{.allowed = allowed_cpus(root, pid),
                    .quota = quota_cpus(groups),
                    .around = container.empty() ? online_cpus() : static_cast<int>(container.size())};
-  // The kernel restricts masks to the cpuset; sandboxes that emulate a kernel may not.
+  // The kernel restricts affinity masks to the cpuset, but sandboxes that emulate a kernel may not.
   if (const std::vector<int> set = cpuset(groups); !set.empty()) {
     std::vector<int> both;
     std::ranges::set_intersection(limits.allowed, set, std::back_inserter(both));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The CPUs and memory that a process may use. Only this code reads affinity masks, cpusets, quotas and limits; the
-// engine, its bindings and the Python package all use it. Thread-safe; nothing is cached between calls.
+// The CPUs and memory that a process may use. The engine, the bindings and the Python package read affinity masks,
+// cpusets, quotas and limits only through these functions. Thread-safe; no results are cached.
 
 #include <cstdint>
 #include <optional>
@@ -16,14 +16,14 @@ struct CpuLimits {
   std::optional<double> quota;  // CPU quota, in CPUs; nullopt if there is none
   int around = 1;               // CPUs of the machine or container, which launchers divide among ranks
 
-  // Available CPU time per second, in CPUs: the basis for fractions of CPU time.
+  // The available CPU time per second, in CPUs: the denominator for fractions of CPU time.
   double capacity() const;
-  // The number of threads that can be kept busy: for a quota of 2.5 CPUs this is 3, since 2 threads would leave half a
-  // CPU unused. At least 1.
+  // The number of threads that can be kept busy: 3 for a quota of 2.5 CPUs, because 2 threads would leave half a CPU
+  // unused. At least 1.
   int threads() const;
 };
 
-// pid 0: this process. `root` is the location of /proc and /sys, replaceable in tests.
+// pid 0: this process. `root` replaces the location of /proc and /sys in tests.
 CpuLimits cpu_limits(const std::string& root = "", std::int32_t pid = 0);
 
 struct MemoryLimits {
@@ -42,25 +42,27 @@ struct MemoryLimits {
 };
 MemoryLimits memory_limits(const std::string& root = "", std::int32_t pid = 0);
 
-// The cgroup version that limits the process: 1 or 2. 0: none is visible.
+// Returns the cgroup version that limits the process: 1 or 2. 0: none is visible.
 int cgroup_version(const std::string& root = "", std::int32_t pid = 0);
 
-// The machine's online CPUs, whether or not this process may use them.
+// Returns the number of online CPUs of the machine, whether or not this process may use them.
 int online_cpus();
 
-// The affinity mask of the calling thread; empty if the system does not report it.
+// Returns the affinity mask of the calling thread, or an empty list if the system does not report it.
 std::vector<int> affinity();
 
-// cpu_limits().threads() of this process.
+// Returns cpu_limits().threads() for this process.
 int usable_cpus();
 
-// The total time that the cgroup's CPU quota has throttled this process and others in the group. nullopt: not reported.
+// Returns the total time for which the cgroup's CPU quota has throttled the processes in this process's group; nullopt
+// if not reported.
 std::optional<std::uint64_t> throttled_ns(const std::string& root = "");
 
-// memory_limits().usable_bytes() of this process.
+// Returns memory_limits().usable_bytes() for this process.
 std::uint64_t usable_memory_bytes();
 
-// The tightest limit along this process's cgroup path: "cpu.max" in CPUs, "memory.max" in bytes. nullopt: none set.
+// Returns the tightest limit along this process's cgroup path: "cpu.max" in CPUs, "memory.max" in bytes; nullopt if no
+// limit is set.
 std::optional<double> cgroup_limit(const std::string& file, const std::string& root = "");
 
 }  // namespace feedline::base

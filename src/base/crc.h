@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The cyclic redundancy checks that object stores use. All three are reflected, start with all ones, and are inverted
-// at the end. libdeflate computes CRC-32; it has neither of the others.
+// The cyclic redundancy checks that object stores use. All three checksums are reflected, start with all bits set, and
+// are inverted at the end. libdeflate provides only CRC-32.
 
 #include <cstddef>
 #include <cstdint>
@@ -17,13 +17,13 @@ enum class CrcKind : std::uint8_t {
   k64Nvme,  // from the NVM Express command set; S3 computes it for uploads without a checksum
 };
 
-// Continues the checksum `before` of the preceding bytes; 0 if there are none.
+// Continues from `before`, the checksum of the preceding bytes (0 at the start).
 std::uint64_t crc(CrcKind kind, std::uint64_t before, std::span<const std::byte> bytes);
 
 // ---- one step of it ----
-// As crc(), by tables; not for k32.
+// Like crc(), but with lookup tables; does not support k32.
 std::uint64_t crc_portably(CrcKind kind, std::uint64_t before, std::span<const std::byte> bytes);
-// Computes k32c with a CPU instruction; nullptr if this CPU has none.
+// Returns a function that computes k32c with a CPU instruction, or nullptr if this CPU does not have one.
 using Crc32c = std::uint32_t (*)(std::uint32_t before, std::span<const std::byte> bytes);
 Crc32c crc32c_hardware();
 

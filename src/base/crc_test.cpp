@@ -16,7 +16,7 @@ std::string made_text(std::size_t bytes) {
   return text;
 }
 
-// The check values of the catalogue of parametrised CRC algorithms.
+// Check values from the catalogue of parametrised CRC algorithms.
 TEST(Crc, GivesThePublishedSums) {
   EXPECT_EQ(crc(CrcKind::k32, 0, bytes_of("123456789")), 0xcbf43926u);
   EXPECT_EQ(crc(CrcKind::k32c, 0, bytes_of("123456789")), 0xe3069283u);

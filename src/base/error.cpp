@@ -22,11 +22,11 @@ std::string Error::message() const {
   // not for missing files or for errors of servers and networks: their `what` already has the reason
   if (system_errno != 0 && system_errno != ENOENT && system_errno != EREMOTEIO)
     text += std::string(": ") + std::strerror(system_errno);
-  std::string place;
-  const auto add = [&place](const char* name, const std::string& value) {
+  std::string location;
+  const auto add = [&location](const char* name, const std::string& value) {
     if (value.empty()) return;
-    place += place.empty() ? "" : ", ";
-    place += std::string(name) + " " + value;
+    location += location.empty() ? "" : ", ";
+    location += std::string(name) + " " + value;
   };
   add("dataset", where.dataset);
   if (where.shard != where.dataset) add("shard", where.shard);
@@ -34,7 +34,7 @@ std::string Error::message() const {
   if (where.record) add("record", std::to_string(*where.record));
   if (where.offset) add("byte offset", std::to_string(*where.offset));
   add("stage", where.stage);
-  return place.empty() ? text : text + " [" + place + "]";
+  return location.empty() ? text : text + " [" + location + "]";
 }
 
 std::unexpected<Error> config_error(std::string what) { return make(ErrorCode::kConfig, std::move(what)); }

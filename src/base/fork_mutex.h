@@ -9,12 +9,12 @@
 
 namespace feedline {
 
-// The number of fork() calls between the first process and this one.
+// Returns the number of fork() calls between the first process and this one.
 std::uint32_t fork_generation();
 
-// A mutex for state that threads share while they read files. After fork() a child does not have the thread that held a
-// mutex, so a std::mutex would stay locked forever; this one is unlocked in the child. Requires: the state is valid
-// whenever the holder may wait, as on a read.
+// A mutex for state that threads share while reading files. After fork() the thread that held a mutex does not exist in
+// the child, so a std::mutex would stay locked forever. A ForkMutex is unlocked in the child. Requires: the state is
+// valid whenever the holder may block, for example in a read.
 class ForkMutex {
  public:
   ForkMutex() = default;

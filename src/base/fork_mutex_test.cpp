@@ -11,7 +11,7 @@
 namespace feedline {
 namespace {
 
-// Runs `body` in a forked child, which is killed after 10 seconds. Returns its exit status; -1 if it was killed.
+// Runs `body` in a forked child and kills it after 10 seconds. Returns the child's exit status, or -1 if it was killed.
 template <typename Body>
 [[maybe_unused]] int in_child(Body body) {
   const pid_t child = fork();

@@ -7,14 +7,14 @@
 namespace feedline::base {
 namespace {
 
-// The rows of a shuffled batch are not in any cache, and a core handles about sixteen misses at a time. Its
-// out-of-order window finds them only within a short distance, so short rows are prefetched sixteen ahead. Long rows
-// keep it busy with sequential lines, which the hardware prefetches: prefetching their first line half as far ahead is
-// enough.
+// The rows of a shuffled batch are not in any CPU cache, and a core handles about sixteen cache misses at a time. The
+// core's out-of-order window reaches only a few rows ahead, so short rows are prefetched sixteen rows ahead. Long rows
+// consist of many sequential lines that the hardware prefetches, so only their first line is prefetched, and only eight
+// rows ahead.
 constexpr std::size_t kLine = 64;
 constexpr std::size_t ahead_of(std::size_t bytes) { return bytes <= kLine ? 16 : 8; }
 
-// `kBytes`: known at compile time, so that the copy uses a few registers and no call; 0 for any size.
+// `kBytes`: a row size known at compile time, so that the copy uses a few registers and no call; 0 for any size.
 template <std::size_t kBytes>
 void gather(const Rows& rows, std::span<const std::uint64_t> indices, std::byte* out) {
   const std::size_t bytes = kBytes != 0 ? kBytes : rows.bytes;

@@ -17,7 +17,7 @@ std::vector<std::byte> numbered(std::size_t count) {
   return bytes;
 }
 
-// Copies row by row into a buffer whose margins must not change.
+// Gathers the rows one by one into a buffer and checks that the margins around it do not change.
 void expect_gathered(const Rows& rows, const std::vector<std::uint64_t>& indices) {
   constexpr std::size_t kGuard = 64;
   std::vector<std::byte> out(indices.size() * rows.bytes + 2 * kGuard, std::byte{0xEE});

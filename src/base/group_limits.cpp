@@ -19,7 +19,7 @@ std::string text_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// The first word as a number; nullopt for "max", -1 or a missing file.
+// Returns the first word as a number; nullopt for "max", -1 or a missing file.
 std::optional<std::uint64_t> number_in(const std::string& path) {
   const std::string text = text_of(path);
   std::uint64_t value = 0;
@@ -27,7 +27,7 @@ std::optional<std::uint64_t> number_in(const std::string& path) {
   return parsed.ec == std::errc() ? std::optional(value) : std::nullopt;
 }
 
-// The number after a key in a file of key-value pairs.
+// Returns the number after a key in a file of key-value pairs.
 std::optional<std::uint64_t> number_behind(const std::string& path, std::string_view key) {
   std::istringstream words(text_of(path));
   std::string word;
@@ -53,7 +53,7 @@ std::optional<double> quota_of(const ControlGroup& group) {
   return static_cast<double>(*quota) / static_cast<double>(*period);
 }
 
-// The limit at which the OOM killer acts.
+// Returns the limit at which the OOM killer acts.
 std::optional<std::uint64_t> hard_limit_of(const ControlGroup& group) {
   if (group.version == 2) return number_in(group.folder + "/memory.max");
   const auto limit = number_in(group.folder + "/memory.limit_in_bytes");
@@ -73,7 +73,8 @@ std::optional<std::uint64_t> swap_limit_of(const ControlGroup& group) {
   return *both - *memory;
 }
 
-// Without reclaimable page cache. Version 1 includes descendant groups only in "total_".
+// Returns the memory usage without reclaimable page cache. In version 1, only the "total_" values include descendant
+// groups.
 std::optional<std::uint64_t> used_by(const ControlGroup& group) {
   const auto held = number_in(group.folder + (group.version == 2 ? "/memory.current" : "/memory.usage_in_bytes"));
   if (!held) return std::nullopt;
@@ -104,12 +105,12 @@ void narrow(GroupMemory& memory, std::uint64_t limit, const std::optional<std::u
   memory.used_bytes = used;
 }
 
-// Version 1 allows a group without hierarchical limits: memory.use_hierarchy is 0 in its ancestors.
+// In version 1, limits may be non-hierarchical: memory.use_hierarchy is 0 in the ancestors.
 bool binds_those_below(const ControlGroup& group) {
   return group.version == 2 || number_in(group.folder + "/memory.use_hierarchy") != std::uint64_t{0};
 }
 
-// The process's own group first, then its ancestors, which also limit it.
+// Checks the process's own group first, then its ancestors, which also limit it.
 template <typename Has>
 std::vector<ControlGroup> own_and(const std::vector<ControlGroup>& around, Has has) {
   std::vector<ControlGroup> found;
@@ -132,7 +133,7 @@ std::vector<ControlGroup> groups_with_quota(const ControlGroups& groups) {
   return own_and(groups.around("cpu"), [](const ControlGroup& group) { return quota_of(group).has_value(); });
 }
 
-// A group inherits unset values from its ancestors; "effective" already includes them.
+// A group inherits unset values from its ancestors; the "effective" files include inherited values.
 std::vector<int> cpuset(const ControlGroups& groups) {
   for (const ControlGroup& group : groups.around("cpuset"))
     if (auto cpus = cpuset_of(group); !cpus.empty()) return cpus;

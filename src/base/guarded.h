@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The places where exceptions are caught: the public interface, and each of our threads.
+// Catches exceptions at the public interface and in each of Feedline's threads.
 
 #include <exception>
 
@@ -9,8 +9,8 @@
 
 namespace feedline::base {
 
-// Converts an exception to an error. std::bad_alloc: kStorage with ENOMEM, like any other allocation failure of the
-// system; all others, including CheckFailed: kInternal. nullptr: an exception of unknown type. Never throws.
+// Converts an exception to an error. std::bad_alloc becomes kStorage with ENOMEM, like any other failed allocation; all
+// others, including CheckFailed, become kInternal. nullptr means an exception of unknown type. Never throws.
 Error error_of(const std::exception* exception) noexcept;
 
 // Runs `body`, which returns a Result, and converts exceptions to errors.

@@ -15,8 +15,8 @@ struct Names {
   const char* count;
 };
 
-// Launchers nest, such as torchrun within Slurm: the first match is the one that started this process. Slurm is handled
-// separately.
+// Launchers may be nested, such as torchrun within Slurm: the first match is the one that started this process. Slurm
+// is handled separately.
 constexpr Names kLaunchers[] = {
     {"LOCAL_RANK", "LOCAL_WORLD_SIZE"},
     {"OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},
@@ -37,7 +37,7 @@ std::optional<LocalRanks> checked(std::optional<int> rank, std::optional<int> co
   return LocalRanks{*rank, *count};
 }
 
-// Slurm writes the number of tasks on each machine of a step as "4(x2),3".
+// Slurm writes the number of tasks on each machine in a step in the form "4(x2),3".
 std::optional<int> tasks_on(const std::optional<std::string>& text, int node) {
   if (!text) return std::nullopt;
   for (std::size_t begin = 0; begin < text->size();) {

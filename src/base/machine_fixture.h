@@ -26,7 +26,7 @@ class MadeMachine : public testing::Test {
     std::ofstream(file) << text;
   }
 
-  // The cgroup hierarchy mounted at `point`, and its mount options: "rw,cpu,cpuacct".
+  // Mounts the cgroup hierarchy at `point` with the given options: "rw,cpu,cpuacct".
   void mount(const std::string& top, const std::string& point, const std::string& type, const std::string& options) {
     mounts_ += "30 20 0:26 " + top + " " + point + " rw,nosuid shared:9 - " + type + " cgroup " + options + "\n";
     write("proc/self/mountinfo", "20 1 8:1 / / rw - ext4 /dev/sda1 rw\n" + mounts_);

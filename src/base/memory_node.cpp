@@ -28,7 +28,7 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
-// The memory nodes in the process's cpuset; empty if not reported.
+// Returns the memory nodes in the process's cpuset; empty if not reported.
 std::vector<int> allowed_nodes(const std::string& root) {
   constexpr std::string_view kName = "Mems_allowed_list:";
   std::ifstream file(root + "/proc/self/status");
@@ -47,12 +47,14 @@ MemoryNode memory_node_of(const std::string& pci_device, const std::string& root
   std::string name = pci_device;
   std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   const std::string text = first_line(root + "/sys/bus/pci/devices/" + name + "/numa_node");
-  const std::vector<int> told = number_list(text);
-  if (told.size() != 1 || told.front() < 0) return {std::nullopt, "the system does not report the GPU's NUMA node"};
+  const std::vector<int> reported = number_list(text);
+  if (reported.size() != 1 || reported.front() < 0)
+    return {std::nullopt, "the system does not report the GPU's NUMA node"};
   const std::vector<int> allowed = allowed_nodes(root);
-  if (!allowed.empty() && std::ranges::find(allowed, told.front()) == allowed.end())
-    return {std::nullopt, "the GPU's NUMA node " + std::to_string(told.front()) + " is not available to this process"};
-  return {told.front(), ""};
+  if (!allowed.empty() && std::ranges::find(allowed, reported.front()) == allowed.end())
+    return {std::nullopt,
+            "the GPU's NUMA node " + std::to_string(reported.front()) + " is not available to this process"};
+  return {reported.front(), ""};
 }
 
 const MemoryPolicies& kernel_memory_policies() {

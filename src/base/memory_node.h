@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// NUMA memory nodes: finding the node nearest to a device, and allocating pages there.
+// NUMA memory nodes: finds the node nearest to a device, and allocates pages there.
 
 #include <optional>
 #include <string>
@@ -13,11 +13,11 @@ struct MemoryNode {
   std::string why;            // the reason in that case
 };
 
-// The node of a PCI device ("0000:c1:00.0", case-insensitive), from /sys and this process's cpuset. `root` is the
-// location of /sys and /proc, replaceable in tests.
+// Returns the node of a PCI device ("0000:c1:00.0", case-insensitive), from /sys and this process's cpuset. `root`
+// replaces the location of /sys and /proc in tests.
 MemoryNode memory_node_of(const std::string& pci_device, const std::string& root = "");
 
-// Memory policies of the calling thread (set_mempolicy(2)); each call returns 0 or an errno. Replaceable in tests.
+// Memory policies of the calling thread (set_mempolicy(2)); each function returns 0 or an errno. Replaceable in tests.
 struct MemoryPolicies {
   int (*get)(int& mode);
   int (*prefer)(int node);
@@ -25,8 +25,8 @@ struct MemoryPolicies {
 };
 const MemoryPolicies& kernel_memory_policies();
 
-// While this exists, the calling thread's new pages are allocated on a node if it has free memory. No effect if a
-// policy is already set, as by numactl, or the kernel refuses.
+// While this object exists, new pages of the calling thread are allocated on a node if that node has free memory. Has
+// no effect if a policy is already set, for example by numactl, or if the kernel refuses.
 class OnMemoryNode {
  public:
   // nullopt: does nothing.

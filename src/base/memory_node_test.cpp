@@ -52,7 +52,7 @@ TEST_F(MemoryNodes, IsNoneThatTheProcessMayNotUse) {
   EXPECT_EQ(why(), "the GPU's NUMA node 1 is not available to this process");
 }
 
-// Records the policy calls of a thread, on a simulated kernel.
+// Simulates the kernel's memory policy calls and records them.
 struct Kernel {
   int mode = MPOL_DEFAULT, answers_get = 0, answers_prefer = 0;
   std::vector<int> calls;  // preferred nodes; -1: reset

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// SHA-256 (FIPS 180-4) and HMAC-SHA-256 (RFC 2104), for request signatures and whole objects, with the CPU's
-// instructions if available (x86-64).
+// SHA-256 (FIPS 180-4) and HMAC-SHA-256 (RFC 2104), for signing requests and hashing whole objects. Uses SHA
+// instructions if the CPU has them (x86-64).
 
 #include <array>
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace feedline::base {
 using Sha256 = std::array<std::uint8_t, 32>;
 
 Sha256 sha256(std::string_view bytes);
-// Hashes consecutive chunks of bytes.
+// Computes the SHA-256 of data given in consecutive chunks.
 class RunningSha256 {
  public:
   void add(std::span<const std::byte> bytes);
@@ -33,10 +33,10 @@ std::string hex_of(const Sha256& digest);  // lower case
 std::string_view bytes_of(const Sha256& digest);
 
 // ---- one step of it ----
-// Adds blocks of 64 bytes to a state.
+// A function that adds blocks of 64 bytes to a state.
 using AddSha256Blocks = void (*)(std::array<std::uint32_t, 8>& state, const std::byte* blocks, std::size_t count);
 void add_sha256_blocks_portably(std::array<std::uint32_t, 8>& state, const std::byte* blocks, std::size_t count);
-// Uses CPU instructions; nullptr if this CPU has none.
+// Returns a function that uses CPU instructions, or nullptr if this CPU does not have them.
 AddSha256Blocks sha256_hardware();
 
 }  // namespace feedline::base

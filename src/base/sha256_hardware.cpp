@@ -50,7 +50,7 @@ __attribute__((target("sha,sse4.1,ssse3"))) void add_by_hardware(State& state, c
   _mm_storeu_si128(reinterpret_cast<__m128i*>(state.data() + 4), _mm_alignr_epi8(dchg, feba, 8));
 }
 
-// gcc 12 has no name for this feature in __builtin_cpu_supports().
+// gcc 12's __builtin_cpu_supports() does not support this feature.
 bool has_instructions() {
   constexpr unsigned kSha = 1u << 29;  // leaf 7, ebx
   unsigned a = 0, b = 0, c = 0, d = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The round constants of SHA-256, for the portable and the hardware implementation.
+// The round constants of SHA-256, shared by the portable and the hardware implementation.
 
 #include <array>
 #include <cstdint>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Lists the kernels that Highway compiles once per instruction set. Include it before any of Highway's headers.
+// Lists the compiled versions of kernels that Highway compiles once per instruction set. Include this header before any
+// of Highway's headers.
 
-// Scalable vectors cannot be array elements; machines that have them support fixed-size ones too.
+// Scalable vectors cannot be array elements; machines with scalable vectors also support fixed-size ones.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #include <hwy/targets.h>
 
@@ -14,9 +15,9 @@
 
 namespace feedline::base {
 
-// The results of the functions in `table`, a HWY_DISPATCH_TABLE, for this machine's instruction sets, best first,
-// without nullptr results. Highway's SetSupportedTargetsForTest() would change dispatch for the whole process, while
-// another thread may be listing the kernels of another folder.
+// Calls the functions in `table`, a HWY_DISPATCH_TABLE, that this machine supports, best instruction set first, and
+// returns the results that are not nullptr. Highway's SetSupportedTargetsForTest() is not used, because it would change
+// dispatch for the whole process while another thread may be listing kernels.
 template <typename Kernels, typename Table>
 std::vector<const Kernels*> kernels_of_targets(const Table& table) {
   std::vector<const Kernels*> found;
@@ -29,7 +30,7 @@ std::vector<const Kernels*> kernels_of_targets(const Table& table) {
   return found;
 }
 
-// The list followed by the scalar kernels, which run on every machine.
+// Returns `simd` followed by the scalar kernels, which run on every machine.
 template <typename List, typename Kernels>
 std::vector<const Kernels*> with_plain(const List& simd, const Kernels& plain) {
   std::vector<const Kernels*> all(simd.begin(), simd.end());

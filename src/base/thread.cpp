@@ -16,7 +16,7 @@
 namespace feedline::base {
 namespace {
 
-// A forced unwind has no exception object, so the sanitizer would report the reference below as a null reference.
+// A forced unwind (pthread_exit) has no exception object, so the sanitizer would report a null reference here.
 __attribute__((no_sanitize("undefined"))) void run(const Thread::Body& body, const Thread::Failed& failed) {
   try {
     body();

@@ -46,7 +46,7 @@ TEST(Thread, ABodyThatEndsTellsNothing) {
   EXPECT_FALSE(failure_of([] {}));
 }
 
-// Up to Python 3.13 the interpreter ends a thread so that asks for its lock while it exits.
+// Python up to 3.13 ends a thread with pthread_exit() if the thread requests the GIL while the interpreter exits.
 TEST(Thread, AForcedEndIsToldAndLetThrough) {
   EXPECT_TRUE(failure_of([] { pthread_exit(nullptr); }));
 }

@@ -15,7 +15,7 @@ std::size_t aligned(std::size_t bytes) {
   return (bytes + kAlign - 1) / kAlign * kAlign;
 }
 
-// A field whose rows have no elements needs memory too, because its array must point into the batch.
+// A field whose rows have no elements needs memory too, because its array must point into the batch's memory.
 std::size_t room_of(std::size_t field_bytes) { return aligned(std::max<std::size_t>(field_bytes, 1)); }
 
 }  // namespace

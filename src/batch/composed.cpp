@@ -15,14 +15,15 @@ constexpr std::size_t kAlign = memory::Allocator::kAlignment;
 
 std::size_t aligned(std::size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
 
-// Rounds up to one of eight sizes per power of two, so that blocks of similar batches can be reused. At least a page.
+// Rounds up to one of eight sizes per power of two, so that blocks of similar batches can be reused. Returns at least
+// the size of a page.
 std::size_t block_bytes(std::size_t bytes) {
   constexpr std::size_t kLeast = 4096, kSteps = 8;
   const std::size_t step = std::bit_floor(std::max(bytes, kLeast)) / kSteps;
   return (std::max(bytes, kLeast) + step - 1) / step * step;
 }
 
-// Copies rows of a padded field and pads them to equal length.
+// Fills the bytes from `from` to `to` with copies of the padding element.
 void pad(std::byte* from, std::byte* to, const Element& element, std::size_t element_bytes) {
   if (std::all_of(element.begin(), element.begin() + static_cast<std::ptrdiff_t>(element_bytes),
                   [&](std::byte byte) { return byte == element[0]; })) {
@@ -32,7 +33,7 @@ void pad(std::byte* from, std::byte* to, const Element& element, std::size_t ele
   for (; from < to; from += element_bytes) std::memcpy(from, element.data(), element_bytes);
 }
 
-// Returns the length of a row of a padded field; 0 if the row was cleared.
+// Returns the length of a row of a padded field, or 0 if the row was cleared.
 std::int64_t length_of(const memory::ListItem& item, const FieldSpec& spec) {
   return item.shape.dims() == spec.array.shape.dims() ? item.shape[0] : 0;
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The part of a batch that is laid out only once all rows exist: padded fields and lists, composed from the rows'
+// The part of a batch that can be laid out only once all rows exist: padded fields and lists, composed from the rows'
 // items.
 //
 //   arrays   | padded: row 0 to the longest, row 1, ... | its lengths | list of arrays: row 0, row 1, ... | ...
 //   words    | list of bytes, text or JSON: row 0, row 1, ... | ...
 //
-// Each field begins at a multiple of kAlignment. Arrays go to the batch's device; words stay on the host, where Python
-// makes objects from them.
+// Each field begins at a multiple of kAlignment. Arrays are copied to the batch's device; words stay on the host, where
+// Python creates objects from them.
 
 #include <cstddef>
 #include <cstdint>
@@ -29,20 +29,21 @@ class Composed {
   struct Memory {
     std::shared_ptr<memory::Allocator> arrays, words;
   };
-  // Composes the first `rows` rows of a batch of this layout. The result does not depend on the thread. Returns an
-  // error if memory runs out. Requires: an item of a padded field has the field's shape except for its first extent.
+  // Composes the first `rows` rows of a batch with this layout. The result does not depend on the calling thread.
+  // Returns an error if memory runs out. Requires: an item of a padded field has the field's shape, except for the
+  // first extent.
   static Result<Composed> make(const BatchLayout& layout, std::span<const memory::ListItem> items, std::uint64_t rows,
                                const Memory& memory);
   Composed() = default;  // for a batch without variable-size fields
 
   std::size_t bytes() const { return bytes_; }
-  // nullptr if there are none.
+  // nullptr if there are no arrays.
   const std::shared_ptr<memory::Lease>& arrays() const { return arrays_; }
-  // The bytes passed to set_arrays() must be the same, but may be in other memory.
+  // set_arrays() must receive the same bytes, but they may be in other memory.
   std::shared_ptr<memory::Lease> take_arrays() { return std::move(arrays_); }
   void set_arrays(std::shared_ptr<memory::Lease> arrays) { arrays_ = std::move(arrays); }
-  // Returns variable-size field k, in the order of BatchLayout::variable_fields(), with spec `field`. Valid as long as
-  // this object, even if it is moved.
+  // Returns variable-size field k, in the order of BatchLayout::variable_fields(), with spec `field`. The result is
+  // valid as long as this object exists, even if this object is moved.
   BatchField field(std::size_t k, const FieldSpec& field) const;
 
  private:

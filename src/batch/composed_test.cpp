@@ -14,7 +14,7 @@
 namespace feedline::batch {
 namespace {
 
-// Returns uncleared memory, up to a limit.
+// Returns memory that is not cleared, up to a limit.
 class DirtyAllocator final : public memory::Allocator {
  public:
   Result<std::byte*> allocate(std::size_t bytes) override {
@@ -38,7 +38,7 @@ const Schema kSchema{
     {"crop", {DType::kUint16, {kAnyLength, kAnyLength}}, BatchForm::kList},
     {"size", {DType::kInt32, {kAnyLength}}, BatchForm::kPadded}};
 
-// Three rows of that schema; the last has neither boxes nor text.
+// Three rows with kSchema; the last has neither boxes nor text.
 class ComposedTest : public testing::Test {
  protected:
   static constexpr std::uint64_t kRows = 3;
@@ -116,7 +116,7 @@ TEST_F(ComposedTest, AListIsOneBufferInRowOrderWithItsRowsShapes) {
   EXPECT_TRUE(text.absent[2]);
 }
 
-// Only arrays go to a device; words stay.
+// Only arrays are transferred to a device; words stay on the host.
 TEST_F(ComposedTest, WordsHaveABlockOfTheirOwn) {
   auto composed = compose();
   ASSERT_TRUE(composed);
@@ -137,7 +137,7 @@ TEST_F(ComposedTest, ABatchOfRowsThatAreAllEmptyIsOne) {
   EXPECT_EQ(composed->field(1, kSchema[2]).offsets[3], 0);
 }
 
-// Rows used by refills of other batches are dropped: the padded length is that of the remaining rows.
+// Rows that are not delivered do not count: the padded length is that of the remaining rows.
 TEST_F(ComposedTest, RowsThatAreNotDeliveredDoNotCount) {
   const auto composed = compose(1);
   ASSERT_TRUE(composed);
@@ -162,7 +162,7 @@ TEST_F(ComposedTest, ABatchHoldsWhatItIsComposedOf) {
   EXPECT_EQ(batch.fields()[2].name, "text");
   EXPECT_TRUE(batch.is_ready());
   EXPECT_TRUE(batch.wait());
-  EXPECT_EQ(batch.device(), DevicePlace());
+  EXPECT_EQ(batch.device(), DeviceLocation());
   const std::shared_ptr<void> memory = batch.memory();
   const BatchField text = batch.fields()[2];
   batch = Batch();

@@ -6,7 +6,7 @@
 
 namespace feedline {
 
-// The only friend of Batch.
+// Has access to Batch's private members.
 class BatchAccess {
  public:
   static Batch make(std::vector<BatchField> fields, std::vector<std::uint64_t> samples, std::uint64_t index,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Makes the user's Batch.
+// Creates the Batch that users receive.
 
 #include <cstdint>
 #include <memory>
@@ -15,16 +15,17 @@
 
 namespace feedline::batch {
 
-// The parts of a batch. All of them live as long as the batch's memory is held.
+// The parts of a batch. All parts must live as long as the batch's memory.
 struct Parts {
   std::shared_ptr<const BatchLayout> layout;
   std::shared_ptr<memory::Lease> lease;  // of the dense fields; nullptr if there are none
   Composed composed = {};                // of the variable-size ones
-  DevicePlace device = {};
+  DeviceLocation device = {};
   std::array<std::shared_ptr<const Ready>, 2> ready = {};  // of the lease and of the composed arrays
 };
 
-// Makes a batch, complete except for the rows in `bad`. Requires: as many samples as composed rows.
+// Creates a batch, complete except for the rows in `bad`. Requires: the number of samples equals the number of composed
+// rows.
 Batch make_batch(Parts parts, std::uint64_t index, std::vector<std::uint64_t> samples, std::vector<BadRow> bad = {});
 
 }  // namespace feedline::batch

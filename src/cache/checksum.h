@@ -10,7 +10,8 @@
 
 namespace feedline::cache {
 
-// XXH3-64: the same on every machine and in every version, so it can be stored. It does not protect against forgery.
+// XXH3-64. The result is the same on every machine and in every version, so it can be stored. The checksum does not
+// protect against forgery.
 std::uint64_t xxh3(std::span<const std::byte> bytes, std::uint64_t seed = 0);
 
 // Hashes consecutive chunks of bytes.
@@ -30,7 +31,8 @@ class Xxh3 {
 
 // 16 hexadecimal digits.
 std::string hex_of(std::uint64_t number);
-// 16 hexadecimal digits that identify an object, from its Storage::identity(), for names in a cache folder.
+// Returns 16 hexadecimal digits that identify an object, computed from its Storage::identity(), for file names in a
+// cache folder.
 std::string digest_of(std::string_view identity);
 
 }  // namespace feedline::cache

@@ -24,7 +24,7 @@ std::string holder_of(const storage::FileDescriptor& fd) {
   return bytes > 0 ? std::string(text.data(), static_cast<std::size_t>(bytes)) : "another process";
 }
 
-// Only for users: the kernel itself tracks the holder.
+// Writes the holder's name for users to read; the kernel itself tracks the holder.
 void sign(const storage::FileDescriptor& fd) {
   const std::string holder = this_process();
   if (::ftruncate(fd.get(), 0) == 0) static_cast<void>(!::pwrite(fd.get(), holder.data(), holder.size(), 0));

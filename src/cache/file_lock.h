@@ -11,12 +11,12 @@
 
 namespace feedline::cache {
 
-// flock(2) on an open file, retried after signals. Returns false and sets errno on failure.
+// Calls flock(2) on an open file, and retries after signals. Returns false and sets errno on failure.
 bool lock_open_file(const storage::FileDescriptor& fd, int how);
 
-// An open file whose lock ends with this object. A lock belongs to the open file description, which a child after
-// fork() shares: merely closing it here would leave the child holding the lock. The child's own destructor leaves the
-// lock to the process that acquired it.
+// An open file whose lock is released when this object is destroyed. A lock belongs to the open file description, which
+// a forked child shares. Closing the file is therefore not enough: the child would still hold the lock. In the child,
+// the destructor does not release the lock, which belongs to the process that acquired it.
 class LockedFile {
  public:
   LockedFile() = default;
@@ -41,12 +41,12 @@ class LockedFile {
   pid_t owner_ = 0;  // the process that holds the lock
 };
 
-// A lock on a lock file that names its holder. Held by one process or thread at a time; others wait; released with the
-// object or when the holder dies. If the file system has no locks, or the folder is not writable, nothing is locked:
-// callers stay correct, only slower.
+// A lock on a lock file that contains its holder's name. One process or thread holds the lock at a time, and others
+// wait. The lock is released when the object is destroyed or the holder dies. If the file system does not support
+// locks, or the folder is not writable, nothing is locked: callers are then slower, but still correct.
 class FileLock {
  public:
-  // waits: called once if the lock is held, with the holder: "process 123 on host".
+  // waits: called once if the lock is held, with the name of the holder: "process 123 on host".
   using Waits = std::function<void(const std::string& holder)>;
   static FileLock take(const std::string& lock_path, const Waits& waits = {});
   bool held() const { return file_.valid(); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The layout of a cached table in its file and, mapped or read, in memory. Little-endian.
+// The binary format of a cached table, in its file and in memory. Little-endian.
 //
 //      0  8       magic: the kind of table
 //      8  8       format version
@@ -27,12 +27,12 @@ struct FrameKind {
   std::uint64_t format = 0;
 };
 
-// Whether the first bytes are of this kind but of another format version.
+// Returns whether the first bytes identify this kind of table in another format version.
 bool is_foreign(std::span<const std::byte> file, FrameKind kind);
-// Returns whether the trailing checksum matches. The function does not validate the numbers.
+// Returns whether the trailing checksum matches. Does not validate the table's numbers.
 bool is_undamaged(std::span<const std::byte> file);
 
-// Builds a table. Requires: added data stays unchanged until write().
+// Builds a table. Requires: added data does not change before write().
 class FrameBuilder {
  public:
   FrameBuilder(FrameKind kind, std::initializer_list<std::uint64_t> numbers);
@@ -40,7 +40,7 @@ class FrameBuilder {
   void add(const Values& values) {
     sections_.push_back(std::as_bytes(std::span(values)));
   }
-  // The whole file, in `buffer`.
+  // Returns the whole file, stored in `buffer`.
   std::span<std::byte> write(memory::ByteBuffer& buffer) const;
 
  private:
@@ -48,8 +48,8 @@ class FrameBuilder {
   std::vector<std::span<const std::byte>> sections_;
 };
 
-// Parses a table. Never reads out of bounds, whatever the input: anything that does not fit and everything after it is
-// empty, and is_whole() returns false.
+// Parses a table. Never reads out of bounds, whatever the input. A section that does not fit, and all sections after
+// it, are empty, and is_whole() returns false.
 class FrameReader {
  public:
   FrameReader(std::span<const std::byte> file, FrameKind kind, std::size_t numbers);
@@ -60,7 +60,7 @@ class FrameReader {
   std::span<const Value> take(std::uint64_t count) {
     return {reinterpret_cast<const Value*>(section(count, sizeof(Value))), fits_ ? static_cast<std::size_t>(count) : 0};
   }
-  // Whether everything fitted and no bytes remain.
+  // Returns whether all sections fit and no bytes remain.
   bool is_whole() const;
 
  private:

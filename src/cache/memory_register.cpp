@@ -23,7 +23,7 @@ namespace {
 using storage::file_error;
 using storage::FileDescriptor;
 
-// Between opening a register and locking it, the last process may leave and remove it.
+// The last process that uses a register may remove it after we open it and before we lock it.
 constexpr int kMostTries = 100;
 
 }  // namespace

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Lets processes of one user share memory through a register: a small text file with a line "pid descriptor inode" for
-// each process that has the memory open. The memory itself (memfd) has no name in any file system, and is opened
-// through /proc/PID/fd/DESCRIPTOR, which the kernel permits only to processes of the same user. Lines of exited
-// processes are harmless: the descriptor does not open, or the inode differs.
+// Lets processes of one user share memory. The processes find the memory through a register: a small text file with a
+// line "pid descriptor inode" for each process that has the memory open. The memory itself (memfd) has no name in any
+// file system. The memory is opened through /proc/PID/fd/DESCRIPTOR, which the kernel permits only to processes of the
+// same user. Lines of exited processes are harmless: the descriptor cannot be opened, or its inode differs.
 //
-// The register is read and written under its lock. Its name should contain the PID namespace, because PIDs are valid
-// only there: containers that share files but not processes have separate registers. The last process to leave
-// removes it; after a crash it stays, and the next process rewrites it.
+// Processes lock the register while they read or write it. The register's name should contain the PID namespace,
+// because PIDs are valid only in their namespace: containers that share files but not processes have separate
+// registers. The last process that uses the register removes it; after a crash, the register remains, and the next
+// process rewrites it.
 
 #include <cstdint>
 #include <optional>
@@ -24,7 +25,8 @@ namespace feedline::cache {
 
 class MemoryRegister {
  public:
-  // Locked for the lifetime of the result. nullopt: it cannot be created or locked.
+  // The register stays locked for the lifetime of the result. Returns nullopt if the register cannot be created or
+  // locked.
   static std::optional<MemoryRegister> lock(const std::string& path);
 
   std::vector<std::string> lines() const;
@@ -36,13 +38,15 @@ class MemoryRegister {
   LockedFile file_;
 };
 
-// A folder for registers that only this user can access; empty if the folder does not exist or another user owns it.
+// Returns a folder for registers that only this user can access, or an empty string if the folder does not exist or
+// another user owns it.
 std::string private_folder();
-// Identifies this process's PID namespace, for file names.
+// Returns an identifier of this process's PID namespace, for file names.
 std::string process_namespace();
-// Allocates `bytes` of memory, whose pages are allocated on first write. label: the name that the system shows for it.
+// Allocates `bytes` of memory; pages are allocated on first write. label: the name that the system shows for the
+// memory.
 Result<storage::FileDescriptor> make_memory(const std::string& label, std::uint64_t bytes);
-// The register line of this process for a memory object that it has open.
+// Returns this process's register line for a memory object that it has open.
 std::string line_of(const storage::FileDescriptor& memory);
 // Opens the memory of a register line, if it still exists.
 storage::FileDescriptor memory_of(const std::string& line);

@@ -8,7 +8,7 @@
 
 namespace feedline::cache {
 
-// Notes for the user about cached files, for explain(), without duplicates. Thread-safe.
+// Collects notes for the user about cached files, without duplicates; explain() shows them. Thread-safe.
 class Notes {
  public:
   void add(const std::string& line) {

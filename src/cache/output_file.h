@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A local file that appears atomically: it is written under another name and then renamed.
+// A local file that appears atomically: it is written under a temporary name and then renamed.
 
 #include <sys/types.h>
 
@@ -14,7 +14,7 @@
 
 namespace feedline::cache {
 
-// System calls for writing: a seam for tests of full disks and of processes killed at any step.
+// System calls for writing, replaceable in tests of full disks and of processes that are killed at any step.
 struct SystemWrites {
   int (*open)(const char* path, int flags, mode_t mode);          // as open(2)
   ssize_t (*write)(int fd, const void* data, std::size_t bytes);  // as write(2)
@@ -24,22 +24,22 @@ struct SystemWrites {
 };
 const SystemWrites& system_writes();
 
-// Whether commit() flushes to the device. Without it a power failure may leave a truncated or zeroed file under the
-// name: acceptable for files that have a checksum and can be rebuilt.
+// Specifies whether commit() flushes the file to the device. Without flushing, a power failure may leave a truncated or
+// zeroed file under the final name. This is acceptable for files that have a checksum and can be rebuilt.
 enum class Flush : bool { kNo, kYes };
 
-// Not thread-safe. Without a commit() the destructor removes the file.
+// Not thread-safe. If commit() is not called, the destructor removes the file.
 class OutputFile {
  public:
-  // Writes next to `path` under a name that no other process or thread uses.
+  // Writes to the folder of `path` under a name that no other process or thread uses.
   static Result<OutputFile> create(const std::string& path, const SystemWrites& writes = system_writes());
   OutputFile(OutputFile&& other) noexcept;
   ~OutputFile();
 
   Result<void> append(std::span<const std::byte> bytes);
-  // Flushes to the device; later writes are not flushed.
+  // Flushes the data written so far to the device.
   Result<void> flush();
-  // Replaces the file at `path`. No further writes are allowed.
+  // Replaces the file at `path`. No writes are allowed afterwards.
   Result<void> commit(Flush flush);
 
  private:
@@ -55,10 +55,10 @@ class OutputFile {
 Result<void> write_file(const std::string& path, std::span<const std::byte> bytes, Flush flush,
                         const SystemWrites& writes = system_writes());
 
-// Removes unfinished files for `path` left by killed processes. Requires: no process is writing it.
+// Removes unfinished files for `path` that killed processes have left. Requires: no process is writing `path`.
 void remove_unfinished(const std::string& path, const SystemWrites& writes = system_writes());
 // Flushes the directory of `path` to the device. Some file systems do not support this; a power failure may then lose
-// the name, which costs only the file.
+// the file.
 void flush_folder_of(const std::string& path, const SystemWrites& writes = system_writes());
 
 }  // namespace feedline::cache

@@ -53,7 +53,7 @@ TEST(OutputFile, LeavesNothingWithoutCommit) {
   EXPECT_EQ(files_in(folder.path()), 0u);
 }
 
-// Only a power failure would show a wrong order of calls, so the order itself is tested.
+// Tests the order of the calls itself, because only a power failure would reveal a wrong order.
 TEST(OutputFile, IsOnTheDeviceBeforeItHasItsNameAndTheNameBehindIt) {
   static std::string calls;
   static const SystemWrites kTold{

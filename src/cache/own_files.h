@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Files that are written in place: by several processes under the kernel's lock on the file itself, for named files of
-// the pixel store, or by one process. publication.h is for complete files.
+// Files that are written in place: by several processes that use file locks (named files of the pixel store), or by one
+// process. publication.h is for files that are complete once they exist.
 
 #include <cstdint>
 #include <span>
@@ -14,23 +14,25 @@
 
 namespace feedline::cache {
 
-// Opens for reading and writing; creates the file if it does not exist.
+// Opens a file for reading and writing, and creates it if it does not exist.
 Result<storage::FileDescriptor> open_own_file(const std::string& path);
 // Creates a file without a name, which exists until it is closed.
 Result<storage::FileDescriptor> open_unnamed_file(const std::string& folder);
 bool is_there(const std::string& path);
-// Whether `path` still names the open file, which may have been renamed, or removed and created again.
+// Returns whether `path` still refers to the open file, which may have been renamed, or removed and created again.
 bool is_named(const storage::FileDescriptor& fd, const std::string& path);
-// The size that the file can currently reach on its disk: more may become free later, and a full disk reports an error.
+// Returns the size that the file can currently reach on its disk. More space may become free later; a write to a full
+// disk returns an error.
 Result<std::uint64_t> room_for(const storage::FileDescriptor& fd, const std::string& name);
-// ENOSPC if the disk does not have enough space.
+// Returns ENOSPC if the disk does not have enough space.
 Result<void> write_at(const storage::FileDescriptor& fd, const std::string& name, std::uint64_t offset,
                       std::span<const std::byte> bytes);
-// Renames the complete, flushed file to its final name, and flushes the directory. Succeeds if the file is gone:
-// another process has done it.
+// Renames the complete, flushed file to its final name, and flushes the directory. Succeeds if the unfinished file no
+// longer exists, because another process has renamed it.
 Result<void> give_name(const std::string& from, const std::string& to, const SystemWrites& writes = system_writes());
 
-// Identifies this boot of the system: it changes at every boot, and differs between machines that share a file system.
+// Returns an identifier of this boot of the system: it changes at every boot, and differs between machines that share a
+// file system.
 std::string running_system();
 
 }  // namespace feedline::cache

@@ -24,8 +24,8 @@ class PersistedTablesTest : public testing::Test {
     return {file.begin(), file.end()};
   }
   PersistedTables tables(const std::string& directory = "") { return {kKind, directory, notes_}; }
-  // The number in the object's stored table, by either way of reading it; 0 if there is none.
-  std::uint64_t kept(const PersistedTables& tables, const std::string& object) {
+  // Reads the object's stored table in both ways, and returns its number; 0 if there is none.
+  std::uint64_t stored(const PersistedTables& tables, const std::string& object) {
     std::uint64_t read = 0, mapped = 0;
     const auto number_of = [](std::span<const std::byte> file) { return FrameReader(file, kKind.frame, 1).number(0); };
     tables.read(*local_, object, 4096,
@@ -40,17 +40,17 @@ class PersistedTablesTest : public testing::Test {
   std::shared_ptr<Notes> notes_ = std::make_shared<Notes>();
 };
 
-TEST_F(PersistedTablesTest, AreBesideTheObjectOrInTheCacheFolderOrInTheChosenOne) {
+TEST_F(PersistedTablesTest, AreNextToTheObjectOrInTheCacheFolderOrInTheChosenOne) {
   const std::string object = folder_.write("data/x.tar", "content");
   ASSERT_TRUE(tables().save(*local_, object, table(1)));
   EXPECT_TRUE(std::filesystem::exists(folder_.path("data/.feedline/x.tar.made-index")));
-  EXPECT_EQ(kept(tables(), object), 1u);
+  EXPECT_EQ(stored(tables(), object), 1u);
   ASSERT_TRUE(tables().save(*local_, "/proc/nowhere/x.tar", table(2)));
-  EXPECT_EQ(kept(tables(), "/proc/nowhere/x.tar"), 2u);
-  EXPECT_EQ(kept(tables(), "/proc/nowhere/else/x.tar"), 0u) << "another one of this name";
+  EXPECT_EQ(stored(tables(), "/proc/nowhere/x.tar"), 2u);
+  EXPECT_EQ(stored(tables(), "/proc/nowhere/else/x.tar"), 0u) << "another one of this name";
   ASSERT_TRUE(tables(folder_.path("chosen")).save(*local_, object, table(3)));
-  EXPECT_EQ(kept(tables(folder_.path("chosen")), object), 3u);
-  EXPECT_EQ(kept(tables(), object), 1u);
+  EXPECT_EQ(stored(tables(folder_.path("chosen")), object), 3u);
+  EXPECT_EQ(stored(tables(), object), 1u);
   EXPECT_TRUE(notes_->lines().empty());
 }
 
@@ -58,12 +58,12 @@ TEST_F(PersistedTablesTest, AnotherVersionsAreNotedOnceAndReplaced) {
   for (const std::string name : {"data/a.tar", "data/b.tar"}) {
     const std::string object = folder_.write(name, "content");
     ASSERT_TRUE(tables().save(*local_, object, table(1, 7)));
-    EXPECT_EQ(kept(tables(), object), 0u);
+    EXPECT_EQ(stored(tables(), object), 0u);
     ASSERT_TRUE(tables().save(*local_, object, table(2)));
-    EXPECT_EQ(kept(tables(), object), 2u);
+    EXPECT_EQ(stored(tables(), object), 2u);
   }
   ASSERT_EQ(notes_->lines().size(), 1u) << "once for a folder";
-  EXPECT_NE(notes_->lines()[0].find("another version of Feedline; they are rebuilt"), std::string::npos);
+  EXPECT_NE(notes_->lines()[0].find("another version of Feedline and are rebuilt"), std::string::npos);
 }
 
 TEST_F(PersistedTablesTest, WhatCannotBeKeptIsNotedUnlessAFolderWasChosen) {

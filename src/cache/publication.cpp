@@ -19,7 +19,7 @@ std::span<std::byte> origin_of(const Publication& publication, std::uint64_t byt
   return builder.write(buffer);
 }
 
-// Whether the file exists and its certificate matches.
+// Returns whether the file exists and its certificate matches.
 bool is_current(const Publication& publication) {
   const auto local = storage::local_storage();
   memory::ByteBuffer found_buffer, wanted_buffer;
@@ -28,7 +28,7 @@ bool is_current(const Publication& publication) {
   if (is_foreign(*found, publication.kind)) {
     if (publication.notes != nullptr)
       publication.notes->add("copies in '" + folder_of(publication.path) +
-                             "' are of another version of Feedline; they are rebuilt");
+                             "' were written by another version of Feedline and are rebuilt");
     return false;
   }
   const auto stat = local->stat(publication.path);

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Creates a large cache file exactly once among concurrent processes:
+// Creates a large cache file exactly once, even if several processes request it:
 //
-// 1. An existing, valid file is used without a lock. 2. The maker holds the kernel's lock on PATH.lock. Others wait,
-// and see who holds it. A lock ends with its
-//     holder, even in a crash.
-// 3. Under the lock the file is looked up again: another process may have made it. 4. Unfinished files of killed makers
-// are removed. 5. PATH.PID.N.unfinished is written and flushed. 6. PATH.origin is removed, and the directory flushed:
-// PATH is now invalid. 7. The unfinished file is renamed to PATH, and the directory flushed. 8. PATH.origin is
-// published in the same way: it holds the inputs and the size of PATH.
+// 1. An existing, valid file is used without a lock.
+// 2. The process that creates the file holds the kernel's lock on PATH.lock. Other processes wait, and can show which
+//    process holds the lock. A lock ends with the process that holds it, even in a crash.
+// 3. Under the lock, the process looks for the file again: another process may have created it.
+// 4. The process removes unfinished files of killed processes.
+// 5. The process writes and flushes PATH.PID.N.unfinished.
+// 6. The process removes PATH.origin, and flushes the directory: PATH is now invalid.
+// 7. The process renames the unfinished file to PATH, and flushes the directory.
+// 8. The process publishes PATH.origin in the same way: this file records the inputs and the size of PATH.
 //
-// A process killed at any point leaves work to repeat, never an invalid file that looks valid. A full disk is an error,
-// and the unfinished file is removed. On a file system without locks several processes may make PATH at once: each
-// renames a complete file, and they are identical.
+// A process that is killed at any point leaves work to repeat, but never an invalid file that looks valid. A full disk
+// is an error; the unfinished file is removed. On a file system without locks, several processes may create PATH at
+// once: each renames a complete file, and the files are identical.
 
 #include <cstdint>
 #include <functional>
@@ -39,7 +41,8 @@ struct Publication {
 
 enum class Published { kFound, kMade };
 
-// The file exists once this returns. Errors: those of write(), and kStorage if the folder is not writable.
+// The file exists when this call returns successfully. Errors: those from write(), and kStorage if the folder is not
+// writable.
 Result<Published> find_or_make(const Publication& publication, const SystemWrites& writes = system_writes());
 
 }  // namespace feedline::cache

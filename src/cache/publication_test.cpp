@@ -25,7 +25,7 @@ using storage::TemporaryFolder;
 
 constexpr FrameKind kKind{0x7465'7374, 1};
 
-// Exits the process at the call with this number without cleanup, as kill -9 would.
+// Exits the process at this call without cleanup, as kill -9 would.
 int calls_left = 0;
 void count_call() {
   if (calls_left-- == 0) ::kill(::getpid(), SIGKILL);
@@ -41,7 +41,7 @@ constexpr SystemWrites kMortal{
 
 class PublicationTest : public testing::Test {
  protected:
-  // Publishes `content`, made from an input of this version.
+  // Publishes `content`, as if created from an input of this version.
   Publication publication(const std::string& content, std::uint64_t version) {
     Publication made;
     made.path = path_;
@@ -87,8 +87,9 @@ TEST_F(PublicationTest, IsMadeOnceForEachVersion) {
   EXPECT_TRUE(notes_.lines().empty());
 }
 
-// From the first system call to the last: what is found afterwards is whole, of the version that it passes for (both
-// have the same length, so that nothing but their origin tells them apart), and nobody waits for the dead.
+// Kills the process at each system call in turn. The file that is found afterwards is complete and has the version that
+// its certificate states (both versions have the same length, so only the certificate distinguishes them), and no
+// process waits for a dead process.
 TEST_F(PublicationTest, KilledAnywhereItIsMadeAgainOrWasDone) {
   const std::string before = "the one of version 1", after = "the one of version 2";
   for (const bool goes_back : {false, true}) {
@@ -197,7 +198,7 @@ TEST_F(PublicationTest, WhoWaitsIsToldForWhomAndADeadMakersLockIsFree) {
   Publication waiting = publication("made at last", 1);
   waiting.waits = [&](const std::string& who) {
     holder = who;
-    ::kill(child, SIGKILL);  // only now: who waits has been told
+    ::kill(child, SIGKILL);  // only now, after the waiting thread was notified
   };
   EXPECT_EQ(find_or_make(waiting), Published::kMade);
   EXPECT_TRUE(holder.starts_with("process " + std::to_string(child) + " on ")) << holder;
@@ -206,7 +207,7 @@ TEST_F(PublicationTest, WhoWaitsIsToldForWhomAndADeadMakersLockIsFree) {
   ::close(ready[1]);
 }
 
-TEST_F(PublicationTest, AnotherVersionsFileIsMadeAnewAndNotedOnce) {
+TEST_F(PublicationTest, AnotherVersionsFileIsMadeAgainAndNotedOnce) {
   publish("of another version", 1);
   for (int i = 0; i < 2; ++i) {
     Publication mine = publication("of this one", 1);
@@ -219,7 +220,7 @@ TEST_F(PublicationTest, AnotherVersionsFileIsMadeAnewAndNotedOnce) {
   EXPECT_NE(notes_.lines()[0].find(folder_.path()), std::string::npos);
 }
 
-// Fails for every user, even root: no folder can be created below a file or in /proc.
+// Writing fails for every user, even root: no folder can be created below a file or in /proc.
 TEST_F(PublicationTest, WhereNothingCanBeWrittenWhatIsThereIsUsed) {
   publish("already there", 1);
   std::filesystem::remove(path_ + ".lock");

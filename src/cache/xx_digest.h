@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The xxHash digests that other programs store next to their files.
+// The xxHash digests that other programs store with their files.
 
 #include <cstddef>
 #include <cstdint>

@@ -30,7 +30,7 @@ struct Dataset::Impl {
   std::shared_ptr<const pipeline::ViewPoint> views = nullptr;
 
   Result<void> check() const { return pipeline::check_operations(source, operations, cache, map.get(), views.get()); }
-  // Caches on a device are only for loaders: a sample on the host is made without them, with the same result.
+  // Device caches are only for loaders: a sample on the host is decoded without them, with the same result.
   Result<std::shared_ptr<const pipeline::Recipe>> recipe(std::optional<DType> dtype, Layout layout,
                                                          const pipeline::OnDevice& there = {},
                                                          pipeline::RowsFor rows_for = kBatches) const {
@@ -39,7 +39,7 @@ struct Dataset::Impl {
   Result<std::shared_ptr<const pipeline::Recipe>> sample_recipe() const {
     return recipe(std::nullopt, Layout::kNchw, {}, pipeline::RowsFor::kSingleSamples);
   }
-  // For batches on that device.
+  // Returns the recipe for batches on that device.
   Result<std::shared_ptr<const pipeline::Recipe>> loader_recipe(std::optional<DType> dtype, Layout layout,
                                                                 device::Device& device) const {
     const bool takes_memory = pipeline::decodes_there(operations) || (cache && pipeline::is_on_device(*cache));
@@ -307,6 +307,13 @@ Result<SampleFileSizes> Dataset::file_sizes(std::uint64_t index) const {
   return guarded([&] { return impl_->source.file_sizes(index); });
 }
 
+Result<Dataset::Checkpoints> Dataset::make_checkpoints(int threads) const {
+  return guarded([&]() -> Result<Checkpoints> {
+    FEEDLINE_TRY(CheckpointStats made, pipeline::make_checkpoints(impl_->source, threads));
+    return Checkpoints{made.images, made.bytes, std::move(made.path)};
+  });
+}
+
 Result<DecodeLimit> Dataset::measure_decode(std::uint64_t images, int threads, std::uint64_t seed) const {
   return guarded([&]() -> Result<DecodeLimit> {
     FEEDLINE_TRY(auto recipe, impl_->recipe(std::nullopt, Layout::kNchw));
@@ -332,6 +339,19 @@ Result<Loader> Dataset::given_loader(const LoaderOptions& options) const {
     FEEDLINE_TRY(auto own, pipeline::of_loader(std::move(recipe)));
     return Loader(std::make_unique<Loader::Impl>(std::move(own), options, std::move(plan), std::move(device)));
   });
+}
+
+Result<pipeline::Source> Dataset::packable() const {
+  if (!impl_->operations.empty())
+    return config_error("pack_sequences: it follows " + std::string(name_of(impl_->operations.front())) +
+                        "; call pack_sequences on the dataset without operations");
+  if (impl_->map)
+    return config_error(
+        "pack_sequences: the results of map and tokenize have unknown lengths; write the tokens in advance with "
+        "`feedline tokenize`");
+  if (impl_->cache) return config_error("pack_sequences: it follows cache, which is for images");
+  if (impl_->views) return config_error("pack_sequences: it follows views, which are for images");
+  return impl_->source;
 }
 
 std::span<const std::string_view> label_names() { return pipeline::label_names(); }
@@ -374,13 +394,13 @@ Result<Dataset> mix(const std::vector<Dataset>& datasets, const MixOptions& opti
     for (const Dataset& dataset : datasets) {
       const Dataset::Impl& part = *dataset.impl_;
       if (part.source.is_mixture()) return config_error("mix: a dataset is itself a mixture; mix all datasets at once");
-      if (part.cache) return config_error("mix: a dataset has a cache; add it to the mixture instead");
-      if (part.views) return config_error("mix: a dataset has views; add them to the mixture instead");
-      if (part.map) return config_error("mix: a dataset has a map; add it to the mixture instead");
+      if (part.cache) return config_error("mix: a dataset has a cache; cache the mixture instead");
+      if (part.views) return config_error("mix: a dataset has views; make views of the mixture instead");
+      if (part.map) return config_error("mix: a dataset has a map; map the mixture instead");
       if (!part.collations.empty())
-        return config_error("mix: a dataset has its own collate; add it to the mixture instead");
+        return config_error("mix: a dataset has its own collate; collate the mixture instead");
       if (!std::ranges::equal(part.operations, datasets.front().operations(), {}, &describe, &describe))
-        return config_error("mix: the operations differ; add them to the mixture instead");
+        return config_error("mix: the operations of the datasets differ; apply them to the mixture instead");
       parts.push_back(part.source);
     }
     FEEDLINE_TRY(auto mixed, pipeline::Source::mix(parts, options));

@@ -21,7 +21,7 @@ bool has_weights(const plan::Mixture& mixture, const std::vector<double>& weight
 Result<std::shared_ptr<const plan::Mixture>> resumed(const plan::Mixture& mixture, const MixState& state) {
   if (state.used.size() != mixture.parts.size())
     return config_error("load_state_dict: the state is damaged: it has " + std::to_string(state.used.size()) +
-                        " datasets of a mixture of " + std::to_string(mixture.parts.size()));
+                        " datasets, but the mixture has " + std::to_string(mixture.parts.size()));
   FEEDLINE_TRY(auto weighted, plan::reweighted(mixture, state.weights, state.since));
   auto made = std::make_shared<plan::Mixture>(*weighted);
   made->used = state.used;
@@ -44,7 +44,8 @@ Result<void> EpochSelection::set_sampling(std::shared_ptr<const Sampling> sampli
                         " were given for " + std::to_string(samples_) + " samples");
   if (sampling->positions() < world_size_)
     return config_error("loader: world_size=" + std::to_string(world_size_) + " exceeds the " +
-                        std::to_string(sampling->positions()) + " samples of an epoch: a rank would have none");
+                        std::to_string(sampling->positions()) +
+                        " samples of an epoch, so some ranks would have no samples");
   const std::lock_guard lock(mutex_);
   std::swap(pending_.sampling, sampling);
   return {};
@@ -53,7 +54,7 @@ Result<void> EpochSelection::set_sampling(std::shared_ptr<const Sampling> sampli
 Result<void> EpochSelection::set_mix_weights(const std::vector<double>& weights) {
   if (!mixture_)
     return config_error(
-        "set_weights: this loader has no weights; make it with weights= or balanced=True, or of feedline.mix()");
+        "set_weights: this loader has no weights; create it with weights= or balanced=True, or from feedline.mix()");
   FEEDLINE_CHECK_OK(plan::reweighted(*mixture_, weights, 0));
   const std::lock_guard lock(mutex_);
   pending_.mix_weights = weights;
@@ -91,15 +92,15 @@ Result<plan::Selection> EpochSelection::taken_with(const LoaderState& state) con
   plan::Selection selection{mixture_, now().sampling};
   const Pending pending = this->pending();
   if (state.sampling == 0 && selection.sampling)
-    return refuse("every sample once an epoch", "make the loader without weights=, balanced= and sampler=");
+    return refuse("every sample once per epoch", "create the loader without weights=, balanced= and sampler=");
   if (state.sampling != 0 && !selection.sampling)
-    return refuse("weights=, balanced= or sampler=", "make the loader with the same");
+    return refuse("weights=, balanced= or sampler=", "create the loader with the same arguments");
   if (pending.sampling && fingerprint_of(pending.sampling) == state.sampling) selection.sampling = pending.sampling;
   if (fingerprint_of(selection.sampling) != state.sampling)
-    return refuse("other sample weights, labels or indices than the loader's",
-                  "make the loader with the same, or pass the state's weights to set_weights() first");
+    return refuse("sample weights, labels or indices that differ from the loader's",
+                  "create the loader with the same ones, or pass the state's weights to set_weights() first");
   if (!state.mix) return selection;
-  if (!mixture_) return refuse("a mixture", "make the loader of the same datasets");
+  if (!mixture_) return refuse("a mixture", "create the loader from a mixture of the same datasets");
   FEEDLINE_TRY(selection.mixture, resumed(*mixture_, *state.mix));
   return selection;
 }

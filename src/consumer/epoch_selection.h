@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The selection of samples of a loader's epochs: the current one, and the one set for the next epoch.
+// The sample selections for a loader's epochs: the current selection, and the selection set for the next epoch.
 //
-// Thread-safe, but only the consumer may call the functions that are not const.
+// Thread-safe, but only the consumer thread may call the non-const functions.
 
 #include <cstdint>
 #include <memory>
@@ -17,7 +17,7 @@ namespace feedline::consumer {
 
 class EpochSelection {
  public:
-  // current: nullptr if the selection never changes.
+  // current: nullptr if the selection cannot change.
   EpochSelection(std::shared_ptr<plan::CurrentSelection> current, std::uint64_t samples, std::uint64_t world_size);
 
   // See Loader::set_sampling and Loader::set_mix_weights.
@@ -25,13 +25,13 @@ class EpochSelection {
   Result<void> set_mix_weights(const std::vector<double>& weights);
 
   plan::Selection now() const;
-  // Returns the selection of `epoch` if it begins next.
+  // Returns the selection that applies if `epoch` begins next.
   plan::Selection next(std::uint64_t epoch) const;
   // Makes next(epoch) the current selection.
   void begin(std::uint64_t epoch);
-  // Returns the selection that the state was taken with. kConfig: this loader has another one.
+  // Returns the selection that was current when the state was taken. kConfig: this loader has another selection.
   Result<plan::Selection> taken_with(const LoaderState& state) const;
-  // Makes it the current selection, and the next one if that was set to the same.
+  // Makes `selection` the current selection, and drops the sampling set for the next epoch if it is the same.
   void resume(const plan::Selection& selection);
 
  private:

@@ -9,9 +9,12 @@
 
 namespace feedline::consumer {
 
-// Describes a loader's plan, one line per subject, and the pipeline's state. epoch: a complete epoch. asked: the user's
-// options, if the plan differs from these options.
+class PackFeed;
+
+// Describes a loader's plan, one line per subject, and the pipeline's state. epoch: the plan for a complete epoch.
+// asked: the options that the user passed, if the plan differs from them.
+// packs: the feed of packed sequences, or nullptr.
 std::string explain(const pipeline::Recipe& recipe, const pipeline::Pipeline& pipeline, const plan::Plan& epoch,
-                    const LoaderOptions& asked);
+                    const LoaderOptions& asked, const PackFeed* packs);
 
 }  // namespace feedline::consumer

@@ -15,10 +15,16 @@ using base::guarded;
 
 Loader::Impl::Impl(std::shared_ptr<const pipeline::Recipe> recipe_in, const LoaderOptions& options_in,
                    pipeline::PipelinePlan plan_in, std::shared_ptr<device::Device> device)
+    : Impl(recipe_in, options_in, std::move(plan_in), std::move(device), consumer::identity_of(*recipe_in), nullptr) {}
+
+Loader::Impl::Impl(std::shared_ptr<const pipeline::Recipe> recipe_in, const LoaderOptions& options_in,
+                   pipeline::PipelinePlan plan_in, std::shared_ptr<device::Device> device, DatasetIdentity identity_in,
+                   std::unique_ptr<consumer::PackFeed> packs_in)
     : recipe(std::move(recipe_in)),
       options(options_in),
-      identity(consumer::identity_of(*recipe)),
+      identity(std::move(identity_in)),
       pipeline(recipe, std::move(plan_in), std::move(device)),
+      packs(std::move(packs_in)),
       selection(pipeline.plan().order.current, pipeline.plan().order.size, options_in.world_size),
       schema(pipeline::schema_of(*recipe, pipeline.plan())),
       epoch_plan(pipeline::whole_epoch(pipeline.plan())),
@@ -37,17 +43,18 @@ void Loader::Impl::note_selection() {
   batches = epoch_plan.batches();
 }
 
-Result<void> Loader::Impl::start_epoch(const EpochOptions& told) {
+Result<void> Loader::Impl::start_epoch(const EpochOptions& given) {
+  if (packs) return start_packs(given);
   pipeline::EpochStart start;
   start.epoch = next_epoch;
   if (restored) start = *restored;
   resumed = restored.has_value();
-  epoch_options = told;
+  epoch_options = given;
   if (const plan::Selection before = selection.now(); !is_amid(start)) {
     selection.begin(start.epoch);
     if (selection.now() != before) note_selection();
   }
-  FEEDLINE_CHECK_OK(pipeline.begin(start, told.prepare_next, told.feeds_gpu));
+  FEEDLINE_CHECK_OK(pipeline.begin(start, given.prepare_next, given.feeds_gpu));
   const std::lock_guard lock(mutex);
   restored.reset();
   next_epoch = start.epoch + 1;
@@ -56,6 +63,7 @@ Result<void> Loader::Impl::start_epoch(const EpochOptions& told) {
 }
 
 Result<Loader::Polled> Loader::Impl::poll(std::chrono::milliseconds wait, Batch& batch) {
+  if (packs) return poll_packs(wait, batch);
   if (!running) FEEDLINE_CHECK_OK(start_epoch(epoch_options));
   FEEDLINE_TRY(const Polled polled, pipeline.poll(wait, batch));
   if (auto failure = pipeline::lasting_failure(*recipe)) return std::unexpected(std::move(*failure));
@@ -65,22 +73,12 @@ Result<Loader::Polled> Loader::Impl::poll(std::chrono::milliseconds wait, Batch&
     const std::lock_guard lock(mutex);
     running = false;
   }
-  // the state was taken after an epoch's last batch: start the next epoch. If other ranks have batches left, this
-  // rank's epoch ends without one.
+  pipeline::write_checkpoints(*recipe);
+  // The state was taken after an epoch's last batch: start the next epoch. If other ranks have batches left, this
+  // rank's epoch ends without a batch.
   if (!resumed || pipeline.has_batches()) return polled;
   FEEDLINE_CHECK_OK(start_epoch(epoch_options));
   return pipeline.poll(wait, batch);
-}
-
-Result<std::optional<Batch>> Loader::Impl::next() {
-  // wakes up periodically only to check `timeout`
-  constexpr std::chrono::milliseconds kWait{1000};
-  while (true) {
-    Batch batch;
-    FEEDLINE_TRY(const Polled polled, poll(kWait, batch));
-    if (polled == Polled::kBatch) return batch;
-    if (polled == Polled::kEnd) return std::nullopt;
-  }
 }
 
 LoaderState Loader::Impl::state() const {
@@ -96,6 +94,10 @@ LoaderState Loader::Impl::state() const {
                     .repeat = order.repeat,
                     .mix = {},
                     .fidelity = pipeline::fidelity_of(*recipe)};
+  if (packs) {
+    add_packs(state);
+    return state;
+  }
   if (order.buckets) state.buckets = order.buckets->all();
   if (restored || running) {
     const pipeline::EpochStart at = restored ? *restored : pipeline.position();
@@ -110,6 +112,7 @@ LoaderState Loader::Impl::state() const {
 }
 
 Result<void> Loader::Impl::restore(const LoaderState& state) {
+  if (packs) return restore_packs(state);
   const pipeline::PipelinePlan& plan = pipeline.plan();
   FEEDLINE_CHECK_OK(consumer::check_identity(state, identity, pipeline::fidelity_of(*recipe), plan));
   FEEDLINE_TRY(const plan::Selection taken_with, selection.taken_with(state));
@@ -140,11 +143,19 @@ Loader::Loader(Loader&&) noexcept = default;
 Loader& Loader::operator=(Loader&&) noexcept = default;
 Loader::~Loader() = default;
 
-std::uint64_t Loader::batches() const { return impl_->batches; }
+std::uint64_t Loader::batches() const {
+  // in a child after fork(), a lock may be held by a thread that does not exist here
+  if (impl_->packs && impl_->pipeline.check_process()) impl_->batches = impl_->packs->batches(epoch());
+  return impl_->batches;
+}
 const Schema& Loader::schema() const { return impl_->schema; }
 const LoaderOptions& Loader::options() const { return impl_->options; }
 Result<std::vector<std::uint64_t>> Loader::rows_per_rank() const {
-  return impl_->asked([&] { return impl_->pipeline.rows_per_rank(); });
+  return impl_->asked([&] {
+    if (!impl_->packs) return impl_->pipeline.rows_per_rank();
+    const std::lock_guard lock(impl_->mutex);
+    return impl_->packs->rows_per_rank();
+  });
 }
 Result<void> Loader::start_epoch(const EpochOptions& options) {
   return guarded([&] { return impl_->start_epoch(options); });
@@ -175,7 +186,14 @@ Result<void> Loader::end_giving() {
   return guarded([&] { return impl_->pipeline.end_giving(); });
 }
 Result<std::optional<Batch>> Loader::next() {
-  return guarded([&] { return impl_->next(); });
+  // wakes up periodically only to check `timeout`
+  constexpr std::chrono::milliseconds kWait{1000};
+  while (true) {
+    Batch batch;
+    FEEDLINE_TRY(const Polled polled, poll(kWait, batch));
+    if (polled == Polled::kBatch) return batch;
+    if (polled == Polled::kEnd) return std::nullopt;
+  }
 }
 Result<Loader::Polled> Loader::poll(std::chrono::milliseconds wait, Batch& batch) {
   return guarded([&] { return impl_->poll(wait, batch); });
@@ -185,6 +203,7 @@ Result<LoaderStats> Loader::stats() const {
   return impl_->asked([&] {
     LoaderStats stats = impl_->pipeline.stats();
     stats.cache = pipeline::cache_stats(*impl_->recipe);
+    stats.checkpoints = pipeline::checkpoint_stats(*impl_->recipe);
     return stats;
   });
 }
@@ -207,9 +226,12 @@ Result<void> Loader::restore(const LoaderState& state) {
 Result<std::string> Loader::explain() const {
   return impl_->asked([&] {
     const std::lock_guard lock(impl_->mutex);
-    return consumer::explain(*impl_->recipe, impl_->pipeline, impl_->epoch_plan, impl_->options);
+    return consumer::explain(*impl_->recipe, impl_->pipeline, impl_->epoch_plan, impl_->options, impl_->packs.get());
   });
 }
-void Loader::close() { impl_->pipeline.stop(); }
+void Loader::close() {
+  impl_->pipeline.stop();
+  if (impl_->pipeline.check_process()) pipeline::write_checkpoints(*impl_->recipe);
+}
 
 }  // namespace feedline

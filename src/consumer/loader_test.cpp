@@ -115,7 +115,7 @@ TEST_F(LoaderTest, AGivenOrderIsExplainedAsOne) {
   EXPECT_NE(text->find("replaced, not skipped: the end of a given order"), std::string::npos) << *text;
 }
 
-// Checks for data races under the thread sanitizer, and that a state always follows a completed call.
+// Checks for data races (under the thread sanitizer), and that every state is the state after a completed call.
 TEST_F(LoaderTest, AnyThreadMayAskWhileTheConsumerGoesOn) {
   Loader asked = loader({.batch_size = 10, .shuffle = true, .num_workers = 2});
   std::atomic<bool> is_over = false;
@@ -161,7 +161,7 @@ TEST_F(LoaderTest, AnyThreadMayAskWhileTheConsumerGoesOn) {
 
 #if !defined(__SANITIZE_THREAD__)
 
-// Returns 0 if every call answered as documented, else the number of the first that did not.
+// Returns 0 if every call returned the documented result, else the number of the first call that did not.
 int answers_of_a_child(Loader& loader) {
   const auto refused = [](const auto& answer) {
     return !answer && answer.error().code == ErrorCode::kConfig && answer.error().what.contains("fork()");
@@ -198,7 +198,7 @@ int answers_of_a_child(Loader& loader) {
   return 0;
 }
 
-// Forks at any time, when threads of the parent may hold any lock.
+// Forks at arbitrary times, when threads of the parent may hold any lock.
 TEST_F(LoaderTest, AChildIsRefusedEveryCallWithoutALock) {
   Loader parent = loader({.batch_size = 10, .num_workers = 3});
   ASSERT_TRUE(parent.start_epoch());

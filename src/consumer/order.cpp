@@ -30,8 +30,9 @@ Result<void> check(const OrderQuery& query) {
 
 Result<void> check(const RankQuery& rank) {
   if (rank.batch_size == 0 || rank.world_size == 0 || rank.rank >= rank.world_size)
-    return config_error("rank_order: rank " + std::to_string(rank.rank) + " of " + std::to_string(rank.world_size) +
-                        " with batches of " + std::to_string(rank.batch_size));
+    return config_error("rank_order: rank must be below world_size, and batch_size at least 1; got rank " +
+                        std::to_string(rank.rank) + " of " + std::to_string(rank.world_size) + " with batches of " +
+                        std::to_string(rank.batch_size));
   return {};
 }
 

@@ -22,7 +22,7 @@ std::string difference(const DatasetIdentity& then, const DatasetIdentity& now) 
     for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
     return text;
   };
-  if (then.format.empty()) return "the state does not record how";  // states of version 1
+  if (then.format.empty()) return "the state does not record what has changed";  // states of version 1
   std::string text;
   const auto add = [&text](const std::string& what, const std::string& was, const std::string& is) {
     if (was != is) text += (text.empty() ? "" : "; ") + what + " " + was + " then, " + is + " now";
@@ -31,9 +31,8 @@ std::string difference(const DatasetIdentity& then, const DatasetIdentity& now) 
   add("samples:", std::to_string(then.samples), std::to_string(now.samples));
   add("shards:", std::to_string(then.shards), std::to_string(now.shards));
   add("fields:", joined(then.fields), joined(now.fields));
-  return text.empty()
-             ? "the same number of samples and fields, but with other names, sizes, weights or in another order"
-             : text;
+  return text.empty() ? "the numbers of samples and fields are the same, but names, sizes, weights or the order differ"
+                      : text;
 }
 
 Result<void> check_buckets(const LoaderState& state, const pipeline::PipelinePlan& plan) {
@@ -93,15 +92,15 @@ Result<void> check_identity(const LoaderState& state, const DatasetIdentity& now
       state.shard_window != plan.order.shard_window)
     return config_error("load_state_dict: the state was taken with seed=" + std::to_string(state.seed) +
                         ", shuffle=" + (state.shuffle ? "True" : "False") + ", a window of " +
-                        std::to_string(state.shard_window) + " shards; make the loader with the same");
+                        std::to_string(state.shard_window) + " shards; create the loader with the same values");
   if (state.fidelity != fidelity)
     return config_error("load_state_dict: the state was taken with decode(" + argument_of(state.fidelity) +
                         "), but the dataset now has decode(" + argument_of(fidelity) +
-                        "), which produces different pixels: open it with the same");
+                        "), which produces different pixels; open the dataset with the same decode()");
   if (state.repeat != plan.order.repeat)
     return config_error("load_state_dict: the state was taken with repeat=" + std::to_string(state.repeat) +
                         ", but the loader has repeat=" + std::to_string(plan.order.repeat) +
-                        ", so positions refer to other samples; make the loader with the same");
+                        ", so positions refer to other samples; create the loader with the same repeat");
   return check_buckets(state, plan);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Checks that a state fits a loader: resuming must produce the batches of an uninterrupted run.
+// Checks that a state fits a loader, so that resuming produces the batches of an uninterrupted run.
 
 #include "feedline/loader.h"
 #include "pipeline/planning/pipeline_plan.h"
@@ -10,11 +10,11 @@ namespace feedline::consumer {
 
 DatasetIdentity identity_of(const pipeline::Recipe& recipe);
 
-// kConfig: the state was taken on another dataset, or with options that change the meaning of positions.
+// kConfig: the state was taken with another dataset, or with options that change the meaning of positions.
 Result<void> check_identity(const LoaderState& state, const DatasetIdentity& now, Fidelity fidelity,
                             const pipeline::PipelinePlan& plan);
-// Returns where the epoch resumes. Requires: the plan has the state's selection of samples. kConfig: the state is
-// damaged.
+// Returns the position at which the epoch resumes. Requires: the plan has the state's sample selection. kConfig: the
+// state is damaged.
 Result<pipeline::EpochStart> start_of(const LoaderState& state, const pipeline::PipelinePlan& plan);
 
 }  // namespace feedline::consumer

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A header must not make anybody allocate: the codecs' mallocs are watched from here. Sanitizers bring their own
-// malloc, so there the test only checks the errors.
+// A file header alone must not cause large allocations: this test counts the codecs' malloc calls. Sanitizers replace
+// malloc, so under a sanitizer the test checks only the errors.
 
 #include <gtest/gtest.h>
 
@@ -140,7 +140,8 @@ TEST(Allocation, AJpegTakesNoMemoryOnceOneLikeItWasDecoded) {
     }
 }
 
-// A single colour compresses many rows into few bytes; stored whole, 16 threads would need a gigabyte.
+// An image of a single colour compresses many rows into few bytes; if whole images were stored, 16 threads would need a
+// gigabyte.
 TEST(Allocation, APngOfOver64MiBComesRowByRow) {
   constexpr std::size_t kSide = 4800, kRow = 1 + 3 * kSide;
   Bytes rows(kRow * kSide), deflated(rows.size() / 100);

@@ -9,7 +9,7 @@
 namespace feedline::decode {
 namespace {
 
-// The lattice checksums were computed with Pillow 13.0: Image.convert("L") for RGB, Image.convert("RGB") for CMYK.
+// The checksums were computed with Pillow 13.0: Image.convert("L") for RGB, Image.convert("RGB") for CMYK.
 unsigned long checksum(const std::vector<std::uint8_t>& bytes) { return crc32_z(0, bytes.data(), bytes.size()); }
 
 TEST(Color, LumaIsPillows) {

@@ -11,7 +11,7 @@
 namespace feedline::decode {
 namespace {
 
-// The formats that the engine decodes; JPEG is the first.
+// The formats that the engine decodes, JPEG first.
 std::vector<const ImageFormat*> native_formats() {
   std::vector<const ImageFormat*> formats;
   for (const ImageFormat& format : image_formats())

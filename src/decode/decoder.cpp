@@ -53,7 +53,8 @@ struct ImageDecoder::Impl {
            region.width <= header.width - region.left && region.height <= header.height - region.top;
   }
 
-  // Makes all codecs at once: a JPEG codec reads the environment, which other threads may change later.
+  // Creates all codecs at once: the JPEG codec reads an environment variable, and other threads may change the
+  // environment later.
   Impl() {
     for (const ImageFormat& format : image_formats())
       codecs.push_back(format.codec == nullptr ? nullptr : format.codec->make());
@@ -80,6 +81,11 @@ ImageDecoder::ImageDecoder() : impl_(std::make_unique<Impl>()) {}
 ImageDecoder::~ImageDecoder() = default;
 ImageDecoder::ImageDecoder(ImageDecoder&&) noexcept = default;
 ImageDecoder& ImageDecoder::operator=(ImageDecoder&&) noexcept = default;
+
+void ImageDecoder::use_checkpoints(CheckpointStore* store) {
+  for (const auto& codec : impl_->codecs)
+    if (codec) codec->use_checkpoints(store);
+}
 
 Result<ImageHeader> ImageDecoder::open(std::span<const std::byte> bytes, bool applies_exif) {
   impl_->current = nullptr;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Decodes an encoded image to pixels: first the header, then only the requested rows and columns. Pixels equal those of
-// Pillow's Image.open(...).convert(mode), bit for bit.
+// Decodes an encoded image to pixels: reads the header first, then decodes only the requested rows and columns. Pixels
+// are bit-identical to those of Pillow's Image.open(...).convert(mode).
 
 #include <array>
 #include <cstddef>
@@ -18,10 +18,11 @@
 
 namespace feedline::decode {
 
-struct ImageFormat;  // image_formats.h
+struct ImageFormat;     // image_formats.h
+class CheckpointStore;  // jpeg/checkpoint_store.h
 
-// How a file stores pixel values. All but the first lose values when they become 8 bits, as in Pillow's convert(): grey
-// values above 255 become 255, floats below 0 become 0, colours lose their lower bits.
+// How a file stores its pixel values. All depths except the first lose precision when converted to 8 bits, as in
+// Pillow's convert(): grey values above 255 become 255, floats below 0 become 0, and colours lose their lower bits.
 enum class Depth : std::uint8_t { k8Bits, k16Bits, k32Bits, kFloat };
 std::string_view name_of(Depth depth);  // "8 bits", "16 bits", "32 bits", "floats"
 
@@ -32,7 +33,8 @@ struct ImageHeader {
   const ImageFormat* format = nullptr;
 };
 
-// Not thread-safe. Each thread should reuse one decoder for all samples, which reuses codec state and scratch memory.
+// Not thread-safe. Each thread should reuse one decoder for all samples, because a decoder reuses codec state and
+// scratch memory.
 class ImageDecoder {
  public:
   ImageDecoder();
@@ -40,19 +42,24 @@ class ImageDecoder {
   ImageDecoder(ImageDecoder&&) noexcept;
   ImageDecoder& operator=(ImageDecoder&&) noexcept;
 
+  // Makes decode() start from checkpoints in the store for regions of JPEGs, and add checkpoints to the store; the
+  // pixels do not change. nullptr, the default, means that no checkpoints are used. Requires: the store outlives the
+  // last decode.
+  void use_checkpoints(CheckpointStore* store);
+
   // Reads the header. `bytes` must stay valid until decode(), which must follow, or the next open(). Allocates nothing
   // that depends on the image size in the header. applies_exif: the image is rotated according to its EXIF orientation,
   // and width, height and regions refer to the rotated image.
   Result<ImageHeader> open(std::span<const std::byte> bytes, bool applies_exif = false);
-  const ImageHeader& header() const;  // of the last open(). Requires: it succeeded
+  const ImageHeader& header() const;  // from the last open(). Requires: open() succeeded
   std::string kind() const;           // likewise, the format's name: "jpeg"; without a codec, Pillow's in lower case
-  // Likewise: EXIF orientation, 1 to 8, of the stored image. Requires: no decode() since open().
+  // Returns the EXIF orientation, 1 to 8, of the stored image. Requires: no decode() since open().
   int orientation() const;
-  // Writes the pixels of `region` of the opened image to `out`, resized to the region (3 channels for kRgb, 1 for kL).
-  // kData if pixels are missing or damaged. Requires: open() succeeded and the region is inside the image.
+  // Writes the pixels of `region` of the opened image to `out`, which is resized to the region (3 channels for kRgb, 1
+  // for kL). kData if pixels are missing or damaged. Requires: open() succeeded and the region is inside the image.
   Result<void> decode(const Box& region, ColorMode mode, memory::PixelBuffer& out);
-  // Decodes two images together, which is faster than one after the other if both are baseline JPEGs. Each has its own
-  // result. Requires: two different decoders, each ready for decode().
+  // Decodes two images together, which is faster than one after the other if both are baseline JPEGs. Each image has
+  // its own result. Requires: two different decoders, each ready for decode().
   struct Task {
     Box region;
     ColorMode mode;
@@ -60,9 +67,9 @@ class ImageDecoder {
   };
   static std::array<Result<void>, 2> decode_in_turn(ImageDecoder& first, const Task& first_task, ImageDecoder& second,
                                                     const Task& second_task);
-  // Decodes the region to planes whose samples each cover at most the given number of pixels, if that is cheaper; only
-  // some JPEGs support it. kL decodes only the luma plane. Returns false if the image does not support it or may be
-  // damaged; the caller must then call decode(). Requires: as decode().
+  // Decodes the region to planes if that is cheaper; each sample of a plane covers at most the given number of pixels.
+  // Only some JPEGs support this. kL decodes only the luma plane. Returns false if the image does not support planes or
+  // may be damaged; the caller must then call decode(). Requires: as decode().
   [[nodiscard]] bool decode_planes(const Box& region, ColorMode mode, const memory::Coarseness& most,
                                    memory::Planes& out);
 

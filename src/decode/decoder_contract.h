@@ -48,7 +48,7 @@ inline std::vector<std::uint8_t> photo(int width, int height, int channels, unsi
   return samples;
 }
 
-// Contiguous rows without padding, or the error.
+// Returns contiguous rows without padding, or the error.
 inline Result<std::vector<std::uint8_t>> decode_region(ImageDecoder& decoder, const EncodedBytes& bytes,
                                                        const Box& region, ColorMode mode) {
   FEEDLINE_TRY(const ImageHeader header, decoder.open(bytes));
@@ -80,7 +80,7 @@ inline std::vector<std::uint8_t> cropped(const std::vector<std::uint8_t>& pixels
   return part;
 }
 
-// Borders, corners, single pixels, every small offset in both directions, and random boxes.
+// Returns regions at borders and corners, single pixels, every small offset in both directions, and random boxes.
 inline std::vector<Box> regions_of(int width, int height) {
   std::vector<Box> regions{{0, 0, width, height},
                            {width - 1, height - 1, 1, 1},

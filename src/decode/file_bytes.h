@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Reads numbers and marks in the first bytes of files.
+// Reads numbers and signatures in the first bytes of files.
 
 #include <algorithm>
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace feedline::decode {
 
 using Bytes = std::span<const std::byte>;
 
-// Requires: at most 4 bytes.
+// Requires: `bytes` has at most 4 bytes.
 inline std::uint32_t number(Bytes bytes, bool big_endian) {
   std::uint32_t value = 0;
   for (std::size_t i = 0; i < bytes.size(); ++i)

@@ -22,15 +22,15 @@ bool has(std::string_view file, std::size_t offset, std::string_view bytes) {
 }
 
 bool is_webp(std::string_view file) { return has(file, 8, "WEBP"sv); }
-// "BM" begins much other data, so the four reserved bytes must be zero.
+// Much other data begins with "BM", so the four reserved bytes must be zero too.
 bool has_bmp_zeros(std::string_view file) { return has(file, 6, "\0\0\0\0"sv); }
-// "P1" to "P6" (PBM, PGM, PPM) or "Pf" (PFM), and white space.
+// Returns whether the file begins with "P1" to "P6" (PBM, PGM, PPM) or "Pf" (PFM), and white space.
 bool is_pnm(std::string_view file) {
   constexpr std::string_view kKinds = "123456f", kSpaces = "\n \t\r";
   return file.size() > 2 && kKinds.contains(file[1]) && kSpaces.contains(file[2]);
 }
 
-// The first format with a matching signature is chosen, and of its signatures the first.
+// The first format with a matching signature is chosen, with its first matching signature.
 constexpr ImageFormat kFormats[] = {
     {.name = "jpeg",
      .title = "JPEG",
@@ -90,7 +90,7 @@ constexpr ImageFormat kFormats[] = {
      .signatures = {{"P"sv, {}, 0, is_pnm}}},
 };
 
-// Other content that is found in place of images, for messages.
+// Other kinds of content that may be found instead of an image; used in messages.
 constexpr struct {
   std::size_t offset;
   std::string_view bytes, name;
@@ -135,7 +135,7 @@ Match match(std::string_view file) {
   return {};
 }
 
-// Returns the format, and the extension's position in its list.
+// Returns the format, and the position of the extension in the format's list.
 std::pair<const ImageFormat*, std::size_t> find_extension(std::string_view extension) {
   if (!extension.empty())
     for (const ImageFormat& format : kFormats)

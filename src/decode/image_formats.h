@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The table of image formats: their names, extensions and signatures, and who decodes them. All other code looks these
-// up here; Python does so through feedline/image_formats.h. Stateless and thread-safe.
+// The table of image formats: their names, extensions, signatures and decoders. All other code looks up formats in this
+// table; Python does so through feedline/image_formats.h. Stateless and thread-safe.
 
 #include <cstddef>
 #include <span>
@@ -14,11 +14,11 @@ namespace feedline::decode {
 
 struct ImageCodec;
 
-// Bytes that a file of a format begins with.
+// Bytes at the start of files in a format.
 struct ImageSignature {
   std::string_view bytes;
-  // The extension of such a file if the signature identifies an image among values of any kind; empty if other data
-  // often begins with the same bytes.
+  // The file extension of this signature, if the signature alone identifies an image; empty if other data often begins
+  // with the same bytes.
   std::string_view extension = {};
   std::size_t offset = 0;
   bool (*also)(std::string_view file) = nullptr;  // a further condition
@@ -36,27 +36,27 @@ struct ImageFormat {
 };
 
 std::span<const ImageFormat> image_formats();
-// Requires: a format of the table has this name.
+// Requires: the table has a format with this name.
 const ImageFormat& image_format(std::string_view name);
-// The format of an extension in lower case, without a dot; nullptr if no format has it.
+// Returns the format with this extension (lower case, without a dot), or nullptr if there is none.
 const ImageFormat* format_of_extension(std::string_view extension);
-// The format of a file, by its first bytes; nullptr if they match none.
+// Returns the format whose signature matches the first bytes, or nullptr if none does.
 const ImageFormat* format_of(std::span<const std::byte> file);
 
-// Whether torchvision's ImageFolder reads files with this extension (in lower case, without a dot).
+// Returns whether torchvision's ImageFolder reads files with this extension (lower case, without a dot).
 bool is_in_image_folders(std::string_view extension);
 
-// Detects the format from the content, never from a file name. kData: not an image, or one that nothing here decodes;
-// the message describes the content ("GIF images are not supported", "not an image: looks like text").
+// Detects the format from the content, never from a file name. kData: the content is not an image, or no decoder
+// supports it. The message describes the content ("GIF images are not supported", "not an image: looks like text").
 Result<const ImageFormat*> sniff(std::span<const std::byte> file);
 
-// The usual extension of an image, without a dot, if its first kImageHead bytes identify it; else empty. Signatures
-// that other data often begins with (those of PNM and of JPEG XL without a container) do not identify an image.
+// Returns the usual extension of an image, without a dot, if its first kImageHead bytes identify the format, else an
+// empty string. Signatures that other data often begins with (PNM, and JPEG XL without a container) do not count.
 std::string_view image_extension(std::span<const std::byte> file);
 inline constexpr std::size_t kImageHead = 12;  // "RIFF", a size, "WEBP"; a size, "ftyp", "avif"
 
-// The extension for an image that is stored as a file: image_extension(), or "jpg" if the content is not identified,
-// which decoding reports.
+// Returns the extension for storing an image as a file: image_extension(), or "jpg" if the format is not identified,
+// since decoding reports the error.
 std::string_view extension_to_store(std::span<const std::byte> image);
 
 }  // namespace feedline::decode

@@ -22,7 +22,7 @@ using namespace std::string_view_literals;
 
 std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
 
-// A file that begins with the signature.
+// Returns a file that begins with the signature.
 std::string begun(const ImageSignature& signature, std::string_view rest) {
   return std::string(signature.offset, '\0').append(signature.bytes).append(rest);
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// An image of labels, such as a segmentation mask: its numbers, not colours. They are those of
-// numpy.asarray(PIL.Image.open(f)): a palette's indices, grey levels, 0 and 1 of one bit, 16-bit grey as uint16.
+// Decodes images of labels, such as segmentation masks, to label numbers instead of colours. The numbers equal
+// numpy.asarray(PIL.Image.open(f)): palette indices, grey levels, 0 and 1 for 1-bit images, and uint16 values for
+// 16-bit grey images.
 
 #include <cstddef>
 #include <memory>
@@ -20,7 +21,7 @@ struct LabelHeader {
   DType dtype = DType::kUint8;  // or kUint16
 };
 
-// Not thread-safe. Each thread should reuse one for all samples.
+// Not thread-safe. Each thread should reuse one decoder for all samples.
 class LabelDecoder {
  public:
   LabelDecoder();
@@ -30,8 +31,8 @@ class LabelDecoder {
 
   // Reads the header. `bytes` must stay valid until decode(). kData if the image is not a PNG or is in colour.
   Result<LabelHeader> open(std::span<const std::byte> bytes);
-  // Writes all labels of the opened image to the rows of `out`, whose channels are the bytes of one label. Requires:
-  // open() succeeded.
+  // Writes all labels of the opened image to the rows of `out`, which has one channel for each byte of a label.
+  // Requires: open() succeeded.
   Result<void> decode(memory::PixelBuffer& out);
 
  private:

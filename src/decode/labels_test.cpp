@@ -12,7 +12,7 @@
 namespace feedline::decode {
 namespace {
 
-// Rows are packed at the given bit depth, big-endian.
+// Rows are packed at the given bit depth, in big-endian order.
 std::vector<std::byte> png_of(std::uint32_t width, std::uint32_t height, int depth, int color, bool interlaced,
                               const std::vector<std::uint8_t>& rows) {
   const spng_ihdr header{width,

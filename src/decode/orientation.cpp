@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The EXIF data is an embedded TIFF file, which each codec finds. XMP and the text chunks in which some programs store
-// EXIF are ignored.
+// The EXIF data is an embedded TIFF file, which each codec finds. XMP, and the text chunks in which some programs store
+// EXIF data, are ignored.
 #include "decode/orientation.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ using namespace std::string_view_literals;
 
 constexpr int kStored = 1;
 
-// Parses an entry of 12 bytes: tag, type, count, value.
+// Parses a 12-byte entry: tag, type, count, value.
 std::optional<int> entry_value(Bytes entry, bool big_endian) {
   constexpr std::uint32_t kOrientation = 0x0112, kShort = 3, kLong = 4;
   if (number(entry.first(2), big_endian) != kOrientation || number(entry.subspan(4, 4), big_endian) != 1) return {};
@@ -29,7 +29,7 @@ std::optional<int> entry_value(Bytes entry, bool big_endian) {
   return value <= 8 ? static_cast<int>(value) : kStored;
 }
 
-// The orientation in the first directory of a TIFF file.
+// Returns the orientation in the first directory of a TIFF file.
 int in_exif(Bytes exif) {
   while (begins_with(exif, "Exif\0\0"sv)) exif = exif.subspan(6);
   const bool big_endian = begins_with(exif, "MM\0*"sv);

@@ -32,7 +32,7 @@ struct Exif {
   unsigned type = 3, count = 1, tag = 0x0112;
 };
 
-// A TIFF file whose first directory holds another entry and this one.
+// Returns a TIFF file whose first directory contains this entry after another one.
 std::string tiff(const Exif& exif) {
   const bool big = exif.big_endian;
   const auto entry = [&](unsigned tag, unsigned type, unsigned count, const std::string& value) {
@@ -52,7 +52,7 @@ EncodedBytes bytes_of(const std::string& text) {
 std::string segment(char marker, const std::string& payload) {
   return std::string("\xFF") + marker + u16(static_cast<unsigned>(payload.size() + 2), true) + payload;
 }
-// Inserts segments before all others of the JPEG.
+// Inserts segments before all other segments of the JPEG.
 EncodedBytes with_segments(const EncodedBytes& jpeg, const std::string& segments) {
   EncodedBytes file(jpeg.begin(), jpeg.begin() + 2);
   const EncodedBytes added = bytes_of(segments);
@@ -128,7 +128,7 @@ TEST(Orientation, IsAsStoredWhereNothingSoundSaysOtherwise) {
   EXPECT_TRUE(in("gif", tiff({})).is_stored()) << "its decoder applies the orientation";
 }
 
-// Checked by the sanitizers.
+// Sanitizers check that damaged files are not read out of bounds.
 TEST(Orientation, DamagedFilesAreReadNoFurtherThanTheyGo) {
   const std::string whole[] = {
       "\xFF\xD8" + app1({}) + "\xFF\xDA", "\x89PNG\r\n\x1A\n" + chunk("eXIf", tiff({})),

@@ -13,7 +13,7 @@ Number mirrored(Number value, int from) {
   return static_cast<Number>(from) - value;
 }
 
-// The `axis` of a box: 0 is x, 1 is y.
+// axis: 0 is x, 1 is y.
 template <typename Number>
 void mirror(std::span<Number> box, std::size_t axis, BoxFormat format, int side) {
   Number& low = box[axis];

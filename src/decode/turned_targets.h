@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Maps boxes and points of an image with an EXIF orientation from the stored image to the rotated one and back.
+// Maps boxes and points in an image with an EXIF orientation from the stored image to the rotated image and back.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,19 +13,20 @@
 
 namespace feedline::decode {
 
-// Maps boxes, points and labels from the stored image to the rotated one, or the reverse.
+// Maps coordinates and labels between the stored and the rotated image.
 struct FrameTurn {
   Orientation orientation;  // the rotation to apply
   Size from;                // the size of the image that the targets refer to
 };
-// is_turned: the sample's image is decoded with its EXIF orientation applied. False: they fit it unchanged.
+// is_turned: the sample's image was decoded with its EXIF orientation applied. If is_turned is false, the targets match
+// the image without rotation.
 bool needs_turn(const memory::ImageFrame& frame, bool is_turned);
 // Requires: needs_turn().
 FrameTurn turn_of(const memory::ImageFrame& frame);
 Size size_after(const FrameTurn& turn);
 
-// Number: float or std::int64_t. Box edges are mirrored between the image's edges, points between the centres of its
-// outermost pixels, like torchvision's flips. Requires: four numbers per box, two per point.
+// Number is float or std::int64_t. Box edges are mirrored between the image's edges, and points between the centres of
+// its outermost pixels, like torchvision's flips. Requires: four numbers per box, and two per point.
 template <typename Number>
 void turn_boxes(const FrameTurn& turn, BoxFormat format, std::span<Number> numbers);
 template <typename Number>

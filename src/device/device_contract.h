@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Tests that every Device must pass. A device registers with
+// Tests for the contract that every Device must meet. A device registers with
 //   INSTANTIATE_TEST_SUITE_P(Host, DeviceContract, testing::Values(DeviceUnderTest{"host", &host_device}));
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ inline std::vector<std::byte> read_by_host(const Begun& begun) {
 struct DeviceUnderTest {
   std::string name;
   std::function<std::shared_ptr<Device>()> make;  // a second call in a test returns the same device for another loader
-  // Reads the memory after its arrival. A device whose memory the host cannot read copies it back.
+  // Reads a batch's memory after its arrival. If the host cannot read the device's memory, the device copies it back.
   std::function<std::vector<std::byte>(const Begun&)> read = &read_by_host;
   std::function<void()> check_end = [] {};  // called at the end of a test, after everything is destroyed
 };
@@ -78,7 +78,7 @@ TEST_P(DeviceContract, OnlyTheHostGivesBackWhatItWasGiven) {
   const auto begun = device_->begin(*lease);
   ASSERT_TRUE(begun);
   EXPECT_EQ(begun->memory == *lease, device_->is_host());
-  EXPECT_EQ(device_->place().kind == DeviceKind::kHost, device_->is_host());
+  EXPECT_EQ(device_->location().kind == DeviceKind::kHost, device_->is_host());
 }
 
 // Filled memory is reused: the next batch must not overwrite data that is still being read.
@@ -137,7 +137,7 @@ TEST_P(DeviceContract, PreparedMemoryIsAsGood) {
   for (int i = 0; i < 4; ++i) EXPECT_EQ(leases[static_cast<std::size_t>(i)]->data()[49'999], static_cast<std::byte>(i));
 }
 
-// Two fields with images in one batch, one of them mixed; a GPU must produce what the kernels produce on the CPU.
+// A batch with two image fields, one of them mixed: a GPU must produce the same elements as the kernels on the CPU.
 TEST_P(DeviceContract, MakesFloatsOfBytes) {
   if (!device_->makes_elements()) GTEST_SKIP() << device_->explain();
   constexpr std::size_t kRows = 5, kPixels = 13 * 7, kRow = kPixels * 3, kTables = 2048, kMixed = kTables + 768 * 4;
@@ -185,7 +185,7 @@ TEST_P(DeviceContract, MakesFloatsOfBytes) {
   EXPECT_EQ(std::memcmp(found.data() + kMade, filled.data(), kFilled), 0) << "the filled memory follows it";
 }
 
-// Another loader of the same device makes the rows, after the loader that stored the images was destroyed.
+// After the loader that stored the images has been destroyed, another loader on the same device makes the rows.
 TEST_P(DeviceContract, MakesRowsOfResidentImages) {
   if (device_->is_host()) {
     EXPECT_EQ(device_->make_resident_images(100).error().code, ErrorCode::kConfig);
@@ -215,23 +215,23 @@ TEST_P(DeviceContract, MakesRowsOfResidentImages) {
   auto lease = memory::Lease::take(other->allocator(), kRows * kStride);
   ASSERT_TRUE(lease);
   for (std::size_t row = 0; row < kRows; ++row) {
-    cuda::KeptRow kept{.pixels = row == 4 ? 0 : addresses[static_cast<std::size_t>(image_of(row))],
-                       .stride = kWidth * 3,
-                       .left = static_cast<std::int32_t>(row % 4),
-                       .top = 1,
-                       .width = 7,
-                       .height = 5,
-                       .shift_x = -1,
-                       .shift_y = 1,
-                       .flags = row % 2 == 0 ? cuda::KeptRow::kMirrored : 0u,
-                       .border = static_cast<std::uint32_t>(row % 4),
-                       .fill = 0x030201};
+    cuda::CachedRow entry{.pixels = row == 4 ? 0 : addresses[static_cast<std::size_t>(image_of(row))],
+                          .stride = kWidth * 3,
+                          .left = static_cast<std::int32_t>(row % 4),
+                          .top = 1,
+                          .width = 7,
+                          .height = 5,
+                          .shift_x = -1,
+                          .shift_y = 1,
+                          .flags = row % 2 == 0 ? cuda::CachedRow::kMirrored : 0u,
+                          .border = static_cast<std::uint32_t>(row % 4),
+                          .fill = 0x030201};
     if (row % 2 == 1) {
-      kept.colours = 2;
-      kept.colour[0] = {cuda::KeptColour::kContrast, std::bit_cast<std::uint32_t>(0.5f + static_cast<float>(row))};
-      kept.colour[1] = {cuda::KeptColour::kHue, static_cast<std::uint32_t>(40 * row)};
+      entry.colours = 2;
+      entry.colour[0] = {cuda::ColourChange::kContrast, std::bit_cast<std::uint32_t>(0.5f + static_cast<float>(row))};
+      entry.colour[1] = {cuda::ColourChange::kHue, static_cast<std::uint32_t>(40 * row)};
     }
-    std::memcpy((*lease)->data() + row * kStride, &kept, sizeof kept);
+    std::memcpy((*lease)->data() + row * kStride, &entry, sizeof entry);
   }
   const std::vector<std::byte> filled((*lease)->data(), (*lease)->data() + kRows * kStride);
   const Finish finish{.made_bytes = kMade,
@@ -252,17 +252,17 @@ TEST_P(DeviceContract, MakesRowsOfResidentImages) {
   for (std::size_t row = 0; row < kRows; ++row) {
     alignas(8) std::byte one[kStride];
     std::memcpy(one, filled.data() + row * kStride, kStride);
-    auto& kept = *reinterpret_cast<cuda::KeptRow*>(one);
+    auto& entry = *reinterpret_cast<cuda::CachedRow*>(one);
     for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<std::uint8_t>(byte_of(image_of(row), i));
-    if (kept.pixels != 0) kept.pixels = reinterpret_cast<std::uintptr_t>(pixels.data());
-    const cuda::KeptJob job{.in = reinterpret_cast<const std::uint8_t*>(one),
-                            .in_stride = kStride,
-                            .out = expected.data(),
-                            .out_stride = kRow,
-                            .rows = 1,
-                            .width = 7,
-                            .height = 5,
-                            .channels = 3};
+    if (entry.pixels != 0) entry.pixels = reinterpret_cast<std::uintptr_t>(pixels.data());
+    const cuda::CachedRowsJob job{.in = reinterpret_cast<const std::uint8_t*>(one),
+                                  .in_stride = kStride,
+                                  .out = expected.data(),
+                                  .out_stride = kRow,
+                                  .rows = 1,
+                                  .width = 7,
+                                  .height = 5,
+                                  .channels = 3};
     cuda::run_on_cpu(job);
     cuda::change_colours_on_cpu(job);
     ASSERT_EQ(std::memcmp(found.data() + row * kRow, expected.data(), kRow), 0) << "row " << row;

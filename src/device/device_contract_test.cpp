@@ -57,7 +57,7 @@ std::vector<DeviceUnderTest> real_gpus() {
 
 INSTANTIATE_TEST_SUITE_P(Cuda, DeviceContract, testing::ValuesIn(real_gpus()));
 INSTANTIATE_TEST_SUITE_P(Host, DeviceContract, testing::Values(DeviceUnderTest{"host", &host_device}));
-// held: the GPU does nothing until a caller waits for it.
+// "held": the GPU does no work until a caller waits for it.
 INSTANTIATE_TEST_SUITE_P(FakeCuda, DeviceContract,
                          testing::Values(faked("at_once", false, FEEDLINE_FAKE_CUDA),
                                          faked("held", true, FEEDLINE_FAKE_CUDA),

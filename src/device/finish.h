@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Device work on a batch after its arrival: computes elements from image bytes. All its inputs are in the batch's
-// memory, so one copy transfers everything, and no other memory must be retained.
+// Device work on a batch after its transfer: computes elements from image bytes. All inputs are in the batch's memory,
+// so one copy transfers everything, and no other memory must be retained.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,9 +19,9 @@ class ImageDecoder;
 class ResidentImages;
 
 struct Finish {
-  // The images of one field. Positions are byte offsets: `to` in the output, all others in the filled memory.
+  // The images of one field. Positions are byte offsets: `to` is in the output, all others are in the filled memory.
   struct Images {
-    // Rows of bytes are made on the device first, from a cuda::KeptRow at the start of each of these rows.
+    // The device first makes rows of bytes, each from the cuda::CachedRow at the beginning of a filled row.
     struct FromResident {
       std::size_t from = 0;    // offset in the filled memory
       std::size_t stride = 0;  // bytes between rows
@@ -47,7 +47,7 @@ struct Finish {
   std::vector<Images> images;
   std::size_t scratch_bytes = 0;             // for rows made from cached images; after the filled memory
   std::shared_ptr<ResidentImages> resident;  // of the same device; nullptr if no row uses cached images
-  // Likewise for decoded images; those for these rows are consumed by this batch.
+  // The decoder, if rows use decoded images; this batch consumes the images for its rows.
   std::shared_ptr<ImageDecoder> decoded;
 };
 

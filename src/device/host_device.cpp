@@ -30,7 +30,7 @@ Result<Begun> Device::begin_making(std::shared_ptr<memory::Lease> /*filled*/, co
 }
 
 Result<std::shared_ptr<ResidentImages>> Device::make_resident_images(std::uint64_t /*bytes*/) {
-  return config_error("the device \"" + std::string(name()) + "\" has no memory of its own to cache images in");
+  return config_error("the device \"" + std::string(name()) + "\" has no separate memory in which to cache images");
 }
 
 Result<std::shared_ptr<ImageDecoder>> Device::decode_images() {

@@ -13,7 +13,7 @@
 namespace feedline::device {
 namespace {
 
-// Delivery does not copy: the user's batch is the memory that the threads filled.
+// Delivery does not copy: the user's batch uses the memory that the threads filled.
 TEST(HostDevice, HandsTheSameMemoryOver) {
   const auto device = host_device();
   auto lease = memory::Lease::take(device->allocator(), 100);
@@ -25,7 +25,7 @@ TEST(HostDevice, HandsTheSameMemoryOver) {
   EXPECT_EQ(begun->ready, nullptr) << "there is nothing to wait for";
 }
 
-// Sanitizers allocate shadow memory for each page that is written.
+// Sanitizers allocate shadow memory for each page that is written, so memory is not measured.
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 constexpr bool kResidentMemoryIsOurs = false;
 #else
@@ -39,7 +39,7 @@ std::size_t resident_bytes() {
   return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
-// A loop that drops each batch when it has the next uses two blocks, not three.
+// Up to 8 MiB of released small blocks are cached and reused.
 TEST(HostDevice, KeepsSmallBlocksAndNotWithoutEnd) {
   const auto allocator = host_device()->allocator();
   constexpr std::size_t kBytes = std::size_t{1} << 20;
@@ -55,6 +55,7 @@ TEST(HostDevice, KeepsSmallBlocksAndNotWithoutEnd) {
   }
 }
 
+// A loop that drops each batch when it receives the next one uses two blocks, not three.
 TEST(HostDevice, PutsTheLastBatchsPagesUnderTheNextButOne) {
   constexpr std::size_t kBytes = std::size_t{40} << 20, kRow = std::size_t{600'000};
   const auto allocator = host_device()->allocator();

@@ -12,10 +12,11 @@
 
 namespace feedline::device {
 
-// Provides images for rows of batches being filled. They are decoded on the device, or decoded on the host and copied,
-// and stay in device memory until their batch is made (Finish::decoded). Belongs to one loader. Each image is
-// identified by the address of its row, in memory of the device's allocator: it is consumed by the batch made from that
-// memory, or replaced by another image for the same address. Thread-safe.
+// Provides images for rows of batches that are being filled. Images are decoded on the device, or decoded on the host
+// and copied. The images stay in device memory until their batch is made (Finish::decoded). Each loader has its own
+// decoder. Each image is identified by the address of its row, which is in memory from the device's allocator. An image
+// is consumed by the batch that is made from that memory, or replaced by another image for the same address.
+// Thread-safe.
 class ImageDecoder {
  public:
   ImageDecoder() = default;
@@ -23,22 +24,23 @@ class ImageDecoder {
   ImageDecoder(const ImageDecoder&) = delete;
   ImageDecoder& operator=(const ImageDecoder&) = delete;
 
-  // Starts decoding a file to (size.height, size.width, 3) contiguous bytes, and returns their device address. `file`
-  // may be freed at once. Returns nullopt if the file is unsupported or damaged; the host's decoder reports errors.
-  // kStorage: the device has failed, or is out of memory (ENOMEM).
+  // Starts decoding a file to (size.height, size.width, 3) contiguous bytes, and returns the device address of these
+  // bytes. `file` may be freed when this call returns. Returns nullopt if the file is unsupported or damaged; the
+  // host's decoder then reports errors. kStorage: the device has failed, or is out of memory (ENOMEM).
   virtual Result<std::optional<std::uint64_t>> decode(std::span<const std::byte> file, Size size,
                                                       const std::byte* row) = 0;
-  // Copies an image decoded by the host, and returns its device address. `bytes` may be freed at once. kStorage: as
-  // above.
+  // Copies an image decoded by the host, and returns its device address. `bytes` may be freed when this call returns.
+  // kStorage: as for decode().
   virtual Result<std::uint64_t> bring(std::span<const std::byte> bytes, const std::byte* row) = 0;
 
-  // The number of images decoded here and of those copied from the host.
+  // The number of images decoded on the device, and the number copied from the host.
   struct Counts {
     std::uint64_t decoded = 0, brought = 0;
   };
   virtual Counts counts() const = 0;
   virtual std::string name() const = 0;  // of the decoder, with its version
-  // Returns why decoding has stopped, to be reported to the training loop whatever its policy for bad samples.
+  // Returns the error that stopped decoding, if any; it is reported to the training loop regardless of the policy for
+  // bad samples.
   virtual std::optional<Error> failure() const = 0;
 };
 

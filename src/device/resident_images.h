@@ -9,8 +9,8 @@
 
 namespace feedline::device {
 
-// Images cached in device memory, to make batches from (Finish::resident). Each is written once and is valid as long as
-// this object, which batches in transfer hold. Thread-safe.
+// Images cached in device memory, as sources of batches (Finish::resident). Each image is written once and remains
+// valid as long as this object exists; batches in transfer hold a reference to this object. Thread-safe.
 class ResidentImages {
  public:
   ResidentImages() = default;
@@ -18,8 +18,8 @@ class ResidentImages {
   ResidentImages(const ResidentImages&) = delete;
   ResidentImages& operator=(const ResidentImages&) = delete;
 
-  // Copies an image and returns its device address: batches that begin from now on may use it. `pixels` may be freed at
-  // once. kStorage with ENOMEM: out of memory; the message has the numbers.
+  // Copies an image and returns its device address, which batches that begin afterwards may use. `pixels` may be freed
+  // when this returns. kStorage with ENOMEM: out of memory; the message reports the sizes.
   virtual Result<std::uint64_t> store(std::span<const std::byte> pixels) = 0;
   virtual std::uint64_t bytes() const = 0;  // device memory used, including reserved memory
 };

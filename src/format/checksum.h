@@ -12,7 +12,7 @@ namespace feedline::format {
 
 using cache::xxh3;
 
-// Hashes a sequence of values to 64 bits.
+// Computes a 64-bit hash of a sequence of values.
 class Fingerprint {
  public:
   void add(std::span<const std::byte> bytes);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Test support: compresses text as gzip and zlib do.
+// Test support: compresses text in the formats of gzip and zlib.
 
 #include <gtest/gtest.h>
 #include <zlib.h>

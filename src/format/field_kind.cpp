@@ -5,7 +5,7 @@
 #include <charconv>
 #include <string>
 
-#include "format/image_names.h"
+#include "format/sources/image_names.h"
 
 namespace feedline::format {
 namespace {
@@ -20,7 +20,7 @@ constexpr Named kKinds[] = {
     {"mask", FieldKind::kMask},   {"bytes", FieldKind::kBytes},   {"text", FieldKind::kText},
     {"json", FieldKind::kJson},   {"boxes", FieldKind::kBoxes},   {"keypoints", FieldKind::kKeypoints}};
 
-// Kinds other than images: extensions that WebDataset decodes to an integer, and common extensions of the other kinds.
+// The extensions of all kinds except images. The extensions of integers are the ones that WebDataset decodes.
 constexpr Named kExtensions[] = {
     {"cls", FieldKind::kInteger}, {"cls2", FieldKind::kInteger}, {"index", FieldKind::kInteger},
     {"inx", FieldKind::kInteger}, {"id", FieldKind::kInteger},   {"npy", FieldKind::kArray},
@@ -70,6 +70,23 @@ std::optional<std::int64_t> parse_integer(std::span<const std::byte> text) {
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error != std::errc() || end != digits.data() + digits.size()) return {};
   return value;
+}
+
+std::string not_an_integer(std::span<const std::byte> text) {
+  constexpr std::size_t kShown = 40;
+  constexpr std::string_view kHex = "0123456789abcdef";
+  std::string shown;
+  for (const std::byte byte : text.first(std::min(text.size(), kShown))) {
+    const auto code = std::to_integer<unsigned char>(byte);
+    if (code >= ' ' && code < 0x7f)
+      shown.push_back(static_cast<char>(code));
+    else  // not text, or a part of a character
+      shown.append("\\x").append({kHex[code >> 4U], kHex[code & 15U]});
+  }
+  return "'" + shown + (text.size() > kShown ? "...'" : "'") +
+         " is not an integer of 64 bits: write the number of the class there, or read the field as text with ':text' "
+         "in "
+         "fields=";
 }
 
 }  // namespace feedline::format

@@ -25,7 +25,8 @@ FilledFormat::FilledFormat(std::vector<FieldDescription> fields, std::uint64_t s
 
 Result<Inspection> FilledFormat::inspect() const {
   return config_error("inspect: " + std::string(name()) +
-                      " cannot be inspected: their rows cannot be damaged, dropped or merged");
+                      " cannot be inspected: their rows cannot be damaged, dropped or merged; Dataset.schema and "
+                      "Dataset.explain() describe them");
 }
 
 void fill_elements(std::byte* out, std::uint64_t count, const Element& value, std::size_t bytes) {

@@ -9,16 +9,16 @@
 
 namespace feedline::format {
 
-// Common base of the row formats. Immutable after construction, so every method is thread-safe.
+// Base class of the row formats. Immutable after construction, so that all methods are thread-safe.
 class FilledFormat : public RowFormat {
  public:
   const std::vector<FieldDescription>& fields() const final { return fields_; }
   const std::vector<std::string>& classes() const final { return classes_; }
   std::uint64_t grain() const final { return grain_; }
-  Result<Inspection> inspect() const final;
+  Result<Inspection> inspect() const override;
 
  protected:
-  // sample_bytes: the size of a typical sample in a batch.
+  // `sample_bytes` is the size of a typical sample in a batch.
   FilledFormat(std::vector<FieldDescription> fields, std::uint64_t sample_bytes);
 
  private:
@@ -27,11 +27,12 @@ class FilledFormat : public RowFormat {
   std::uint64_t grain_;
 };
 
-// Writes `value`, of `bytes` bytes, `count` times. Requires: `out` is aligned for it.
+// Writes `value`, which has `bytes` bytes, `count` times. Requires: `out` is aligned for the element type.
 void fill_elements(std::byte* out, std::uint64_t count, const Element& value, std::size_t bytes);
 
-// The number of samples of this size to give to a thread at a time. Handing out a group costs about a microsecond, and
-// ordering each sample a tenth of that under the lock, so the number is neither one nor thousands.
+// Returns the number of samples of this size that a thread processes as one group. Groups must not be too small,
+// because each group costs about a microsecond, nor too large, because the order of a group's samples is computed while
+// a lock is held.
 std::uint64_t grain_of(std::uint64_t sample_bytes);
 
 }  // namespace feedline::format

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Tests that every Format must pass; their bodies are in format_contract_test.cpp. An implementation registers a
+// Tests that every Format must pass; they are defined in format_contract_test.cpp. An implementation registers a
 // function that stores a list of samples:
 //
 //   INSTANTIATE_TEST_SUITE_P(MyFormat, FormatContract, ::testing::Values(FormatUnderTest{...}), name_of_format);
@@ -33,17 +33,22 @@ struct FormatUnderTest {
   std::function<std::shared_ptr<const storage::Storage>()> storage;
   std::vector<std::string> fields = {};  // the fields to open
   std::string counted_as = "jpg";        // the extension under which an inspection counts the images
-  // For a format whose records have no keys: returns the suffix of the key derived from the position. The image of a
-  // sample must then begin within `image_within` bytes after the offset that where() returns.
+  // Only for formats whose records have no keys. Returns the suffix of the key for a given record number. The image of
+  // a sample must then begin within `image_within` bytes after the offset that where() returns.
   std::function<std::string(std::size_t)> key = nullptr;
   std::size_t image_within = 0;
-  bool is_packed = false;  // samples share blocks, which are prefetched only from remote storage
+  bool is_packed = false;            // samples share blocks, which are prefetched only from remote storage
+  bool reads_whole_samples = false;  // the label cannot be read without the image
+  // For formats that are not in the registry: opens the files that store() wrote.
+  std::function<Result<std::shared_ptr<const RecordFormat>>(const std::string& source, const OpenOptions& options)>
+      open = nullptr;
+  bool paths_identify_samples = false;  // the fingerprint contains the caller's paths, so a copy has a different one
   friend void PrintTo(const FormatUnderTest& format, std::ostream* out) { *out << format.name; }
 };
 
 inline std::string name_of_format(const ::testing::TestParamInfo<FormatUnderTest>& info) { return info.param.name; }
 
-// Samples sorted by key, with labels numbered by class and images of many sizes.
+// Returns samples sorted by key, with class indexes as labels and images of many sizes.
 inline std::vector<StoredSample> some_samples(std::size_t classes = 3, std::size_t per_class = 7) {
   std::vector<StoredSample> samples;
   for (std::size_t c = 0; c < classes; ++c)
@@ -68,7 +73,7 @@ class FormatContract : public ::testing::TestWithParam<FormatUnderTest> {
     OpenOptions options;
     options.fields = GetParam().fields;
     options.storage = GetParam().storage();
-    auto format = open_records(source_, options);
+    auto format = GetParam().open ? GetParam().open(source_, options) : open_records(source_, options);
     EXPECT_TRUE(format) << format.error().message();
     return format ? *format : nullptr;
   }

@@ -18,7 +18,7 @@ inline Result<std::shared_ptr<const RecordFormat>> open_records(const std::strin
   return records_of(std::move(format));
 }
 
-// Returns an inspection's findings in one line, "code:severity" in order of detection.
+// Returns the findings of an inspection as one line of "code:severity", in the order of detection.
 inline std::string inspected(const std::string& source, const OpenOptions& options = {}) {
   const auto inspection = inspect(source, options);
   if (!inspection) return "error: " + inspection.error().message();

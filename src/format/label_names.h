@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Common names of label columns. Python reads them through _engine.label_names().
+// The column names that are recognised as labels. Available in Python as _engine.label_names().
 
 #include <algorithm>
 #include <array>
@@ -10,8 +10,8 @@
 
 namespace feedline::format {
 
-// "category" is separate and last: it is common for folders of classes, but in a table it is often metadata of the
-// sample, so such a column is not the label by default.
+// "category" is last, so that kLabelNamesOfColumns can exclude it: in tables, a column with this name often contains
+// metadata about the sample, not its label.
 inline constexpr std::array<std::string_view, 7> kLabelNames{"label",  "labels",   "cls",     "class",
                                                              "target", "label_id", "category"};
 inline constexpr std::span<const std::string_view> kLabelNamesOfColumns = std::span(kLabelNames).first<6>();

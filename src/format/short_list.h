@@ -9,7 +9,8 @@
 
 namespace feedline::format {
 
-// A list with an item for each field of a sample, stored on the stack unless there are unusually many fields.
+// A list with one item for each field of a sample. The list is stored on the stack unless there are unusually many
+// fields.
 template <typename T>
 class ShortList {
  public:

@@ -13,7 +13,7 @@
 
 namespace feedline::format {
 
-// The numbers after their shape; floats are multiplied by ten and truncated.
+// Returns the shape and the numbers of an array as text. Floats are multiplied by ten and truncated.
 inline std::string shown_numbers(const ArraySpec& spec, std::span<const std::byte> bytes) {
   std::string text = spec.shape.to_string() + ":";
   EXPECT_EQ(bytes.size(), spec.bytes());
@@ -31,7 +31,7 @@ inline std::string shown_numbers(const ArraySpec& spec, std::span<const std::byt
   return text;
 }
 
-// The fields, separated by spaces: a number, numbers after their shape, bytes, or "-" if absent.
+// Returns the fields as text, separated by spaces: a number, a shape and numbers, bytes, or "-" if the field is absent.
 inline std::string shown_sample(const RecordFormat& format, std::uint64_t index) {
   memory::Record record;
   if (const auto read = format.read(index, record); !read) return "error: " + read.error().message();
@@ -51,7 +51,7 @@ inline std::string shown_sample(const RecordFormat& format, std::uint64_t index)
   return text;
 }
 
-// All samples, separated by "|".
+// Returns all samples as text, separated by "|".
 inline std::string shown_samples(const Result<std::shared_ptr<const RecordFormat>>& format) {
   if (!format) return "error: " + format.error().message();
   std::string text;

@@ -11,7 +11,7 @@
 
 namespace feedline::format {
 
-// The spec of a field, for a format whose samples have named values: "NAME=FIRST;SECOND:KIND".
+// A parsed field spec, "NAME=FIRST;SECOND:KIND", for formats whose samples have named values.
 struct WantedField {
   std::string name;                       // of the field: the given name, else the first alternative
   std::vector<std::string> alternatives;  // alternatives; the first one that a sample has is used
@@ -20,7 +20,8 @@ struct WantedField {
   std::string names() const;  // "FIRST, SECOND", for messages
 };
 
-// what: the format's term for a value, "column". kConfig: an empty name, or an unknown kind.
+// Parses a spec. `what` is the format's term for a value, such as "column". Fails with kConfig if a name is empty or
+// the kind is unknown.
 Result<WantedField> parse_wanted_field(const std::string& text, std::string_view what);
 
 }  // namespace feedline::format

@@ -30,9 +30,9 @@ bool WireReader::take_tag() {
 bool WireReader::take_value() {
   std::uint64_t size = 0;
   if (type_ == WireType::kVarint) {
-    auto behind = rest_;
-    if (!take_varint(behind)) return fail();
-    size = rest_.size() - behind.size();
+    auto after = rest_;
+    if (!take_varint(after)) return fail();
+    size = rest_.size() - after.size();
   } else if (type_ == WireType::kLength) {
     const auto length = take_varint(rest_);
     if (!length) return fail();
@@ -46,7 +46,7 @@ bool WireReader::take_value() {
   return true;
 }
 
-// Skips to the end of a group, whatever it contains. The numbers of nested groups are not compared.
+// Skips to the end of a group. Does not compare the field numbers of nested groups.
 bool WireReader::skip_group() {
   const std::uint32_t outer = number_;
   constexpr std::size_t kDeepest = 100;  // the same limit as the protobuf library

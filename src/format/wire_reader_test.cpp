@@ -12,7 +12,7 @@ namespace {
 
 std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
 
-// "1:abc 2:" and so on, with "damaged" after the last readable field.
+// Returns the fields as text, such as "1:abc 2:", with "damaged" after the last readable field.
 std::string read(const std::string& message) {
   WireReader reader(bytes_of(message));
   std::string text;

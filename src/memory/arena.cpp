@@ -21,7 +21,7 @@ constexpr std::size_t aligned(std::size_t bytes) {
 
 }  // namespace
 
-// Precedes the allocated bytes, and keeps them aligned.
+// A header before the allocated bytes. The header's size keeps these bytes aligned.
 struct alignas(Arena::kAlignment) Arena::Block {
   Block* older;
   std::size_t bytes;

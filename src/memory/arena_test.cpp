@@ -12,12 +12,12 @@
 namespace feedline::memory {
 namespace {
 
-constexpr std::size_t kMostKept = 1 << 20;
+constexpr std::size_t kMaxRetained = 1 << 20;
 
 std::uintptr_t address(const void* given) { return reinterpret_cast<std::uintptr_t>(given); }
 
 TEST(Arena, GivesAlignedMemoryThatDoesNotOverlap) {
-  Arena arena(kMostKept);
+  Arena arena(kMaxRetained);
   std::vector<std::pair<unsigned char*, std::size_t>> given;
   for (std::size_t i = 0; i < 200; ++i) {
     const std::size_t bytes = i * i * 7 % 30'000;  // includes 0; many blocks in total
@@ -32,7 +32,7 @@ TEST(Arena, GivesAlignedMemoryThatDoesNotOverlap) {
 }
 
 TEST(Arena, GivesTheSameMemoryAgain) {
-  Arena arena(kMostKept);
+  Arena arena(kMaxRetained);
   const auto fill = [&arena] {
     std::vector<void*> given;
     for (int i = 0; i < 30; ++i) given.push_back(arena.allocate(10'000));
@@ -50,21 +50,21 @@ TEST(Arena, GivesTheSameMemoryAgain) {
 }
 
 TEST(Arena, KeepsNoMoreThanItMay) {
-  Arena arena(kMostKept);
-  for (const std::size_t large : {kMostKept + 1, 10 * kMostKept}) {
+  Arena arena(kMaxRetained);
+  for (const std::size_t large : {kMaxRetained + 1, 10 * kMaxRetained}) {
     ASSERT_NE(arena.allocate(large), nullptr);
     EXPECT_GE(arena.held_bytes(), large);
     arena.reset();
     EXPECT_EQ(arena.held_bytes(), 0u);
   }
-  for (int i = 0; i < 15; ++i) ASSERT_NE(arena.allocate(kMostKept / 16), nullptr);
+  for (int i = 0; i < 15; ++i) ASSERT_NE(arena.allocate(kMaxRetained / 16), nullptr);
   arena.reset();
-  EXPECT_GE(arena.held_bytes(), kMostKept / 16 * 15);
-  EXPECT_LE(arena.held_bytes(), kMostKept);
+  EXPECT_GE(arena.held_bytes(), kMaxRetained / 16 * 15);
+  EXPECT_LE(arena.held_bytes(), kMaxRetained);
 }
 
 TEST(Arena, SaysThatThereIsNoMemory) {
-  Arena arena(kMostKept);
+  Arena arena(kMaxRetained);
   EXPECT_EQ(arena.allocate(std::numeric_limits<std::size_t>::max()), nullptr);
   EXPECT_EQ(arena.allocate(std::numeric_limits<std::size_t>::max() - 100), nullptr);
   EXPECT_NE(arena.allocate(8), nullptr);
@@ -72,7 +72,7 @@ TEST(Arena, SaysThatThereIsNoMemory) {
 
 TEST(Arena, TheAddressSanitizerSeesOverrunsAndWhatWasTakenBack) {
 #if defined(__SANITIZE_ADDRESS__)
-  Arena arena(kMostKept);
+  Arena arena(kMaxRetained);
   auto* const memory = static_cast<char*>(arena.allocate(100));
   arena.allocate(100);
   EXPECT_FALSE(__asan_address_is_poisoned(memory + 99));

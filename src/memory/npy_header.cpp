@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view kMagic = "\x93NUMPY";
 // A header is about 100 bytes; NumPy itself rejects longer ones.
 constexpr std::size_t kMostHeader = 10'000;
-// One extent of a batch is its number of rows.
+// A batch needs one dimension for its rows.
 constexpr std::size_t kMostDims = Shape::kMaxDims - 1;
 
 std::unexpected<Error> npy_error(std::string what) { return data_error("npy: " + std::move(what), "decode"); }
@@ -31,7 +31,7 @@ constexpr Known kKnown[] = {{"b1", DType::kBool},    {"i1", DType::kInt8},    {"
                             {"u2", DType::kUint16},  {"u4", DType::kUint32},  {"u8", DType::kUint64},
                             {"f2", DType::kFloat16}, {"f4", DType::kFloat32}, {"f8", DType::kFloat64}};
 
-// "<f4"; single bytes have no byte order, written "|", and big-endian is ">".
+// For example "<f4". Single bytes have no byte order ("|"), and ">" is big-endian.
 Result<DType> dtype_of(std::string_view descr) {
   const std::string shown(descr);
   if (descr.find('O') != descr.npos)
@@ -43,12 +43,12 @@ Result<DType> dtype_of(std::string_view descr) {
   return known->dtype;
 }
 
-// The header is a Python literal that numpy.save writes in a fixed form; other forms are rejected.
+// The header is a Python literal in a fixed form that numpy.save writes; other forms are rejected.
 class HeaderReader {
  public:
   explicit HeaderReader(std::string_view text) : text_(text) {}
 
-  // Returns the value after 'key': up to the comma or brace that ends it.
+  // Returns the text of the value after 'key', up to the comma or brace that ends it.
   std::optional<std::string_view> value_of(std::string_view key) const {
     const std::string quoted = "'" + std::string(key) + "'";
     const std::size_t at = text_.find(quoted);

@@ -26,22 +26,22 @@ struct NpyHeader {
   bool is_fortran = false;  // the first extent varies fastest
   std::size_t bytes = 0;    // before the elements
 
-  // Size of all elements. For a header that was read it does not overflow.
+  // Returns the size of all elements. Cannot overflow for a header that was read successfully.
   std::uint64_t data_bytes() const;
 };
 
-// The bytes of a file's start that are sufficient for any header.
+// The number of bytes at the start of a file that are sufficient for any header.
 inline constexpr std::size_t kMostNpyHeader = 10'012;
 
-// Reads a header from a file's first bytes: all of them, or kMostNpyHeader. kData: not such a file, damaged, truncated
-// within its header, or an array that no batch supports: of objects, of an unsupported dtype or of too many dimensions.
-// The message starts with "npy: " and suggests a fix.
+// Reads a header from a file's first bytes: the whole file, or kMostNpyHeader bytes. kData: not an .npy file, damaged,
+// truncated within its header, or an array that batches do not support (objects, an unsupported dtype, or too many
+// dimensions). The message starts with "npy: " and suggests a fix.
 Result<NpyHeader> read_npy_header(std::span<const std::byte> front);
 bool is_npy(std::span<const std::byte> front);
 
-// Returns the header of such an array in C order: version 1, aligned as in NumPy.
+// Returns a header of version 1 for an array in C order, aligned as in NumPy.
 std::string npy_header(const ArraySpec& spec);
-// Returns a whole file. Requires: `data` holds the elements of `spec`, in C order.
+// Returns a complete file. Requires: `data` contains the elements of `spec` in C order.
 std::vector<std::byte> npy_file(const ArraySpec& spec, std::span<const std::byte> data);
 
 }  // namespace feedline::memory

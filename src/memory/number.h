@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Numbers in memory whose type is known only at run time.
+// Numbers in memory whose dtype is known only at run time.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,13 +12,13 @@
 
 namespace feedline::memory {
 
-// The bits of a kFloat16 or kBfloat16.
+// The bits of a kFloat16 or kBfloat16 number.
 struct HalfBits {
   std::uint16_t bits;
 };
 
-// Calls use(number) with the number of this type at the start of `bytes`, which may be unaligned. Requires: `bytes` has
-// the size of one number.
+// Calls use(number) with the number of this dtype at the start of `bytes`, which may be unaligned. Requires: `bytes`
+// has the size of one number.
 template <typename Use>
 auto with_number(DType dtype, std::span<const std::byte> bytes, Use use) {
   const auto with = [&]<typename Number>(Number number) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Decoded images between decode and transform: 8 bits, 1 or 3 interleaved channels (HWC).
+// Decoded images, passed from decode to transform: 8 bits, with 1 or 3 interleaved channels (HWC).
 
 #include <cstddef>
 #include <cstdint>
@@ -21,18 +21,18 @@ struct PixelView {
   const std::uint8_t* row(int y) const { return data + static_cast<std::size_t>(y) * stride; }
 };
 
-// Size of the pixels, without row padding.
+// Returns the size of the pixels, without row padding.
 inline std::uint64_t bytes_of(const PixelView& view) {
   return static_cast<std::uint64_t>(view.width) * static_cast<std::uint64_t>(view.height) *
          static_cast<std::uint64_t>(view.channels);
 }
 
-// A growable image that a thread reuses, so that samples cost no allocation once the largest image was seen. Not
-// thread-safe.
+// A growable image that a thread reuses, so that samples need no allocation once the largest image has been processed.
+// Not thread-safe.
 class PixelBuffer {
  public:
-  // Rows are padded with at least kRowSlack readable and writable bytes, so that kernels may load and store whole
-  // vectors past the last pixel. Contents are unspecified. kData if the size exceeds kMaxPixels.
+  // Each row is padded with at least kRowSlack readable and writable bytes, so that kernels may load and store whole
+  // vectors beyond the last pixel. The contents are unspecified. kData if the size exceeds kMaxPixels.
   Result<void> resize(int width, int height, int channels);
 
   std::uint8_t* row(int y) { return data_.get() + static_cast<std::size_t>(y) * stride_; }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A region of an image as samples of luma (Y) and chroma (Cb, Cr; ITU-T T.871), possibly at a lower resolution than its
-// pixels: passed from decode to transform if a chain supports them (fidelity "fast").
+// A region of an image as luma (Y) and chroma (Cb, Cr; ITU-T T.871) samples, possibly at a lower resolution than its
+// pixels. Passed from decode to transform if an operation chain supports it (fidelity "fast").
 
 #include <array>
 
@@ -10,11 +10,11 @@
 
 namespace feedline::memory {
 
-// The relation of a plane's samples to the image's pixels, in one direction. Pixel x is computed from
-//   samples of full size:  sample x
-//   halved:                3/4 of sample x / 2, and 1/4 of the next one on the side of x (JPEG's fancy upsampling),
-//                          inside the image
-// and 2^shift of those samples are one sample of the plane: approximately their mean.
+// Relates a plane's samples to the image's pixels, in one direction. Pixel x is computed from these samples:
+// - if not halved, from sample x,
+// - if halved, from 3/4 of sample x / 2, and 1/4 of the next sample on the side of x (JPEG's fancy upsampling) that is
+//   inside the image.
+// A sample of the plane is approximately the mean of 2^shift of these samples.
 struct PlaneAxis {
   int first = 0;  // the plane's sample that is the buffer's first
   int size = 0;   // of the image, in samples before `shift`
@@ -28,7 +28,7 @@ struct Plane {
   PlaneAxis x, y;
 };
 
-// Reused by a thread.
+// Each thread reuses one object.
 struct Planes {
   int count = 0;  // 1: Y, 3: Y, Cb, Cr
   std::array<Plane, 3> plane;
@@ -40,7 +40,7 @@ inline std::uint64_t bytes_of(const Planes& planes) {
   return bytes;
 }
 
-// Maximum pixels per sample in each direction: powers of two.
+// The maximum number of pixels per sample in each direction, as powers of two.
 struct Coarseness {
   int brightness = 1;
   int colour = 1;

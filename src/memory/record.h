@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One stored sample as returned by a format: the fields' raw bytes, or parsed integers.
+// One stored sample as read from a format: the fields' raw bytes, or parsed integers.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,14 +18,14 @@
 
 namespace feedline::memory {
 
-// A growable byte buffer that does not clear new memory (std::vector would).
+// A growable byte buffer that does not clear new memory, unlike std::vector.
 class ByteBuffer {
  public:
   std::size_t capacity() const { return capacity_; }
   const std::byte* data() const { return data_.get(); }
-  // Like resize(), for a size claimed by a file or a header: kData if it exceeds `most` or the available memory.
+  // Like resize(), for a size that a file or a header claims: kData if it exceeds `most` or the available memory.
   Result<std::span<std::byte>> make_room(std::uint64_t bytes, std::uint64_t most);
-  // Contents are lost when it grows. Requires: a trusted size that fits in memory.
+  // The contents are lost when the buffer grows. Requires: a trusted size that fits in memory.
   std::span<std::byte> resize(std::size_t bytes) {
     if (bytes > capacity_) {
       data_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
@@ -39,14 +39,14 @@ class ByteBuffer {
   std::size_t capacity_ = 0;
 };
 
-// The image that boxes, points and labels refer to, if their sample's image has an EXIF orientation.
+// The image to which boxes, points and labels refer if the sample's image has an EXIF orientation.
 struct ImageFrame {
   std::uint8_t orientation = 1;  // EXIF, 1 to 8; 1: the stored and the oriented image are the same
   bool is_turned = false;        // they refer to the oriented image, otherwise to the stored one
   int width = 0, height = 0;     // of the stored image
 };
 
-// Filled by format, read by decode. Reused by a thread.
+// Formats fill the record, and decode reads it. Each thread reuses one object.
 struct Record {
   struct Field {
     std::span<const std::byte> bytes;  // image fields: points into `storage`, or into a mapped shard
@@ -62,7 +62,8 @@ struct Record {
   std::string name;                 // memory for a format to build file names
   std::shared_ptr<const void> pin;  // keeps a mapped shard alive while `bytes` points into it
   std::size_t bytes_read = 0;       // for telemetry
-  // Set by the record's owner: formats load no larger stored sample into memory, see sample_limit.h.
+  // The owner of the record sets this limit: formats do not load larger stored samples into memory (see
+  // sample_limit.h).
   std::uint64_t most_bytes = kLeastSampleBytes;
 };
 

@@ -7,7 +7,7 @@
 namespace feedline::memory {
 namespace {
 
-// Returns the capacity for a row of this size: one of eight sizes per power of two; otherwise an item would grow
+// Returns the capacity for a row of this size, one of eight sizes per power of two, so that an item does not grow
 // repeatedly for rows of slightly increasing size.
 std::uint64_t roomy(std::uint64_t bytes) {
   constexpr std::uint64_t kLeast = 64, kSteps = 8, kLargest = std::uint64_t{1} << 62;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The destination of one field of one sample: its final position in a batch, or, if that is unknown before the sample
-// is read, an item that the batch copies when it settles.
+// The destination of one field of one sample: its final position in a batch or, if the position is not known before the
+// sample is read, an item that is copied when the batch is complete.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,34 +15,35 @@
 
 namespace feedline::memory {
 
-// A row of a list, or of a padded field whose length is known only after reading. A slot keeps its items for the next
-// batch, so a row costs no allocation once the largest was seen. Not thread-safe.
+// A row of a list, or of a padded field, whose length is known only after reading. A slot reuses its items for the next
+// batch, so rows need no allocation once the largest row has been read. Not thread-safe.
 struct ListItem {
   ByteBuffer bytes;      // the first `size` of them
   Shape shape;           // of this row
   std::size_t size = 0;  // bytes
   bool absent = false;   // the sample has no such field (missing="none")
 
-  // Returns memory for a row of that shape, which must be filled completely. Requires: a trusted size that fits in
+  // Returns memory for a row of that shape; the caller must fill it completely. Requires: a trusted size that fits in
   // memory.
   std::span<std::byte> take(const Shape& row, DType dtype);
-  // The same for a shape claimed by a file: kData if it exceeds `most` bytes or the available memory.
+  // Like take(), for a shape that a file claims: kData if it exceeds `most` bytes or the available memory.
   Result<std::span<std::byte>> make_room(const Shape& row, DType dtype, std::uint64_t most);
-  // Makes the row empty; is_absent: the sample does not have it.
+  // Makes the row empty. is_absent: the sample does not have this field.
   void clear(bool is_absent = false);
 };
 
 struct Row {
-  ArrayView view;            // dense: the position in the batch. Otherwise its spec is the field's, and it has no data
+  // For dense fields, the position in the batch; for other fields, a view with the field's spec and no data.
+  ArrayView view;
   ListItem* item = nullptr;  // if not nullptr, used instead of the view
 };
 
-// A row of a field that was not copied; freed with the last copy of `memory`.
+// A row of a field in its own memory, which is freed with the last copy of `memory`.
 struct OwnRow {
   std::shared_ptr<std::byte> memory;  // nullptr if there is none
   ArraySpec array;                    // with this row's extents
 };
-// Intended use of a row.
+// How the receiver may use a row.
 enum class RowUse : std::uint8_t {
   kCall,  // a call of a function that may write to it
   kView,  // a call of a function that only reads it

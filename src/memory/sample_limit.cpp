@@ -17,8 +17,8 @@ constexpr std::uint64_t kBudgetShare = 8;  // fraction of usable memory, the sam
 std::uint64_t sample_limit(std::uint64_t memory_budget) { return std::max(memory_budget, kLeastSampleBytes); }
 
 std::uint64_t usual_sample_limit() {
-  // Not a static const: a thread that initializes one during fork() would leave its guard locked in the child. Threads
-  // that compute this at the same time store the same value.
+  // Not a static const, because fork() during its initialization would leave the guard locked in the child. Threads
+  // that compute the limit at the same time store the same value.
   static std::atomic<std::uint64_t> limit{0};
   if (const std::uint64_t known = limit.load(std::memory_order_relaxed)) return known;
   const std::uint64_t computed = sample_limit(base::usable_memory_bytes() / kBudgetShare);

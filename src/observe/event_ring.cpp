@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file: one Header, then `capacity` slots. A slot is written between two stores of its sequence number, so a reader
-// can distinguish complete events from those in progress or left incomplete by a killed process.
+// The file: one Header, then `capacity` slots. A writer changes a slot between two stores of its sequence number, so a
+// reader can distinguish complete events from those that are being written or that a killed process left incomplete.
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -72,7 +72,7 @@ TEST(EventRing, IsReadableAfterItsProcessWasKilled) {
   EXPECT_EQ(read->events.size(), 5u);
 }
 
-// A process killed inside record() leaves a slot whose number marks it as incomplete.
+// A process that is killed inside record() leaves a slot that is marked as incomplete.
 TEST(EventRing, LeavesOutWhatWasNotFinished) {
   const FakeRoot folder;
   constexpr std::uint64_t kCapacity = 4, kSlotBytes = 56;
@@ -94,7 +94,7 @@ TEST(EventRing, LeavesOutWhatWasNotFinished) {
   EXPECT_EQ(read->events[1].a, 2u);
 }
 
-// a and b match in every event that a reader sees, however much is overwritten concurrently.
+// a and b match in every event that a reader receives, however many events are overwritten concurrently.
 TEST(EventRing, NeverShowsHalfAnEvent) {
   const FakeRoot folder;
   auto ring = EventRing::create(folder.path("ring"), 4);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Test support: a folder that acts as the root of a machine, with files of /proc and /sys written by a test.
+// Test support: a folder that acts as the root of a machine, with files in /proc and /sys written by a test.
 
 #include <stdlib.h>
 #include <sys/inotify.h>
@@ -41,7 +41,7 @@ class FakeRoot {
   }
   void remove(std::string_view name) const { std::filesystem::remove_all(path(name)); }
 
-  // Adds a process: `ticks` of CPU time (100 per second), `delay_ns` of waiting for a CPU in its first thread.
+  // Adds a process with `ticks` of CPU time (100 per second), whose first thread has waited `delay_ns` for a CPU.
   void process(int pid, int parent, int ticks, std::uint64_t delay_ns, std::string_view name = "python",
                int threads = 1, int resident_pages = 3) const {
     const std::string folder = "proc/" + std::to_string(pid) + "/";
@@ -56,7 +56,7 @@ class FakeRoot {
   std::string path_;
 };
 
-// Counts the files below a root that any process opens during its lifetime.
+// Counts files below a root that any process opens while this object exists.
 class Opens {
  public:
   explicit Opens(const FakeRoot& root) : watch_(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {
@@ -70,7 +70,7 @@ class Opens {
   Opens(const Opens&) = delete;
   Opens& operator=(const Opens&) = delete;
 
-  // Counts files of this name; empty for all. Folders count as files.
+  // Counts files with this name, or all files if it is empty. Folders count as files.
   std::uint64_t count(std::string_view name = "") {
     alignas(inotify_event) std::array<char, 16384> events;
     ssize_t got = 0;

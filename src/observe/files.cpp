@@ -30,7 +30,7 @@ class OpenFile {
   int number_;
 };
 
-// A partition's folder is inside its disk's.
+// A partition's folder is inside the folder of its disk.
 void find_device(dev_t device, FileFacts& facts) {
   std::error_code failed;
   const std::string link = "/sys/dev/block/" + std::to_string(major(device)) + ":" + std::to_string(minor(device));

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kBytes = 1 << 20;
 
-// Returns a folder on a disk, where cached pages can be dropped; all of a tmpfs is page cache.
+// Returns a folder on a disk, where cached pages can be dropped; a tmpfs is always in the page cache.
 std::string folder_on_disk() { return std::filesystem::current_path().string(); }
 
 class FileOnDisk {

@@ -22,7 +22,7 @@ constexpr unsigned kMostProcesses = 1024;
 constexpr unsigned kSpareProcesses = 16;  // that may start between the two calls
 constexpr unsigned kMostNvlinks = 18;     // NVML_NVLINK_MAX_LINKS
 constexpr unsigned kStreamingClock = 1;   // NVML_CLOCK_SM
-// From nvmlClocksEventReasons: power cap, hardware slowdown, software and hardware thermal slowdown, power brake.
+// Reasons in nvmlClocksEventReasons: power cap, hardware slowdown, software and hardware thermal slowdown, power brake.
 constexpr unsigned long long kSlowing = 0x4 | 0x8 | 0x20 | 0x40 | 0x80;
 
 struct Gpu {
@@ -65,7 +65,7 @@ struct GpuReader::Impl {
     if (notes.size() < kMostNotes) notes.push_back(text);
   }
 
-  // Returns the value that `call` stores in a T; after a failure it is not queried again.
+  // Returns the value that `call` stores in a T. After a failure, the call is not repeated.
   template <typename T, typename Call, typename... Arguments>
   std::optional<T> ask(std::size_t at, const std::string& what, Call call, Arguments... arguments) {
     Gpu& gpu = states[at];
@@ -87,7 +87,7 @@ struct GpuReader::Impl {
       note(name + " is divided by MIG: its " + what + " is unavailable");
     } else {
       note(name + ": its " + what +
-           " is unavailable: " + (exists ? nvml->words(status) : "the driver has no such call"));
+           " is unavailable: " + (exists ? nvml->words(status) : "the driver does not have this function"));
     }
   }
 
@@ -165,7 +165,7 @@ GpuCounters GpuReader::Impl::counters(std::size_t at) {
   return found;
 }
 
-// Reads one GPU and one direction per sample, because the driver takes 20 ms for each.
+// Reads one GPU and one direction per sample, because each read takes the driver 20 ms.
 void GpuReader::Impl::read_pcie() {
   const std::size_t at = turn / 2;
   const auto direction = turn % 2 == 0 ? observe::kNvmlReceived : observe::kNvmlSent;

@@ -16,7 +16,7 @@
 namespace feedline::observe {
 namespace {
 
-// Sets the behaviour of the fake GPUs from now on.
+// Sets the behaviour of the fake GPUs.
 class GpuReaderTest : public testing::Test {
  protected:
   GpuReaderTest() { ::setenv("FAKE_NVML", root_.path("gpus").c_str(), 1); }
@@ -128,7 +128,7 @@ TEST_F(GpuReaderTest, AnEarlyDriverTellsWhatItHas) {
                rows[0].received_bytes_per_s);
   EXPECT_EQ(reader.gpus()[0].capability, std::nullopt);
   EXPECT_EQ(reader.gpus()[0].pcie_width, std::nullopt);
-  EXPECT_TRUE(mentions(reader, "GPU 0: its power is unavailable: the driver has no such call"));
+  EXPECT_TRUE(mentions(reader, "GPU 0: its power is unavailable: the driver does not have this function"));
   const auto processes = reader.processes();
   ASSERT_EQ(processes.size(), 1u);
   EXPECT_EQ(processes[0].pid, 7);
@@ -218,7 +218,7 @@ TEST_F(GpuReaderTest, SaysWhyThereIsNothing) {
   EXPECT_TRUE(reason(FEEDLINE_FAKE_NVML).contains("no GPU"));
 }
 
-TEST_F(GpuReaderTest, TheSamplerReadsThemBesideTheHost) {
+TEST_F(GpuReaderTest, TheSamplerReadsThemNextToTheHost) {
   script("gpus 1\nutilisation 0 80\npid 0 " + std::to_string(::getpid()) + "\n");
   auto sampler = HostSampler::start({.pid = ::getpid(), .period_ns = 5'000'000, .gpu_library = FEEDLINE_FAKE_NVML});
   ASSERT_TRUE(sampler) << sampler.error().message();

@@ -14,15 +14,15 @@
 namespace feedline::observe {
 namespace {
 
-// The unit of block devices' read counts, whatever the device's own sector size.
+// The unit of block devices' read counts, regardless of the device's own sector size.
 constexpr std::uint64_t kSectorBytes = 512;
 
-// Returns an empty path if there is no such group.
+// Returns an empty path if `folder` is empty (the group does not exist).
 std::string file_in(const std::string& folder, const std::string& file) {
   return folder.empty() ? std::string() : folder + "/" + file;
 }
 
-// The first line of /proc/stat is the sum of all CPUs.
+// Returns the busy time of all CPUs, from the first line of /proc/stat.
 std::uint64_t busy_ticks(std::string_view stat) {
   if (!stat.starts_with("cpu ")) return 0;
   std::uint64_t ticks = 0;
@@ -40,7 +40,7 @@ std::optional<double> used_share(const std::string& folder) {
 }
 
 std::string shared_memory_of(const std::string& root, std::int32_t pid) {
-  const std::string own = root + "/proc/" + std::to_string(pid) + "/root/dev/shm", top = root + "/dev/shm";
+  const std::string top = root + "/dev/shm", own = root + "/proc/" + std::to_string(pid) + "/root" + "/dev/shm";
   return ::access(own.c_str(), F_OK) == 0 ? own : ::access(top.c_str(), F_OK) == 0 ? top : "";
 }
 
@@ -80,7 +80,7 @@ std::optional<double> Host::memory_limit_bytes() const {
   return limit ? std::optional(static_cast<double>(*limit)) : std::nullopt;
 }
 
-// Returns the group's file if it has one, else the machine's.
+// Opens the group's file if it exists, otherwise the machine's file.
 OpenProcFile Host::pressure_file(const std::string& resource) const {
   const std::string own = file_in(groups_.own_folder(resource, 2), resource + ".pressure");
   return OpenProcFile(::access(own.c_str(), R_OK) == 0 ? own : root_ + "/proc/pressure/" + resource);
@@ -130,7 +130,8 @@ void Host::add_memory(HostCounters& counters) {
   if (swaps) counters.swapped_pages = sum_behind(vmstat_, {"pswpin", "pswpout"}).value_or(0);
 }
 
-// Only whole devices: reads of partitions and device-mapper volumes are also counted in the devices below them.
+// Counts only whole devices, because reads of partitions and device-mapper volumes are also counted in their underlying
+// devices.
 bool Host::is_whole_device(std::string_view name) {
   if (const auto known = whole_devices_.find(name); known != whole_devices_.end()) return known->second;
   const std::string folder = root_ + "/sys/block/" + std::string(name);
@@ -144,7 +145,7 @@ void Host::add_disks(HostCounters& counters) {
   const auto disks = diskstats_.read(buffer_);
   if (!disks) return;
   for (const std::string_view line : lines_of(*disks)) {
-    const auto words = words_of(line);  // major minor name reads merged sectors milliseconds ...
+    const auto words = words_of(line);  // The columns are: major minor name reads merged sectors milliseconds ...
     if (words.size() < 7 || !is_whole_device(words[2])) continue;
     counters.disk_reads += number(words[3]).value_or(0);
     counters.disk_bytes += number(words[5]).value_or(0) * kSectorBytes;

@@ -19,12 +19,12 @@ namespace feedline::observe {
 // The counters of the machine and of the cgroups of `pid`, version 1 or 2.
 class Host {
  public:
-  // root: contains /proc and /sys.
+  // root: the folder that contains /proc and /sys.
   Host(const std::string& root, std::int32_t pid);
 
   HostCounters sample(std::uint64_t now_ns);
 
-  // The minimum over the process's own group and all its ancestors; nullopt if there is none.
+  // Returns the minimum quota of the process's own group and all its ancestors; nullopt if there is none.
   std::optional<double> quota_cpus() const;
   std::optional<double> memory_limit_bytes() const;
 
@@ -43,8 +43,8 @@ class Host {
   std::string shared_memory_;  // the process's own /dev/shm: a container's differs from its host's
   base::ControlGroups groups_;
   std::uint64_t tick_ns_;
-  // Read in every sample, from the process's own groups and their ancestors that have a limit: each counts the effect
-  // of its own limit.
+  // These files are read for every sample. The files belong to the process's own groups and to those ancestors that
+  // have a limit; each file counts the effect of its own group's limit.
   std::vector<OpenProcFile> cpu_stats_;
   std::vector<OpenProcFile> memory_events_;  // of version 2
   std::vector<OpenProcFile> memory_fails_;   // of version 1

@@ -36,7 +36,8 @@ constexpr std::uint64_t kGpuPeriodNs = 250'000'000;  // the driver's values are 
 constexpr std::uint64_t kGpuProcessesPeriod = 4;     // in samples of GPUs
 constexpr std::uint64_t kRarePeriodNs = 1'000'000'000;
 constexpr std::uint64_t kFirstRareNs = 500'000'000;  // not useful for shorter loops
-// Traversing a process's pages blocks its own changes to them: less often than plain counters.
+// Traversing a process's pages blocks its changes to them, so the pages are traversed less often than plain counters
+// are read.
 constexpr std::uint64_t kRareCostShare = 4000;
 constexpr std::uint64_t kFreeRareNs = 1'000'000;        // open files, and pages of small processes
 constexpr std::uint64_t kFreeNearLimitNs = 20'000'000;  // pages of large ones, if memory may be short
@@ -44,7 +45,7 @@ constexpr double kNearLimit = 0.5;                      // of the cgroup's memor
 constexpr std::size_t kMemoryRows = 1024;
 constexpr std::size_t kFiles = 256;
 
-// Drops every second sampling time; keeps the first, and the last, which has the totals.
+// Drops every second sampling time, except for the first one and the last one, which has the totals.
 template <typename Row>
 void thin(std::vector<Row>& rows) {
   if (rows.empty()) return;
@@ -71,7 +72,7 @@ struct HostSampler::Impl {
         closely_from(options.closely_from),
         period_ns(options.period_ns) {}
 
-  // Keeps the samples so far; record() reports the error.
+  // Stops sampling but retains the samples so far; record() reports the error.
   void lose(Error error) {
     const std::lock_guard lock(mutex);
     lost = std::move(error);
@@ -91,21 +92,21 @@ struct HostSampler::Impl {
       samples.spent_ns += base::thread_cpu_ns() - before;
       if (now >= rare_due_ns) look_rarely(now);
       lock.lock();
-      kept.processes.insert(kept.processes.end(), processes.begin(), processes.end());
-      kept.host.push_back(counters);
-      while (kept.host.size() > kHostRows || kept.processes.size() > kProcessRows) slow_down();
+      collected.processes.insert(collected.processes.end(), processes.begin(), processes.end());
+      collected.host.push_back(counters);
+      while (collected.host.size() > kHostRows || collected.processes.size() > kProcessRows) slow_down();
       lock.unlock();
       sample_gpus();
       lock.lock();
-      kept.sampler_cpu_ns = base::thread_cpu_ns();
+      collected.sampler_cpu_ns = base::thread_cpu_ns();
       if (stopping) break;
       // samples must not disturb what they measure
       wait(lock, std::max(period_ns, samples.owed_ns(base::now_ns())));
     }
   }
 
-  // Counters from before the start are not used. Only searches for new processes: one whose parent had ended by then
-  // could not be found later.
+  // Counters from before the beginning are not used. Until the beginning, the sampler only searches for new processes,
+  // because a process whose parent has exited cannot be found later.
   void wait_for_begin(std::unique_lock<std::mutex>& lock, observe::Allowance& samples) {
     std::uint64_t find_due_ns = base::now_ns() + kFindPeriodNs;
     while (!stopping && !has_begun()) {
@@ -117,7 +118,7 @@ struct HostSampler::Impl {
       samples.spent_ns += base::thread_cpu_ns() - before;
       find_due_ns = base::now_ns() + std::max(kFindPeriodNs, samples.owed_ns(base::now_ns()));
       lock.lock();
-      kept.sampler_cpu_ns = base::thread_cpu_ns();
+      collected.sampler_cpu_ns = base::thread_cpu_ns();
     }
   }
 
@@ -130,8 +131,9 @@ struct HostSampler::Impl {
     return closely_from.empty();
   }
 
-  // At a separate interval, because one GPU may cost more than all of /proc. The first sample also opens the driver, a
-  // one-time cost that is not charged: otherwise the next sample would come after a short loop has ended.
+  // GPUs are sampled at a separate interval, because sampling one may cost more than reading all of /proc. The first
+  // sample also opens the driver. This one-time cost is not charged to the budget, because the next sample would
+  // otherwise be taken after a short loop has ended.
   void sample_gpus() {
     const std::uint64_t now = base::now_ns(), before = base::thread_cpu_ns();
     if (!gpus_wanted || now < gpus_due_ns) return;
@@ -143,25 +145,25 @@ struct HostSampler::Impl {
     const std::uint64_t owed = gpu_samples == 1 ? 0 : cost * kCostShare;
     gpus_due_ns = now + std::min(std::max(kGpuPeriodNs, owed), kLongestPeriodNs);
     const std::lock_guard lock(mutex);
-    kept.gpus = gpus.gpus();
-    kept.gpu_unavailable = gpus.unavailable();
-    kept.gpu_notes = gpus.notes();
-    kept.gpu.insert(kept.gpu.end(), rows.begin(), rows.end());
-    while (kept.gpu.size() > kGpuRows) thin(kept.gpu);
+    collected.gpus = gpus.gpus();
+    collected.gpu_unavailable = gpus.unavailable();
+    collected.gpu_notes = gpus.notes();
+    collected.gpu.insert(collected.gpu.end(), rows.begin(), rows.end());
+    while (collected.gpu.size() > kGpuRows) thin(collected.gpu);
     for (const GpuProcess& process : processes) remember(process);
   }
 
   void remember(const GpuProcess& process) {
     const auto same = [&](const GpuProcess& known) { return known.pid == process.pid && known.index == process.index; };
-    const auto known = std::ranges::find_if(kept.gpu_processes, same);
-    if (known != kept.gpu_processes.end())
+    const auto known = std::ranges::find_if(collected.gpu_processes, same);
+    if (known != collected.gpu_processes.end())
       *known = process;
-    else if (kept.gpu_processes.size() < kGpuProcesses)
-      kept.gpu_processes.push_back(process);
+    else if (collected.gpu_processes.size() < kGpuProcesses)
+      collected.gpu_processes.push_back(process);
   }
 
-  // Takes the measurements that cost more than reading a few small files. Only the thread uses the files until it has
-  // ended.
+  // Takes the measurements that are more expensive than reading a few small files. Only the sampling thread uses the
+  // files until it has ended.
   void look_rarely(std::uint64_t now) {
     const std::uint64_t before = base::thread_cpu_ns();
     if (is_near_limit()) rare_looks.free_ns = kFreeNearLimitNs;
@@ -174,21 +176,21 @@ struct HostSampler::Impl {
     rare_due_ns = now + std::max(rare_period_ns, rare_looks.owed_ns(now));
     if (!memory) return;
     const std::lock_guard lock(mutex);
-    kept.memory.push_back(*memory);
-    if (kept.memory.size() <= kMemoryRows) return;
-    thin(kept.memory);
+    collected.memory.push_back(*memory);
+    if (collected.memory.size() <= kMemoryRows) return;
+    thin(collected.memory);
     rare_period_ns = std::min(2 * rare_period_ns, kLongestPeriodNs);
   }
 
-  // Uses the last measured values, which count shared memory in each process.
+  // Uses the resident sizes of the last sample, in which shared memory counts in each process.
   bool is_near_limit() const {
-    const std::optional<double> limit = kept.memory_limit_bytes;  // does not change
+    const std::optional<double> limit = collected.memory_limit_bytes;  // does not change
     return limit && static_cast<double>(tree.resident_bytes()) > kNearLimit * *limit;
   }
 
   void slow_down() {
-    thin(kept.host);
-    thin(kept.processes);
+    thin(collected.host);
+    thin(collected.processes);
     period_ns = std::min(2 * period_ns, kLongestPeriodNs);
   }
 
@@ -205,7 +207,7 @@ struct HostSampler::Impl {
   mutable std::mutex mutex;
   std::condition_variable wake;
   bool stopping = false;
-  HostRecord kept;
+  HostRecord collected;
   std::optional<Error> lost;  // why the thread ended early
   std::uint64_t period_ns;
   std::optional<base::Thread> thread;  // last: joined first
@@ -220,8 +222,8 @@ Result<HostSampler> HostSampler::start(HostSamplerOptions options) {
   if (options.pid <= 0) return config_error("pid is missing: pass the process to watch");
   if (options.period_ns < 1'000'000) return config_error("period_ns must be at least 1000000 (1 ms)");
   auto impl = std::make_unique<Impl>(options);
-  impl->kept.quota_cpus = impl->host.quota_cpus();
-  impl->kept.memory_limit_bytes = impl->host.memory_limit_bytes();
+  impl->collected.quota_cpus = impl->host.quota_cpus();
+  impl->collected.memory_limit_bytes = impl->host.memory_limit_bytes();
   FEEDLINE_TRY(auto thread, base::Thread::start(
                                 "feedline-sample", [state = impl.get()] { state->run(); },
                                 [state = impl.get()](Error error) { state->lose(std::move(error)); }));
@@ -241,7 +243,7 @@ void HostSampler::stop() {
 
 HostRecord HostSampler::record() const {
   const std::lock_guard lock(impl_->mutex);
-  HostRecord copy = impl_->kept;
+  HostRecord copy = impl_->collected;
   copy.period_ns = impl_->period_ns;
   if (impl_->lost)
     copy.unseen.push_back("the sampler failed: " + impl_->lost->message() + "; there are no later samples");

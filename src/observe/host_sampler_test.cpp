@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A sampler that runs out of memory must not crash the process that it runs in. This program's operator new fails in
-// the sampler's thread, identified by its name, when a test requests it.
+// A sampler that runs out of memory must not crash its process. operator new of this test program fails in the
+// sampler's thread, which it identifies by name, when a test requests it.
 
 #include <gtest/gtest.h>
 #include <pthread.h>

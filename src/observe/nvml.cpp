@@ -9,7 +9,7 @@
 namespace feedline::observe {
 namespace {
 
-// Looks up the first of `names` that the library has: a call's latest version comes first.
+// Looks up the first of `names` that the library exports: the latest version of a function is listed first.
 template <typename Call>
 void find(void* library, Call& call, std::initializer_list<const char*> names) {
   for (const char* name : names)
@@ -67,7 +67,7 @@ std::string advice(int status) {
 }  // namespace
 
 std::expected<Nvml, NvmlRefusal> Nvml::open(const std::string& file) {
-  // The library stays open, because it may leave threads and exit handlers.
+  // The library remains open, because it may have started threads and registered exit handlers.
   void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library)
     return std::unexpected(

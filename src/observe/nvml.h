@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The NVML calls used here, declared according to its manual. The library is never linked.
+// The NVML functions that Feedline uses, declared according to NVML's manual. Feedline does not link to the library.
 
 #include <cstdint>
 #include <expected>
@@ -51,7 +51,7 @@ struct NvmlPci {  // of nvmlDeviceGetPciInfo_v3
 
 enum NvmlCounter : int { kNvmlSent = 0, kNvmlReceived = 1 };  // from the GPU's perspective
 
-// nullptr: this driver lacks the call.
+// A pointer is nullptr if the driver does not have the function.
 struct NvmlCalls {
   const char* (*error_string)(int) = nullptr;
   int (*init)() = nullptr;

@@ -317,17 +317,17 @@ TEST(OpenProcFile, ReadsWhatIsLongerThanABuffer) {
 TEST(OpenProcFile, KeepsNoMoreThanItMay) {
   const FakeRoot root;
   root.write("file", "text");
-  const auto kept = [&] { return numbered_entries("/proc/self/fd").size(); };
-  const std::size_t before = kept();
+  const auto descriptors = [&] { return numbered_entries("/proc/self/fd").size(); };
+  const std::size_t before = descriptors();
   std::string buffer;
   {
     std::vector<OpenProcFile> files;
     for (int i = 0; i < 1000; ++i) files.emplace_back(root.path("file"));
     for (OpenProcFile& file : files) ASSERT_EQ(file.read(buffer), "text");
-    EXPECT_LE(kept(), before + 300);
-    EXPECT_GT(kept(), before);
+    EXPECT_LE(descriptors(), before + 300);
+    EXPECT_GT(descriptors(), before);
   }
-  EXPECT_EQ(kept(), before);
+  EXPECT_EQ(descriptors(), before);
 }
 
 TEST(Host, ReadsVersionOneGroupsAtTheTopOfAContainer) {
@@ -406,7 +406,7 @@ TEST(Host, CountsWhatTheLimitsOfAParentDidInVersionOne) {
 TEST(Host, LooksAtTheSharedMemoryOfTheProcess) {
   const FakeRoot root;
   EXPECT_EQ(Host(root.path(), 50).sample(1).shared_memory_used, std::nullopt);
-  std::filesystem::create_directories(root.path("proc/50/root/dev/shm"));
+  std::filesystem::create_directories(root.path("proc/50/root") + "/dev/shm");
   const auto used = Host(root.path(), 50).sample(1).shared_memory_used;
   ASSERT_TRUE(used);
   EXPECT_GE(*used, 0.0);

@@ -16,15 +16,15 @@ constexpr long kCachestat = 451;  // the same on every architecture; headers old
 constexpr std::uint64_t kWindowBytes = 16u << 20;
 constexpr std::uint64_t kWindows = 8;  // for a file larger than all of them, evenly spread
 
-// Returns the cached pages of one window; nullopt if it cannot be mapped.
+// Returns how many pages of one window are cached; nullopt if the window cannot be mapped.
 std::optional<std::uint64_t> resident_pages(int file, std::uint64_t offset, std::uint64_t bytes) {
   void* window = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file, static_cast<off_t>(offset));
   if (window == MAP_FAILED) return std::nullopt;
   const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   std::vector<unsigned char> in_core((bytes + page - 1) / page);
-  const bool told = ::mincore(window, bytes, in_core.data()) == 0;
+  const bool is_known = ::mincore(window, bytes, in_core.data()) == 0;
   ::munmap(window, bytes);
-  if (!told) return std::nullopt;
+  if (!is_known) return std::nullopt;
   return static_cast<std::uint64_t>(std::ranges::count_if(in_core, [](unsigned char state) { return state & 1; }));
 }
 

@@ -5,13 +5,15 @@
 
 namespace feedline::observe {
 
-// Measure how much of an open file of `facts.bytes` bytes, more than 0, is in the page cache, without reading it.
+// Both functions measure how much of an open file of `facts.bytes` bytes (more than 0) is in the page cache, without
+// reading the file.
 
-// Uses cachestat(2), available since Linux 6.5. Returns false if this kernel lacks the call, or a container forbids it.
+// Uses cachestat(2), which is available since Linux 6.5. Returns false if the kernel does not support the call, or a
+// container forbids it.
 bool ask_cachestat(int file, FileFacts& facts);
 
-// Maps the file, or evenly spread parts of a large one, and uses mincore(2), which is reliable only for files that this
-// user owns or may write.
+// Maps the file, or evenly spaced parts of a large file, and uses mincore(2), which is reliable only for files that
+// this user owns or may write.
 void ask_mincore(int file, FileFacts& facts);
 
 }  // namespace feedline::observe

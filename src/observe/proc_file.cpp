@@ -14,7 +14,7 @@
 namespace feedline::observe {
 namespace {
 
-// A quarter of the default limit of open files per process.
+// A quarter of the default limit on open files per process.
 constexpr int kMostOpen = 256;
 std::atomic<int> open_files = 0;
 

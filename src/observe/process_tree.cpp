@@ -15,24 +15,26 @@
 namespace feedline::observe {
 namespace {
 
-// The kernel has no sum of run-queue delays over threads, and a process with hundreds of threads would make each sample
-// expensive: the threads that load data are among the first.
+// The maximum number of threads to read per process. The kernel does not sum run-queue delays over threads, and
+// processes with hundreds of threads would make samples expensive. Threads that load data are among the first.
 constexpr std::size_t kThreads = 48;
 
 constexpr std::uint64_t kSecondNs = 1'000'000'000;
 constexpr std::uint64_t kYoungS = 10;  // numbers do not wrap within this time
 
-// Initial estimate of the kernel's time to traverse a process's pages: 50 to 130 ns each on a virtual machine.
+// Initial estimate of the time that the kernel needs to traverse a page of a process; 50 to 130 ns were measured on
+// virtual machines.
 constexpr std::uint64_t kLookNsPerPage = 50;
 
-// No dataset is stored there.
+// Returns whether the path is in a system folder, where no dataset is stored.
 bool is_of_the_system(std::string_view path) {
   for (const std::string_view folder : {"/proc/", "/sys/", "/dev/", "/memfd:"})
     if (path.starts_with(folder)) return true;
   return false;
 }
 
-// Checks the open(2) flags, octal, in /proc/PID/fdinfo: the lowest two bits are the access mode.
+// Returns whether a file is open only for reading: in the octal open(2) flags in /proc/PID/fdinfo, the lowest two bits
+// are the access mode.
 bool reads_only(std::string_view about) {
   const auto flags = number_behind(about, "flags");
   return flags && *flags % 10 % 4 == 0;
@@ -53,7 +55,8 @@ ProcessTree::Member& ProcessTree::join(std::int32_t pid) {
   return members_.try_emplace(pid, folder_of(pid)).first->second;
 }
 
-// Traversing /proc is the most expensive part of a sample when little else is running.
+// Checks whether processes were created, because traversing /proc is the most expensive part of a sample on an idle
+// machine.
 bool ProcessTree::has_news() {
   const auto text = latest_.read(buffer_);
   const auto words = text ? words_of(*text) : std::vector<std::string_view>();
@@ -63,8 +66,8 @@ bool ProcessTree::has_news() {
   return true;
 }
 
-// Process numbers are assigned in order and wrap. Until they have wrapped since the first process was created,
-// processes with smaller numbers cannot be its descendants, and reading the files of all of them would be the most
+// Process IDs are assigned in ascending order and wrap around. Until the IDs have wrapped around since the root process
+// was created, processes with smaller IDs cannot be its descendants. Reading these processes' files would be the most
 // expensive part of a short run.
 void ProcessTree::pass_over_elders(const std::vector<std::int32_t>& all) {
   const auto latest = number(latest_pid_);

@@ -13,29 +13,29 @@
 
 namespace feedline::observe {
 
-// A process and all its descendants. A process stays in the tree even if its parent ends before it. One thread.
+// Tracks a process and all its descendants. A process stays in the tree even if its parent exits first. One thread.
 class ProcessTree {
  public:
   // root: contains /proc.
   ProcessTree(std::string root, std::int32_t pid);
 
-  // Returns the counters of all live processes, ordered by number.
+  // Returns the counters of all live processes, ordered by process ID.
   std::vector<ProcessCounters> sample(std::uint64_t now_ns);
 
-  // Searches for new descendants; sample() does so itself. This call is cheap if no process was created since the last
+  // Searches for new descendants; sample() also does this. The call is cheap if no process was created since the last
   // call.
   void find();
 
-  // Returns the memory of the processes of the last sample. The kernel traverses all pages of a process for its
-  // proportional share, which takes milliseconds: the processes measured longest ago are measured again, within
-  // `budget_ns` of this thread's CPU time; for the others the last measured ratio is assumed. Returns nullopt until the
-  // budgets have covered processes with half of the memory.
+  // Returns the memory of the processes in the last sample. To compute the proportional share of a process, the kernel
+  // traverses all its pages, which takes milliseconds. Processes that were measured longest ago are therefore measured
+  // first, within `budget_ns` of this thread's CPU time; for all other processes, the last measured ratio is assumed.
+  // Returns nullopt until processes with half of the memory have been measured.
   std::optional<TreeMemory> memory(std::uint64_t now_ns, std::uint64_t budget_ns);
 
-  // Resident memory of the processes of the last sample; shared memory counts in each of them.
+  // Returns the resident memory of the processes in the last sample; shared memory counts in each of them.
   std::uint64_t resident_bytes() const;
 
-  // Adds the regular files that they now have open for reading, until `files` has `most` entries.
+  // Adds the regular files that the processes have open for reading, until `files` has `most` entries.
   void add_open_files(std::set<std::string>& files, std::size_t most);
 
   // Processes whose I/O counters this user may not read.

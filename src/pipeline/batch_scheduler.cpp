@@ -15,10 +15,11 @@ using telemetry::Stage;
 
 namespace {
 
-// The influence of a batch with unusually large variable-size fields decays with each later batch: after forty batches
-// a twelfth is left.
+// The influence of a batch with unusually large variable-size fields decays with each later batch: after forty batches,
+// a twelfth of it remains.
 constexpr std::uint64_t kForgets = 16;
-// Open batches while the size of variable-size fields is unknown: the default, one being filled and one started.
+// The number of open batches while the size of variable-size fields is unknown: the default, one being filled and one
+// started.
 constexpr std::uint64_t kUnmeasured = 2;
 
 std::shared_ptr<const Error> cancelled(std::string what) {
@@ -34,7 +35,7 @@ BatchScheduler::BatchScheduler(const Parts& parts)
       consumer_(parts.counters.back()[static_cast<std::size_t>(Stage::kConsumer)]),
       memory_(parts.recipe, parts.plan, parts.device),
       limits_(parts.plan),
-      delivery_(parts.policy, parts.device->place()),
+      delivery_(parts.policy, parts.device->location()),
       variable_bytes_(parts.plan.variable_bytes),
       variable_is_guess_(parts.plan.variable_is_guess),
       held_(parts.ahead ? parts.ahead->held() : own_held_),
@@ -42,7 +43,7 @@ BatchScheduler::BatchScheduler(const Parts& parts)
 
 void BatchScheduler::update_recall() { recall_ = stopping_ || failure_ || epochs_.has_refill(); }
 
-// A thread woken under the lock would block again, and could preempt the holder.
+// Called without the lock: a thread that is woken under the lock would block again, and could preempt the holder.
 void BatchScheduler::wake(Wakes& wakes) {
   if (wakes.consumer) ready_cv_.notify_one();
   if (wakes.all_workers)
@@ -53,8 +54,8 @@ void BatchScheduler::wake(Wakes& wakes) {
   wakes = {};
 }
 
-// The size of variable-size fields is known only afterwards: reserve as much for the next batch as the largest recent
-// one used. One batch always has room.
+// The size of variable-size fields is known only after filling, so the next batch reserves as much memory as the
+// largest recent batch used. There is always room for one batch.
 bool BatchScheduler::has_room() const {
   const std::uint64_t open = epochs_.open_slots() + leaving_;
   if (open >= limits_.slots()) return false;
@@ -68,7 +69,7 @@ void BatchScheduler::note_held() {
   held_bytes_.set((epochs_.open_slots() + leaving_) * parts_.plan.batch_bytes + variable);
 }
 
-// One worker at a time: all threads share the batch that it claims, the oldest with rows left.
+// Only one worker claims a batch at a time: all threads share the claimed batch, which is the oldest with rows left.
 void BatchScheduler::open_slot(base::BriefLock& lock, Wakes& wakes) {
   claiming_ = true;
   const std::uint64_t run = epochs_.claiming_run();
@@ -184,7 +185,7 @@ void BatchScheduler::settle(base::BriefLock& lock, std::size_t worker, const Tas
   if (auto slots = epoch->take_final()) make_ready(lock, worker, task, std::move(slots), wakes);
 }
 
-// Slots of the task's epoch in order, because the oldest is delivered first.
+// Prepares the slots of the task's epoch in order, because the oldest is delivered first.
 void BatchScheduler::make_ready(base::BriefLock& lock, std::size_t worker, const Task& task,
                                 std::shared_ptr<Slot> slots, Wakes& wakes) {
   telemetry::StageCounters& stage = parts_.counters[worker][static_cast<std::size_t>(Stage::kBatch)];

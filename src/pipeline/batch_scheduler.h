@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Connects the worker threads and the consumer: the pipeline's only lock, the state under it, and the condition
-// variables. Worker threads fetch rows, the consumer fetches batches.
+// Connects the worker threads and the consumer. This class contains the pipeline's only lock, the state that the lock
+// guards, and the condition variables. Worker threads request rows, and the consumer requests batches.
 //
 //   who        calls             sleeps on    until
 //   worker     next()            work_cv_     there is a row, room for another slot, or the end
 //                                parked_cv_   it is needed, or the end
 //   consumer   poll()            ready_cv_    the last row of a slot was finished, or something failed
 //
-// Between two calls of next() a worker fills the rows of its task and takes more of the same batch, without the lock
-// (row_tickets.h). It returns when the batch has no rows left, or earlier if must_return() reports an event: shutdown,
-// a refill with priority, or that the thread is surplus.
+// Between two calls of next(), a worker fills the rows of its task and takes further rows of the same batch without the
+// lock (row_tickets.h). The worker returns when the batch has no rows left, or earlier if must_return() reports an
+// event: shutdown, a refill with priority, or a surplus of threads.
 //
-// The lock is held briefly (brief_lock.h). Long work is done outside the lock, by the thread that noticed it:
+// The lock is held briefly (brief_lock.h). Long work is done outside the lock, by the thread that found it:
 //
 //   who        does                                        at the same time
 //   worker     allocates and places a batch                claiming_: one at a time, the others wait for its rows
-//   worker     maps pages under rows                       the slot's tickets are paused: likewise
+//   worker     maps pages into rows                        the slot's tickets are paused, and the others wait
 //   worker     frees a batch of an abandoned epoch         nothing waits
 //   worker     mixes a final batch, composes its variable-size fields, starts device work   the batch is not ready
 //   consumer   makes a batch of a slot                     it no longer belongs to an epoch
 //   consumer   measures, drops epochs                      leaving_: their batches count until their memory is free
 //   either     wakes others                                the condition they wait for holds
 //
-// Three states stop the work, in this order of precedence:
+// Three conditions stop the work, in this order of precedence:
 //
 //   stop()             everything, permanently
 //   broken_            the pipeline: a thread has died
 //   failure_           the epoch: no memory for a batch, or too many bad samples. begin() starts another one
 //
-// A slot belongs to its Epoch from claim() until poll() removes it; rows that a worker has taken belong to that worker
+// A slot belongs to its Epoch from claim() until poll() removes it; rows that a worker has taken belong to the worker
 // (slot.h).
 
 #include <atomic>
@@ -60,7 +60,7 @@ namespace feedline::pipeline {
 
 class BatchScheduler {
  public:
-  // The parts that it connects. All references must outlive the scheduler.
+  // The objects that the scheduler connects. All referenced objects must outlive the scheduler.
   struct Parts {
     const Recipe& recipe;
     const PipelinePlan& plan;
@@ -89,13 +89,13 @@ class BatchScheduler {
 
   bool prepares() const { return memory_.prepares(); }  // the value for Epoch::Config
   void add_worker(std::size_t worker) { limits_.add_worker(worker); }
-  // Settles the batch of `task` if the worker finished its last row, then sets `task` to the next rows to fill. Returns
-  // false when the pipeline stops.
+  // If the worker filled the last row of the batch of `task`, settles the batch. Then sets `task` to the next rows to
+  // fill. Returns false if the pipeline has stopped.
   bool next(std::size_t worker, Task& task, bool finished);
-  // Call before the rows are finished.
+  // Must be called before the rows are reported as finished.
   void note(const Task& task, std::span<RowFiller::Noted> rows);
-  // Maps pages that the training loop has released under rows that no thread has started. Takes the lock only if there
-  // are any.
+  // Maps pages that the training loop has released into rows that no thread has started. Takes the lock only if there
+  // are such pages.
   void reuse_pages(Slot& slot);
   // Takes no lock.
   bool must_return(std::size_t worker) const {
@@ -112,17 +112,17 @@ class BatchScheduler {
   std::uint64_t bad_count() const;
   std::uint64_t changes() const { return limits_.changes(); }
   void add_to(LoaderStats& stats) const;
-  // Returns the expected size of a batch's variable-size fields: measured on recent batches, or the plan's before the
-  // first one.
+  // Returns the expected size of a batch's variable-size fields: as measured on recent batches, or the plan's estimate
+  // before the first batch.
   std::uint64_t variable_bytes() const;
 
  private:
-  // Threads to wake: recorded under the lock, woken outside it.
+  // The threads to wake: determined under the lock, woken without it.
   struct Wakes {
     bool consumer = false, one_worker = false, all_workers = false, parked = false;
     bool any() const { return consumer || one_worker || all_workers || parked; }
   };
-  // The consumer's state between two critical sections.
+  // The consumer's state between two critical sections of poll().
   struct HandOver {
     std::shared_ptr<Slot> slot;
     std::uint64_t index = 0;  // index of its batch

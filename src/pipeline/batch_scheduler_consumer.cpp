@@ -79,7 +79,7 @@ Result<void> BatchScheduler::end_giving() {
   return {};
 }
 
-// Notes the current slot and its result for the consumer.
+// Stores the current slot and its result for the consumer.
 void BatchScheduler::note_ready(HandOver& over, bool was_ready, Wakes& wakes) {
   const Epoch& epoch = *epochs_.current();
   over.index = epoch.index_of(over.slot->batch);
@@ -94,7 +94,7 @@ void BatchScheduler::note_ready(HandOver& over, bool was_ready, Wakes& wakes) {
   wakes.all_workers |= wakes.parked || epochs_.open_slots() + leaving_ <= limits_.slots_to_wake();
 }
 
-// The slow part of a delivery.
+// Does the slow part of a delivery, without the lock.
 Result<Loader::Polled> BatchScheduler::hand_over(HandOver& over, Batch& out) {
   telemetry::record_span(Stage::kConsumer, over.asked_ns, over.got_ns, over.number);
   auto handed = delivery_.hand_over(*over.slot, over.noted, over.index, out);

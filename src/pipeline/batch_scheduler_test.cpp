@@ -19,8 +19,8 @@ using namespace std::chrono_literals;
 constexpr std::uint64_t kRows = 4;
 constexpr std::size_t kWorkers = 2;
 
-// A hundred samples in batches of four, two of them ahead. The test acts as all workers and the consumer in one thread,
-// so no call may block while there is work.
+// The dataset has a hundred samples, in batches of four; two batches are prefetched. The test acts as all workers and
+// the consumer in one thread, so no call may block while there is work to do.
 class BatchSchedulerTest : public testing::Test {
  protected:
   explicit BatchSchedulerTest(OnError on_error = OnError::kRaise) : policy_(on_error, 0) {
@@ -53,7 +53,7 @@ class BatchSchedulerTest : public testing::Test {
     return scheduler_->begin({.epoch = number, .position = position}, epoch(number, position),
                              prepare_next ? epoch(number + 1) : nullptr);
   }
-  // Takes all rows of the next batch that has rows.
+  // Takes all rows of the next batch with untaken rows.
   Task fill_batch() {
     Task task;
     EXPECT_TRUE(scheduler_->next(0, task, false));
@@ -66,7 +66,7 @@ class BatchSchedulerTest : public testing::Test {
     EXPECT_TRUE(task.ticket.slot->tickets.finish(kRows));
     return task;
   }
-  // Settles a batch and takes a row of the next one.
+  // Settles a batch, and takes a row of the next one.
   Task settled(Task task) {
     EXPECT_TRUE(scheduler_->next(0, task, true));
     return task;
@@ -135,7 +135,7 @@ TEST_F(BatchSchedulerTest, AWorkerSleepsWhereThereIsNoRoomAndGoesOnWhenABatchIsT
   EXPECT_EQ(stats().held_bytes_peak, 2 * plan_.batch_bytes);
 }
 
-// Memory of an abandoned batch is freed as soon as the last row in progress is finished.
+// The memory of an abandoned batch is freed as soon as its last started row is finished.
 TEST_F(BatchSchedulerTest, AWorkerThatWaitsHoldsNoBatch) {
   ASSERT_TRUE(begin(0));
   Task task = fill_batch();
@@ -238,8 +238,8 @@ TEST_F(BatchSchedulerTest, PagesGoUnderRowsThatNobodyHas) {
   EXPECT_TRUE(task.ticket.advance()) << "the rows are available again";
 }
 
-// While a worker maps pages under the remaining rows, or allocates the next batch, the lock is free: others sleep until
-// there are rows and open no further batch, and the consumer is not blocked.
+// While a worker maps pages into the remaining rows, or allocates the next batch, the lock is free. Other workers sleep
+// until there are rows, and do not open another batch; the consumer is not blocked.
 TEST_F(BatchSchedulerTest, OthersWaitForRowsThatAreBeingPreparedAndTheLockIsFree) {
   ASSERT_TRUE(begin(0));
   Task task;
@@ -279,10 +279,10 @@ TEST_F(BatchSchedulerTest, ABatchWhoseEpochEndsWhileItIsOpenedIsNobodys) {
   EXPECT_EQ(stats().held_bytes, plan_.batch_bytes);
 }
 
-// The thread that finished a batch's last row starts device work; until then the batch is not delivered.
+// The thread that finished a batch's last row starts the device work; the batch is not delivered before that.
 TEST_F(BatchSchedulerTest, ADeviceBeginsWithABatchWithoutTheLock) {
   int begun = 0;
-  const auto device = std::make_shared<SlowDevice>(SlowDevice::Course{.before_begin = [&] {
+  const auto device = std::make_shared<SlowDevice>(SlowDevice::Behaviour{.before_begin = [&] {
     ++begun;
     EXPECT_EQ(poll(), Loader::Polled::kPending);
     EXPECT_EQ(stats().ready_batches, 0u);
@@ -302,7 +302,7 @@ TEST_F(BatchSchedulerTest, ADeviceBeginsWithABatchWithoutTheLock) {
 
 TEST_F(BatchSchedulerTest, ABatchWhoseEpochEndsWhileTheDeviceBeginsIsNobodys) {
   bool once = true;
-  const auto device = std::make_shared<SlowDevice>(SlowDevice::Course{.before_begin = [&] {
+  const auto device = std::make_shared<SlowDevice>(SlowDevice::Behaviour{.before_begin = [&] {
     if (std::exchange(once, false)) {
       ASSERT_TRUE(begin(7));
     }
@@ -316,7 +316,7 @@ TEST_F(BatchSchedulerTest, ABatchWhoseEpochEndsWhileTheDeviceBeginsIsNobodys) {
 }
 
 TEST_F(BatchSchedulerTest, ABatchThatTheDeviceRefusesIsNotCounted) {
-  make_scheduler(std::make_shared<SlowDevice>(SlowDevice::Course{.refuses = [](std::uint64_t) { return true; }}));
+  make_scheduler(std::make_shared<SlowDevice>(SlowDevice::Behaviour{.refuses = [](std::uint64_t) { return true; }}));
   ASSERT_TRUE(begin(0));
   const Task next = settled(fill_batch());
   const auto polled = poll();
@@ -355,7 +355,7 @@ TEST_F(ExchangeSkips, WorkersReturnForARefillWhichGoesFirst) {
   EXPECT_EQ(poll(), Loader::Polled::kBatch);
 }
 
-// Refills of the first batch use up the other two while a row of the last one is still in progress.
+// Refills of the first batch use all rows of the other two, while a row of the last one is still being filled.
 TEST_F(ExchangeSkips, ABatchThatIsTakenOverDoesNotEndTheConsumersWait) {
   plan_.slots = 3;
   plan_.timeout = 1h;

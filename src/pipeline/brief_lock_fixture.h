@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// For tests: records every system call and allocation that a thread makes while it holds a BriefLock.
+// For tests: records every system call and allocation of a thread that holds a BriefLock.
 //
-// The kernel intercepts the calls (syscall user dispatch, Linux 5.11): before each system call of a registered thread
-// it checks holds_brief_lock, and sends SIGSYS if it is 1. The handler records the call's number and makes the call.
-// This catches calls from libraries and raw system calls too. Threads register at their next pthread mutex lock, and
-// allocations are counted by interposed functions: see steady_state_test.cpp.
+// The kernel intercepts system calls (syscall user dispatch, Linux 5.11): before each system call of a registered
+// thread it checks holds_brief_lock, and sends SIGSYS if the byte is 1. The signal handler records the call's number
+// and makes the call. This method also detects calls from libraries and raw system calls. A thread registers at its
+// next pthread mutex lock. Allocations are counted by interposed functions (see steady_state_test.cpp).
 
 #include <pthread.h>
 #include <signal.h>
@@ -36,7 +36,7 @@ inline thread_local bool asked = false;
 inline std::array<std::atomic<std::uint64_t>, 1024> calls{};  // by number, made under the lock
 inline std::atomic<std::uint64_t> allocations = 0;            // made under the lock
 
-// Records an allocation made under the lock.
+// Records an allocation that was made under the lock.
 inline void note_allocation() {
   if (base::holds_brief_lock != 0) allocations.fetch_add(1, std::memory_order_relaxed);
 }
@@ -44,7 +44,7 @@ inline void note_allocation() {
 #if FEEDLINE_WATCH_LOCKS
 constexpr int kSetDispatch = 59, kDispatchOn = 1;  // PR_SET_SYSCALL_USER_DISPATCH, which older headers lack
 
-// The kernel's struct of signal actions.
+// The struct that the kernel uses for signal actions.
 struct KernelAction {
   void (*handler)(int, siginfo_t*, void*);
   unsigned long flags;
@@ -52,7 +52,7 @@ struct KernelAction {
   std::uint64_t mask;
 };
 
-// Reads the clock without a system call where the machine allows it.
+// Ignores clock reads, which need no system call on most machines.
 inline bool is_excused(long number, long first_argument) {
   return number == SYS_clock_gettime && first_argument == CLOCK_MONOTONIC;
 }
@@ -74,7 +74,7 @@ inline void handle(int /*signal*/, siginfo_t* info, void* context) {
   base::holds_brief_lock = 1;
 }
 
-// Starts watching the calling thread. Returns false if the kernel does not support it.
+// Registers the calling thread. Returns false if the kernel does not support syscall user dispatch.
 inline bool ask() {
   asked = true;
   KernelAction action{};
@@ -91,7 +91,8 @@ inline bool ask() {
 inline bool ask() { return false; }
 #endif
 
-// Starts watching the caller and all threads that lock a mutex from now on. Returns false if that is not supported.
+// Starts recording for the calling thread and for all threads that lock a mutex afterwards. Returns false if recording
+// is not supported.
 inline bool start() {
 #if FEEDLINE_WATCH_LOCKS
   struct sigaction action {};
@@ -109,7 +110,7 @@ inline void look_at_this_thread() {
   if (is_on.load(std::memory_order_relaxed) && !asked) ask();
 }
 
-// Returns the observed system calls as "number: count", or an empty string if there were none.
+// Returns the recorded system calls as "number: count", or an empty string if there were none.
 inline std::string seen() {
   std::string text;
   for (std::size_t number = 0; number < calls.size(); ++number)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The loader makes no system call under the locks of the pipeline and of read-ahead, in any operation and not only
-// after warm-up. brief_lock_fixture.h describes how calls are detected.
+// The loader must make no system call under the locks of the pipeline and of read-ahead, in any operation, including
+// warm-up. brief_lock_fixture.h describes how calls are detected.
 
 #include "base/brief_lock.h"
 
@@ -40,7 +40,7 @@ class BriefLockTest : public testing::Test {
     EXPECT_TRUE(recipe) << recipe.error().message();
     return *recipe;
   }
-  // adapts: start with the requested number of threads, however few CPUs there are.
+  // adapts: start with the requested number of threads, even if there are fewer CPUs.
   static std::unique_ptr<Pipeline> make(const std::shared_ptr<const Recipe>& recipe, const LoaderOptions& options,
                                         bool adapts = false) {
     auto plan = plan_pipeline(*recipe, options);
@@ -54,7 +54,7 @@ class BriefLockTest : public testing::Test {
     EXPECT_TRUE(plan) << plan.error().message();
     return std::make_unique<Pipeline>(recipe, *plan);
   }
-  // Reads batches of the current epoch; skips sample errors.
+  // Reads batches of the current epoch, and skips sample errors.
   static std::size_t take(Pipeline& pipeline, std::size_t most = SIZE_MAX) {
     std::size_t batches = 0;
     while (batches < most) {
@@ -68,7 +68,7 @@ class BriefLockTest : public testing::Test {
   }
 };
 
-// Checks the detection itself: without it the other tests would pass vacuously.
+// Checks that calls are detected: otherwise the other tests would pass vacuously.
 TEST_F(BriefLockTest, SeesWhatIsDoneUnderTheLockAndNothingElse) {
   std::mutex mutex;
   std::condition_variable changed;
@@ -117,7 +117,7 @@ TEST_F(BriefLockTest, EpochsAskForNothing) {
   }
 }
 
-// Each batch is memory from the kernel that is allocated, moved and freed.
+// The memory of each batch is allocated from the kernel, moved and freed.
 TEST_F(BriefLockTest, LargeBatchesAskForNothing) {
   auto recipe =
       make_recipe({"fake", std::make_shared<FakeFormat>(600)}, {op::Resize{{256, 256}}}, std::nullopt, Layout::kNchw);
@@ -151,7 +151,7 @@ TEST_F(BriefLockTest, ADeviceAsksForNothing) {
     const auto plan = plan_pipeline(*recipe, {.batch_size = 16, .num_workers = 4, .on_error = on_error});
     ASSERT_TRUE(plan);
     const auto device = std::make_shared<SlowDevice>(
-        SlowDevice::Course{.takes = [](std::uint64_t number) { return std::chrono::milliseconds(number % 3); }});
+        SlowDevice::Behaviour{.takes = [](std::uint64_t number) { return std::chrono::milliseconds(number % 3); }});
     Pipeline pipeline(recipe, *plan, device);
     for (std::uint64_t epoch = 0; epoch < 4; ++epoch) {
       ASSERT_TRUE(pipeline.begin({.epoch = epoch}, true));
@@ -162,7 +162,7 @@ TEST_F(BriefLockTest, ADeviceAsksForNothing) {
   }
 }
 
-// The controller's measurements: each thread's clock and the cgroup's quota.
+// Enables the controller's measurements: each thread's clock and the cgroup's quota.
 TEST_F(BriefLockTest, AControllerAsksForNothing) {
   for (const bool random : {false, true}) {
     base::test_conditions().random_threads = random;
@@ -202,7 +202,8 @@ TEST_F(BriefLockTest, QuestionsOfOtherThreadsAskForNothing) {
   EXPECT_EQ(lock_watch::allocations, 0u);
 }
 
-// Read-ahead's lock: the thread starts and is woken, fetches start and finish, and the depth shrinks again.
+// Exercises the lock of read-ahead: the thread starts and is woken, fetches start and finish, and the depth is reduced
+// again.
 TEST_F(BriefLockTest, ReadingAheadAsksForNothing) {
   const storage::TemporaryFolder folder;
   for (int i = 0; i < 96; ++i) {
@@ -233,8 +234,8 @@ TEST_F(BriefLockTest, ReadingAheadAsksForNothing) {
   }
 }
 
-// Errors of bad samples and their messages are created outside the lock. Nothing is allocated under it, however many
-// there are: every third sample, several in a row, and bad refills.
+// Bad samples' errors and messages are created outside the lock. Nothing is allocated under the lock, however many bad
+// samples there are: every third sample, several in a row, and bad refills.
 TEST_F(BriefLockTest, BadSamplesAskForNothing) {
   std::set<std::uint64_t> bad;
   for (std::uint64_t sample = 0; sample < 2000; ++sample)
@@ -261,7 +262,7 @@ TEST_F(BriefLockTest, BadSamplesAskForNothing) {
   }
 }
 
-// Too many bad samples, an interrupted loader and a closed loader: each repeatedly returns an error.
+// Tests too many bad samples, an interrupted loader and a closed loader; each returns an error repeatedly.
 TEST_F(BriefLockTest, EndsWithAnErrorAskForNothing) {
   const auto recipe = recipe_of(std::make_shared<FakeFormat>(800, std::set<std::uint64_t>{3, 11, 77, 180, 500}));
   for (const OnError on_error : {OnError::kSkip, OnError::kReplace}) {

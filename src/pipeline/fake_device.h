@@ -2,7 +2,7 @@
 #pragma once
 
 // For tests: a device whose memory size, spare pages, transfer times, order of arrival and lost batches are set by the
-// test. It records its calls.
+// test. The device records its calls.
 
 #include <algorithm>
 #include <atomic>
@@ -62,7 +62,7 @@ class FakeAllocator final : public memory::Allocator {
   static constexpr std::size_t kMost = std::size_t{1} << 40;
 };
 
-// The host device, except for behaviour set by the test.
+// The host device, with behaviour that the test can change.
 class FakeDevice final : public device::Device {
  public:
   std::shared_ptr<FakeAllocator> memory = std::make_shared<FakeAllocator>();
@@ -77,12 +77,12 @@ class FakeDevice final : public device::Device {
   }
 };
 
-// A device with its own memory, filled by a copying thread: each batch arrives after a set delay, and several may be in
-// flight.
+// A device with its own memory, which a copying thread fills: each batch arrives after a set delay, and several may be
+// in flight.
 class SlowDevice final : public device::Device {
  public:
-  // Set by the test, indexed by the number of the begin() call from 0.
-  struct Course {
+  // The test sets these values, indexed by the number of the begin() call, counted from 0.
+  struct Behaviour {
     std::function<std::chrono::milliseconds(std::uint64_t)> takes = [](std::uint64_t) {
       return std::chrono::milliseconds(0);
     };
@@ -91,22 +91,22 @@ class SlowDevice final : public device::Device {
     std::function<void()> before_begin = [] {};
   };
   SlowDevice() = default;
-  explicit SlowDevice(Course course) : course_(std::move(course)) {}
+  explicit SlowDevice(Behaviour behaviour) : behaviour_(std::move(behaviour)) {}
 
   const std::shared_ptr<FakeAllocator> memory = std::make_shared<FakeAllocator>();     // for filling batches
   const std::shared_ptr<FakeAllocator> on_device = std::make_shared<FakeAllocator>();  // destination of copies
 
   std::string_view name() const override { return "slow"; }
-  DevicePlace place() const override { return {DeviceKind::kCuda, 3}; }
+  DeviceLocation location() const override { return {DeviceKind::kCuda, 3}; }
   bool is_host() const override { return false; }
   std::shared_ptr<memory::Allocator> allocator() override { return memory; }
   Result<device::Begun> begin(std::shared_ptr<memory::Lease> filled) override {
-    course_.before_begin();
+    behaviour_.before_begin();
     const std::uint64_t number = works_->begun++;
-    if (course_.refuses(number)) return std::unexpected(gone());
+    if (behaviour_.refuses(number)) return std::unexpected(gone());
     FEEDLINE_TRY(auto copy, memory::Lease::take(on_device, filled->bytes()));
     auto arrival = std::make_shared<Arrival>();
-    works_->add(course_.takes(number), {std::move(filled), copy, arrival, course_.loses(number)});
+    works_->add(behaviour_.takes(number), {std::move(filled), copy, arrival, behaviour_.loses(number)});
     return device::Begun{std::move(copy), std::move(arrival)};
   }
 
@@ -146,7 +146,8 @@ class SlowDevice final : public device::Device {
     std::shared_ptr<Arrival> arrival;
     bool lost = false;
   };
-  // The thread and its queue. The last owner joins it: copies outlive the device's user, not the device.
+  // The copying thread and its queue. The last owner joins the thread: copies may outlive the user of the device, but
+  // not the device.
   class Works {
    public:
     std::atomic<std::uint64_t> begun = 0, on_their_way = 0;
@@ -196,7 +197,7 @@ class SlowDevice final : public device::Device {
     std::thread thread_{[this] { run(); }};  // the last member: it uses the others
   };
 
-  const Course course_;
+  const Behaviour behaviour_;
   const std::unique_ptr<Works> works_ = std::make_unique<Works>();
 };
 

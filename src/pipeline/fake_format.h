@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// For tests: generated samples. Sample i is an 8 x 6 PNG whose pixels are i % 256, with label i. Samples may be
-// damaged, and reads may block, so a test controls which sample is slow.
+// For tests: a format with generated samples. Sample i is an 8 x 6 PNG whose pixels are i % 256, with label i. Samples
+// may be damaged and reads may block, so a test controls which sample is slow.
 
 #include <functional>
 #include <memory>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connects the stages in the order in which a sample passes them. The components named at a ---- line do not change
-// after that point.
+// Connects the stages in the order in which a sample passes them. Comments with "----" name components that do not
+// change after that point.
 #include "pipeline/pipeline.h"
 
 #include <unistd.h>
@@ -24,10 +24,10 @@ namespace feedline::pipeline {
 
 namespace {
 
-// A function that has not returned this long after shutdown began may never do so. Longer than functions usually take
-// for a sample, but short enough after Ctrl-C.
+// If a function has not returned this long after shutdown began, it may never return. This time is longer than
+// functions usually take per sample, but short enough to wait after Ctrl-C.
 constexpr std::chrono::seconds kPatience{2};
-// Interval for checking interrupts.
+// The interval at which interrupts are checked.
 constexpr std::chrono::milliseconds kPatienceAtEnd{50};
 
 }  // namespace
@@ -49,8 +49,8 @@ Pipeline::Pipeline(std::shared_ptr<const Recipe> recipe, PipelinePlan plan, std:
       progress_(static_cast<std::size_t>(plan_.threads)),
       // cache: memory for whole shards in transfer
       copy_memory_(std::make_unique<CopyMemory>(*recipe_, plan_)),
-      // storage, format: prefetches the next samples of the plan
-      ahead_(ReadAhead::make(recipe_->records, plan_, base::test_conditions().read_ahead)),
+      // storage, format: prefetches the next samples of the plan, unless many rows are read at a time
+      ahead_(ReadAhead::make(recipe_->gathers ? nullptr : recipe_->records, plan_, base::test_conditions().read_ahead)),
       // format: compares objects opened by a cached index
       versions_(recipe_->records ? VersionCheck::make(*recipe_->records) : nullptr),
       // batch, device: memory and destination of batches
@@ -112,7 +112,8 @@ Result<void> Pipeline::start_threads(bool feeds_gpu) {
   return {};
 }
 
-// Runs in each thread: takes rows from the scheduler, reads, decodes and transforms in place, and returns them.
+// Runs in each worker thread: takes rows from the scheduler, reads, decodes and transforms samples in place, and
+// returns the rows.
 void Pipeline::work(std::size_t worker) {
   auto& stages = counters_[worker];
   RowFiller filler(recipe_, policy_, plan_.order.seed, &stages, ahead_.get(), memory::sample_limit(plan_.memory_budget),
@@ -137,7 +138,7 @@ void Pipeline::stop() {
   if (!is_of_a_parent()) end();
 }
 
-// Shuts down on the consumer's side: rows first, then threads, fetches and batches.
+// The consumer's part of shutdown: stops rows first, then threads, fetches and batches.
 void Pipeline::end() {
   scheduler_->stop();
   if (ahead_) ahead_->cancel();  // threads may be blocked in a slow read
@@ -148,7 +149,7 @@ void Pipeline::end() {
   scheduler_->clear();
 }
 
-// Abandons threads whose function does not return: see FunctionWatch.
+// Abandons threads whose function does not return (see FunctionWatch).
 void Pipeline::end_calls() {
   if (!recipe_->mapping) return;
   for (const auto& watch : watches_) watch->close();
@@ -178,7 +179,7 @@ bool Pipeline::is_of_a_parent() const {
 Result<void> Pipeline::check_process() const {
   if (!is_of_a_parent()) return {};
   return config_error(
-      "this loader was started before fork(), and its threads exist only in the parent: make a loader in the child");
+      "this loader was started before fork(), and its threads exist only in the parent: create a loader in the child");
 }
 
 // ---- given order ----
@@ -237,7 +238,7 @@ std::string Pipeline::explain_variable_size() const {
   const char* source = bytes != plan_.variable_bytes ? "as measured"
                        : plan_.variable_is_guess     ? "an estimate, until the first batch is measured"
                                                      : "according to the format";
-  return "lists and padded fields: about " + std::to_string((bytes + 1023) / 1024) + " KiB a batch (" + source +
+  return "lists and padded fields: about " + std::to_string((bytes + 1023) / 1024) + " KiB per batch (" + source +
          "), including a copy of the data read";
 }
 

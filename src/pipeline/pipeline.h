@@ -31,28 +31,29 @@ class ReadAhead;
 class VersionCheck;
 struct Progress;
 
-// Returns the default device: the host.
+// Returns the default device, which is the host.
 std::shared_ptr<device::Device> usual_device();
-// Returns the GPU with that number, or the host. kConfig: there is none; the message suggests a fix.
+// Returns the GPU with that number, or the host if there is no number. kConfig: there is no such GPU; the message
+// suggests a fix.
 Result<std::shared_ptr<device::Device>> device_of(std::optional<int> cuda_device);
 
 // Worker threads that fill the batches of successive epochs.
 //
-// Threads: begin, poll and stop belong to one caller at a time (the consumer); any thread may call stats, bad_samples
-// and position. Worker threads start with the first begin() and end with stop() or the destructor. In a child after
-// fork() the threads do not exist, and locks that they held stay locked: begin and poll fail, stop, interrupt and the
-// destructor do nothing, and no other function may be called if check_process() returns an error.
+// Threads: only one caller at a time (the consumer) may call begin, poll and stop; any thread may call stats,
+// bad_samples and position. Worker threads start with the first begin() and end in stop() or the destructor. In a child
+// after fork(), the threads do not exist, and locks that they held stay locked: begin and poll return errors; stop,
+// interrupt and the destructor do nothing; no other function may be called if check_process() returns an error.
 class Pipeline {
  public:
-  // device: the destination of batches.
+  // device: receives the batches.
   Pipeline(std::shared_ptr<const Recipe> recipe, PipelinePlan plan,
            std::shared_ptr<device::Device> device = usual_device());
   ~Pipeline();
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
 
-  // Abandons the current epoch and begins another. prepare_next: the next epoch will probably follow, so fill its first
-  // batches while the last ones of this epoch are used. feeds_gpu: see EpochOptions.
+  // Abandons the current epoch and begins another. prepare_next: the next epoch will probably follow, so its first
+  // batches are filled while the last ones of this epoch are used. feeds_gpu: see EpochOptions.
   Result<void> begin(const EpochStart& start, bool prepare_next, bool feeds_gpu = false);
   // Returns kConfig in a child after fork() if begin() was called before. Takes no lock.
   Result<void> check_process() const;
@@ -63,9 +64,9 @@ class Pipeline {
   Result<Loader::Polled> poll(std::chrono::milliseconds wait, Batch& batch);
   void stop();
 
-  // The position in the current or last epoch.
+  // Returns the position in the current epoch, or in the last one.
   EpochStart position() const;
-  // Returns true if the current epoch has a batch on any rank.
+  // Returns whether any rank has a batch in the current epoch.
   bool has_batches() const;
   // See Loader::rows_per_rank and Loader::changes.
   std::vector<std::uint64_t> rows_per_rank() const;
@@ -89,7 +90,8 @@ class Pipeline {
   void add_calls(LoaderStats& stats) const;
   void add_second_requests(LoaderStats& stats) const;
 
-  // In the order of dependencies: a thread that still runs during destruction finds everything else alive.
+  // Members are in the order of their dependencies, so that all other members exist while a thread still runs during
+  // destruction.
   const std::shared_ptr<const Recipe> recipe_;
   const PipelinePlan plan_;
   const std::shared_ptr<device::Device> device_;

@@ -55,7 +55,7 @@ class PipelineTest : public testing::Test {
     while (take(pipeline, delivered) && delivered.errors.size() < most_errors) continue;
     return delivered;
   }
-  // Reads the next batch or an error; returns false at the end.
+  // Reads the next batch or an error; returns false at the end of the epoch.
   static bool take(Pipeline& pipeline, Delivered& delivered) {
     Batch batch;
     const auto polled = pipeline.poll(kHang, batch);
@@ -113,7 +113,7 @@ TEST_F(PipelineTest, RunsOneEpochAfterTheOther) {
   EXPECT_EQ(epochs[3], run(*pipeline, {.epoch = 3}).labels);
 }
 
-// Preparing the next epoch, or preparing one that is not used, does not change the result.
+// Preparing the next epoch does not change the result, even if the prepared epoch is not used.
 TEST_F(PipelineTest, PreparesTheNextEpoch) {
   for (const OnError on_error : {OnError::kRaise, OnError::kSkip, OnError::kReplace}) {
     for (const std::uint64_t memory : {std::uint64_t{8 * 48 + 8 * 8 + 64}, std::uint64_t{1} << 20}) {
@@ -156,7 +156,7 @@ TEST_F(PipelineTest, WhatAThreadThrowsEndsThePipelineAndNotTheProcess) {
   EXPECT_EQ(broken.errors[0].code, ErrorCode::kInternal);
 }
 
-// An epoch resumed in the middle is not the one prepared from its start.
+// An epoch that is resumed in the middle differs from the one that was prepared from its start.
 TEST_F(PipelineTest, WhatIsPreparedIsAWholeEpoch) {
   const LoaderOptions options{.batch_size = 8, .shuffle = true, .num_workers = 2};
   const auto pipeline = this->pipeline(std::make_shared<FakeFormat>(50), options);
@@ -172,7 +172,7 @@ TEST_F(PipelineTest, WhatIsPreparedIsAWholeEpoch) {
   EXPECT_EQ(run(*pipeline, {.epoch = 1, .left_out = 2}).labels, Labels(whole.labels.begin(), whole.labels.end() - 1));
 }
 
-// The first batches of the next epoch are complete before they are requested.
+// The first batches of the next epoch are ready before they are requested.
 TEST_F(PipelineTest, AtTheBorderNobodyWaits) {
   auto format = std::make_shared<FakeFormat>(32);
   std::atomic<int> reads = 0;
@@ -230,7 +230,7 @@ TEST_F(PipelineTest, StopsInTheMiddle) {
   }
 }
 
-// Threads return after the current row, however many rows the batch has left.
+// Threads stop after their current row, however many rows the batch has left.
 TEST_F(PipelineTest, StopsAfterTheRowsInHand) {
   auto format = std::make_shared<FakeFormat>(100'000);
   std::atomic<int> reads = 0;
@@ -253,7 +253,7 @@ TEST_F(PipelineTest, StopsAfterTheRowsInHand) {
   EXPECT_LT(reads, 100);
 }
 
-// Restarting an epoch takes threads away from the rows of the previous one.
+// When an epoch is restarted, threads stop filling rows of the previous one.
 TEST_F(PipelineTest, AnAbandonedBatchIsLeftAfterTheRowsInHand) {
   auto format = std::make_shared<FakeFormat>(100'000);
   std::atomic<int> reads = 0;
@@ -296,7 +296,7 @@ TEST_F(PipelineTest, UnorderedDeliversEverySampleOnce) {
   EXPECT_EQ(reads, 200);
 }
 
-// One slow sample delays only its own batch: the other threads continue with the other rows.
+// A slow sample delays only its own batch: other threads continue with other rows.
 TEST_F(PipelineTest, ASlowSampleDoesNotStopTheOthers) {
   auto format = std::make_shared<FakeFormat>(64);
   std::latch others_done(15);
@@ -449,7 +449,7 @@ TEST_F(PipelineTest, ReportsBadRowsOfTheBatchTheyAreIn) {
   EXPECT_TRUE(batch.bad().empty());
 }
 
-// Rows of one number, read many at a time; all fail if one is damaged, as formats are allowed to do.
+// Rows of one number, which are read many at a time; all rows of a read fail if one is damaged, as some formats do.
 class FakeArrays final : public format::RowFormat {
  public:
   FakeArrays(std::uint64_t size, std::uint64_t grain, std::set<std::uint64_t> damaged = {})
@@ -490,7 +490,7 @@ class FakeArrays final : public format::RowFormat {
 
 class ArrayPipelineTest : public PipelineTest {
  protected:
-  // Batches of numbers, followed by the keys of their errors as negative numbers.
+  // Returns batches of numbers, followed by the keys of their errors as negative numbers.
   static std::vector<std::vector<std::int64_t>> numbers(const std::shared_ptr<FakeArrays>& format,
                                                         const LoaderOptions& options) {
     auto recipe = make_recipe({"fake", format}, {}, std::nullopt, Layout::kNchw);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A device with its own memory and slow transfers: batches start when they are final and arrive while the next ones are
-// filled, in order or not, whatever happens to their epoch.
+// Tests a device with its own memory and slow transfers: the transfer of a batch starts once the batch is final. It
+// ends while later batches are filled, whatever happens to the epoch; transfers may end in any order.
 
 #include <gtest/gtest.h>
 
@@ -23,10 +23,10 @@ using namespace std::chrono_literals;
 
 std::shared_ptr<Device> in_order() {
   return std::make_shared<pipeline::SlowDevice>(
-      pipeline::SlowDevice::Course{.takes = [](std::uint64_t) { return 2ms; }});
+      pipeline::SlowDevice::Behaviour{.takes = [](std::uint64_t) { return 2ms; }});
 }
 std::shared_ptr<Device> last_first() {
-  return std::make_shared<pipeline::SlowDevice>(pipeline::SlowDevice::Course{
+  return std::make_shared<pipeline::SlowDevice>(pipeline::SlowDevice::Behaviour{
       .takes = [](std::uint64_t n) { return std::chrono::milliseconds(30 - 7 * (n % 4)); }});
 }
 
@@ -42,13 +42,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-using Course = SlowDevice::Course;
+using Behaviour = SlowDevice::Behaviour;
 using Samples = std::vector<std::uint64_t>;
 
-// Images of a FakeFormat in batches of four, on a SlowDevice.
+// Delivers images of a FakeFormat in batches of four through a SlowDevice.
 class SlowDeviceTest : public testing::Test {
  protected:
-  void make(Course course, LoaderOptions options = {}, std::set<std::uint64_t> damaged = {}, std::uint64_t size = 103) {
+  void make(Behaviour behaviour, LoaderOptions options = {}, std::set<std::uint64_t> damaged = {},
+            std::uint64_t size = 103) {
     auto recipe = make_recipe({"fake", std::make_shared<FakeFormat>(size, std::move(damaged))},
                               {op::CenterCrop{{4, 4}}}, std::nullopt, Layout::kNchw);
     ASSERT_TRUE(recipe) << recipe.error().message();
@@ -56,10 +57,10 @@ class SlowDeviceTest : public testing::Test {
     if (options.num_workers == 0) options.num_workers = 3;
     auto plan = plan_pipeline(**recipe, options);
     ASSERT_TRUE(plan) << plan.error().message();
-    device_ = std::make_shared<SlowDevice>(std::move(course));
+    device_ = std::make_shared<SlowDevice>(std::move(behaviour));
     pipeline_ = std::make_unique<Pipeline>(*recipe, *plan, device_);
   }
-  // Returns the next batch after its arrival, or an error of any kind.
+  // Returns the next batch after its arrival, or the error.
   Result<std::optional<Batch>> next() {
     Batch batch;
     FEEDLINE_TRY(const auto polled, pipeline_->poll(200s, batch));
@@ -68,7 +69,7 @@ class SlowDeviceTest : public testing::Test {
     FEEDLINE_CHECK_OK(batch.wait());
     return batch;
   }
-  // Reads the rest of the epoch: the samples of each batch, after checking pixels and labels; {} for errors.
+  // Reads the rest of the epoch, and checks pixels and labels. Returns the samples of each batch, or {} for an error.
   std::vector<Samples> rest() {
     std::vector<Samples> batches;
     while (true) {
@@ -118,7 +119,7 @@ TEST_F(SlowDeviceTest, ABatchSaysWhereItIsAndWhenItIsThere) {
   ASSERT_TRUE(pipeline_->begin({}, false));
   Batch batch;
   ASSERT_EQ(pipeline_->poll(200s, batch), Loader::Polled::kBatch) << "it is delivered before it has arrived";
-  EXPECT_EQ(batch.device(), (DevicePlace{DeviceKind::kCuda, 3}));
+  EXPECT_EQ(batch.device(), (DeviceLocation{DeviceKind::kCuda, 3}));
   EXPECT_FALSE(batch.is_ready());
   pipeline_.reset();
   device_.reset();  // transfers in flight finish early on this device
@@ -127,7 +128,8 @@ TEST_F(SlowDeviceTest, ABatchSaysWhereItIsAndWhenItIsThere) {
   EXPECT_EQ(looked_at(batch, 3), 3u);
 }
 
-// While the first batches are in transfer, for longer than the test, others are filled and started.
+// While the first batches are in transfer, which takes longer than the test, other batches are filled and their
+// transfers started.
 TEST_F(SlowDeviceTest, ThreadsFillWhileBatchesAreOnTheirWay) {
   make({.takes = [](std::uint64_t) { return 10min; }}, {.memory_budget = 2 << 10});
   EXPECT_GT(pipeline_->plan().slots, 4u);
@@ -140,7 +142,7 @@ TEST_F(SlowDeviceTest, ThreadsFillWhileBatchesAreOnTheirWay) {
   EXPECT_EQ(pipeline_->stats().ready_batches, pipeline_->plan().slots) << "each can be delivered";
 }
 
-// A slow begin() blocks only the thread that called it.
+// A slow begin() blocks only the thread that calls it.
 TEST_F(SlowDeviceTest, TheLockIsFreeWhileTheDeviceBegins) {
   std::atomic<int> inside = 0;
   std::atomic<bool> goes_on = false;
@@ -226,11 +228,11 @@ TEST_F(SlowDeviceTest, MemoryIsPreparedBeforeTheFirstBatch) {
   EXPECT_EQ(device_->memory->prepared, (std::pair<std::size_t, std::size_t>(plan.batch_bytes, plan.slots)));
 }
 
-// Arrays of variable-size fields go to the device, text does not.
+// Arrays of variable-size fields are transferred to the device; text is not.
 TEST_F(SlowDeviceTest, VariableSizeFieldsArriveTheSame) {
   const LoaderOptions options{.batch_size = 8, .num_workers = 4, .memory_budget = 1 << 20};
   VariableSizeRun host(VariableSizeSamples::recipe(203), options, {});
-  const auto device = std::make_shared<SlowDevice>(Course{.takes = last_comes_first});
+  const auto device = std::make_shared<SlowDevice>(Behaviour{.takes = last_comes_first});
   VariableSizeRun slow(VariableSizeSamples::recipe(203), options, {}, device);
   EXPECT_EQ(slow.epoch(), host.epoch());
   EXPECT_EQ(device->begun(), 2u * 26) << "the dense and the composed part of each batch";

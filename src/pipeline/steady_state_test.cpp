@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// After warm-up, a batch's locks and allocations must not depend on its number of samples. Both are counted by
-// interposing malloc and pthread locks, in all threads and every library. Sanitizers replace these functions, so
-// nothing can be counted under them.
+// After warm-up, the number of locks and allocations per batch must not depend on its number of samples. Locks and
+// allocations are counted in all threads and libraries, by interposing malloc and the pthread lock functions.
+// Sanitizers replace these functions, so this test counts nothing in sanitizer builds.
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -14,8 +14,8 @@
 
 #include "base/test_conditions.h"
 #include "decode/jpeg/jpeg_fixture.h"
+#include "format/combined/joined_format.h"
 #include "format/format.h"
-#include "format/joined_format.h"
 #include "format/tar/tar_writer.h"
 #include "pipeline/brief_lock_fixture.h"
 #include "pipeline/fake_format.h"
@@ -105,8 +105,9 @@ constexpr std::uint64_t kSmall = 16, kLarge = 256;  // samples per batch
 constexpr int kImages = 2 * kLarge;
 constexpr std::uint64_t kWarmSamples = 2048;  // minimum: enough for every buffer to reach its final size
 
-// Per batch: one for each thread, and those of the consumer, the allocator and wake-ups. Under ten when idle, and 30 if
-// other programs use the CPUs; one for each of 256 rows would be 260.
+// The maximum number of locks per batch, which include one per thread and those for the consumer, the allocator and
+// wake-ups. A batch takes fewer than ten locks on an idle machine, and 30 if other programs use the CPUs. With one lock
+// per row, a batch of 256 rows would exceed the limit.
 constexpr double kMostLocks = 64;
 
 struct Cost {
@@ -163,13 +164,13 @@ Cost cost_of_a_batch(const std::shared_ptr<const Recipe>& recipe, std::uint64_t 
           static_cast<double>(allocations - allocations_then) / kCounted};
 }
 
-// For --gtest_output=json:FILE, to compare two builds.
+// Records the costs for --gtest_output=json:FILE, to compare two builds.
 void record(const std::string& batch, const Cost& cost) {
   testing::Test::RecordProperty("locks_of_a_" + batch + "_batch", std::to_string(cost.locks));
   testing::Test::RecordProperty("allocations_of_a_" + batch + "_batch", std::to_string(cost.allocations));
 }
 
-// excused: per sample, for known reasons.
+// excused: the cost per sample that is accepted for known reasons.
 void expect_nothing_per_sample(const std::shared_ptr<const Recipe>& recipe, bool given = false,
                                const Cost& excused = {}, const LoaderOptions& asked = {}) {
   if (!FEEDLINE_WATCH_COSTS) GTEST_SKIP() << "under a sanitizer, which replaces malloc and mutexes";
@@ -200,7 +201,7 @@ std::string_view text_of(const std::vector<std::byte>& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// kImages images in class folders.
+// Creates kImages images in class folders.
 template <typename Encode>
 std::shared_ptr<const format::Format> folder_of(const storage::TemporaryFolder& folder, Encode encode) {
   std::vector<std::vector<std::byte>> encoded;
@@ -215,7 +216,7 @@ std::shared_ptr<const format::Format> folder_of(const storage::TemporaryFolder& 
 
 std::vector<std::byte> jpeg(int width, int height) { return decode::encode({.width = width, .height = height}); }
 
-// There are `gap` bytes of other data between the fields.
+// gap: the number of bytes of other data between the fields.
 std::shared_ptr<const format::Format> shards_in(const storage::TemporaryFolder& folder, std::size_t gap = 0) {
   const auto image = jpeg(48, 40);
   for (int shard = 0; shard < 2; ++shard) {
@@ -336,7 +337,7 @@ TEST(SteadyState, CachedPixelsCostNoLockOrAllocation) {
   }
 }
 
-// Decoded together, separately, as planes, and with shared steps.
+// Covers views that are decoded together, separately, as planes, and with shared steps.
 TEST(SteadyState, ViewsCostNoLockOrAllocation) {
   const storage::TemporaryFolder folder;
   const auto format = folder_of(folder, jpeg);
@@ -359,7 +360,7 @@ TEST(SteadyState, ViewsCostNoLockOrAllocation) {
   }
 }
 
-// Long rows, which threads get one at a time, and short ones, which they get in runs.
+// Covers long rows, which threads receive one at a time, and short rows, which they receive in runs.
 TEST(SteadyState, ArraysCostNoLockOrAllocation) {
   for (const std::int64_t row : {20'000, 4}) {
     constexpr std::uint64_t kRows = kImages;
@@ -376,7 +377,7 @@ TEST(SteadyState, ArraysCostNoLockOrAllocation) {
   }
 }
 
-// Changing the number of threads costs a few locks per change, and none in between.
+// Changing the number of threads acquires a few locks per change, and none between changes.
 TEST(SteadyState, AControllerCostsNoLock) {
   if (!FEEDLINE_WATCH_COSTS) GTEST_SKIP() << "under a sanitizer, which replaces mutexes";
   const storage::TemporaryFolder folder;
@@ -414,7 +415,8 @@ Cost cost_of_a_variable_size_batch(std::uint64_t batch_size) {
           static_cast<double>(allocations - allocations_then) / kCounted};
 }
 
-// Lists and padded rows. Per-epoch costs remain; epochs with small batches have fewer samples.
+// Covers lists and padded rows. The remaining costs occur once per epoch; with small batches, an epoch has fewer
+// samples.
 TEST(SteadyState, VariableSizeFieldsCostNoAllocationOfASample) {
   if (!FEEDLINE_WATCH_COSTS) GTEST_SKIP() << "under a sanitizer, which replaces malloc";
   const Cost small = cost_of_a_variable_size_batch(kSmall), large = cost_of_a_variable_size_batch(kLarge);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Lists and padded fields through the whole pipeline except for filling rows: the result does not depend on threads,
+// Tests lists and padded fields in the whole pipeline except for filling rows: the result does not depend on threads,
 // bad samples are handled as for dense fields, and memory stays within the budget.
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ TEST(VariableSizeFields, AreTheSameBytesWhateverTheThreads) {
   for (int threads = 2; threads <= 8; ++threads) EXPECT_EQ(epoch_of(options_of(threads)), one) << threads << " threads";
 }
 
-// Batches without dense fields have no other memory.
+// Batches without dense fields have no memory other than that of their variable-size fields.
 TEST(VariableSizeFields, MayBeAllThereIs) {
   const auto one = epoch_of(options_of(1), {}, std::make_shared<FakeDevice>(), false);
   ASSERT_EQ(one.size(), 26u);
@@ -126,18 +126,18 @@ TEST(VariableSizeFields, EpochsGoOnAndMayBeAbandoned) {
 TEST(VariableSizeFields, WhatIsHeldIsNeverReused) {
   VariableSizeRun run(VariableSizeSamples::recipe(203), options_of(4), {});
   run.begin();
-  std::vector<Batch> kept;
+  std::vector<Batch> taken;
   std::vector<std::string> then;
   for (auto batch = run.next(); batch && *batch; batch = run.next()) {
     then.push_back(contents_of(**batch));
-    kept.push_back(std::move(**batch));
+    taken.push_back(std::move(**batch));
   }
-  EXPECT_EQ(kept.size(), 26u);
-  for (std::size_t i = 0; i < kept.size(); ++i) EXPECT_EQ(contents_of(kept[i]), then[i]);
+  EXPECT_EQ(taken.size(), 26u);
+  for (std::size_t i = 0; i < taken.size(); ++i) EXPECT_EQ(contents_of(taken[i]), then[i]);
 }
 
-// Eight rows with 20 KB of text, twice, and a budget for two such batches: sizes are unknown until the first batches
-// are measured.
+// Two batches of eight rows with 20 KB of text, and a budget for two such batches. The size of a batch is unknown until
+// the first batches have been measured.
 TEST(VariableSizeFields, NoMoreAreHeldThanTheBudgetHasRoomFor) {
   VariableSizeSamples samples;
   samples.words = [](std::uint64_t) { return std::uint64_t{5000}; };
@@ -174,7 +174,7 @@ TEST(VariableSizeFields, WhatIsComposedIsHeldUntilItIsDelivered) {
   EXPECT_LT(run.stats().held_bytes, held / 2) << "rows that the next epoch will reuse";
 }
 
-// While the size of a batch is unknown, two are started, however many seem to fit.
+// While the size of a batch is unknown, two batches are started, even if more seem to fit.
 TEST(VariableSizeFields, OfUnknownSizeTwoBatchesAreBegun) {
   std::atomic<int> inside = 0;
   std::atomic<bool> goes_on = false;

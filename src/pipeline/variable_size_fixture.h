@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// For tests: batches of dense, padded and list fields, filled by any number of threads, like those of worker processes.
+// For tests: batches of dense, padded and list fields that any number of threads fill, as worker processes do.
 
 #include <gtest/gtest.h>
 
@@ -22,15 +22,15 @@
 
 namespace feedline::pipeline {
 
-// The number of words and boxes of sample i depends on i; multiples of seven have no boxes. Each has an image of a
-// different size.
+// The number of words and boxes of sample i depends on i; samples whose number is a multiple of seven have no boxes.
+// Each sample has an image of a different size.
 class VariableSizeSamples {
  public:
   std::set<std::uint64_t> bad;
   std::function<void(std::uint64_t)> before_row = [](std::uint64_t) {};
   std::function<std::uint64_t(std::uint64_t)> words = [](std::uint64_t sample) { return sample * 31 % 17; };
 
-  // The image and label of a FakeFormat with this many samples, followed by variable-size fields.
+  // The image and label of a FakeFormat with this many samples, followed by the variable-size fields.
   static std::shared_ptr<const Recipe> recipe(std::uint64_t size, bool with_dense = true) {
     auto made = make_recipe({"fake", std::make_shared<FakeFormat>(size)}, {op::CenterCrop{{4, 4}}}, std::nullopt,
                             Layout::kNchw);
@@ -44,7 +44,7 @@ class VariableSizeSamples {
     return recipe;
   }
 
-  // Returns false for a bad sample, after writing half of the row.
+  // Returns false for a bad sample, after half of the row was written.
   bool fill(std::uint64_t sample, std::span<const memory::Row> rows) const {
     before_row(sample);
     std::size_t next = 0;
@@ -74,7 +74,7 @@ class VariableSizeSamples {
   }
 };
 
-// The content of a batch as text: equal if and only if the bytes are equal.
+// Returns the content of a batch as text, which is equal if and only if the bytes are equal.
 inline std::string contents_of(const Batch& batch) {
   std::string text = "batch " + std::to_string(batch.index()) + ":";
   for (const std::uint64_t sample : batch.samples()) text += " " + std::to_string(sample);
@@ -133,7 +133,7 @@ class VariableSizeRun {
       return batch;
     }
   }
-  // Returns the epoch's batches, or errors, as text.
+  // Returns the epoch's batches, or their errors, as text.
   std::vector<std::string> epoch(std::uint64_t number = 0) {
     std::vector<std::string> batches;
     begin(number);

@@ -14,7 +14,7 @@ std::unique_ptr<VersionCheck> VersionCheck::make(const format::RecordFormat& for
   return std::unique_ptr<VersionCheck>(new VersionCheck(std::move(objects)));
 }
 
-// Uses waiting threads: these requests are not reads of samples and are not counted as such.
+// Waiting threads send these requests, which do not read samples and are not counted as reads.
 VersionCheck::VersionCheck(Objects objects)
     : objects_(std::move(objects)),
       queue_(storage::make_fetch_queue(storage::local_storage(), storage::QueueKind::kThreads)),
@@ -73,7 +73,7 @@ std::string VersionCheck::explain() const {
 
 // ---- the thread
 
-// Ends at the first error or at stop().
+// Ends at the first error, or when stop() is called.
 std::optional<Error> VersionCheck::ask_all() {
   std::vector<Question*> free;
   for (Question& question : questions_) free.push_back(&question);

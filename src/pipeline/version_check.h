@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Checks, during the first epoch, whether objects opened from a cached index are unchanged (format::UncheckedObject).
-// Otherwise a rank with the index of a shard that has since been replaced would follow a different plan than a rank
-// that indexed it again; both would read their shares without an error.
+// Checks during the first epoch whether objects that were opened with a cached index are unchanged
+// (format::UncheckedObject). Without this check, a rank whose cached index describes a shard that has since been
+// replaced would follow a different plan than a rank that has indexed the new shard, and both would read samples
+// without an error.
 //
 //   begin() ──► one thread: reads a byte of each object, several at a time ──► trouble(), wait()
 //
-// All objects are checked, not only those that this rank reads: the plan depends on all of them.
+// The check includes objects that this rank does not read, because the plan depends on all objects.
 
 #include <array>
 #include <atomic>
@@ -27,19 +28,20 @@
 
 namespace feedline::pipeline {
 
-// Only the pipeline's owner calls begin(), wait() and stop(); any thread calls the others.
+// Only the pipeline's owner may call begin(), wait() and stop(); any thread may call the other functions.
 class VersionCheck {
  public:
-  // Returns nullptr if there is nothing to check. The format must outlive it.
+  // Returns nullptr if no object needs a check. The format must outlive the result.
   static std::unique_ptr<VersionCheck> make(const format::RecordFormat& format);
   ~VersionCheck();  // calls stop()
 
-  // Checks objects whose state is unknown: retries after an error, and does nothing if all are known or being checked.
-  // Returns an error if no thread could be created.
+  // Checks objects whose state is unknown, including those whose check failed. Does nothing if all states are known or
+  // being checked. Returns an error if no thread can be created.
   Result<void> begin();
-  // Returns the first error found so far.
+  // Returns the first error that was found so far.
   Result<void> trouble() const;
-  // Waits up to `most` until everything is checked; returns whether it is, or the error of trouble().
+  // Waits up to `most` until all objects are checked. Returns whether all objects have been checked, or the error from
+  // trouble().
   Result<bool> wait(std::chrono::milliseconds most);
   void stop();  // abandons pending checks and joins the thread
   std::string explain() const;
@@ -49,7 +51,8 @@ class VersionCheck {
   struct Question : storage::Fetch {
     std::size_t object = 0;
   };
-  // The number of parallel requests is small, because samples need the connections. At 50 ms a thousand take 7 s.
+  // The number of parallel requests is small, because reading samples also requires connections. At a latency of 50 ms,
+  // a thousand requests take 7 s.
   static constexpr std::size_t kAtOnce = 8;
   explicit VersionCheck(Objects objects);
   std::optional<Error> ask_all();

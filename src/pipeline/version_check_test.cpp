@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 constexpr auto kHang = 200s;  // exceeded only by a hang
 constexpr std::size_t kObjects = 20;
 
-// State shared by a test and its objects.
+// The state shared by a test and its objects.
 struct Asked {
   std::shared_ptr<storage::Gate> gate = std::make_shared<storage::Gate>();
   std::mutex mutex;
@@ -104,7 +104,7 @@ Error changed() { return {ErrorCode::kStorage, "it was replaced", {}, 0}; }
 
 class VersionCheckTest : public testing::Test {
  protected:
-  // Waits until it is known, or returns an error.
+  // Waits until the state of all objects is known, or returns an error.
   Result<bool> asked_all() {
     const auto until = std::chrono::steady_clock::now() + kHang;
     while (std::chrono::steady_clock::now() < until)
@@ -178,7 +178,7 @@ TEST(VersionCheck, IsNoneWhereNothingIsToBeAsked) {
 
 class CheckedEpochTest : public VersionCheckTest {
  protected:
-  // Returns the result of an epoch of two batches, which need none of the checked objects.
+  // Polls once. The epoch has two batches, which do not need the checked objects.
   Result<Loader::Polled> polled(std::chrono::milliseconds wait = 1000ms) {
     Batch batch;
     return pipeline_->poll(wait, batch);

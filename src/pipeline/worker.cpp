@@ -6,7 +6,8 @@
 namespace feedline::pipeline {
 namespace {
 
-// Returns an exception of a function that is not about its sample, such as a request to end the program.
+// Returns an exception that a function raised but that does not concern its sample, such as a request to exit the
+// program.
 const Error* end_of(const Outcome& outcome) {
   if (outcome.failed.empty()) return nullptr;
   const Error& error = outcome.failed.front().sample.error;
@@ -26,7 +27,8 @@ void Worker::run() {
   while (scheduler_.next(number_, task, finished)) finished = fill(task);
 }
 
-// Fills the rows of the task and the remaining rows of its batch. Returns true if no rows are left to finish.
+// Fills the rows of the task, and then the remaining rows of its batch. Returns true if the batch has no rows left to
+// finish.
 bool Worker::fill(Task& task) {
   Ticket& ticket = task.ticket;
   Slot& slot = *ticket.slot;

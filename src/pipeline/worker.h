@@ -9,11 +9,11 @@
 
 namespace feedline::pipeline {
 
-// A worker thread of a pipeline: takes rows from the scheduler and fills them until the pipeline stops. Created and
-// used by that thread, like filler, counters and progress, all of which outlive the worker.
+// A worker thread of a pipeline: takes rows from the scheduler and fills them until the pipeline stops. The worker is
+// created and used on that thread; the filler, the counters and the progress must outlive it.
 class Worker {
  public:
-  // number: the worker's index. stage: its counters of batches.
+  // number: the worker's index. stage: the worker's counters for batches.
   Worker(std::size_t number, BatchScheduler& scheduler, RowFiller& filler, telemetry::StageCounters& stage,
          Progress& progress);
 

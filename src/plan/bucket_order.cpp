@@ -53,22 +53,22 @@ BucketOrder::Run BucketOrder::run_at(std::uint64_t position) const {
   return {b, before * (*buckets_)[b].rows + (position - begins_[batch]), end - position};
 }
 
-std::uint64_t BucketOrder::sample_at(std::uint64_t bucket, std::uint64_t place) const {
+std::uint64_t BucketOrder::sample_at(std::uint64_t bucket, std::uint64_t offset) const {
   while (true) {
     const auto members = buckets_->members(bucket);
     const Pool& pool = pools_[bucket];
-    if (pool.permutation) place = (*pool.permutation)(place);
-    if (place < members.size()) return members[place];
+    if (pool.permutation) offset = (*pool.permutation)(offset);
+    if (offset < members.size()) return members[offset];
     FEEDLINE_CHECK(bucket > 0);  // it moved up from the previous bucket's rest
-    place -= members.size();
+    offset -= members.size();
     --bucket;
-    place += pools_[bucket].batches * (*buckets_)[bucket].rows;
+    offset += pools_[bucket].batches * (*buckets_)[bucket].rows;
   }
 }
 
-Placed BucketOrder::at(std::uint64_t position) const {
+OrderedSample BucketOrder::at(std::uint64_t position) const {
   const Run run = run_at(position);
-  const std::uint64_t sample = sample_at(run.bucket, run.place);
+  const std::uint64_t sample = sample_at(run.bucket, run.offset);
   return {sample, sample};
 }
 
@@ -76,7 +76,7 @@ void BucketOrder::place(std::uint64_t first, std::span<std::uint64_t> samples, s
   for (std::size_t done = 0; done < samples.size();) {
     const Run run = run_at(first + done);
     const std::uint64_t count = std::min<std::uint64_t>(run.count, samples.size() - done);
-    for (std::uint64_t i = 0; i < count; ++i, ++done) samples[done] = sample_at(run.bucket, run.place + i);
+    for (std::uint64_t i = 0; i < count; ++i, ++done) samples[done] = sample_at(run.bucket, run.offset + i);
   }
   std::ranges::copy(samples, draws.begin());
 }

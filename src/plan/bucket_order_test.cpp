@@ -22,7 +22,7 @@ Numbers lengths_of(std::size_t count, std::uint64_t seed) {
   return lengths;
 }
 
-// rows: batch size of a rank, for the buckets up to 10, 40 and 100.
+// rows: the batch size of a rank for the buckets up to 10, 40 and 100.
 std::shared_ptr<const Buckets> buckets(const Numbers& lengths, Numbers rows, std::uint64_t ranks = 1) {
   return std::make_shared<const Buckets>(
       std::vector<Bucket>{{10, rows[0] * ranks}, {40, rows[1] * ranks}, {100, rows[2] * ranks}}, lengths);
@@ -39,7 +39,7 @@ Numbers batch_of(const Plan& plan, std::uint64_t batch, std::uint64_t batch_rows
   Numbers samples(plan.rows(batch)), draws(samples.size());
   plan.place(batch * batch_rows, samples, draws);
   for (std::uint64_t row = 0; row < samples.size(); ++row)
-    EXPECT_EQ(plan.at(batch * batch_rows + row), (Placed{samples[row], draws[row]}));
+    EXPECT_EQ(plan.at(batch * batch_rows + row), (OrderedSample{samples[row], draws[row]}));
   return samples;
 }
 

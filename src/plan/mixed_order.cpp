@@ -12,11 +12,11 @@
 namespace feedline::plan {
 namespace {
 
-// Many batches long, so that a batch's parts vary as if drawn at random; short compared with an epoch, so that they do
-// not vary more than that.
+// A block spans many batches, so that the number of samples from each part varies between batches as if drawn at
+// random. A block is short compared with an epoch, so that these numbers do not vary more than that.
 constexpr std::uint64_t kBlock = 4096;
 
-// Separate keys for the parts' passes and for the blocks.
+// Separate keys for the passes over parts and for the blocks.
 constexpr std::uint64_t kPassStream = 0x6D69787475726573u;
 constexpr std::uint64_t kBlockStream = 0x626C6F636B735F31u;
 
@@ -44,7 +44,7 @@ std::uint64_t count_with(const std::vector<std::uint64_t>& shares, std::size_t p
   return part < shares.size() ? counted(positions, shares[part]) : positions;
 }
 
-// Returns the smallest `positions` for which `enough` holds; it must be monotonic.
+// Returns the smallest number of `positions` for which `enough` returns true; `enough` must be monotonic.
 template <typename Enough>
 std::uint64_t first_that(const Enough& enough) {
   std::uint64_t low = 0, high = kMostPositions + 1;
@@ -114,7 +114,7 @@ MixedOrder::MixedOrder(std::shared_ptr<const Mixture> mixture, bool shuffle, std
   begins_ = used_before(*mixture_, epoch);
 }
 
-Placed MixedOrder::at(std::uint64_t position) const {
+OrderedSample MixedOrder::at(std::uint64_t position) const {
   FEEDLINE_CHECK(position < size());
   if (shuffle_) {
     const std::uint64_t block = position / kBlock;
@@ -132,9 +132,9 @@ Placed MixedOrder::at(std::uint64_t position) const {
     position -= before;
   }
   const std::uint64_t samples = mixture_->parts[part].size;
-  const std::uint64_t place = begins_[part] + position;  // over all epochs
-  const std::uint64_t pass = place / samples;
-  std::uint64_t sample = place % samples;
+  const std::uint64_t drawn = begins_[part] + position;  // position over all epochs
+  const std::uint64_t pass = drawn / samples;
+  std::uint64_t sample = drawn % samples;
   if (shuffle_) sample = Permutation(samples, base::mix64(base::mix64(seed_key_ + part) + pass))(sample);
   sample += offsets_[part];
   // a sample repeated in an epoch gets different random numbers

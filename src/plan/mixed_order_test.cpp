@@ -23,8 +23,8 @@ std::size_t part_of(const Mixture& mixture, std::uint64_t sample) {
   return part;
 }
 
-std::vector<Placed> placed_by(const Order& order) {
-  std::vector<Placed> all;
+std::vector<OrderedSample> placed_by(const Order& order) {
+  std::vector<OrderedSample> all;
   for (std::uint64_t i = 0; i < order.size(); ++i) all.push_back(order.at(i));
   return all;
 }
@@ -41,7 +41,8 @@ TEST(MixedOrder, BySizeIsEverySampleOnceAnEpoch) {
     }
     for (std::uint64_t epoch = 0; epoch < 3; ++epoch) {
       std::vector<bool> seen(total);
-      for (const Placed placed : placed_by(MixedOrder(mixture_of(parts, total), trial % 2 == 0, random(), epoch))) {
+      for (const OrderedSample placed :
+           placed_by(MixedOrder(mixture_of(parts, total), trial % 2 == 0, random(), epoch))) {
         ASSERT_FALSE(seen[placed.sample]);
         seen[placed.sample] = true;
         ASSERT_EQ(placed.draw, placed.sample);
@@ -50,7 +51,7 @@ TEST(MixedOrder, BySizeIsEverySampleOnceAnEpoch) {
   }
 }
 
-// Without shuffling, at every prefix; with shuffling, at every block's end.
+// Without shuffling, the weights hold for every prefix; with shuffling, at the end of every block.
 TEST(MixedOrder, KeepsToTheWeightsAllTheWay) {
   const std::vector<std::vector<double>> weightings{{0.7, 0.3}, {1, 1, 1}, {0.01, 5, 0.5, 2}, {1e-6, 1}};
   for (const auto& weights : weightings) {
@@ -78,18 +79,18 @@ TEST(MixedOrder, KeepsToTheWeightsAllTheWay) {
 TEST(MixedOrder, UnshuffledPartsComeInTheirOwnOrder) {
   const auto mixture = mixture_of({{7, 2}, {50, 1}}, 60);
   std::map<std::size_t, std::vector<std::uint64_t>> seen;
-  for (const Placed placed : placed_by(MixedOrder(mixture, false, 1, 0)))
+  for (const OrderedSample placed : placed_by(MixedOrder(mixture, false, 1, 0)))
     seen[part_of(*mixture, placed.sample)].push_back(placed.sample);
   for (std::size_t i = 0; i < seen[0].size(); ++i) EXPECT_EQ(seen[0][i], i % 7);
   for (std::size_t i = 0; i < seen[1].size(); ++i) EXPECT_EQ(seen[1][i], 7 + i);
 }
 
-// The passes of a part continue across epochs: between two uses of a sample, all others of its part are used.
+// The passes over a part continue across epochs: between two uses of a sample, all other samples of its part are used.
 TEST(MixedOrder, NoSampleComesAgainBeforeItsPartIsThrough) {
   const auto mixture = mixture_of({{10, 3}, {1000, 1}}, 57);
   std::vector<int> count(1010);
   for (std::uint64_t epoch = 0; epoch < 30; ++epoch) {
-    for (const Placed placed : placed_by(MixedOrder(mixture, true, 1, epoch))) ++count[placed.sample];
+    for (const OrderedSample placed : placed_by(MixedOrder(mixture, true, 1, epoch))) ++count[placed.sample];
     // between epochs; within one, the blocks' permutation interleaves passes
     const auto [least, most] = std::minmax_element(count.begin(), count.begin() + 10);
     EXPECT_LE(*most - *least, 1) << "after epoch " << epoch;
@@ -98,11 +99,11 @@ TEST(MixedOrder, NoSampleComesAgainBeforeItsPartIsThrough) {
   }
 }
 
-TEST(MixedOrder, ASampleThatComesAgainIsDrawnAnew) {
+TEST(MixedOrder, ASampleThatComesAgainIsDrawnAgain) {
   const auto mixture = mixture_of({{3, 1}, {100, 1}}, 100);
   for (const std::uint64_t epoch : {0u, 1u, 7u}) {
     std::set<std::uint64_t> draws;
-    for (const Placed placed : placed_by(MixedOrder(mixture, true, 1, epoch)))
+    for (const OrderedSample placed : placed_by(MixedOrder(mixture, true, 1, epoch)))
       EXPECT_TRUE(draws.insert(placed.draw).second) << "epoch " << epoch;
   }
 }
@@ -135,14 +136,15 @@ TEST(MixedOrder, EpochsEndWithTheFirstOrTheLastPart) {
 TEST(MixedOrder, WeightsOfZeroAndOneExtremeAnother) {
   const auto zeros = mixture_of({{5, 0}, {6, 2}, {7, 0}, {8, 0}}, 40);
   for (const bool shuffle : {false, true})
-    for (const Placed placed : placed_by(MixedOrder(zeros, shuffle, 1, 2)))
+    for (const OrderedSample placed : placed_by(MixedOrder(zeros, shuffle, 1, 2)))
       EXPECT_EQ(part_of(*zeros, placed.sample), 1u);
   EXPECT_EQ(positions_until_first(zeros->parts), 6u);
   EXPECT_EQ(positions_until_last(zeros->parts), 6u);
   EXPECT_GT(positions_until_last({{1, 1e-300}, {1, 1}}), kMostPositions);
 }
 
-// With shuffling, a row's part does not predict the next row's: the counts of pairs are those of independent draws.
+// With shuffling, the part of a row does not predict the part of the next row: the counts of pairs match independent
+// draws.
 TEST(MixedOrder, PartsAreMixedLikeDraws) {
   const auto mixture = mixture_of({{100000, 1}, {100000, 1}}, 100000);
   const MixedOrder order(mixture, true, 9, 0);

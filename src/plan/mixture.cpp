@@ -39,7 +39,8 @@ Result<std::shared_ptr<const Mixture>> make_mixture(const std::vector<std::uint6
       break;
   }
   if (mixture->samples > kMostPositions)
-    return config_error("mix: an epoch would have more than 2^48 samples: the weights and sizes are too far apart");
+    return config_error(
+        "mix: an epoch would have more than 2^48 samples: the ratios of sizes to weights differ too much");
   if (mixture->samples == 0)
     return config_error("mix: an epoch would have no samples: the dataset that ends first is too small for its weight");
   return mixture;

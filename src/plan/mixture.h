@@ -11,11 +11,11 @@
 
 namespace feedline::plan {
 
-// Mixes datasets of these sizes by weight, as mix() does. kConfig: invalid weights, or an epoch that is empty or too
-// long.
+// Mixes datasets of these sizes by weight, like mix(). kConfig: invalid weights, or an epoch that is empty or too long.
 Result<std::shared_ptr<const Mixture>> make_mixture(const std::vector<std::uint64_t>& sizes, const MixOptions& options);
 
-// The same mixture with other weights from `epoch` on; the passes over each dataset continue. kConfig: invalid weights.
+// Returns the same mixture with other weights from `epoch` on; the passes over each dataset continue. kConfig: invalid
+// weights.
 Result<std::shared_ptr<const Mixture>> reweighted(const Mixture& mixture, const std::vector<double>& weights,
                                                   std::uint64_t epoch);
 

@@ -23,7 +23,7 @@ class WholeOrder final : public Order {
   WholeOrder(std::uint64_t size, std::uint64_t key) : size_(size), permutation_(std::in_place, size, key) {}
 
   std::uint64_t size() const override { return size_; }
-  Placed at(std::uint64_t position) const override {
+  OrderedSample at(std::uint64_t position) const override {
     FEEDLINE_CHECK(position < size_);
     const std::uint64_t sample = permutation_ ? (*permutation_)(position) : position;
     return {sample, sample};
@@ -48,15 +48,15 @@ class WholeOrder final : public Order {
   std::optional<Permutation> permutation_;
 };
 
-// The first positions of another order, each repeated with different draws: a sample's first draw is below 2^56.
+// Repeats each of the first positions of another order, with different draws; a sample's first draw is below 2^56.
 class RepeatedOrder final : public Order {
  public:
   RepeatedOrder(std::shared_ptr<const Order> order, std::uint64_t times) : order_(std::move(order)), times_(times) {}
 
   std::uint64_t size() const override { return order_->size(); }
-  Placed at(std::uint64_t position) const override {
+  OrderedSample at(std::uint64_t position) const override {
     FEEDLINE_CHECK(position < size());
-    const Placed placed = order_->at(position / times_);
+    const OrderedSample placed = order_->at(position / times_);
     return {placed.sample, placed.draw | (position % times_) << kDrawBits};
   }
   std::vector<ShardUse> shard_uses(std::span<const std::uint64_t> shard_ends) const override {
@@ -81,7 +81,7 @@ class RepeatedOrder final : public Order {
 
 void Order::place(std::uint64_t first, std::span<std::uint64_t> samples, std::span<std::uint64_t> draws) const {
   for (std::size_t i = 0; i < samples.size(); ++i) {
-    const Placed placed = at(first + i);
+    const OrderedSample placed = at(first + i);
     samples[i] = placed.sample;
     draws[i] = placed.draw;
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Maps the positions of an epoch to samples. Pure: the same config gives the same order on every machine, in constant
-// time for any position, so resuming needs no replay.
+// Maps the positions of an epoch to samples. The same config produces the same order on every machine, and any position
+// can be computed in constant time, so resuming needs no replay.
 
 #include <cstdint>
 #include <memory>
@@ -16,13 +16,13 @@
 
 namespace feedline::plan {
 
-struct Placed {
+struct OrderedSample {
   std::uint64_t sample = 0;  // index in the dataset
   std::uint64_t draw = 0;    // key of its random draws: the sample, unless it is repeated in an epoch
-  friend bool operator==(const Placed&, const Placed&) = default;
+  friend bool operator==(const OrderedSample&, const OrderedSample&) = default;
 };
 
-// One part of a mixture: its samples follow those of earlier parts.
+// A part of a mixture. Its samples are numbered after those of the earlier parts.
 struct Part {
   std::uint64_t size = 0;
   double weight = 0;
@@ -31,20 +31,21 @@ struct Part {
 struct Mixture {
   std::vector<Part> parts;
   std::uint64_t samples = 0;  // positions of an epoch
-  // The epoch from which the weights apply, and each part's samples used by the epochs before it (empty: none).
+  // The epoch from which the weights apply, and the number of samples of each part that earlier epochs have used
+  // (empty if they have used none).
   std::uint64_t since = 0;
   std::vector<std::uint64_t> used = {};
 };
 
-// Which samples an epoch has, if not every sample once; at most one of them is set.
+// The samples of an epoch, if it does not use every sample once; at most one of the members is set.
 struct Selection {
   std::shared_ptr<const Mixture> mixture;
   std::shared_ptr<const Sampling> sampling;
   friend bool operator==(const Selection&, const Selection&) = default;
 };
 
-// The selection of the epochs that begin from now on. Thread-safe: a loader's owner replaces it between epochs, while
-// other threads may plan the next epoch.
+// The selection for epochs that begin from now on. Thread-safe: a loader's owner replaces it between epochs while other
+// threads may be planning the next epoch.
 class CurrentSelection {
  public:
   explicit CurrentSelection(Selection selection) : selection_(std::move(selection)) {}
@@ -66,7 +67,7 @@ struct OrderConfig {
   std::uint64_t size = 0;  // samples in the dataset
   bool shuffle = false;
   std::uint64_t seed = 0;
-  // If not 0: shards are permuted, and samples within groups of this many shards.
+  // If not 0: the order of shards is permuted, and samples are permuted within groups of this many shards.
   std::uint64_t shard_window = 0;
   std::shared_ptr<const std::vector<std::uint64_t>> shard_ends;  // nullptr: one shard
   Selection selection;                                           // empty: every sample once
@@ -77,8 +78,8 @@ struct OrderConfig {
 
 class BucketOrder;
 
-// The positions of an epoch, [first, end), that contain a shard's samples, possibly among others. Empty if there are
-// none.
+// The range [first, end) of an epoch's positions that contains all samples of a shard, and possibly others. The range
+// is empty if the epoch has no samples of the shard.
 struct ShardUse {
   std::uint64_t first = 0, end = 0;
   friend bool operator==(const ShardUse&, const ShardUse&) = default;
@@ -90,28 +91,30 @@ class Order {
   virtual ~Order() = default;
   virtual std::uint64_t size() const = 0;  // positions of an epoch
   // Requires: position < size().
-  virtual Placed at(std::uint64_t position) const = 0;
-  // The same for a range of positions starting at `first`. Requires: first + samples.size() <= size(), both spans
-  // equally long.
+  virtual OrderedSample at(std::uint64_t position) const = 0;
+  // Like at(), for a range of positions that starts at `first`. Requires: first + samples.size() <= size(), and both
+  // spans have the same length.
   virtual void place(std::uint64_t first, std::span<std::uint64_t> samples, std::span<std::uint64_t> draws) const;
-  // Returns when each shard is read: for orders that do not read shard by shard, the whole epoch. shard_ends:
-  // cumulative number of samples up to the end of each shard. Requires: ascending, the last being the size of the
-  // dataset.
+  // Returns the positions at which each shard is read; for orders that do not read shard by shard, this is the whole
+  // epoch. shard_ends: the cumulative number of samples up to the end of each shard. Requires: shard_ends ascend, and
+  // the last one is the size of the dataset.
   virtual std::vector<ShardUse> shard_uses(std::span<const std::uint64_t> shard_ends) const {
     return std::vector<ShardUse>(shard_ends.size(), {0, size()});
   }
-  // Returns false if the epoch has some samples several times or not at all, as the caller has specified.
+  // Returns false if the caller has specified that the epoch repeats or omits some samples.
   virtual bool has_all_samples() const { return true; }
-  // Returns the order if it consists of batches that a plan must not change; nullptr if it may be divided anywhere.
+  // Returns the order as BucketOrder if it consists of batches that a plan must not change, or nullptr if the plan may
+  // divide it anywhere.
   virtual const BucketOrder* as_buckets() const { return nullptr; }
 };
 
-// Maximum number of repeats, because the highest bits of the draw hold the repetition.
+// The maximum number of repetitions, which is limited because the highest bits of a draw contain the repetition's
+// number.
 inline constexpr std::uint64_t kMostRepeats = 255;
 
-// Requires: config.size > 0; it equals the total size of a mixture's parts, one of which has a positive weight, and
-// Sampling::samples(). With buckets or shard_window: no sampling. With repeat, from 1 to kMostRepeats: no mixture or
-// buckets, and fewer than 2^56 samples.
+// Requires: config.size > 0. With a mixture, config.size equals the total size of the parts, of which at least one has
+// a positive weight. With sampling, config.size equals Sampling::samples(). With buckets or shard_window, there must be
+// no sampling. With repeat (1 to kMostRepeats), there must be no mixture and no buckets, and fewer than 2^56 samples.
 std::shared_ptr<const Order> make_order(const OrderConfig& config, std::uint64_t epoch);
 
 }  // namespace feedline::plan

@@ -49,7 +49,7 @@ void Permutation::fill(std::uint64_t first, std::span<std::uint64_t> values) con
     fill_some(first + done, values.subspan(done, std::min(kSome, values.size() - done)));
 }
 
-// Walks all of them together, and repeats those that are outside.
+// Computes all values together, and repeats the computation for values outside the range.
 void Permutation::fill_some(std::uint64_t first, std::span<std::uint64_t> values) const {
   constexpr std::size_t kLanes = 8;
   std::array<std::uint64_t, kSome + kLanes> walking;  // after the last: lanes used as padding

@@ -57,8 +57,8 @@ TEST(Permutation, WorksForSizesThatNoListCouldHold) {
   for (std::uint64_t i = 0; i < 1000; ++i) ASSERT_LT(permutation(size - 1 - i), size);
 }
 
-// Chi-square over (position, value) cells of a size-10 permutation under 20,000 keys: 9 x 9 degrees of freedom; the
-// 99.99 % quantile is 137.
+// Applies a chi-square test to the (position, value) cells of a permutation of size 10 under 20,000 keys: 9 x 9 degrees
+// of freedom; the 99.99 % quantile is 137.
 TEST(Permutation, PutsEveryValueEverywhereEquallyOften) {
   constexpr int kSize = 10, kKeys = 20000;
   std::vector<std::vector<double>> count(kSize, std::vector<double>(kSize));
@@ -74,7 +74,7 @@ TEST(Permutation, PutsEveryValueEverywhereEquallyOften) {
   EXPECT_GT(chi_square, 35);  // the 0.001 % quantile is 38: being flatter than chance would be wrong too
 }
 
-// Neighbours must be separated: the count of i with |p(i + 1) - p(i)| == 1 has mean 2 (n - 1) / n * ... ~ 2.
+// Neighbours must be separated: the number of i with |p(i + 1) - p(i)| == 1 has a mean of about 2.
 TEST(Permutation, TearsNeighboursApart) {
   constexpr std::uint64_t kSize = 1000;
   int pairs = 0;

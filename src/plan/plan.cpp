@@ -82,7 +82,7 @@ std::uint64_t Plan::index_of(std::uint64_t batch) const {
   return batch < full_batches_ ? batches_[batch] : buckets_->batches();
 }
 
-std::uint64_t Plan::place_of(std::uint64_t position) const {
+std::uint64_t Plan::find_sample(std::uint64_t position) const {
   FEEDLINE_CHECK(position < positions_);
   if (config_.interleaved) return position * config_.world_size + config_.rank;
   const std::uint64_t batch = position / config_.batch_rows;
@@ -95,7 +95,7 @@ Positions Plan::run_from(std::uint64_t position) const {
   const std::uint64_t batch = position / config_.batch_rows;
   const std::uint64_t row = position % config_.batch_rows;
   if (!buckets_ || batch >= full_batches_) {
-    const Positions run = run_at(place_of(position));
+    const Positions run = run_at(find_sample(position));
     const bool stands_alone = config_.interleaved && config_.world_size > 1;
     return stands_alone ? Positions{run.begin, run.begin + 1} : run;
   }
@@ -104,7 +104,7 @@ Positions Plan::run_from(std::uint64_t position) const {
   return {buckets_->begin(batches_[batch]) + config_.rank * rows + row, buckets_->begin(batches_[batch] + 1)};
 }
 
-Placed Plan::at(std::uint64_t position) const { return order_->at(run_from(position).begin); }
+OrderedSample Plan::at(std::uint64_t position) const { return order_->at(run_from(position).begin); }
 
 void Plan::place(std::uint64_t first, std::span<std::uint64_t> samples, std::span<std::uint64_t> draws) const {
   while (!samples.empty()) {
@@ -118,23 +118,23 @@ void Plan::place(std::uint64_t first, std::span<std::uint64_t> samples, std::spa
   }
 }
 
-Positions Plan::run_at(std::uint64_t place) const {
-  if (place >= places_)
-    return {(place - places_) % order_->size(), order_->size()};  // only kPad: the order starts over
+Positions Plan::run_at(std::uint64_t index) const {
+  if (index >= places_)
+    return {(index - places_) % order_->size(), order_->size()};  // only kPad: the order starts over
   for (const Positions& span : left_) {
-    if (place < span.end - span.begin) return {span.begin + place, span.end};
-    place -= span.end - span.begin;
+    if (index < span.end - span.begin) return {span.begin + index, span.end};
+    index -= span.end - span.begin;
   }
-  FEEDLINE_CHECK(!"each remaining place is in a span");
+  FEEDLINE_CHECK(!"each remaining index is in a span");
 }
 
 std::uint64_t Plan::begin_of(std::uint64_t batch) const {
   if (buckets_ && batch < full_batches_) return buckets_->begin(batches_[batch]);
   // the even division, and with buckets the positions after the last whole batch
-  const std::uint64_t place = !buckets_                ? batch * global_batch_
+  const std::uint64_t index = !buckets_                ? batch * global_batch_
                               : batch == full_batches_ ? places_ - remainder_
                                                        : places_;
-  return place < places_ ? order_position(place) : order_->size() - std::min(config_.left_out, order_->size());
+  return index < places_ ? order_position(index) : order_->size() - std::min(config_.left_out, order_->size());
 }
 
 void Plan::add_positions(std::uint64_t batch, std::vector<Positions>& spans) const {
@@ -154,15 +154,15 @@ void Plan::add_positions(std::uint64_t batch, std::vector<Positions>& spans) con
 
 std::vector<Positions> tidied(std::vector<Positions> spans, std::uint64_t begin) {
   std::ranges::sort(spans, {}, &Positions::begin);
-  std::size_t kept = 0;
+  std::size_t merged = 0;
   for (const Positions span : spans) {
     if (span.end <= begin) continue;
-    if (kept > 0 && spans[kept - 1].end >= span.begin)
-      spans[kept - 1].end = std::max(spans[kept - 1].end, span.end);
+    if (merged > 0 && spans[merged - 1].end >= span.begin)
+      spans[merged - 1].end = std::max(spans[merged - 1].end, span.end);
     else
-      spans[kept++] = span;
+      spans[merged++] = span;
   }
-  spans.resize(kept);
+  spans.resize(merged);
   return spans;
 }
 

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Divides an epoch's order into batches for one rank. Pure: the same config gives the same plan on every machine.
+// Divides an epoch's order into batches for one rank. The same config produces the same plan on every machine.
 //
 //   order:  [ batch 0: rank 0 | rank 1 | ... ][ batch 1: rank 0 | rank 1 | ... ] ... [ remainder ]
 //
-// With G = batch_rows * world_size, global batch b has G consecutive positions, batch_rows of them for each rank.
-// `uneven` determines how the remainder, fewer than G, is shared. A plan may begin anywhere in the order and omit
-// samples that were already delivered: the plan then divides the rest.
+// If G = batch_rows * world_size, global batch b consists of G consecutive positions, of which each rank has
+// batch_rows. `uneven` determines how the remainder (fewer than G positions) is divided. A plan may begin at any
+// position of the order, and omit samples that were already delivered: it then divides the remaining ones.
 //
-// Interleaved, the ranks take turns at the positions of a global batch, and of the remainder: rank r has those that are
-// r modulo world_size. Neighbours in the order therefore go to different ranks, and the global batches are the same.
+// If the plan is interleaved, ranks take turns at the positions of a global batch and of the remainder: rank r has the
+// positions that equal r modulo world_size. Neighbours in the order therefore go to different ranks, while the global
+// batches are the same.
 //
-// A BucketOrder keeps its own batches, of different numbers of rows, each divided evenly among the ranks; the
-// undelivered parts begin and end at their boundaries.
+// The batches of a BucketOrder are not changed: they have different numbers of rows, and each is divided evenly among
+// the ranks. Ranges that were already delivered begin and end at the boundaries of these batches.
 
 #include <cstdint>
 #include <memory>
@@ -39,15 +40,15 @@ struct PlanConfig {
 
 class Plan {
  public:
-  // Requires: batch_rows, world_size > 0 and rank < world_size; with buckets, numbers of rows that are multiples of
-  // world_size and at most batch_rows * world_size.
+  // Requires: batch_rows, world_size > 0 and rank < world_size; with buckets, each bucket's number of rows is a
+  // multiple of world_size and at most batch_rows * world_size.
   Plan(std::shared_ptr<const Order> order, const PlanConfig& config);
 
   const Order& order() const { return *order_; }
-  // This rank's positions, including a partial last batch: the rows of batch b start at b * batch_rows, and with
-  // buckets may end before the next batch's.
+  // The number of this rank's positions, including a partial last batch. The rows of batch b begin at b * batch_rows.
+  // With buckets, they may end before the next batch begins.
   std::uint64_t positions() const { return positions_; }
-  // Batches of this rank, and of any rank; without a partial one if drop_last.
+  // The number of batches for this rank, and for any rank; with drop_last, partial batches do not count.
   std::uint64_t batches() const { return batches(config_.rank); }
   std::uint64_t batches(std::uint64_t rank) const;
   std::uint64_t rows(std::uint64_t batch) const { return rows(batch, config_.rank); }
@@ -55,17 +56,18 @@ class Plan {
   std::uint64_t samples(std::uint64_t rank) const;                    // in all its batches
   // Returns the bucket of a batch; 0 if there are no buckets.
   std::uint64_t bucket(std::uint64_t batch) const;
-  // Returns a global batch's number in the epoch, counted in batches of this size from the start.
+  // Returns the number of a global batch in the epoch, counted from the start of the epoch in batches of this size.
   std::uint64_t index_of(std::uint64_t batch) const;
   // Returns the sample at this rank's position. Requires: the position is in a batch.
-  Placed at(std::uint64_t position) const;
-  // The same for positions starting at `first`, all in one batch.
+  OrderedSample at(std::uint64_t position) const;
+  // Like at(), for positions that start at `first` and are in the same batch.
   void place(std::uint64_t first, std::span<std::uint64_t> samples, std::span<std::uint64_t> draws) const;
 
-  // Returns the position in the order where global batch `batch` begins; after the last: the order's end.
+  // Returns the position in the order at which global batch `batch` begins; for the batch after the last one, the end
+  // of the order.
   std::uint64_t begin_of(std::uint64_t batch) const;
-  // Adds the order's positions in global batch `batch`, and those delivered before this plan, from `begin` on: the data
-  // of a state other than `begin`.
+  // Appends the order's positions in global batch `batch`, and those from position `begin` on that were delivered
+  // before this plan. Together with `begin`, these positions are the contents of a state.
   void add_positions(std::uint64_t batch, std::vector<Positions>& spans) const;
 
  private:
@@ -73,11 +75,11 @@ class Plan {
     std::uint64_t first = 0;  // index in the remaining positions
     std::uint64_t rows = 0;
   };
-  Share share_of(std::uint64_t rank) const;              // of the remainder
-  std::uint64_t place_of(std::uint64_t position) const;  // index in the remaining positions
-  std::uint64_t order_position(std::uint64_t place) const { return run_at(place).begin; }
-  // Consecutive positions of the order starting at this place, and at this rank's position.
-  Positions run_at(std::uint64_t place) const;
+  Share share_of(std::uint64_t rank) const;                 // of the remainder
+  std::uint64_t find_sample(std::uint64_t position) const;  // index in the remaining positions
+  std::uint64_t order_position(std::uint64_t index) const { return run_at(index).begin; }
+  // Return consecutive positions of the order starting at this position of the order or of the rank.
+  Positions run_at(std::uint64_t index) const;
   Positions run_from(std::uint64_t position) const;
   void keep_batches(const BucketOrder& buckets);
 
@@ -94,7 +96,7 @@ class Plan {
   std::uint64_t positions_;
 };
 
-// Returns `spans` in ascending order, with adjacent ones merged and parts before `begin` removed.
+// Returns `spans` in ascending order: adjacent spans are merged, and parts before `begin` are removed.
 std::vector<Positions> tidied(std::vector<Positions> spans, std::uint64_t begin);
 
 }  // namespace feedline::plan

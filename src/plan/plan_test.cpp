@@ -67,8 +67,8 @@ TEST(Plan, CountsBatches) {
   EXPECT_EQ(plan_of({.size = 3, .plan = {.batch_rows = 4, .drop_last = true}}).batches(), 0u);
 }
 
-// 23 samples in global batches of 12 leave 11: padded, they would be full batches of 3 over four ranks, but not over
-// two.
+// 23 samples in global batches of 12 leave a remainder of 11. With padding, the remainder would make full batches of 3
+// on four ranks, but not full batches on two ranks.
 TEST(Plan, DropLastDoesNotDependOnTheWorldSize) {
   for (const Uneven uneven : {Uneven::kPad, Uneven::kDrop, Uneven::kExact}) {
     for (const std::uint64_t ranks : {1u, 2u, 3u, 4u}) {
@@ -79,7 +79,7 @@ TEST(Plan, DropLastDoesNotDependOnTheWorldSize) {
   }
 }
 
-// The global batch is the same set of samples, whatever the number of ranks.
+// The set of samples in a global batch does not depend on the number of ranks.
 TEST(Plan, GlobalBatchesDoNotDependOnTheWorldSize) {
   const auto global_batch = [](std::uint64_t ranks, std::uint64_t batch_rows, std::uint64_t index) {
     std::vector<std::uint64_t> samples;
@@ -109,8 +109,8 @@ std::vector<std::uint64_t> samples_of_all_ranks(Case c, std::uint64_t batch) {
   return samples;
 }
 
-// A plan begun at any global batch, with any number of ranks that makes the same global batch, is the rest of the
-// whole.
+// A plan that begins at any global batch equals the rest of the whole plan, for any number of ranks that results in the
+// same global batch size.
 TEST(Plan, BegunAnywhereItIsTheRest) {
   for (const Uneven uneven : {Uneven::kPad, Uneven::kDrop, Uneven::kExact}) {
     for (const std::uint64_t size : {23u, 24u, 29u}) {
@@ -134,7 +134,7 @@ TEST(Plan, BegunAnywhereItIsTheRest) {
   }
 }
 
-// Whatever was delivered and whatever the new batch size, each remaining sample is delivered once.
+// Each remaining sample is delivered once, whatever was delivered before and whatever the new batch size.
 TEST(Plan, CutsWhatIsLeft) {
   const Case whole{.size = 40, .seed = 3, .shuffle = true, .plan = {.batch_rows = 4}};
   const Plan plan = plan_of(whole);
@@ -155,7 +155,7 @@ TEST(Plan, CutsWhatIsLeft) {
   }
 }
 
-// add_positions() of a plan with gaps returns positions of the order.
+// After a plan with gaps, add_positions() returns positions of the original order.
 TEST(Plan, ResumesOfResumesSpeakOfTheSameOrder) {
   const Case whole{.size = 30, .plan = {.batch_rows = 5}};
   Case rest = whole;
@@ -193,7 +193,8 @@ TEST(Plan, ManyAtATimeAreTheSameAsOneByOne) {
   }
 }
 
-// Position p of an order that repeats is position p / repeat of one that does not, with a different draw.
+// Position p of an order with repetitions equals position p / repeat of the order without repetitions, with a different
+// draw.
 TEST(Plan, RepeatsEverySampleWithOtherDraws) {
   const Case once{.size = 100, .seed = 4, .epoch = 2, .shuffle = true, .plan = {.batch_rows = 8}};
   Case thrice = once;
@@ -202,7 +203,7 @@ TEST(Plan, RepeatsEverySampleWithOtherDraws) {
   EXPECT_EQ(plan.positions(), 100u);
   std::set<std::pair<std::uint64_t, std::uint64_t>> draws;
   for (std::uint64_t position = 0; position < 100; ++position) {
-    const Placed placed = plan.at(position), first = plain.at(position / 3);
+    const OrderedSample placed = plan.at(position), first = plain.at(position / 3);
     EXPECT_EQ(placed.sample, first.sample);
     EXPECT_EQ(placed.draw == first.draw, position % 3 == 0) << "the first time it is drawn like without repeats";
     draws.insert({placed.sample, placed.draw});
@@ -210,7 +211,8 @@ TEST(Plan, RepeatsEverySampleWithOtherDraws) {
   EXPECT_EQ(draws.size(), 100u);
 }
 
-// Neighbours in the order go to different ranks, as in torchvision's RASampler: rank r has r, r + ranks, ...
+// Neighbours in the order go to different ranks, as in torchvision's RASampler: rank r has the positions r, r + ranks,
+// ...
 TEST(Plan, InterleavedRanksTakeTurnsAtPositions) {
   for (const Uneven uneven : {Uneven::kPad, Uneven::kDrop, Uneven::kExact}) {
     for (const std::uint64_t ranks : {1u, 2u, 3u}) {
@@ -226,9 +228,9 @@ TEST(Plan, InterleavedRanksTakeTurnsAtPositions) {
           plan.place(b * 6, std::span(samples).subspan(b * 6, plan.rows(b)),
                      std::span(draws).subspan(b * 6, plan.rows(b)));
         for (std::uint64_t i = 0; i < plan.positions(); ++i) {
-          const Placed expected = order.at((i * ranks + rank) % 101);
+          const OrderedSample expected = order.at((i * ranks + rank) % 101);
           ASSERT_EQ(plan.at(i), expected) << ranks << " ranks, position " << i << " of " << rank;
-          ASSERT_EQ((Placed{samples[i], draws[i]}), expected);
+          ASSERT_EQ((OrderedSample{samples[i], draws[i]}), expected);
         }
       }
     }

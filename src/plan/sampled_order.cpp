@@ -17,12 +17,12 @@
 namespace feedline::plan {
 namespace {
 
-// Random streams of operations count from 0; this one is far from their range.
+// The random streams of operations are numbered from 0; this number is far outside their range.
 constexpr std::uint32_t kWeightStream = 0x77656967u;
 // Separates the keys of undersampled epochs from those of shuffled ones.
 constexpr std::uint64_t kClassStream = 0x636C6173736573u;
 
-// Start values of fingerprints, one for each kind.
+// Initial values of fingerprints, one for each kind of sampling.
 constexpr std::uint64_t kByWeight = 1, kUndersampled = 2, kInOrder = 3;
 
 template <typename Values, typename ToBits>
@@ -48,13 +48,13 @@ class OrderSampling : public Sampling, public std::enable_shared_from_this<Order
   std::uint64_t fingerprint_;
 };
 
-// The order of one epoch. Position::at(position) is defined by the sampling.
+// The order of an epoch with sampling. `Of`, the kind of sampling, computes the sample at each position.
 template <typename Of>
 class SampledOrder final : public Order {
  public:
   SampledOrder(std::shared_ptr<const Of> of, typename Of::Key key) : of_(std::move(of)), key_(std::move(key)) {}
   std::uint64_t size() const override { return of_->positions(); }
-  Placed at(std::uint64_t position) const override {
+  OrderedSample at(std::uint64_t position) const override {
     FEEDLINE_CHECK(position < size());
     return of_->at(key_, position);
   }
@@ -81,7 +81,7 @@ class ByWeight final : public OrderSampling {
   std::shared_ptr<const Order> order(std::uint64_t seed, std::uint64_t epoch) const override {
     return std::make_shared<SampledOrder<ByWeight>>(self<ByWeight>(), Key{seed, epoch});
   }
-  Placed at(const Key& key, std::uint64_t position) const {
+  OrderedSample at(const Key& key, std::uint64_t position) const {
     const double drawn = base::Random({key.seed, key.epoch, position}, kWeightStream).uniform() * sums_.back();
     // a product rounded up to the sum has no sample after it
     const auto found = static_cast<std::uint64_t>(std::ranges::upper_bound(sums_, drawn) - sums_.begin());
@@ -109,7 +109,8 @@ class Undersampled final : public OrderSampling {
   std::uint64_t samples() const override { return members_.size(); }
   std::uint64_t positions() const override { return smallest_ * ends_.size(); }
   std::string explain() const override {
-    return std::to_string(smallest_) + " of each of " + std::to_string(ends_.size()) + " classes, keyed permutation";
+    return std::to_string(smallest_) + " samples from each of " + std::to_string(ends_.size()) +
+           " classes, keyed permutation";
   }
   std::shared_ptr<const Order> order(std::uint64_t seed, std::uint64_t epoch) const override {
     const std::uint64_t key = base::mix64(base::mix64(base::mix64(seed) ^ kClassStream) + epoch);
@@ -118,10 +119,10 @@ class Undersampled final : public OrderSampling {
       permutations.classes.emplace_back(ends_[i] - begin_of(i), base::mix64(key + i + 1));
     return std::make_shared<SampledOrder<Undersampled>>(self<Undersampled>(), std::move(permutations));
   }
-  Placed at(const Key& key, std::uint64_t position) const {
-    const std::uint64_t place = key.positions(position);
-    const auto number = static_cast<std::size_t>(place % ends_.size());
-    const std::uint64_t sample = members_[begin_of(number) + key.classes[number](place / ends_.size())];
+  OrderedSample at(const Key& key, std::uint64_t position) const {
+    const std::uint64_t permuted = key.positions(position);
+    const auto number = static_cast<std::size_t>(permuted % ends_.size());
+    const std::uint64_t sample = members_[begin_of(number) + key.classes[number](permuted / ends_.size())];
     return {sample, sample};
   }
 
@@ -148,7 +149,7 @@ class InOrder final : public OrderSampling {
   std::shared_ptr<const Order> order(std::uint64_t /*seed*/, std::uint64_t /*epoch*/) const override {
     return std::make_shared<SampledOrder<InOrder>>(self<InOrder>(), Key{});
   }
-  Placed at(const Key& /*key*/, std::uint64_t position) const {
+  OrderedSample at(const Key& /*key*/, std::uint64_t position) const {
     const std::uint64_t sample = indices_[position];
     return {sample, draws_.empty() ? sample : draws_[position]};
   }
@@ -159,7 +160,8 @@ class InOrder final : public OrderSampling {
   std::uint64_t samples_;
 };
 
-// Returns different draws for the occurrences of a sample, the first being the sample; empty if none occurs twice.
+// Returns a different draw for each occurrence of a sample; the first draw is the sample number. Returns an empty
+// vector if no sample occurs twice.
 std::vector<std::uint64_t> draws_of(const std::vector<std::uint64_t>& indices, std::uint64_t samples) {
   std::vector<std::uint32_t> times(samples);
   std::vector<std::uint64_t> draws;
@@ -219,11 +221,12 @@ Result<std::shared_ptr<const Sampling>> Sampling::undersample(const std::vector<
 
 Result<std::shared_ptr<const Sampling>> Sampling::in_order(std::vector<std::uint64_t> indices, std::uint64_t samples,
                                                            std::optional<std::uint64_t> fingerprint) {
-  if (indices.empty()) return config_error("loader: the sampler has no index; an epoch needs at least one");
+  if (indices.empty()) return config_error("loader: the sampler returned no indices; an epoch needs at least one");
   for (std::size_t i = 0; i < indices.size(); ++i)
     if (indices[i] >= samples)
       return config_error("loader: the sampler's index at position " + std::to_string(i) + " is " +
-                          std::to_string(indices[i]) + ", but the dataset has " + std::to_string(samples) + " samples");
+                          std::to_string(indices[i]) + ", but the dataset has " + std::to_string(samples) +
+                          " samples, with the indices 0 to " + std::to_string(samples - 1));
   if (!fingerprint)
     fingerprint = plan::fingerprint_of(plan::kInOrder, indices, [](std::uint64_t index) { return index; });
   auto draws = plan::draws_of(indices, samples);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The orders of epochs that have some samples several times or not at all.
+// Orders of epochs that repeat or omit some samples.
 //
 //   by weight     position -> the first sample whose cumulative weight exceeds a random number of (seed, epoch,
 //                 position): O(log n) for any position

@@ -18,9 +18,9 @@ namespace {
 
 using Made = std::shared_ptr<const Sampling>;
 
-std::vector<Placed> placed_by(const Made& sampling, std::uint64_t seed, std::uint64_t epoch) {
+std::vector<OrderedSample> placed_by(const Made& sampling, std::uint64_t seed, std::uint64_t epoch) {
   const auto order = make_sampled_order(sampling, seed, epoch);
-  std::vector<Placed> all;
+  std::vector<OrderedSample> all;
   for (std::uint64_t i = 0; i < order->size(); ++i) all.push_back(order->at(i));
   return all;
 }
@@ -31,7 +31,7 @@ TEST(SampledOrder, WeightsAreProbabilities) {
   constexpr int kEpochs = 10'000;
   std::map<std::uint64_t, double> drawn;
   for (int epoch = 0; epoch < kEpochs; ++epoch)
-    for (const Placed placed : placed_by(sampling, 1, epoch)) ++drawn[placed.sample];
+    for (const OrderedSample placed : placed_by(sampling, 1, epoch)) ++drawn[placed.sample];
   const double total = kEpochs * 7.0;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     const double share = weights[i] / 10, deviation = std::sqrt(total * share * (1 - share));
@@ -41,18 +41,18 @@ TEST(SampledOrder, WeightsAreProbabilities) {
 
 TEST(SampledOrder, DrawsOfAnEpochDiffer) {
   std::set<std::uint64_t> draws;
-  for (const Placed placed : placed_by(*Sampling::by_weight({1, 0, 0, 0}), 0, 0)) {
+  for (const OrderedSample placed : placed_by(*Sampling::by_weight({1, 0, 0, 0}), 0, 0)) {
     EXPECT_EQ(placed.sample, 0u);
     EXPECT_TRUE(draws.insert(placed.draw).second);
   }
   draws.clear();
-  for (const Placed placed : placed_by(*Sampling::in_order({2, 1, 2, 2, 0, 1}, 3), 0, 0))
+  for (const OrderedSample placed : placed_by(*Sampling::in_order({2, 1, 2, 2, 0, 1}, 3), 0, 0))
     EXPECT_TRUE(draws.insert(placed.draw).second);
 }
 
 TEST(SampledOrder, GivenIndicesWithoutRepetitionDrawAsUsual) {
   const auto placed = placed_by(*Sampling::in_order({4, 0, 2}, 5), 3, 9);
-  EXPECT_EQ(placed, (std::vector<Placed>{{4, 4}, {0, 0}, {2, 2}}));
+  EXPECT_EQ(placed, (std::vector<OrderedSample>{{4, 4}, {0, 0}, {2, 2}}));
 }
 
 TEST(SampledOrder, UndersamplesWithoutReplacement) {
@@ -62,7 +62,7 @@ TEST(SampledOrder, UndersamplesWithoutReplacement) {
   std::set<std::uint64_t> seen;
   for (std::uint64_t epoch = 0; epoch < 50; ++epoch) {
     std::map<std::int64_t, std::set<std::uint64_t>> by_class;
-    for (const Placed placed : placed_by(sampling, 2, epoch)) {
+    for (const OrderedSample placed : placed_by(sampling, 2, epoch)) {
       EXPECT_TRUE(by_class[classes[placed.sample]].insert(placed.sample).second);
       EXPECT_EQ(placed.draw, placed.sample);
       seen.insert(placed.sample);

@@ -38,7 +38,7 @@ std::vector<ShardUse> ShardOrder::shard_uses(std::span<const std::uint64_t> shar
   return uses;
 }
 
-Placed ShardOrder::at(std::uint64_t position) const {
+OrderedSample ShardOrder::at(std::uint64_t position) const {
   FEEDLINE_CHECK(position < size());
   const auto group =
       static_cast<std::uint64_t>(std::distance(group_ends_.begin(), std::ranges::upper_bound(group_ends_, position)));

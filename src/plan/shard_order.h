@@ -11,20 +11,21 @@
 
 namespace feedline::plan {
 
-// For storage with slow random access: permutes the shards, and the samples of each group of `window` consecutive
-// shards in that order. At any time only the shards of one group are read.
+// An order for storage with slow random access: permutes the shards, and then the samples within each group of `window`
+// consecutive shards. At any time, only the shards of one group are read.
 //
 //   shards      | 4 1 7 | 0 6 2 | 5 3 |       window 3
 //   samples     |permuted|permuted|permuted|
 //
-// This is less random than a full shuffle: a sample's neighbours come from `window` shards instead of all.
+// This is less random than a full shuffle: a sample's neighbours come from `window` shards instead of all shards.
 class ShardOrder final : public Order {
  public:
-  // shard_ends: cumulative samples up to and including each shard. Requires: ascending, the last above 0; window > 0.
+  // shard_ends: the cumulative number of samples up to the end of each shard. Requires: shard_ends ascend, the last one
+  // is above 0, and window > 0.
   ShardOrder(std::shared_ptr<const std::vector<std::uint64_t>> shard_ends, std::uint64_t window, std::uint64_t key);
 
   std::uint64_t size() const override { return shard_ends_->back(); }
-  Placed at(std::uint64_t position) const override;
+  OrderedSample at(std::uint64_t position) const override;
   std::vector<ShardUse> shard_uses(std::span<const std::uint64_t> shard_ends) const override;
 
  private:

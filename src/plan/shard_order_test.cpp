@@ -40,7 +40,7 @@ TEST(ShardOrder, GivesEverySampleOnce) {
   }
 }
 
-// Between two samples of a shard there are only samples of the shards in its group.
+// Between two samples of a shard, there are only samples from shards in the same group.
 TEST(ShardOrder, ReadsFromAWindowOfShardsAtATime) {
   constexpr std::uint64_t kShards = 23, kEach = 50, kWindow = 4;
   const ShardOrder order(ends_of(std::vector<std::uint64_t>(kShards, kEach)), kWindow, 7);
@@ -55,7 +55,7 @@ TEST(ShardOrder, ReadsFromAWindowOfShardsAtATime) {
   }
 }
 
-// Samples are uniformly distributed within a group: chi-square of (position in the group, shard of the group) over many
+// Samples are distributed uniformly within a group: chi-square of (position in the group, shard of the group) over many
 // keys.
 TEST(ShardOrder, MixesTheShardsOfAWindowEvenly) {
   constexpr std::uint64_t kWindow = 3, kEach = 4, kKeys = 20000;
@@ -87,7 +87,7 @@ TEST(ShardOrder, OneShardOrNoWindowIsTheWholePermutation) {
   EXPECT_NE(samples_of(*make_order(config, 2)), whole);
 }
 
-// Finds the positions of each shard's samples by scanning all positions.
+// Finds the positions of each shard's samples by scanning all positions of an epoch.
 std::vector<ShardUse> looked_up(const Order& order, const std::vector<std::uint64_t>& ends) {
   std::vector<ShardUse> uses(ends.size());
   for (std::uint64_t position = 0; position < order.size(); ++position) {
@@ -99,8 +99,8 @@ std::vector<ShardUse> looked_up(const Order& order, const std::vector<std::uint6
   return uses;
 }
 
-// In every kind of order, all samples of a shard are within its reported range. The range is exact if an order reads
-// shard by shard, and the window if it reads in windows.
+// In every kind of order, all samples of a shard are in the range that is reported for it. If an order reads shard by
+// shard, the range is exact; if it reads in windows, the range is the window.
 TEST(ShardUses, HoldEverySampleOfTheShard) {
   std::mt19937 random(3);
   for (int trial = 0; trial < 300; ++trial) {

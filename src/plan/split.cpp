@@ -15,8 +15,8 @@ namespace {
 constexpr std::uint64_t kSplitKey =
     0x73706C69745F7631;  // gives numbers that differ from an epoch's order with this seed
 
-// Assigns samples to parts one by one, always to the part that lacks most, so that each has its share at any time. A
-// part never exceeds its share by more than one sample, so all sizes are exact at the end.
+// Assigns samples to parts one by one, always to the part that lacks the most samples, so that each part is close to
+// its share at any time. A part never exceeds its share by more than one sample, so all sizes are exact in the end.
 class Sharer {
  public:
   explicit Sharer(std::span<const std::uint64_t> counts)

@@ -38,7 +38,7 @@ TEST(Split, SeedsDifferAndRepeat) {
   EXPECT_NE(split(counts, 7), split(counts, 8));
 }
 
-// 1,000 seeds: each of 20 samples is in the part of 5 about 250 times, standard deviation 14.
+// With 1,000 seeds, each of 20 samples is in the part with 5 samples about 250 times, with a standard deviation of 14.
 TEST(Split, EverySampleIsAsLikelyAsAnother) {
   std::vector<int> chosen(20);
   const std::vector<std::uint64_t> counts{15, 5};

@@ -8,8 +8,8 @@
 
 namespace feedline::plan {
 
-// kConfig: a weight is negative or not finite, or none is above 0. where: the caller's name; of: what has a weight,
-// followed by its number in the error.
+// kConfig: a weight is negative or not finite, or no weight is above 0. where: the caller's name. of: the kind of
+// object that has a weight; in errors, its number follows.
 Result<void> check_weights(const std::string& where, const std::string& of, const std::vector<double>& weights);
 
 }  // namespace feedline::plan

@@ -13,7 +13,7 @@
 namespace feedline::storage {
 namespace {
 
-// The entries of /proc/self/maps for a range of addresses.
+// Returns the entries of /proc/self/maps for a range of addresses.
 struct MappedRange {
   std::uintptr_t begin = 0, end = 0;
   std::uint64_t offset = 0;  // offset in the file
@@ -40,7 +40,7 @@ std::optional<MappedRange> parse(const std::string& line) {
   return range;
 }
 
-// The range that contains all of the memory; adjacent ranges of one file are merged.
+// Returns the range that contains all of the memory; adjacent ranges of a file are merged.
 std::optional<MappedRange> range_of(std::span<const std::byte> memory) {
   const auto begin = reinterpret_cast<std::uintptr_t>(memory.data()), end = begin + memory.size();
   std::ifstream maps("/proc/self/maps");
@@ -64,8 +64,9 @@ std::optional<MappedRange> range_of(std::span<const std::byte> memory) {
   return {};
 }
 
-// Returns whether the path is the file mapped in the range. A layered file system may show other device and inode
-// numbers in the maps than stat() returns, so a mapping of the path is compared.
+// Returns whether the path refers to the file that is mapped in the range. In a layered file system, the device and
+// inode numbers in /proc/self/maps may differ from those that stat() returns, so the file at the path is mapped, and
+// its numbers in /proc/self/maps are compared.
 bool is_file_of(int fd, const MappedRange& range) {
   void* const page = ::mmap(nullptr, 1, PROT_READ, MAP_SHARED, fd, 0);
   if (page == MAP_FAILED) return false;

@@ -11,7 +11,7 @@
 
 namespace feedline::storage {
 
-// A read as passed to the transport. It is completed even if its fetch no longer exists.
+// The read that is passed to the transport. The read completes even if its fetch no longer exists.
 struct FetchQueue::Work : Read {
   Fetch* fetch = nullptr;
   Clock::time_point started;
@@ -69,7 +69,7 @@ void FetchQueue::start(Fetch& fetch) {
   carrier_->transport->start(work);
 }
 
-// The owner gets it back, and the transport finishes the read on its copy.
+// Returns the read to its owner; the transport completes a copy.
 void FetchQueue::detach(Work& work, Error error) {
   Fetch& fetch = *std::exchange(work.fetch, nullptr);
   if (work.deadline) deadlines_.erase(*std::exchange(work.deadline, std::nullopt));

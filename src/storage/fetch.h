@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Asynchronous reads with deadlines and cancellation: the basis of prefetching, and the path of every non-blocking
-// read.
+// Asynchronous reads with deadlines and cancellation, on which prefetching and all non-blocking reads are based.
 //
 //   Fetch ──start()──► FetchQueue ──► Transport    io_uring, threads, a backend's own
 //     ▲                    │
 //     └────finished()──────┘    done, timed out, or cancelled: the owner gets it back at once
 //
-// A cancelled or timed-out read continues below, into memory that the queue has taken over: a kernel write cannot be
-// stopped. The owner gets an empty buffer instead.
+// A cancelled or timed-out read continues in the transport, because the kernel's write cannot be stopped. The queue
+// then owns the memory, and the owner receives an empty buffer.
 
 #include <chrono>
 #include <cstdint>
@@ -26,10 +25,10 @@ namespace feedline::storage {
 class Storage;
 class FetchQueue;
 
-// One read. The owner must not move or modify a Fetch until the queue reports that it has finished; until then the
-// members for the request are unspecified.
+// One read. The owner must not move or modify a Fetch until the queue reports that it has finished; until then, the
+// values of the request's members are unspecified.
 struct Fetch : Read {
-  // kStorage with ETIMEDOUT, naming the object and the time, if it has not finished by then.
+  // A read that has not finished by the deadline returns kStorage with ETIMEDOUT, the object's name and the time.
   Transport::Clock::time_point deadline = Transport::Clock::time_point::max();
 
  private:
@@ -37,8 +36,8 @@ struct Fetch : Read {
   void* work_ = nullptr;  // while in flight
 };
 
-// Runs many reads at once. Not thread-safe, except wake(). The destructor cancels reads in flight without waiting for
-// them.
+// Runs many reads concurrently. Not thread-safe, except for wake(). The destructor cancels reads in flight without
+// waiting for them.
 class FetchQueue {
  public:
   using Clock = Transport::Clock;
@@ -49,11 +48,12 @@ class FetchQueue {
 
   std::string_view name() const;
   void start(Fetch& fetch);  // never blocks; the next finished() may start the read
-  // finished() returns it with kCancelled at once. No effect if it is not in flight or has already finished.
+  // finished() immediately returns the fetch with kCancelled. Has no effect if the fetch is not in flight or has
+  // already finished.
   void cancel(Fetch& fetch);
-  // Returns a finished fetch, in any order. Waits until `until` or wake(), and then returns nullptr.
+  // Returns any fetch that has finished. Waits until `until` or wake(); then returns nullptr.
   Fetch* finished(Clock::time_point until);
-  // Any thread: ends the current wait of finished(), or that of its next call.
+  // May be called by any thread: ends the current wait of finished(), or the wait of its next call.
   void wake();
 
  private:

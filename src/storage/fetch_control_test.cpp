@@ -146,7 +146,7 @@ TEST_P(FetchControl, WhatCameInTimeHasNoDeadlineAnyMore) {
   EXPECT_EQ(text_of(*other->bytes), "content of other");
 }
 
-// The owner's memory goes as well: the sanitizers see what is written to it afterwards.
+// The owner's memory is freed too, so sanitizers detect later writes to it.
 TEST_P(FetchControl, AQueueThatGoesWaitsForNothing) {
   std::vector<std::unique_ptr<Fetch>> fetches;
   for (int i = 0; i < 20; ++i) fetches.push_back(start(std::to_string(i)));

@@ -267,8 +267,8 @@ TEST(FetchQueue, IsIoUringWhereTheKernelHasIt) {
   EXPECT_EQ(make_fetch_queue(local_storage(), QueueKind::kThreads)->name(), "threads");
 }
 
-// Reads that follow each other would never be two under way: what the wrapper counts does not depend on any clock but
-// its own latency, within which all of them must be started.
+// Reads that are made one after another would never be in flight together. The count depends on no clock other than the
+// wrapper's latency, within which all reads must be started.
 TEST(SlowStorage, ReadsAreUnderWayTogetherAndNoMoreThanItsTurns) {
   const TemporaryFolder folder;
   const std::string path = folder.write("object", "content");
@@ -298,7 +298,8 @@ TEST(SlowStorage, ReadsAreUnderWayTogetherAndNoMoreThanItsTurns) {
 int refusals = 0;  // that the kernel still returns to submitters
 int submit_after_refusals(io_uring* ring) { return refusals > 0 && --refusals >= 0 ? -EBUSY : ::io_uring_submit(ring); }
 
-// More fetches than there is room for, from a kernel that takes nothing for a while, or until further notice.
+// Starts more fetches than there is room for, with a kernel that accepts no requests, either for some time or
+// permanently.
 TEST(RingTransport, AKernelThatTakesNothingHoldsUpNobody) {
   refusals = 0;
   auto transport = RingTransport::make(submit_after_refusals);
@@ -316,7 +317,7 @@ TEST(RingTransport, AKernelThatTakesNothingHoldsUpNobody) {
     std::set<Fetch*> seen;
     while (seen.size() < fetches.size()) {
       Fetch* const fetch = queue->finished(FetchQueue::Clock::now() + 200s);
-      if (fetch != nullptr) {  // nullptr: wake() is told more than once
+      if (fetch != nullptr) {  // nullptr: wake() is reported more than once
         ASSERT_TRUE(seen.insert(fetch).second);
       }
     }
@@ -352,7 +353,7 @@ TEST(RingTransport, KnowsWhatWasInMemory) {
   EXPECT_TRUE(fetch.was_near) << "written a moment ago";
 }
 
-// Reads nothing: what it does instead is thrown, by whichever thread reads.
+// Reads throw an exception on the thread that reads.
 class ThrowingStorage final : public Storage {
  public:
   explicit ThrowingStorage(std::function<void(const std::string&)> thrower) : thrower_(std::move(thrower)) {}
@@ -380,7 +381,7 @@ std::vector<Result<std::string>> fetched(FetchQueue& queue, const std::vector<st
     queue.start(fetches[i]);
   }
   for (std::size_t i = 0; i < paths.size(); ++i)
-    EXPECT_NE(queue.finished(FetchQueue::Clock::now() + 200s), nullptr) << "somebody would wait for ever";
+    EXPECT_NE(queue.finished(FetchQueue::Clock::now() + 200s), nullptr) << "a caller would wait for ever";
   std::vector<Result<std::string>> texts;
   for (const Fetch& fetch : fetches)
     texts.push_back(fetch.bytes ? Result<std::string>(text_of(*fetch.bytes)) : std::unexpected(fetch.bytes.error()));
@@ -407,7 +408,8 @@ TEST(ThreadTransport, WhatAReadThrowsIsItsFetchsErrorAndTheThreadGoesOn) {
   }
 }
 
-// Our code throws only std::exception; a backend's library may throw other types. The thread then ends.
+// Feedline's code throws only std::exception, but a backend's library may throw other types. Such an exception ends the
+// thread.
 TEST(ThreadTransport, WhereThreadsEndNobodyWaitsForEver) {
   const TemporaryFolder folder;
   const std::string good = folder.write("good", "content"), bad = folder.write("bad", "");

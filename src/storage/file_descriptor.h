@@ -23,7 +23,8 @@ class FileDescriptor {
 
   int get() const { return fd_; }
   bool valid() const { return fd_ >= 0; }
-  // Closes the descriptor and returns errno, or 0; writers must check it. Releases the descriptor either way.
+  // Closes the descriptor and returns 0 or an errno, which writers must check. The descriptor is released in both
+  // cases.
   int close_now();
 
  private:

@@ -39,7 +39,7 @@ void FileRead::take_room() {
   done_ = 0;
 }
 
-// The buffer was filled, so the file has the extra byte.
+// The buffer, including the extra byte, is full, so the file has grown.
 void FileRead::grow() {
   const std::uint64_t room = room_.size();
   bytes_ = room > most_ ? room : std::min(2 * room, most_);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The logic of reading a file, shared by blocking calls and io_uring.
+// The logic of reading a file, which blocking calls and io_uring share.
 //
 //   next()   the next offset and destination; empty when the read is finished
 //   got()    reports the result of pread(2) for it
 //
-// A read continues after interruptions and short reads until its buffer is full or the file ends. A whole file gets a
-// buffer one byte larger than its reported size: a file that has grown since fills it, and is read again from its start
-// with a larger buffer. Pseudo files report a size of 0 but have content.
+// A read continues after interruptions and partial reads until the buffer is full or the file ends. For a whole file,
+// the buffer is one byte larger than the reported size. A file that has grown fills this buffer, and is read again from
+// its start with a larger buffer. Pseudo files report a size of 0 but have contents.
 
 #include <cstddef>
 #include <cstdint>
@@ -27,15 +27,15 @@ class FileRead {
     std::span<std::byte> room;
     std::uint64_t offset = 0;
   };
-  // Reads a range into `room`. Requires: `name`, used in errors, outlives this.
+  // Reads a range into `room`. Requires: `name`, which is used in errors, outlives this object.
   FileRead(const std::string& name, std::span<std::byte> room, std::uint64_t offset);
-  // Reads a whole file with a reported size of `file_bytes` into `buffer`. kData if it has more than `most` bytes,
-  // according to its reported size or by the extra byte. Requires: `name` and `buffer` outlive this.
+  // Reads a whole file with a reported size of `file_bytes` into `buffer`. kData: the file has more than `most` bytes,
+  // as its reported size or the extra byte shows. Requires: `name` and `buffer` outlive this object.
   FileRead(const std::string& name, memory::ByteBuffer& buffer, std::uint64_t file_bytes, std::uint64_t most);
 
   std::optional<Step> next() const;  // the same until got()
   void got(std::int64_t bytes);      // or -errno
-  // Requires: next() returns nullopt.
+  // Requires: next() has returned nullopt.
   Result<std::span<const std::byte>> result() const;
 
  private:

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Test support: local files whose whole reads block until a gate is opened, as for a backend that does not respond.
+// Test support: local files. Reads of whole files block until a gate is opened, as with a backend that does not
+// respond.
 
 #include <atomic>
 #include <condition_variable>
@@ -41,7 +42,7 @@ class Gate {
   bool is_open_ = false;
 };
 
-// Delivers the results of the underlying transport once the gate is open.
+// Returns the results of the underlying transport once the gate is open.
 class GatedTransport final : public Transport {
  public:
   GatedTransport(std::unique_ptr<Transport> transport, std::shared_ptr<Gate> gate)
@@ -66,8 +67,8 @@ class GatedTransport final : public Transport {
 
 class GatedStorage final : public Storage {
  public:
-  // own_transport: false: only thread-based reads, which see the open gate at once; its own transport checks the gate
-  // when polled for finished reads.
+  // own_transport: if false, reads use threads, which notice an open gate immediately. The storage's own transport
+  // checks the gate when it is polled for finished reads.
   explicit GatedStorage(std::shared_ptr<Gate> gate, bool own_transport = true)
       : gate_(std::move(gate)), own_transport_(own_transport) {}
   Result<std::unique_ptr<Reader>> open(const std::string& path, Access access) const override {

@@ -11,7 +11,7 @@ namespace feedline::storage {
 
 namespace {
 
-// Returns a hint why the operating system does not know a name that users expect to work.
+// Returns a hint that explains why the operating system does not find a path in a form that users expect to work.
 std::string_view unknown_to_the_system(std::string_view name) {
   if (name.find("://") != name.npos) return " (a URL: this accepts only local files)";
   if (name.starts_with('~')) return " (~ is not expanded)";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The system calls that local readers share, with errors that name the file.
+// The system calls that local readers share; their errors contain the file's name.
 
 #include <sys/stat.h>
 
@@ -22,11 +22,11 @@ struct OpenFile {
   struct ::stat status;
 };
 
-// kStorage with where.shard = name. If the file does not exist, the message reports that and its name instead of
-// `what`.
+// Returns kStorage with where.shard = name. If the file does not exist, the message reports this and the file's name
+// instead of `what`.
 std::unexpected<Error> file_error(std::string what, const std::string& name, int system_errno);
 
-// The status of the opened file; an error if it is not a regular file.
+// Returns the status of the open file, or an error if it is not a regular file.
 Result<struct ::stat> stat_regular_file(int fd, const std::string& path);
 Result<OpenFile> open_regular_file(const std::string& path);
 ObjectStat to_object_stat(const struct ::stat& status);

@@ -24,8 +24,8 @@ struct CloseDirectory {
   void operator()(DIR* directory) const { ::closedir(directory); }
 };
 
-// The type of a directory entry, following links. The type from readdir saves a stat() except for links and on file
-// systems that do not report it. A dangling or looping link is not a directory.
+// Returns whether a directory entry is a directory, following links. The type that readdir() returns saves a stat(),
+// except for links and on file systems that do not report types. A broken or looping link is not a directory.
 bool entry_is_directory(int directory, const dirent& entry) {
   if (entry.d_type == DT_DIR) return true;
   if (entry.d_type != DT_UNKNOWN && entry.d_type != DT_LNK) return false;

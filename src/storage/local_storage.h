@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Files in this machine's file systems.
+// Files in the file systems of this machine.
 
 #include <sys/types.h>
 
@@ -15,7 +15,7 @@
 
 namespace feedline::storage {
 
-// The system calls of a LocalStorage: a seam for tests that simulate faults.
+// The system calls of a LocalStorage, which tests replace to simulate errors.
 struct SystemReads {
   ssize_t (*pread)(int fd, void* data, std::size_t bytes, off_t offset);  // as pread(2)
   bool map = true;   // false: Access::kMap opens a pread reader, view() returns nullopt
@@ -23,7 +23,7 @@ struct SystemReads {
 };
 SystemReads system_reads();
 
-// Opens only regular files: a directory is EISDIR, and a pipe or device is refused without waiting for it.
+// Opens only regular files: a directory returns EISDIR, and a pipe or device is rejected without waiting for it.
 class LocalStorage final : public Storage {
  public:
   explicit LocalStorage(SystemReads reads);

@@ -70,7 +70,7 @@ TEST(LocalStorage, ReadsPseudoFilesWhoseSizeIsNotTold) {
   EXPECT_NE(text_of(*got).find("Name:"), std::string::npos);
 }
 
-// A file that grows between stat() and the read: this storage's pread appends to it first.
+// The file grows between stat() and the read, because this storage's pread() appends to it first.
 TEST(LocalStorage, ReadAllFollowsAGrowingFile) {
   const TemporaryFolder folder;
   static std::string path;

@@ -21,9 +21,9 @@ struct ListedObject {
   ObjectSum sum;
 };
 
-// Thread-safe. Opening an object of a different size is an error. An object read as a whole is verified against its
-// checksum, and read once more on a mismatch; code that copies objects verifies them with known_sum(). Unlisted objects
-// are not verified.
+// Thread-safe. Opening an object whose size differs from the manifest is an error. An object that is read as a whole is
+// compared with its checksum, and read once more if they differ. Code that copies objects compares them with
+// known_sum(). Objects that are not listed are not checked.
 class ManifestStorage final : public Storage {
  public:
   ManifestStorage(std::shared_ptr<const Storage> storage, const std::vector<ListedObject>& objects);

@@ -21,7 +21,8 @@ Result<std::unique_ptr<Reader>> MappedReader::map(std::string name, OpenFile fil
   if (bytes > 0) {
     data = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file.fd.get(), 0);
     if (data == MAP_FAILED) return file_error("cannot map", name, errno);
-    // for shuffled reads: readahead beyond the views would fetch unneeded data. Advisory; failure is harmless.
+    // MADV_RANDOM suits shuffled reads, for which readahead beyond the views would read unneeded data. This call is
+    // advisory, and its failure has no consequences.
     ::madvise(data, bytes, MADV_RANDOM);
   }
   return std::unique_ptr<Reader>(new MappedReader(std::move(name), static_cast<std::byte*>(data), file.status));
@@ -55,8 +56,8 @@ Result<void> MappedReader::check_not_shrunk() const {
   return {};
 }
 
-// One request for all pages instead of one per page fault; a failing disk or a concurrently truncated file is an error
-// code here, where a page fault would raise a signal.
+// Makes one request for all pages instead of one per page fault. A failing disk or a file that is being truncated
+// causes an error code here, where a page fault would raise a signal.
 Result<void> MappedReader::bring_in(std::uint64_t offset, std::size_t bytes) const {
   static const auto page_bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const std::size_t begin = offset / page_bytes * page_bytes;

@@ -12,9 +12,9 @@
 
 namespace feedline::storage {
 
-// A local file mapped read-only. Holds no descriptor, so thousands of shards do not hit the limit on open files.
-// Accessing a mapped page past the end of a truncated file raises SIGBUS, so view() and read_at() first check the
-// file's size and fault the pages in through a call that reports errors.
+// A local file that is mapped read-only. The reader holds no descriptor, so thousands of shards do not exceed the limit
+// on open files. Accessing a mapped page beyond the end of a truncated file raises SIGBUS. Therefore, view() and
+// read_at() first check the file's size, and fault the pages in with a call that reports errors.
 class MappedReader final : public Reader {
  public:
   static Result<std::unique_ptr<Reader>> map(std::string name, OpenFile file);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Test support: local files, always mapped, as an example of a backend with views.
+// Test support: local files that are always mapped, as an example of a backend with views.
 
 #include <memory>
 

@@ -45,7 +45,7 @@ std::optional<ObjectSum> checked(SumKind kind, std::optional<std::string> value)
   return ObjectSum{kind, std::move(*value)};
 }
 
-// Base64 with or without padding.
+// Decodes base64 with or without padding.
 std::optional<std::string> decoded_base64(std::string_view text) {
   static constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   while (text.ends_with('=')) text.remove_suffix(1);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// An object's expected checksum, from its server or from a manifest, for comparison with the whole object's bytes. It
-// cannot verify a range.
+// The expected checksum of an object, from its server or a manifest, which is compared with the bytes of the whole
+// object. The checksum cannot be used to check a range.
 
 #include <cstddef>
 #include <cstdint>
@@ -25,12 +25,12 @@ struct ObjectSum {
 };
 // "crc32c 1a2b3c4d"
 std::string described(const ObjectSum& sum);
-// Parses the text form of servers (base64) or of manifests (hexadecimal). nullopt if it is invalid or has the wrong
-// length.
+// Parse a checksum in the text form used by servers (base64) or manifests (hexadecimal). Return nullopt if the text is
+// invalid or has the wrong length.
 std::optional<ObjectSum> sum_of_base64(SumKind kind, std::string_view text);
 std::optional<ObjectSum> sum_of_hex(SumKind kind, std::string_view text);
 
-// Computes the checksum of consecutive chunks.
+// Computes the checksum of data given in consecutive chunks.
 class RunningSum {
  public:
   explicit RunningSum(SumKind kind) : kind_(kind) {}
@@ -44,7 +44,8 @@ class RunningSum {
 };
 ObjectSum sum_of(SumKind kind, std::span<const std::byte> bytes);
 
-// kStorage, with both checksums and the remedy. said_by: "the server", "feedline-pack.json".
+// Returns kStorage with both checksums and advice. said_by: the source of the checksum, such as "the server" or
+// "feedline-pack.json".
 std::unexpected<Error> sums_differ(const std::string& object, const ObjectSum& said, const ObjectSum& read,
                                    std::string_view said_by);
 

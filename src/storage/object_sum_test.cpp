@@ -8,7 +8,7 @@ namespace {
 
 std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
 
-// The standard check values of the CRCs, for "123456789".
+// The standard check values of CRCs, computed for "123456789".
 TEST(ObjectSum, IsReadAsServersWriteIt) {
   const std::string_view digits = "123456789";
   for (const auto& [kind, text] : {std::pair(SumKind::kCrc32c, "4waSgw=="), std::pair(SumKind::kCrc32, "y/Q5Jg=="),

@@ -26,7 +26,7 @@ struct Orphans {
   }
 };
 
-// Never destroyed: its buffers may be written to until the process exits.
+// Never destroyed, because buffers may be written to until the process exits.
 Orphans& orphans() {
   static Orphans* const all = new Orphans;
   return *all;

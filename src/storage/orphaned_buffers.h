@@ -5,18 +5,18 @@
 
 namespace feedline::storage {
 
-// Owns buffers that the kernel or a thread may still write to although their owner is done with them: cancelled reads,
-// since a disk read cannot be stopped.
+// Owns buffers to which the kernel or a thread may still write after their owner has finished, because a disk read that
+// was cancelled cannot be stopped.
 class OrphanedBuffers {
  public:
   virtual ~OrphanedBuffers() = default;
   virtual bool is_over() = 0;  // never blocks; one thread at a time
 };
 
-// Adds a buffer, and destroys all buffers that are complete by now. Thread-safe. Incomplete ones stay until the process
-// exits, which does not wait for them; a child after fork() leaves its parent's alone.
+// Adds a buffer, and destroys all buffers whose reads have completed. Thread-safe. Other buffers stay until the process
+// exits, which does not wait for them. After fork(), a child does not use its parent's buffers.
 void orphan(std::unique_ptr<OrphanedBuffers> buffers);
-// The number of buffers left after destroying the complete ones.
+// Returns the number of buffers that are left after destroying those whose reads have completed.
 std::size_t orphaned_buffers();
 
 }  // namespace feedline::storage

@@ -9,7 +9,7 @@
 
 namespace feedline::storage {
 
-// Reads a local file with pread(); holds its descriptor.
+// Reads a local file with pread(), and holds its descriptor.
 class PreadReader final : public Reader {
  public:
   PreadReader(std::string name, FileDescriptor fd, SystemReads reads);

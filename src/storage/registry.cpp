@@ -15,7 +15,7 @@ namespace feedline::storage {
 namespace {
 
 constexpr std::string_view kMark = "://";
-// Known schemes that a Python library could read, as opposed to misspellings.
+// Schemes for which a Python library may exist; other unknown schemes may be misspelled.
 constexpr std::array<std::string_view, 6> kWithoutReader{"abfs", "abfss", "az", "ftp", "hf", "sftp"};
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -27,14 +27,14 @@ std::unexpected<Error> refused(std::string_view url, const std::string& why) {
 
 // file:///path, or file://localhost/path.
 Result<Location> open_file_url(std::string_view url) {
-  const std::string_view behind = url.substr(url.find(kMark) + kMark.size());
-  const std::size_t slash = behind.find('/');
-  const std::string_view host = behind.substr(0, slash);
-  if (slash == behind.npos || (!host.empty() && host != "localhost"))
+  const std::string_view rest = url.substr(url.find(kMark) + kMark.size());
+  const std::size_t slash = rest.find('/');
+  const std::string_view host = rest.substr(0, slash);
+  if (slash == rest.npos || (!host.empty() && host != "localhost"))
     return refused(url,
                    "a file URL has an absolute path and no host, as in file:///data/train; mount a folder of "
                    "another machine and pass its path");
-  auto path = percent_decoded(behind.substr(slash));
+  auto path = percent_decoded(rest.substr(slash));
   if (!path)
     return refused(url, "in a URL, % must be followed by two hexadecimal digits; write %25 for the character itself");
   return Location{local_storage(), std::move(*path)};

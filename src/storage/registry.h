@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Selects the storage for the user's path or URL by its scheme.
+// Selects the storage for a path or URL by its scheme.
 
 #include <map>
 #include <memory>
@@ -14,23 +14,23 @@
 
 namespace feedline::storage {
 
-// An object or a folder in its storage.
+// An object or a folder, and its storage.
 struct Location {
   std::shared_ptr<const Storage> storage;
   std::string object;  // the storage's name for it
 };
 
-// Maps schemes to storage backends. The table is filled on construction, so nothing depends on initialisation order. Do
-// not modify it while others use it.
+// Maps schemes to storage backends. The constructor fills the table, so nothing depends on the order of initialization.
+// Do not modify the table while other threads use it.
 class Registry {
  public:
-  // url: as written by the user, with its scheme. kConfig: not a valid URL of this scheme.
+  // url: as written by the user, including its scheme. kConfig: the URL is not valid for this scheme.
   using Open = Result<Location> (*)(std::string_view url);
   // scheme: in lower case, without "://".
   void add(std::string_view scheme, Open reader) { schemes_.insert_or_assign(std::string(scheme), reader); }
-  // Text without a scheme is a local path, byte for byte. An unknown scheme belongs to a foreign storage if there is
-  // one (foreign/foreign_storage.h). kConfig: unsupported; the error names possible readers and the remedy. Does not
-  // check whether the object exists.
+  // Text without a scheme is a local path and is used unchanged. An unknown scheme is passed to a foreign storage if
+  // there is one (foreign/foreign_storage.h). kConfig: the scheme is not supported; the error names libraries that
+  // could read it and how to register them. Does not check whether the object exists.
   Result<Location> open(const std::string& url) const;
 
  private:
@@ -38,15 +38,15 @@ class Registry {
   std::map<std::string, Open, std::less<>> schemes_;
 };
 
-// The schemes that this version reads by itself.
+// Returns the schemes that this version can read without other libraries.
 Registry built_in_schemes();
-// open() with the built-in schemes.
+// Like Registry::open(), with the built-in schemes.
 Result<Location> open(const std::string& url);
 
 // Returns the scheme in lower case, such as "s3" for "s3://bucket/key"; empty for a path.
 std::string scheme_of(std::string_view url);
-// The same for every spelling of the location, with or without a scheme, whether or not it exists: see
-// Storage::identity(). Unsupported schemes are returned as written.
+// Returns the same text for every spelling of the location, with or without a scheme, whether or not it exists (see
+// Storage::identity()). URLs with unsupported schemes are returned unchanged.
 std::string identity_of(const std::string& url);
 
 }  // namespace feedline::storage

@@ -33,7 +33,8 @@ std::unique_ptr<RingTransport> RingTransport::make(Submit submit) {
   if (!transport->wake_up_.valid() || ::io_uring_queue_init(kRequests, &transport->ring_, 0) != 0) return nullptr;
   transport->is_ready_ = true;
   ::io_uring_ring_dontfork(&transport->ring_);
-  // 5.11: a timeout for waiting without a separate request. 5.5: completions are never dropped.
+  // Linux 5.11 is needed for a timeout without a separate request, and Linux 5.5 for completions that are never
+  // dropped.
   if ((transport->ring_.features & IORING_FEAT_EXT_ARG) == 0 || (transport->ring_.features & IORING_FEAT_NODROP) == 0)
     return nullptr;
   transport->submit_wake_up();
@@ -50,7 +51,7 @@ io_uring_sqe* RingTransport::request() {
   return ::io_uring_get_sqe(&ring_);
 }
 
-// Submits deferred requests as far as there is room.
+// Submits deferred requests while there is room.
 void RingTransport::submit_deferred() {
   if (std::exchange(wake_up_is_deferred_, false)) submit_wake_up();
   for (std::size_t left = deferred_.size(); left > 0 && ::io_uring_sq_space_left(&ring_) > 0; --left) {
@@ -178,8 +179,8 @@ void RingTransport::wait(__kernel_timespec longest) {
   ::io_uring_wait_cqe_timeout(&ring_, &cqe, &longest);
 }
 
-// The submitting call reads data in the page cache immediately: requests complete by its end were local. Returns false
-// if the kernel neither accepted nor completed any request.
+// The submitting call reads data in the page cache immediately, so requests that complete before it returns were local.
+// Returns false if the kernel neither accepted nor completed any request.
 bool RingTransport::submit_and_reap() {
   const int submitted = submit_(&ring_);
   ++submission_;
@@ -189,8 +190,8 @@ bool RingTransport::submit_and_reap() {
   return submitted > 0 || any;
 }
 
-// The kernel is short of memory (EAGAIN), or has more completions than fit the ring (EBUSY): retries after a
-// millisecond. The request that waits for wake() may be among those not accepted, so wake() is checked here.
+// The kernel is short of memory (EAGAIN), or has more completions than fit in the ring (EBUSY): retries after a
+// millisecond. The request that waits for wake() may not have been accepted, so a wake-up is checked for here.
 void RingTransport::rest() {
   wait({.tv_sec = 0, .tv_nsec = 1'000'000});
   ::pollfd wake_up{.fd = wake_up_.get(), .events = POLLIN, .revents = 0};

@@ -15,19 +15,20 @@
 
 namespace feedline::storage {
 
-// Reads local files through io_uring: any number of reads in flight without a thread per read.
+// Reads local files with io_uring: any number of reads may be in flight without a thread for each.
 //
-// A range of an open reader is one read, or more after short reads. A whole file is
+// A range of an open reader needs one read, or several after partial reads. A whole file is
 //
 //   openat -> (completed) fstat, buffer of its size -> read -> ... -> read of no bytes, or of fewer than requested
 //          -> close
 //
-// with each step submitted when the previous one completes; linked requests would save a completion, but could not know
-// the file's size or reject files that are not regular. Cached data completes within the submitting call.
+// and each step is submitted when the previous one completes. Linked requests would need fewer completions, but they
+// could neither know the file's size nor reject files that are not regular. Cached data is read within the submitting
+// call.
 class RingTransport final : public Transport {
  public:
-  // nullptr: the kernel has no io_uring, or a seccomp filter rejects it, as in many containers. submit: as
-  // io_uring_submit(3), replaceable for tests of kernel responses.
+  // Returns nullptr if the kernel has no io_uring, or a seccomp filter rejects it, as in many containers. submit:
+  // io_uring_submit(3), which tests replace to simulate responses from the kernel.
   using Submit = int (*)(io_uring* ring);
   static std::unique_ptr<RingTransport> make(Submit submit = ::io_uring_submit);
   ~RingTransport() override;

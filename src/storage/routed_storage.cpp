@@ -7,7 +7,7 @@
 
 namespace feedline::storage {
 
-// storage::open() shadows the member of this name.
+// Calls storage::open(), which the member of the same name hides in the class.
 namespace {
 Result<Location> locate(const std::string& path) { return open(path); }
 }  // namespace

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The storage of each path or URL by its scheme, as one storage, for lists that mix local files and URLs.
+// Selects the storage of each path or URL by its scheme. This provides a single storage for lists that mix local files
+// and URLs.
 
 #include <memory>
 #include <optional>
@@ -12,7 +13,7 @@
 
 namespace feedline::storage {
 
-// Objects are named as users write them (registry.h). Thread-safe.
+// Object names are paths and URLs as users write them (registry.h). Thread-safe.
 class RoutedStorage final : public Storage {
  public:
   Result<std::unique_ptr<Reader>> open(const std::string& path, Access access) const override;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Test support, the fault injection "short_reads": local files through a kernel with short reads, occasional interrupts
-// and no mapping. All tests that pass with local_storage() must pass with this.
+// Test support for the fault "short_reads": local files, read through a kernel with partial reads, occasional
+// interruptions and no mapping. All tests that pass with local_storage() must also pass with this storage.
 
 #include <unistd.h>
 

@@ -82,7 +82,7 @@ class SlowReader final : public Reader {
   const std::shared_ptr<Turns> turns_;
 };
 
-// Delays the results of another transport until the latency has passed.
+// Delays the results of another transport by the latency.
 class SlowTransport final : public Transport {
  public:
   SlowTransport(std::unique_ptr<Transport> transport, std::shared_ptr<Turns> turns)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The fault wrapper "slow_storage": makes another storage as slow as a network or a seeking disk, for tests and
+// The wrapper for the fault "slow_storage": makes another storage as slow as a network or a seeking disk, for tests and
 // benchmarks of latency.
 
 #include <atomic>
@@ -52,7 +52,7 @@ class SlowStorage final : public Storage {
   std::string summary() const override;
   std::unique_ptr<Transport> own_transport() const override;
 
-  // Read statistics for tests: the count and the maximum concurrency.
+  // Statistics of reads, for tests: the total number of reads, and the maximum number of concurrent reads.
   struct Counts {
     std::uint64_t reads = 0;
     std::uint64_t most_at_once = 0;

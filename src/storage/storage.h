@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A container of named objects. Local files, HTTP, S3 and wrappers (cache, faults) share this interface. registry.h
+// A container of named objects. Local files, HTTP, S3 and wrappers (cache, faults) implement this interface. registry.h
 // selects the storage for a user's path or URL.
 
 #include <cstdint>
@@ -24,7 +24,7 @@ enum class Access {
   kMap,   // few large objects, read in pieces: mmap
 };
 
-// The user's network options; all are off by default.
+// The user's options for network reads; all are off by default.
 struct Reading {
   bool compares_sums = false;  // verify whole objects with their server's checksums
   bool hedges = false;         // send a second request if the first is slow to be answered
@@ -41,7 +41,7 @@ struct Entry {
   bool is_directory = false;
 };
 
-// An object below a folder, as listed.
+// An object below a folder, as in the folder's listing.
 struct StoredBelow {
   std::string path;  // relative to the folder
   std::uint64_t bytes = 0;
@@ -63,36 +63,37 @@ class Storage {
  public:
   virtual ~Storage() = default;
   virtual Result<std::unique_ptr<Reader>> open(const std::string& path, Access access) const = 0;
-  // Opens only this version: see check_version(). If reads are pinned to a version, this may send no request, and the
-  // reads fail instead.
+  // Opens only this version (see check_version()). If reads are pinned to a version, this function may omit the
+  // request; reads then fail if the version differs.
   virtual Result<std::unique_ptr<Reader>> open_version(const std::string& path, Access access,
                                                        const Version& version) const;
-  // open_version() that bypasses local copies and reads from the original storage.
+  // Like open_version(), but bypasses local copies and reads from the original storage.
   virtual Result<std::unique_ptr<Reader>> open_stored(const std::string& path, const Version& version) const {
     return open_version(path, Access::kRead, version);
   }
-  // Whether each read reports its version and is compared with the opened one. If so, an index may be used before
-  // checking that it matches its object, since no other version can be read.
+  // Returns whether each read reports its version and is compared with the opened one. If so, an index may be used
+  // before it is known to match its object, because no other version can be read.
   virtual bool holds_versions() const { return false; }
-  // Checks the version without a request: kStorage if the object is known to be another version.
+  // Checks the version without sending a request. kStorage: the object is known to have another version.
   virtual Result<void> check_known(const std::string& /*path*/, const Version& /*version*/) const { return {}; }
-  // Opens a small object, reads it completely and closes it. The span points into `buffer`. kData if it has more
-  // than `most` bytes, whatever its reported size: `buffer` grows to at most one byte more.
+  // Opens a small object, reads it completely, and closes it. The span points into `buffer`. kData: the object has more
+  // than `most` bytes, whatever size is reported; `buffer` grows to at most one byte more.
   virtual Result<std::span<const std::byte>> read_all(const std::string& path, memory::ByteBuffer& buffer,
                                                       std::uint64_t most) const = 0;
-  // read_all() of exactly this version: see check_version().
+  // Like read_all(), for exactly this version (see check_version()).
   virtual Result<std::span<const std::byte>> read_version(const std::string& path, memory::ByteBuffer& buffer,
                                                           std::uint64_t most, const Version& version) const;
   virtual Result<std::vector<Entry>> list(const std::string& directory) const = 0;  // sorted by name, links followed
-  // Lists at least `most` entries, or all; the first ones found if listing all takes longer.
+  // Lists all entries or, if that would take longer, at least the first `most` entries that are found.
   virtual Result<std::vector<Entry>> list_some(const std::string& directory, std::size_t /*most*/) const {
     return list(directory);
   }
-  // Whether folders are only slashes in names, and so have no modification times.
+  // Returns whether folders are only slashes in names and therefore have no modification times.
   virtual bool has_flat_names() const { return false; }
-  // For a backend with flat names: lists the contents below a folder, many at once. No contents is not an error.
+  // For a backend with flat names: lists the contents below a folder, with many entries per request. A folder without
+  // contents is not an error.
   virtual Result<Tree> list_below(const std::string& directory, Depth depth) const;
-  // Sets `name` to the object's name for a path in the folder's listing.
+  // Sets `name` to the object's name for a path in the listing of the folder.
   virtual void name_below(const std::string& directory, std::string_view path, std::string& name) const {
     name.assign(directory).append("/").append(path);
   }
@@ -103,28 +104,30 @@ class Storage {
   }
   virtual Result<ObjectStat> stat(const std::string& path) const = 0;
   virtual Result<bool> is_directory(const std::string& path) const = 0;
-  // A unique name for each object, the same for every spelling and for missing objects, which caches use as key.
+  // Returns a unique name of the object, which is the same for every spelling and also exists for missing objects.
+  // Caches use this name as their key.
   virtual std::string identity(const std::string& path) const { return path; }
-  // For a local file: the path for mapping it and for files stored next to it.
+  // For a local file: returns its path, to map the file or to find files that are stored next to it.
   virtual std::optional<std::string> local_path(const std::string& /*path*/) const { return std::nullopt; }
-  // The expected checksum of this version, to verify reads; nullopt if unknown or not enabled.
+  // Returns the expected checksum of this version, to verify reads; nullopt if it is unknown or not enabled.
   virtual Result<std::optional<ObjectSum>> known_sum(const std::string& /*path*/, const Version& /*version*/) const {
     return std::nullopt;
   }
   virtual std::string_view who_knows_sums() const { return "the server"; }  // for errors
-  // The same storage with other read options; nullptr: it has none.
+  // Returns the same storage with other read options; nullptr if it has no options.
   virtual std::shared_ptr<const Storage> reading(const Reading& /*how*/) const { return nullptr; }
-  // Notes for the user in explain(), independent of the reads so far; empty if there are none.
+  // Returns notes for the user in explain() that do not depend on reads; empty if there are none.
   virtual std::string note() const { return {}; }
-  // The same about the reads so far.
+  // Returns notes about the reads so far.
   virtual std::string summary() const { return {}; }
-  // Statistics of Reading::hedges; nullopt if hedging is not enabled.
+  // Returns statistics of Reading::hedges; nullopt if hedging is not enabled.
   virtual std::optional<SecondRequests> second_requests() const { return std::nullopt; }
-  // Whether every read is a network request.
+  // Returns whether every read is a network request.
   virtual bool is_remote() const { return false; }
-  // Whether adjacent reads that are started together become one request. If so, prefetching should start them together.
+  // Returns whether adjacent reads that are started together become one request. If so, prefetching should start such
+  // reads together.
   virtual bool joins_reads() const { return false; }
-  // A transport for many concurrent reads that is better than a thread per read; nullptr if there is none.
+  // Returns a transport for many concurrent reads that is better than a thread per read; nullptr if there is none.
   virtual std::unique_ptr<Transport> own_transport() const { return nullptr; }
 };
 

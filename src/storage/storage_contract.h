@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Tests that storages must pass; their bodies are in storage_contract_test.cpp. Every storage runs ObjectContract, and
-// one whose names are paths of local files also runs StorageContract:
+// Tests that storages must pass; they are implemented in storage_contract_test.cpp. Every storage runs ObjectContract.
+// A storage whose names are paths of local files also runs StorageContract:
 //
 //   INSTANTIATE_TEST_SUITE_P(MyStorage, ObjectContract, ::testing::Values(StorageUnderTest{...}), name_of_storage);
 
@@ -22,8 +22,8 @@ namespace feedline::storage {
 struct StorageUnderTest {
   std::string name;
   std::function<std::shared_ptr<const Storage>()> make;
-  // Stores an object, for which the test's folder may be used, and returns the storage's name for it. Tests use each
-  // name once. Default: the path of a local file.
+  // Stores an object and returns its name in the storage. May use the test's folder. Tests use each name once. The
+  // default writes a local file and returns its path.
   std::function<std::string(const TemporaryFolder& folder, const std::string& name, const std::string& content)> write =
       [](const auto& folder, const auto& name, const auto& content) { return folder.write(name, content); };
   friend void PrintTo(const StorageUnderTest& storage, std::ostream* out) { *out << storage.name; }
@@ -31,7 +31,7 @@ struct StorageUnderTest {
 
 inline std::string name_of_storage(const ::testing::TestParamInfo<StorageUnderTest>& info) { return info.param.name; }
 
-// Bytes in which a shift, a swap or a repetition is detectable.
+// Returns bytes in which a shift, a swap or a repetition can be detected.
 inline std::string recognisable_bytes(std::size_t count) {
   std::string bytes(count, '\0');
   for (std::size_t i = 0; i < count; ++i) bytes[i] = static_cast<char>((i * 2654435761u) >> 13);
@@ -42,7 +42,7 @@ inline std::string text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// Reads objects of any storage.
+// Tests reading objects of any storage.
 class ObjectContract : public ::testing::TestWithParam<StorageUnderTest> {
  protected:
   std::string write(const std::string& name, const std::string& content) const {
@@ -60,7 +60,7 @@ class ObjectContract : public ::testing::TestWithParam<StorageUnderTest> {
     EXPECT_TRUE(got) << got.error().message();
     return got ? text_of(*got) : std::string("(error)");
   }
-  // kData with the path and both sizes, without allocating memory for the rejected object.
+  // Expects kData with the path and both sizes, and that no memory is allocated for the rejected object.
   void expect_too_large(const std::string& path, std::uint64_t bytes, std::uint64_t most) const {
     memory::ByteBuffer buffer;
     const auto got = storage_->read_all(path, buffer, most);
@@ -75,10 +75,10 @@ class ObjectContract : public ::testing::TestWithParam<StorageUnderTest> {
   std::shared_ptr<const Storage> storage_ = GetParam().make();
 };
 
-// Reads, lists and looks up local files.
+// Tests reading, listing and looking up local files.
 class StorageContract : public ObjectContract {
  protected:
-  // kStorage with the path and the reason.
+  // Expects kStorage with the path and the reason.
   static void expect_storage_error(const Error& error, const std::string& path) {
     EXPECT_EQ(error.code, ErrorCode::kStorage) << error.message();
     EXPECT_NE(error.message().find(path), std::string::npos) << error.message();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Test support: a folder that is deleted with the object.
+// Test support: a folder that is deleted when this object is destroyed.
 
 #include <stdlib.h>
 

@@ -96,7 +96,7 @@ void ThreadTransport::work(Reads& hand) {
   }
 }
 
-// Handles a thread that is terminated by something other than a std::exception, as a backend's library may throw.
+// Handles a thread that ends because a backend's library threw something other than a std::exception.
 void ThreadTransport::lose(Reads& hand, Error error) {
   const std::lock_guard lock(mutex_);
   ++lost_;
@@ -108,7 +108,7 @@ void ThreadTransport::lose(Reads& hand, Error error) {
   finished_cv_.notify_one();
 }
 
-// No thread is left for the queued reads.
+// Called if no thread is left for the queued reads.
 void ThreadTransport::fail_unserved() {
   if (hands_.size() > lost_ || waiting_.empty()) return;
   for (Read* read : waiting_) read->bytes = std::unexpected(lost_by_);

@@ -14,14 +14,13 @@
 
 namespace feedline::storage {
 
-// Runs reads of any backend on blocking threads, one read each, if nothing better is available.
+// Runs reads of any backend on blocking threads, one read per thread, if no better transport is available.
 //
-// An exception in a read is its error. If a thread is terminated, so is its read, and the others continue; if none is
-// left and none can be created, every read fails with the error of the last one.
+// An exception in a read becomes the read's error. If a thread ends, only its read fails. If no thread is left and none
+// can be created, every read fails with the error of the last one.
 class ThreadTransport final : public Transport {
  public:
-  // The number of concurrent reads equals the number of threads; they mostly sleep, and each needs a few pages of
-  // stack.
+  // The number of concurrent reads equals the number of threads, which mostly sleep; each needs a few pages of stack.
   static constexpr std::size_t kMostThreads = 64;
 
   explicit ThreadTransport(std::shared_ptr<const Storage> storage);

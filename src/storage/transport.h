@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Executes many reads concurrently, through the kernel, threads, or a backend's own library.
+// Runs many reads concurrently, using the kernel, threads, or a backend's own library.
 
 #include <chrono>
 #include <cstdint>
@@ -37,34 +37,35 @@ struct Read {
   std::uint64_t most_bytes = memory::kLeastSampleBytes;  // kData if there are more bytes
   std::optional<Version> version;                        // kStorage if the object has another version
   memory::ByteBuffer buffer;
-  // Once finished: the bytes in `buffer`, or the error. Fewer than requested at the end of the object.
+  // The result of a finished read: the bytes in `buffer`, or the error. There are fewer bytes than requested if the
+  // object ends within the range.
   Result<std::span<const std::byte>> bytes = std::span<const std::byte>();
   bool was_near = false;  // nothing had to be waited for, because the bytes were in memory
 };
 
-// Executes reads, without deadlines or cancellation, which FetchQueue provides. Not thread-safe, except wake().
-// Requires: no reads are in flight when it is destroyed.
+// Runs reads without deadlines or cancellation; FetchQueue adds these. Not thread-safe, except for wake(). Requires: no
+// reads are in flight when this object is destroyed.
 class Transport {
  public:
   using Clock = std::chrono::steady_clock;
   virtual ~Transport() = default;
 
   virtual std::string_view name() const = 0;  // "io_uring", "threads", for explain()
-  // Never blocks. The read must not move and belongs to this transport until it is finished. The next finished() may
-  // start it, together with others.
+  // Never blocks. The read belongs to this transport and must not move until it is finished. The next call of
+  // finished() may start the read together with other reads.
   virtual void start(Read& read) = 0;
-  // Returns a finished read, in any order. Waits until `until` or wake(), and then returns nullptr.
+  // Returns any read that has finished. Waits until `until` or wake(); then returns nullptr.
   virtual Read* finished(Clock::time_point until) = 0;
-  // Hints that the result is not needed: the read may finish early, with any error.
+  // Indicates that the result is not needed: the read may finish early with any error.
   virtual void give_up(Read& /*read*/) {}
-  // Any thread: ends the current wait of finished(), or that of its next call.
+  // May be called by any thread: ends the current wait of finished(), or the wait of its next call.
   virtual void wake() = 0;
 };
 
-// Performs the read on the calling thread and blocks; read_piece() if it has a reader.
+// Performs the read on the calling thread and blocks; calls read_piece() if the read has a reader.
 void read_now(const Storage& storage, Read& read);
 void read_piece(Read& read);
-// kStorage if the reader has a different version than requested.
+// kStorage: the version of the reader differs from the requested one.
 Result<void> check_piece_version(const Read& read);
 
 }  // namespace feedline::storage

@@ -35,7 +35,7 @@ Result<void> check_version(const std::string& name, const Version& indexed, cons
   return error;
 }
 
-// Errors of servers, networks and disks have an error number; check_version() sets none.
+// Errors of servers, networks and disks have an errno; check_version() does not set one.
 bool is_of_change(const Error& error) {
   return error.code == ErrorCode::kStorage && (error.system_errno == ENOENT || error.system_errno == 0);
 }

@@ -8,13 +8,14 @@
 
 namespace feedline::storage {
 
-// Identifies an object's content, stored by an index and compared by reads. An ETag becomes its tag.
+// Identifies an object's content; an index stores it, and reads compare it. If the storage reports an ETag, the version
+// contains a digest of the ETag.
 using Version = ObjectStat;
 
-// kStorage, with both versions and the remedy, if the object has changed since it was indexed.
+// Returns kStorage with both versions and advice if the object has changed since it was indexed.
 Result<void> check_version(const std::string& name, const Version& indexed, const Version& now);
 
-// Whether the error means that the object is missing or has changed, so cached data for it is invalid.
+// Returns whether the error means that the object is missing or has changed, so that cached data for it is invalid.
 bool is_of_change(const Error& error);
 
 }  // namespace feedline::storage

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The bytes that a loader holds ahead, summed over all holders, and their maximum. They are read consistently, so a
-// reader never sees a sum above the maximum.
+// The number of bytes that a loader holds in prefetched data, summed over all holders, and its maximum. The sum and the
+// maximum are read consistently, so a reader never receives a sum above the maximum.
 
 #include <algorithm>
 #include <atomic>
@@ -10,7 +10,7 @@
 
 namespace feedline::telemetry {
 
-// Any thread. Must outlive its parts.
+// Any thread. A HeldBytes must outlive its parts.
 class HeldBytes {
  public:
   struct Look {
@@ -25,7 +25,7 @@ class HeldBytes {
  private:
   friend class HeldPart;
   void add(std::uint64_t bytes) { raised(now_.fetch_add(bytes) + bytes); }
-  // Raises the peak to at least `now` and returns it.
+  // Raises the maximum to at least `now`, and returns the maximum.
   std::uint64_t raised(std::uint64_t now) const {
     std::uint64_t peak = peak_.load();
     while (peak < now && !peak_.compare_exchange_weak(peak, now)) {
@@ -38,7 +38,7 @@ class HeldBytes {
   mutable std::atomic<std::uint64_t> peak_{0};  // readers may update it
 };
 
-// One holder's part, included in the sum. One thread at a time: guarded by its holder's lock.
+// The part of one holder, which is included in the sum. Used by one thread at a time: guarded by its holder's lock.
 class HeldPart {
  public:
   explicit HeldPart(HeldBytes& whole) : whole_(whole) {}

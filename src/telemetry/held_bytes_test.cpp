@@ -28,7 +28,8 @@ TEST(HeldBytes, SumsItsPartsAndKeepsTheMost) {
   EXPECT_EQ(whole.look().peak, 150u);
 }
 
-// The sum and the maximum are two variables: a concurrent read never sees a sum above the maximum, which never falls.
+// The sum and the maximum are two variables: a concurrent reader must never see a sum above the maximum, and the
+// maximum must never decrease.
 TEST(HeldBytes, NoLookFindsMoreThanTheMost) {
   HeldBytes whole;
   std::atomic<int> running = 2;

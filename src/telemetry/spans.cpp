@@ -12,7 +12,7 @@
 namespace feedline {
 namespace {
 
-// The latest spans of one thread. Its mutex is taken by that thread, and occasionally by a reader.
+// The latest spans of a thread. The mutex is locked by that thread, and occasionally by a reader.
 struct Ring {
   std::mutex mutex;
   std::vector<Span> spans;  // grows to its capacity, then wraps
@@ -29,10 +29,10 @@ struct Registry {
   std::atomic<std::uint64_t> recording = 0;  // read without the mutex, so that take_spans() blocks no thread
 };
 
-// Never destroyed: threads may record while the program exits.
+// Never destroyed, because threads may record spans while the program exits.
 Registry* registry = new Registry;
 
-// Another thread of the parent may have held a mutex at the fork, and would never release it in the child.
+// At the fork, another thread of the parent may have held a mutex, which would never be unlocked in the child.
 [[maybe_unused]] const int at_fork = pthread_atfork(nullptr, nullptr, [] {
   const std::uint64_t last = registry->recording;
   telemetry::internal::recording.store(false, std::memory_order_relaxed);

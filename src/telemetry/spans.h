@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Records the spans of feedline/spans.h in the engine. When off, it costs one relaxed load per unit of work.
+// Records the spans of feedline/spans.h. If recording is off, the only cost is one relaxed load per unit of work.
 
 #include <atomic>
 #include <cstdint>

@@ -68,7 +68,7 @@ TEST_F(Spans, OfThreadsThatEndedAreKept) {
   EXPECT_EQ(numbers.size(), 4u);
 }
 
-// Every span is returned once, or counted as dropped, while threads record and recordings restart.
+// Every span is returned once or counted as dropped, while threads record spans and recordings restart.
 TEST_F(Spans, MayBeTakenWhileTheyAreRecorded) {
   constexpr std::uint64_t kEach = 20000;
   start_spans(64);
@@ -91,7 +91,7 @@ TEST_F(Spans, MayBeTakenWhileTheyAreRecorded) {
   EXPECT_EQ(seen, 2 * kEach);
 }
 
-TEST_F(Spans, BeginAnewInAForkedChild) {
+TEST_F(Spans, BeginAgainInAForkedChild) {
   start_spans(10);
   record_span(Stage::kDecode, 1, 2, 3);
   const pid_t child = fork();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Counters of each stage in each thread. A thread owns one StageCounters per stage and is its only writer, so an update
-// is a plain load and store; readers sum over threads at any time and see values at most one update old.
+// Counters for each stage of each thread. A thread owns one StageCounters per stage and is its only writer, so an
+// update is a plain load and store. Readers may sum over threads at any time; values are at most one update old.
 
 #include <array>
 #include <atomic>
@@ -17,11 +17,11 @@ enum class Stage : std::uint8_t { kStorage, kDecode, kTransform, kBatch, kConsum
 inline constexpr int kStages = 5;
 std::string_view name_of(Stage stage);
 
-// Latency of one unit of work, in powers of two of a microsecond: bucket b counts [2^b, 2^(b+1)) us, bucket 0 also
-// everything faster, the last everything slower (2^24 us is 16 s).
+// The latency of a unit of work, in powers of two of a microsecond: bucket b counts [2^b, 2^(b+1)) us. Bucket 0 also
+// counts all faster units, and the last bucket all slower ones (2^24 us is 16 s).
 inline constexpr int kLatencyBuckets = 25;
 
-// A plain copy of counters, summed over threads.
+// A copy of the counters, summed over threads.
 struct StageTotals {
   std::uint64_t items = 0;       // samples; for kBatch and kConsumer batches
   std::uint64_t bytes = 0;       // output of the stage
@@ -33,9 +33,9 @@ struct StageTotals {
 
 class alignas(64) StageCounters {  // separate cache lines: neighbours belong to other threads
  public:
-  // Adds one unit of work.
+  // Counts one unit of work.
   void add_item(std::uint64_t busy_ns, std::uint64_t bytes) { add_items(1, busy_ns, bytes); }
-  // Adds several units done together: each gets its share of busy_ns. Requires: count > 0.
+  // Counts several units that were done together, and divides busy_ns among them. Requires: count > 0.
   void add_items(std::uint64_t count, std::uint64_t busy_ns, std::uint64_t bytes);
   void add_busy(std::uint64_t ns) { bump(busy_ns_, ns); }       // work on an item counted by another call or thread
   void add_bytes(std::uint64_t bytes) { bump(bytes_, bytes); }  // of an item counted by another call

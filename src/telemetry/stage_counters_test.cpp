@@ -41,7 +41,7 @@ TEST(StageCounters, ItemsDoneAtOnceCountEachWithItsPartOfTheTime) {
   EXPECT_EQ(totals.latency[1], 50u);
 }
 
-// One writer, one reader: the reader never sees a count decrease.
+// With one writer and one reader, the reader never sees a count decrease.
 TEST(StageCounters, MayBeReadWhileItsThreadWrites) {
   StageCounters counters;
   std::thread writer([&] {

@@ -133,7 +133,7 @@ bool JsonReader::begin(bool is_object) {
 bool JsonReader::begin_object() { return begin(true); }
 bool JsonReader::begin_array() { return begin(false); }
 
-// Moves to the next member or item of the innermost container; false at its end.
+// Moves to the next member or item of the innermost container. Returns false at its end.
 bool JsonReader::end_or_comma(char end, const char* what) {
   const char c = look();
   if (error_) return false;
@@ -206,7 +206,7 @@ bool JsonReader::take_four_digits(std::uint32_t& code) {
   return true;
 }
 
-// Reads an escape after its backslash. out: nullptr to skip it.
+// Reads an escape after its backslash. If `out` is nullptr, skips the escape.
 bool JsonReader::take_escape(std::string* out, bool unescapes) {
   constexpr std::string_view kLetters = "\"\\/bfnrt", kMeanings = "\"\\/\b\f\n\r\t";
   if (!fill(1)) return false;
@@ -242,7 +242,7 @@ bool JsonReader::take_escape(std::string* out, bool unescapes) {
   return true;
 }
 
-// Reads a string after its first quote, including the last one. out: nullptr to skip it.
+// Reads the rest of a string after its opening quote. If `out` is nullptr, skips it.
 bool JsonReader::take_characters(std::string* out, bool unescapes) {
   const std::uint64_t begin = position();
   while (true) {
@@ -253,7 +253,7 @@ bool JsonReader::take_characters(std::string* out, bool unescapes) {
       if (out->size() > kMaxString) return invalid(begin, "a string of more than 256 MiB");
     }
     if (next_ == end_) {
-      if (is_at_end_) return invalid(begin, "a string without an end");
+      if (is_at_end_) return invalid(begin, "an unterminated string");
       if (!fill(1)) return false;
       continue;
     }
@@ -306,7 +306,7 @@ std::optional<std::int64_t> JsonReader::integer() {
   const std::uint64_t at = offset();
   JsonNumber number;
   if (!take_number(number)) return {};
-  if (!number.whole) return fail(at, "expected an integer of 64 bits"), std::nullopt;
+  if (!number.whole) return fail(at, "expected a 64-bit integer"), std::nullopt;
   return number.whole;
 }
 
@@ -376,7 +376,7 @@ bool JsonReader::skip_scalar() {
 
 bool JsonReader::next() { return is_object_[level_] ? advance_key(false) : next_item(); }
 
-// Without recursion: nesting costs no stack.
+// Skips a value without recursion, so that nesting does not use stack memory.
 bool JsonReader::skip() {
   const std::size_t outer = level_;
   do {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Reads JSON value by value, from memory or in blocks from a file, without building a tree. The grammar is RFC 8259
-// with Python's additions: NaN, Infinity, -Infinity and a byte-order mark.
+// Reads JSON one value at a time, from memory or in blocks from a file, without building a tree. Accepts RFC 8259 and
+// Python's additions: NaN, Infinity, -Infinity and a byte-order mark.
 
 #include <bitset>
 #include <cstddef>
@@ -24,7 +24,7 @@ struct JsonNumber {
   std::string_view written;           // valid until the next call
 };
 
-// After the first fault every call returns false or nullopt, and error() describes the fault. Not thread-safe.
+// After the first error, every call returns false or nullopt, and error() describes the error. Not thread-safe.
 class JsonReader {
  public:
   enum class Kind : std::uint8_t { kObject, kArray, kString, kNumber, kBool, kNull, kNone };
@@ -42,7 +42,7 @@ class JsonReader {
     bool unpaired_surrogates = false;  // "\ud800" is accepted in a skipped string, as by Python's json.loads
     const char* stage = "format";      // of errors
   };
-  // Reads bytes of the text from `offset` into `block` and returns their number; 0 at the end of the text.
+  // Reads bytes of the text from `offset` into `block` and returns their number, or 0 at the end of the text.
   using ReadBlock = std::function<Result<std::size_t>(std::uint64_t offset, std::span<std::byte> block)>;
 
   // Requires: the text outlives the reader.
@@ -54,18 +54,18 @@ class JsonReader {
   JsonReader(const JsonReader&) = delete;
   JsonReader& operator=(const JsonReader&) = delete;
 
-  // kNone at the end of the text, after a fault, and if no value begins here.
+  // Returns the kind of the next value, or kNone at the end of the text, after an error, and if no value begins here.
   Kind peek();
-  // Offset of the next value or of the end of the text; after a fault, of the fault.
+  // Returns the offset of the next value or of the end of the text or, after an error, of the error.
   std::uint64_t offset();
 
-  // Each next_key() and next_item() that returns true must be followed by reading one value. They return false at the
-  // end of the object or list, and after a fault. A key is valid until the next call.
+  // After next_key() or next_item() returns true, read exactly one value. Both functions return false at the end of the
+  // object or list, and after an error. A key is valid until the next call.
   bool begin_object();
   bool next_key(std::string_view& key);
   bool begin_array();
   bool next_item();
-  // Call `read` with each key, or for each item, to read one value. A `read` that returns false stops the reader.
+  // Calls `read` with each key, or for each item. `read` must read one value; if it returns false, the reader stops.
   template <typename Read>
   bool object(Read&& read);
   template <typename Read>
@@ -73,9 +73,9 @@ class JsonReader {
 
   bool take_string(std::string& text);
   bool take_number(JsonNumber& number);
-  // true and false, the numbers 1 and 0, and null for false.
+  // Reads true, false, 1, 0, or null, which means false.
   bool take_flag(bool& flag);
-  // A string as written, with its quotes and escapes.
+  // Returns a string as written, with its quotes and escapes.
   bool take_token(std::string& token);
   std::optional<std::string> string();
   std::optional<std::int64_t> integer();
@@ -83,10 +83,10 @@ class JsonReader {
   bool null();
   // Skips a value of any kind.
   bool skip();
-  // A value of any kind as written. Requires: the whole text is in memory.
+  // Returns a value of any kind as written. Requires: the whole text is in memory.
   std::optional<std::string_view> raw();
 
-  // Nothing but white space follows; anything else is a fault.
+  // Checks that only white space follows. Anything else is an error.
   bool finish();
 
   const std::optional<Error>& error() const { return error_; }

@@ -15,7 +15,7 @@ namespace {
 
 using Kind = JsonReader::Kind;
 
-// Blocks of at most `block` bytes, as from a file.
+// Provides a text in blocks of at most `block` bytes, like a file.
 JsonReader::ReadBlock blocks_of(std::string_view text, std::size_t block) {
   return [=](std::uint64_t offset, std::span<std::byte> out) -> Result<std::size_t> {
     const std::string_view rest = text.substr(std::min<std::size_t>(offset, text.size()));
@@ -27,7 +27,7 @@ JsonReader::ReadBlock blocks_of(std::string_view text, std::size_t block) {
 
 constexpr JsonReader::Options kUnique{.unique_keys = true};
 
-// The values of a text, one after another, or the error.
+// Returns the values of a text, one after another, or the error.
 class Shown {
  public:
   explicit Shown(std::string_view text) : json_(text, kUnique) { show(); }
@@ -153,7 +153,7 @@ TEST(JsonReader, ErrorsNameTheFaultAndItsByte) {
                              {"[-]", "expected a number", 1},
                              {"[1e999]", "out of the range of a double", 1},
                              {"[tru]", "expected a value", 1},
-                             {"[\"a]", "a string without an end", 2},
+                             {"[\"a]", "an unterminated string", 2},
                              {"[\"a\nb\"]", "a control character", 3},
                              {"[\"a\\x\"]", "an invalid escape", 3},
                              {"[\"\\ud83d\"]", "an unpaired surrogate", 2},

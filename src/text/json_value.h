@@ -22,7 +22,7 @@ struct JsonValue {
   const JsonValue* find(std::string_view name) const;  // nullptr if there is no such member
 };
 
-// nullopt if the text is not JSON, or has more than a million values.
+// Returns nullopt if the text is not JSON, or has more than a million values.
 std::optional<JsonValue> parse_json(std::string_view text);
 
 }  // namespace feedline::text

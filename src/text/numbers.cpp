@@ -11,7 +11,7 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Both operands are exact doubles, so their quotient is rounded once.
+// Both operands are exact doubles, so only the quotient is rounded.
 constexpr std::uint64_t kMostExact = std::uint64_t{1} << 53;
 constexpr std::array<double, 16> kPowers{1,   1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                          1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};

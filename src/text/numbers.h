@@ -15,11 +15,11 @@ struct Number {
   bool is_out_of_range = false;       // too large for a double; `real` is 0
 };
 
-// Parses the number at the beginning of a text by JSON's grammar. NaN, Infinity and -Infinity are accepted.
+// Parses a number in JSON syntax at the beginning of a text. Also accepts NaN, Infinity and -Infinity.
 Number parse_number(std::string_view text);
 
-// Parses a text that is one number by the grammar of Python's float(): "+.5", "05" and "1." are accepted, as is white
-// space around it. nullopt if it is not a finite number.
+// Parses a text that consists of a number in the syntax of Python's float(). Accepts "+.5", "05", "1." and surrounding
+// white space. Returns nullopt if the text is not a finite number.
 std::optional<double> parse_real(std::string_view text);
 
 }  // namespace feedline::text

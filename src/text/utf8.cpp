@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint64_t kHighBits = 0x8080808080808080;
 
-// The length in bytes of the character that begins here; 0 if it is not a character.
+// Returns the length in bytes of the character that begins here, or 0 if the bytes are not a character.
 std::size_t character_at(const std::uint8_t* text, std::size_t left) {
   const std::uint8_t lead = text[0];
   const auto follows = [&](std::size_t i, std::uint8_t low, std::uint8_t high) {

@@ -21,7 +21,7 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-// Names that are not registered, but that Python and many files use, with expat's name; nullptr for others.
+// Returns expat's name for common names of encodings that are not registered, or nullptr.
 const char* registered_name(std::string_view encoding) {
   constexpr std::array<std::array<const char*, 2>, 4> kNames{
       {{"utf8", "UTF-8"}, {"ascii", "US-ASCII"}, {"latin1", "ISO-8859-1"}, {"latin-1", "ISO-8859-1"}}};
@@ -29,8 +29,8 @@ const char* registered_name(std::string_view encoding) {
   return found == kNames.end() ? nullptr : (*found)[1];
 }
 
-// Only stateless encodings of one byte a character are passed to iconv: documents may come from untrusted sources, and
-// some of its stateful converters had exploitable faults.
+// Only stateless single-byte encodings are passed to iconv, because documents may be untrusted and some of iconv's
+// stateful converters have had exploitable bugs.
 bool is_code_page(std::string_view encoding) {
   constexpr std::array<std::string_view, 4> kFamilies{"iso-8859-", "windows-125", "cp125", "koi8-"};
   return std::ranges::any_of(kFamilies, [&](std::string_view family) {
@@ -38,7 +38,8 @@ bool is_code_page(std::string_view encoding) {
   });
 }
 
-// Fills in the code point of each byte, -1 for bytes without one. False: the C library does not have the encoding.
+// Sets the code point of each byte, or -1 for bytes without one. Returns false if the C library does not have the
+// encoding.
 bool read_code_page(const char* encoding, XML_Encoding& page) {
   const iconv_t converter = ::iconv_open("UTF-32LE", encoding);
   if (converter == reinterpret_cast<iconv_t>(-1)) return false;
@@ -86,8 +87,8 @@ class Reading {
     XML_SetCharacterDataHandler(parser_, [](void* self, const char* text, int bytes) {
       static_cast<Reading*>(self)->texts_.back().append(text, static_cast<std::size_t>(bytes));
     });
-    // Entities could expand to any size. Without declarations there is nothing to expand; a reference to an entity of
-    // an external document type, which expat does not read, would be skipped silently.
+    // Entities could expand to any size, so entity declarations are rejected. References to undefined entities are also
+    // rejected, because expat would silently skip entities of external document types.
     XML_SetEntityDeclHandler(parser_, [](void* self, const char*, int, const char*, int, const char*, const char*,
                                          const char*, const char*) {
       static_cast<Reading*>(self)->fail("an entity declaration, which is not supported");
@@ -135,7 +136,7 @@ class Reading {
   }
 
   void fail(const std::string& what) {
-    if (error_.empty()) error_ = "invalid XML: " + what + place();
+    if (error_.empty()) error_ = "invalid XML: " + what + location();
     XML_StopParser(parser_, XML_FALSE);
   }
 
@@ -146,7 +147,7 @@ class Reading {
       error_ = "the encoding '" + declared_ + "' of the XML is not supported; save it as UTF-8";
       return;
     }
-    error_ = std::string("invalid XML: ") + XML_ErrorString(code) + place();
+    error_ = std::string("invalid XML: ") + XML_ErrorString(code) + location();
     const std::uint64_t at = offset();
     if (code == XML_ERROR_INVALID_TOKEN && at < document_.size() && static_cast<unsigned char>(document_[at]) >= 0x80)
       error_ += declared_.empty() ? "; the XML is not UTF-8, so its declaration must name its encoding"
@@ -156,7 +157,7 @@ class Reading {
   std::uint64_t offset() const {
     return skipped_ + static_cast<std::uint64_t>(std::max<XML_Index>(XML_GetCurrentByteIndex(parser_), 0));
   }
-  std::string place() const {
+  std::string location() const {
     return ", at byte " + std::to_string(offset()) + " (line " + std::to_string(XML_GetCurrentLineNumber(parser_)) +
            ")";
   }

@@ -9,7 +9,7 @@
 namespace feedline::text {
 namespace {
 
-// Each element as "root/child=text;", or the error.
+// Returns each element as "root/child=text;", or the error.
 std::string elements_of(std::string_view document) {
   std::string found;
   const auto read = read_xml(document, [&](const XmlElement& element) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Processing a sample allocates nothing once a thread's drawing and workspace have seen the largest sample. Counts the
-// calls of a global operator new that this file replaces.
+// After a thread's drawing and workspace have processed the largest sample, further samples must not allocate memory.
+// This file replaces global operator new to count its calls.
 
 #include <gtest/gtest.h>
 

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Receives drawn operations: as steps for an image, or as changes of the positions of labels, boxes or points, which
-// move with the image.
+// Receives drawn operations: as steps for an image, or as position changes for labels, boxes or points, which move with
+// the image.
 
 #include <array>
 #include <cstdint>
 #include <optional>
 
 #include "base/random.h"
+#include "feedline/error.h"
 #include "feedline/operation.h"
 #include "feedline/pixel_operation.h"
+#include "memory/pixels.h"
 #include "transform/augment/augmentation_level.h"
 #include "transform/augment/sampling.h"
 #include "transform/warp.h"
@@ -19,11 +21,22 @@ namespace feedline::transform {
 
 struct Erasure;
 
-// Used for one draw.
+// The numbers that an operation passes to its own kernel.
+using KernelValues = std::array<double, 4>;
+
+// A kernel that is defined in the file of its operation. A canvas stores its address.
+struct OwnKernel {
+  // Reads an image with 1 or 3 channels, and resizes `out` to the size and channels of `in`.
+  Result<void> (*run)(const memory::PixelView& in, const KernelValues& values, memory::PixelBuffer& out);
+  bool works_in_place = true;  // whether `out` may be the buffer of `in`
+  bool moves_pixels = false;   // if false, the kernel has the same effect on a mirrored image
+};
+
+// A canvas is used for one draw.
 class Canvas {
  public:
   virtual Size size() const = 0;
-  // True if positions are numbers, which may be outside of the image. torchvision's rules differ for these.
+  // Returns whether positions are numbers, which may be outside the image; torchvision has different rules for these.
   virtual bool moves_numbers() const { return false; }
 
   virtual void crop(const Box& box) = 0;  // Requires: inside the image, unless moves_numbers()
@@ -32,22 +45,24 @@ class Canvas {
   virtual void pad(const Padding& padding, PaddingMode mode, const Colour& fill) = 0;
   virtual void warp(const Warp& warp) = 0;
 
-  // Colour changes, which move no pixels.
+  // The following functions change colours without moving pixels.
   virtual void grayscale(int /*channels*/) {}
   virtual void jitter(const JitterDrawing& /*drawing*/) {}
-  virtual void permute_channels(const std::array<std::uint8_t, 3>& /*from*/) {}
-  // Applies a geometric change with `interpolation`, and `fill` outside of the image.
+  virtual void run(const OwnKernel& /*kernel*/, const KernelValues& /*values*/) {}
+  // Applies a geometric change with `interpolation`, and `fill` outside the image.
   virtual void augment(const DrawnAugmentation&, Interpolation, const Colour& /*fill*/) {}
-  // Requires: the operation does not change the size, and does the same to a mirrored image unless `moves`.
+  // Requires: the operation does not change the size. Unless `moves` is true, the operation has the same effect on a
+  // mirrored image.
   virtual void change(const PixelOperation& /*operation*/, bool /*moves*/) {}
-  // of_output: erases from the finished row instead of from pixels.
+  // of_output: erases pixels of the finished row instead of the image.
   virtual void erase(const Erasure& /*erasure*/, bool /*of_output*/) {}
-  // Adds up several changed versions of the image. Each mix_add() starts again from the unchanged image.
+  // Computes a weighted sum of several changed versions of the image. After each mix_add(), changes apply to the
+  // unchanged image again.
   virtual void mix_begin(float /*weight*/, bool /*in_turn*/ = false) {}
   virtual void mix_add(float /*weight*/) {}
   virtual void mix_end(std::optional<float> /*blended*/) {}
 
-  // For boxes. Returns false, and draws nothing, if the canvas has no boxes.
+  // For boxes. Returns false without drawing if the canvas has no boxes.
   virtual bool draw_iou_crop(const op::RandomIouCrop&, base::Random&, std::optional<Box>& /*crop*/) { return false; }
   virtual void clear_outside() {}  // of the last crop drawn by draw_iou_crop()
   virtual void sanitize(const op::SanitizeBoundingBoxes& /*least*/) {}

@@ -35,12 +35,12 @@ namespace {
 
 constexpr Size kAnySize{kAnyLength, kAnyLength};
 
-// Rectangles drawn after operations on values use the units of those values, not bytes.
+// Rectangles that are drawn after operations on values use the units of these values instead of bytes.
 bool writes_values(std::span<const Operation> operations) {
   return std::any_of(std::ranges::find_if(operations, &makes_values), operations.end(), &erases);
 }
 
-// The maximum number of rectangles with one value per channel; nullopt if there may be other rectangles.
+// Returns the maximum number of rectangles that have one value per channel; nullopt if there may be other rectangles.
 std::optional<int> most_rectangles(std::span<const Operation> operations) {
   int most = 0;
   for (auto operation = std::ranges::find_if(operations, &makes_values); operation != operations.end(); ++operation) {
@@ -63,7 +63,7 @@ std::shared_ptr<const DeviceElements> make_device_elements(const Pointwise& poin
       Emitter(pointwise, channels, size, layout).spec(), layout, size, channels, {bytes, bytes + length}, rectangles});
 }
 
-// The operations from `first` on. Requires: the operations before it change only pixels.
+// Compiles the operations from `first` on. Requires: the operations before `first` change only pixels.
 Result<std::shared_ptr<const Chain>> compile_from(std::span<const Operation> operations, std::size_t first,
                                                   CompiledChain::Input input, std::optional<DType> dtype, Layout layout,
                                                   Chain::OutputSize size, Chain::Elements elements) {
@@ -81,7 +81,7 @@ Result<std::shared_ptr<const Chain>> compile_from(std::span<const Operation> ope
   if (dtype == DType::kBfloat16 && writes_values(operations))
     return config_error(
         "dtype: bfloat16 does not support random_erasing after normalize or to_dtype; "
-        "put random_erasing before these, or use float16 or float32");
+        "place random_erasing before these, or use float16 or float32");
   Pointwise pointwise(inferred.channels);
   for (const Operation& operation : operations) operation->convert(pointwise);
   if (dtype) pointwise.convert(*dtype, true);

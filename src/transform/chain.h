@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A compiled list of operations on one image field. Shapes are checked once, parameters are drawn per sample, and
-// pixels go from the decoded region to a row of the batch.
+// A compiled list of operations for one image field. Shapes are checked once, parameters are drawn for each sample, and
+// pixels are processed from the decoded region to a row of the batch.
 
 #include <array>
 #include <memory>
@@ -21,7 +21,8 @@ namespace feedline::transform {
 
 class IouCrops;
 
-// All decisions for one sample. Each thread reuses one. Other stages use only the public members.
+// All decisions that were drawn for one sample. Each thread reuses one object. Other stages use only the public
+// members.
 class Drawing {
  public:
   Drawing();
@@ -30,7 +31,7 @@ class Drawing {
   Drawing& operator=(Drawing&&) noexcept;
 
   Box region;  // the pixels of the source image that must be decoded
-  // Set if planes of the region can replace pixels; the maximum coarseness.
+  // The coarsest planes of the region that may be used instead of pixels; not set if pixels are required.
   std::optional<memory::Coarseness> planes;
   Size size;                      // of the output
   IouCrops* iou_crops = nullptr;  // random_iou_crop's choices for the sample, set before drawing; nullptr: none
@@ -39,7 +40,7 @@ class Drawing {
   std::unique_ptr<Steps> steps;
 };
 
-// One thread's scratch images.
+// The scratch images of one thread.
 class Workspace {
  public:
   Workspace();
@@ -60,43 +61,44 @@ struct DeviceElements {
   std::vector<std::byte> tables;  // (channels, 256) elements: the element for each byte value
   int most_rectangles = 0;        // written over a row of elements
 };
-// A rectangle in coordinates of the output. Later ones cover earlier ones.
+// A rectangle in coordinates of the output row. Later rectangles cover earlier ones.
 struct DeviceRectangle {
   Box box;
   std::array<std::uint32_t, 3> value{};  // per channel, the element's bits; narrow elements use the low bits
 };
 
-// Immutable and thread-safe once compiled.
+// Immutable and thread-safe after compilation.
 class Chain {
  public:
-  // Infers dtype and shape through every operation. kConfig names the wrong operation: an argument out of range, two
-  // operations that do not fit, no fixed output size at the end, or normalize with the wrong number of channels.
-  // `dtype`: the batch's element type, converted to as by to_dtype(dtype, scale=true); nullopt: the chain's own.
-  // `layout`: of the output row. With kAny the chain needs no fixed output size; its extents are then kAnyLength, and
-  // apply() gets a row of the size that draw() returned. `elements`: with kOnDevice a row holds bytes if they can be
-  // converted to floats later; then device_elements() describes the conversion, and output() the bytes.
-  // kOnDeviceUnderRectangles also allows rectangles after operations on values, with one value per channel.
+  // Infers dtype and shape through all operations. kConfig names the invalid operation: an argument out of range, two
+  // operations that conflict, no fixed output size at the end, or normalize with the wrong number of channels. dtype:
+  // the batch's element type, to which values are converted like to_dtype(dtype, scale=true); nullopt: the chain's own
+  // dtype. layout: the output row's layout. With OutputSize::kAny, the chain need not have a fixed output size; its
+  // extents are then kAnyLength, and apply() receives a row of the size that draw() returned. elements: with kOnDevice,
+  // a row contains bytes if the device can convert them to floats; device_elements() then describes the conversion, and
+  // output() describes the bytes. kOnDeviceUnderRectangles also allows rectangles after operations on values, with one
+  // value per channel.
   enum class OutputSize : std::uint8_t { kFixed, kAny };
   enum class Elements : std::uint8_t { kMade, kOnDevice, kOnDeviceUnderRectangles };
   static Result<std::shared_ptr<const Chain>> compile(std::span<const Operation> operations, std::optional<DType> dtype,
                                                       Layout layout, OutputSize size = OutputSize::kFixed,
                                                       Elements elements = Elements::kMade);
-  // Compiles the operations from `first` on, for pixels that Preparation made with the operations before. The draws and
-  // the output equal those of the whole chain.
+  // Compiles the operations from `first` on, for pixels that Preparation has made with the earlier operations. The
+  // draws and the output equal those of the whole chain.
   static Result<std::shared_ptr<const Chain>> compile_rest(std::span<const Operation> operations, std::size_t first,
                                                            std::optional<DType> dtype, Layout layout,
                                                            OutputSize size = OutputSize::kFixed,
                                                            Elements elements = Elements::kMade);
-  // Compiles view number `view` of a sample, for pixels that SharedSteps made with the operations before `first`.
-  // Random operations draw from the view's own streams. drawn_as: views whose streams the first of them use instead.
-  // Requires: all of them < kMostViews.
+  // Compiles view number `view` of a sample, for pixels that SharedSteps has made with the operations before `first`.
+  // Random operations draw from the view's own streams. drawn_as: views whose streams the first of these operations use
+  // instead. Requires: all view numbers are below kMostViews.
   static Result<std::shared_ptr<const Chain>> compile_view(std::span<const Operation> operations, std::size_t first,
                                                            std::uint32_t view, std::optional<DType> dtype,
                                                            Layout layout, OutputSize size = OutputSize::kFixed,
                                                            std::span<const std::uint32_t> drawn_as = {},
                                                            Elements elements = Elements::kMade);
   static constexpr std::uint32_t kMostViews = 254;
-  // Like compile(), but the chain may lack a fixed output size.
+  // Like compile(), but a fixed output size is not required.
   static Result<void> check(std::span<const Operation> operations);
   virtual ~Chain() = default;
 
@@ -108,27 +110,29 @@ class Chain {
     return nullptr;
   }  // nullptr if rows hold finished
      // elements
-  // The rectangles that a drawing writes over a row that the device finishes.
+  // Returns the rectangles that a drawing draws over a row that the device finishes.
   virtual std::vector<DeviceRectangle> list_rectangles(const Drawing& /*drawing*/, Workspace& /*workspace*/) const {
     return {};
   }
-  // Draws for an image of this size. The same key gives the same drawing on every machine. kData names the operation
-  // that does not fit the image, such as a random crop larger than it without padding.
+  // Draws the parameters for an image of this size. The same key produces the same drawing on every machine. kData
+  // names the operation that cannot be applied to the image, such as a random crop without padding that is larger than
+  // the image.
   virtual Result<void> draw(Size image, const base::SampleKey& key, Drawing& drawing) const = 0;
-  // Runs the steps on `decoded`, the pixels of drawing.region, and writes to `out`, which has output()'s spec, with the
-  // drawing's size if that spec has none.
+  // Runs the steps on `decoded` (the pixels of drawing.region) and writes the result to `out`, which has the spec of
+  // output(), or the size of the drawing if that spec has no size.
   virtual Result<void> apply(const Drawing& drawing, memory::PixelView decoded, Workspace& workspace,
                              ArrayView out) const = 0;
-  // Like apply(), on planes of drawing.region. Requires: drawing.planes is set, and no plane is coarser than it.
+  // Like apply(), but `decoded` contains planes of drawing.region. Requires: drawing.planes is set, and no plane is
+  // coarser than it allows.
   virtual Result<void> apply(const Drawing& drawing, const memory::Planes& decoded, Workspace& workspace,
                              ArrayView out) const = 0;
   // Describes the drawing, for Dataset::draw and tests.
   virtual std::vector<DrawnValue> values(const Drawing& drawing) const = 0;
-  // The fused steps, one line each.
+  // Describes the fused steps, one per line.
   virtual std::vector<std::string> explain() const = 0;
 };
 
-// Resizes one image like Pillow's Image.resize. kConfig: a side below 1. Requires: `in` has 1 or 3 channels and does
+// Resizes an image like Pillow's Image.resize. kConfig: a side is below 1. Requires: `in` has 1 or 3 channels and does
 // not overlap `out`.
 Result<void> resize(memory::PixelView in, Size out_size, Interpolation interpolation, Workspace& workspace,
                     memory::PixelBuffer& out);

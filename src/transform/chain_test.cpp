@@ -65,7 +65,7 @@ TestImage bordered(const TestImage& image, const Padding& padding, PaddingMode m
   return out;
 }
 
-// Applies drawn values to whole images, one operation after the other, without regions, windows or fusing.
+// Applies drawn values to whole images, one operation after another, without regions, windows or fused steps.
 class StepByStep {
  public:
   StepByStep(TestImage image, std::vector<DrawnValue> values, const base::SampleKey& key)
@@ -212,7 +212,7 @@ class StepByStep {
                    op::ResizeKeepRatio, op::TrimBorder>(operation))
         ADD_FAILURE() << describe(operation) << " is not among them";
   }
-  // Returns false if the operation has arguments of another type.
+  // Returns false if the operation's arguments have another type.
   template <typename... Op>
   bool run_any(const Operation& operation) {
     const auto run = [this](const auto* arguments) {
@@ -348,7 +348,7 @@ class RandomChain {
         return op::RandomHorizontalFlip{};
     }
   }
-  // All outcomes have the same number of channels, and there is no third level.
+  // All possible operations have the same number of channels, and operations are nested in two levels at most.
   Operation nested() {
     ++level_;
     Operation operation = any();
@@ -384,7 +384,7 @@ std::vector<std::uint8_t> run(const Chain& chain, const Drawing& drawing, const 
 
 class ChainOnVariant : public ::testing::TestWithParam<std::string> {};
 
-// Regions, windows, moved flips and fused borders must not change the pixels.
+// Regions, windows, moved flips and fused borders must not change pixels.
 TEST_P(ChainOnVariant, FusedIsWhatStepByStepGives) {
   const ForcedVariant forced(GetParam());
   Workspace workspace;
@@ -459,7 +459,7 @@ TEST(Chain, DecodesOnlyWhatACropNeeds) {
   const std::vector<double> box = crop->values(drawing).back().values;
   EXPECT_EQ(drawing.region, (Box{200 - static_cast<int>(box[0]) - 20, 100 - static_cast<int>(box[1]) - 10, 20, 10}));
   // A resize from 500 x 375 to 341 x 256, of which columns 58 to 281 and rows 16 to 239 are needed. Each output pixel
-  // reads 1.47 pixels on either side of its centre: (58.5 * 500 / 341) - 1.47 rounds to 84, and so on.
+  // reads 1.47 pixels on both sides of its centre: (58.5 * 500 / 341) - 1.47 rounds to 84, and so on.
   const auto evaluation = compiled({op::Resize{{256, 0}}, op::CenterCrop{{224, 224}}});
   ASSERT_TRUE(evaluation->draw({375, 500}, kKey, drawing));
   EXPECT_EQ(drawing.region, (Box{84, 23, 330, 329}));
@@ -487,7 +487,7 @@ TEST(Chain, DrawsTheSameForTheSameKeyAndElseNot) {
   EXPECT_NE(values({1, 2, 4}), first);
 }
 
-// Appending an operation to a chain does not change the earlier draws, because each operation has its own stream.
+// Appending an operation to a chain does not change earlier draws, because each operation has its own stream.
 TEST(Chain, OperationsDoNotShareRandomness) {
   Drawing one, two;
   ASSERT_TRUE(compiled({op::RandomResizedCrop{{32, 32}}, op::RandomHorizontalFlip{0.5}})->draw({375, 500}, kKey, one));

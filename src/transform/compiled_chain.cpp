@@ -25,7 +25,7 @@ void append_jitter(std::string_view operation, const JitterDrawing& drawn, std::
   add("hue", drawn.hue);
 }
 
-// Parameters as torchvision names them.
+// The parameters, with the names that torchvision uses.
 struct WarpValues {
   const std::string& operation;
   std::vector<DrawnValue>& values;
@@ -52,7 +52,7 @@ struct WarpValues {
   void operator()(const ElasticWarp& warp) const { add("stream", {static_cast<double>(warp.stream)}); }
 };
 
-// Pillow's number for a filter.
+// Returns Pillow's number of a filter.
 double number_of(Interpolation interpolation) { return interpolation == Interpolation::kBicubic ? 3 : 2; }
 
 }  // namespace
@@ -80,7 +80,7 @@ CompiledChain::CompiledChain(std::vector<Operation> operations, Input input, Emi
       eraser_(std::move(eraser)),
       device_elements_(std::move(device_elements)) {}
 
-// Their elements as they would be written to a row of one pixel.
+// Returns the elements of the rectangles, as they would be written to a row of one pixel.
 std::vector<DeviceRectangle> CompiledChain::list_rectangles(const Drawing& drawing, Workspace& workspace) const {
   std::vector<DeviceRectangle> rectangles;
   FEEDLINE_CHECK(device_elements_ != nullptr);

@@ -14,19 +14,20 @@
 
 namespace feedline::transform {
 
-// Draws the operations in order and returns the output size. Random operations use streams numbered from
-// `first_stream`. Requires: infer() accepted the operations. part: the drawing is narrowed to this part of the output;
-// nullptr: all of it. others: replaces `first_stream` for the first operations.
+// Draws the operations in order and returns the size of the output. Random operations use streams numbered from
+// `first_stream`. Requires: infer() accepted the operations. part: the part of the output to which the drawing is
+// restricted, or nullptr for the whole output. others: streams that the first operations use instead.
 Result<Size> draw_operations(std::span<const Operation> operations, std::uint32_t first_stream, Size image,
                              const base::SampleKey& key, Drawing& drawing, const Box* part = nullptr,
                              std::span<const std::uint32_t> others = {});
-// Describes the decisions of a drawing.
+// Returns the decisions of a drawing as named values.
 std::vector<DrawnValue> values_of(const Drawing& drawing);
-// One line for each operation on pixels. `narrowed`: the note on an operation that needs only a region of the image.
+// Returns one line for each operation on pixels. narrowed: the note for an operation that needs only a region of the
+// image.
 std::vector<std::string> explain_operations(std::span<const Operation> operations, const std::string& narrowed);
 
-// The result of Chain::compile. Operations on pixels are drawn per sample and fused into steps; operations on values
-// are compiled into one table.
+// The implementation of Chain::compile. Operations on pixels are drawn for each sample and fused into steps; operations
+// on values are compiled into one table.
 class CompiledChain final : public Chain {
  public:
   // The input of the operations.
@@ -38,7 +39,7 @@ class CompiledChain final : public Chain {
     std::uint32_t first_stream = 0;          // number of operations before these
     std::vector<std::uint32_t> others = {};  // as for draw_operations()
   };
-  // Requires: infer() accepted the operations, and `emitter` and `eraser` match their output.
+  // Requires: infer() has accepted the operations, and `emitter` and `eraser` match the output of the operations.
   CompiledChain(std::vector<Operation> operations, Input input, Emitter emitter, OutputEraser eraser,
                 std::shared_ptr<const DeviceElements> device_elements);
 

@@ -19,7 +19,7 @@ Result<void> Drawer::draw_nested(std::span<const Operation> operations) {
   return {};
 }
 
-// Each nesting level uses its own eight bits of the stream number.
+// Each level of nesting uses eight bits of the stream number.
 Result<void> Drawer::draw_nested(std::size_t index, const Operation& operation) {
   const std::uint32_t stream = stream_;
   const std::string_view name = name_;
@@ -87,9 +87,9 @@ Interpolation Drawer::chosen(Interpolation interpolation) {
   return chosen(interpolation, drawing);
 }
 
-// Noise reads the stream's blocks from the first one. An image has fewer pixels than there are blocks, so the last
-// block is unused.
-Interpolation Drawer::chosen_beside_noise(Interpolation interpolation) {
+// Noise reads the blocks of the stream from the first one on. An image has fewer pixels than there are blocks, so the
+// last block is free for other draws.
+Interpolation Drawer::chosen_with_noise(Interpolation interpolation) {
   if (interpolation != Interpolation::kRandom) return interpolation;
   const base::Random::Blocks last = random().blocks(~std::uint32_t{0});
   return record_chosen((base::philox4x32(last.counter, last.key)[0] & 1) != 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Draws operations in order: each appends to a canvas and records its decisions.
+// Draws operations in order; each one appends steps to a canvas and records its decisions.
 
 #include <array>
 #include <cstdint>
@@ -25,7 +25,7 @@ namespace feedline::transform {
 class Drawer {
  public:
   // Random operations use streams numbered from `first_stream`. All arguments must outlive the drawer. iou_crops: the
-  // sample's; nullptr if unknown. A canvas of boxes adds the crops that it draws.
+  // sample's crops, to which a canvas with boxes adds the crops that it draws; nullptr if unknown.
   Drawer(std::uint32_t first_stream, const base::SampleKey& key, std::vector<Decision>& decisions, Canvas& canvas,
          IouCrops* iou_crops = nullptr)
       : key_(key), first_stream_(first_stream), decisions_(decisions), canvas_(canvas), iou_crops_(iou_crops) {}
@@ -43,14 +43,14 @@ class Drawer {
   int index() const { return index_; }
   IouCrops* iou_crops() { return iou_crops_; }
 
-  // Later operations write to finished rows.
+  // Operations after this call apply to finished rows.
   void begin_output() { of_output_ = true; }
   bool is_output() const { return of_output_; }
 
   Result<void> draw_nested(std::span<const Operation> operations);
   Result<void> draw_nested(std::size_t index, const Operation& operation);
 
-  // Each appends to the canvas and records the decision. kData: the image would have no pixels, or too many.
+  // Each function appends to the canvas and records the decision. kData: the image would have no pixels, or too many.
   Result<void> resize(Size size, Interpolation interpolation);
   Result<void> pad(const Padding& padding, PaddingMode mode, const Colour& fill);
   Result<void> warp(const Warp& drawn);
@@ -59,11 +59,11 @@ class Drawer {
   void augment(const DrawnAugmentation& drawn, Interpolation interpolation, const Colour& fill);
   void augment_each(const Augmentations& drawn, Interpolation interpolation, const Colour& fill, base::Random& random);
 
-  // Draws bilinear or bicubic for kRandom, as timm does.
+  // For kRandom, draws bilinear or bicubic, like timm.
   Interpolation chosen(Interpolation interpolation, base::Random& random);
   Interpolation chosen(Interpolation interpolation);
-  // For operations that read their stream as noise.
-  Interpolation chosen_beside_noise(Interpolation interpolation);
+  // Like chosen(), for operations that read their stream as noise.
+  Interpolation chosen_with_noise(Interpolation interpolation);
 
   Decision& record(Decision::Kind kind);
   void record_crop(const Box& box) { record(Decision::Kind::kCrop).box = box; }
@@ -72,7 +72,7 @@ class Drawer {
 
   // kData: an image of this size has no pixels, or too many.
   Result<void> check_outcome(Size size) const;
-  // A kData error that begins with the operation's name.
+  // Returns a kData error that begins with the operation's name.
   std::unexpected<Error> refuse(const std::string& what) const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Describes the fused chain as text.
+// Describes a fused chain as text.
 
 #include "transform/compiled_chain.h"
 #include "transform/operation/image_operation.h"

@@ -14,7 +14,8 @@
 namespace feedline::transform {
 namespace {
 
-// Elements processed in all rows before the next chunk: a chunk and its copy fit in the first-level cache.
+// The number of elements that are processed in all rows before the next chunk: a chunk and its copy fit in the L1
+// cache.
 constexpr std::size_t kChunkBytes = 8192;
 
 using Chunk = std::array<std::byte, kChunkBytes>;
@@ -25,8 +26,8 @@ double draw_open(base::Random& random) {
   return number;
 }
 
-// M. D. Joehnk, Metrika 8 (1964): x = u^(1/a), y = v^(1/a) with x + y <= 1. Computed in logarithms, because small
-// alphas make both underflow a double.
+// Joehnk's method (M. D. Joehnk, Metrika 8, 1964): x = u^(1/a), y = v^(1/a) with x + y <= 1. The result is computed
+// with logarithms, because both numbers underflow a double for small alphas.
 double draw_joehnk(double alpha, base::Random& random) {
   while (true) {
     const double x = std::log(draw_open(random)) / alpha;
@@ -37,7 +38,7 @@ double draw_joehnk(double alpha, base::Random& random) {
   }
 }
 
-// R. C. H. Cheng, Communications of the ACM 21 (1978), algorithm BB with equal parameters.
+// Algorithm BB with equal parameters (R. C. H. Cheng, Communications of the ACM 21, 1978).
 double draw_cheng(double alpha, base::Random& random) {
   const double both = 2 * alpha, beta = std::sqrt((both - 2) / (2 * alpha * alpha - both));
   const double gamma = alpha + 1 / beta;
@@ -53,7 +54,8 @@ double draw_cheng(double alpha, base::Random& random) {
 
 std::size_t chunk_elements(DType dtype) { return kChunkBytes / size_of(dtype); }
 
-// Elements [first, last) of the row that is written, and as many of its partner from the given position.
+// The elements [first, last) of the row that is written, and as many elements of its partner, starting at the given
+// position.
 struct Part {
   std::size_t first = 0, last = 0;
   std::byte* own = nullptr;
@@ -202,7 +204,7 @@ transform::MixedRows rows_of(const ImageRows& images) {
 
 Result<void> check_rows(const ImageRows& images) {
   if (images.rows > 1) return {};
-  return config_error("mixing: a row is mixed with a different row, but there are " + std::to_string(images.rows));
+  return config_error("mixing: at least two rows are needed, got " + std::to_string(images.rows));
 }
 
 }  // namespace
@@ -218,7 +220,7 @@ Result<void> cut_mix(const ImageRows& images, const Box& box) {
   const Size& image = images.image;
   if (box.left < 0 || box.top < 0 || box.width < 0 || box.height < 0 || box.left > image.width - box.width ||
       box.top > image.height - box.height)
-    return config_error("mixing: the box is not within the image");
+    return config_error("mixing: the box is not inside the image");
   transform::mix_rolled(rows_of(images), images.rows, {transform::Mix::Kind::kPaste, 1, box});
   return {};
 }

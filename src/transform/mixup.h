@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// MixUp and CutMix (torchvision v2, timm): draws for a batch or one of its rows, and mixing of rows in place. Pure
-// functions, except that drawing advances `random`. Nothing is allocated.
+// MixUp and CutMix (torchvision v2, timm): draws the parameters for a batch or one of its rows, and mixes rows in
+// place. All functions are pure, except that drawing advances `random`. Nothing is allocated.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +14,8 @@
 
 namespace feedline::transform {
 
-// Draws from Beta(alpha, alpha) exactly: with Joehnk's method for alpha up to 1, Cheng's BB above. Requires: alpha > 0.
+// Draws from Beta(alpha, alpha) exactly: with Joehnk's method for alpha up to 1, and with Cheng's BB for larger ones.
+// Requires: alpha > 0.
 double draw_beta(double alpha, base::Random& random);
 
 // As in LoaderOptions.
@@ -25,7 +26,7 @@ struct MixRules {
   double switch_probability = 0.5;
 };
 
-// The change of a row.
+// How a row is mixed.
 struct Mix {
   enum class Kind : std::uint8_t {
     kNone,   // unchanged
@@ -37,16 +38,17 @@ struct Mix {
   Box box{};
 };
 
-// An output row, with the indices of the filled rows it is mixed from.
+// An output row, with the indices of the filled rows from which it is mixed.
 struct RowMix {
   std::uint64_t own = 0;
   std::uint64_t partner = 0;
   Mix mix;
 };
 
-// image: the size of a row's image. Requires: an alpha is positive.
+// image: the size of the image in a row. Requires: an alpha is above 0.
 Mix draw_mix(const MixRules& rules, Size image, base::Random& random);
-// CutMix's box for a share drawn from Beta, around a centre and clipped to the image, with the share that remains.
+// Returns CutMix's box for a share drawn from Beta, around a centre and clipped to the image, with the share that
+// results after clipping.
 Mix paste_around(double share, Size image, int x, int y);
 
 // The rows of one image field: each has `channels` planes of that size, or interleaved channels.
@@ -59,15 +61,16 @@ struct MixedRows {
   std::size_t elements() const;  // of a row
 };
 
-// Mixes every row with the one before it, and the first with the last: torchvision's roll(1). Requires: count > 1.
+// Mixes every row with the row before it, and the first row with the last, like torchvision's roll(1). Requires: count
+// > 1.
 void mix_rolled(const MixedRows& rows, std::size_t count, const Mix& mix);
-// Mixes two rows with each other's original values.
+// Mixes two rows, each with the original values of the other.
 void mix_both(const MixedRows& rows, std::size_t first, std::size_t second, const Mix& of_first, const Mix& of_second);
-// Mixes one row with another, which is unchanged. Requires: two different rows.
+// Mixes one row with another row, which is not changed. Requires: the two rows are different.
 void mix_one(const MixedRows& rows, std::size_t row, std::size_t partner, const Mix& mix);
 
-// Writes the target of a row of class `own`, mixed with class `partner`, with timm's label smoothing. Requires: classes
-// below target.size().
+// Writes the target of a row of class `own` that is mixed with a row of class `partner`, with timm's label smoothing.
+// Requires: the classes are below target.size().
 void fill_target(std::span<float> target, std::int64_t own, std::int64_t partner, double share, double smoothing);
 
 }  // namespace feedline::transform

@@ -20,16 +20,16 @@ constexpr int kDraws = 20'000;
 
 base::Random random_of(std::uint64_t number) { return {{20261123, 0, number}, 0}; }
 
-// The regularized incomplete beta function, by its continued fraction (Abramowitz and Stegun, 26.5.8).
+// Computes the regularized incomplete beta function by its continued fraction (Abramowitz and Stegun, 26.5.8).
 double beta_fraction(double x, double a, double b) {
   constexpr double kTiny = 1e-300;
-  const auto kept = [](double value) { return std::abs(value) < kTiny ? kTiny : value; };
-  double c = 1, d = 1 / kept(1 - (a + b) * x / (a + 1)), sum = d;
+  const auto nonzero = [](double value) { return std::abs(value) < kTiny ? kTiny : value; };
+  double c = 1, d = 1 / nonzero(1 - (a + b) * x / (a + 1)), sum = d;
   for (int m = 1; m < 500; ++m) {
     const double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
-    d = 1 / kept(1 + even * d), c = kept(1 + even / c), sum *= c * d;
+    d = 1 / nonzero(1 + even * d), c = nonzero(1 + even / c), sum *= c * d;
     const double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
-    d = 1 / kept(1 + odd * d), c = kept(1 + odd / c), sum *= c * d;
+    d = 1 / nonzero(1 + odd * d), c = nonzero(1 + odd / c), sum *= c * d;
     if (std::abs(c * d - 1) < 1e-13) break;
   }
   return sum;
@@ -51,8 +51,8 @@ TEST(DrawBeta, TheDistributionThatItIsComparedWithIsRight) {
   }
 }
 
-// Kolmogorov-Smirnov test. The bound is exceeded by chance once in 10,000 times; the draws are the same in every run.
-// Compares only up to values that a double can distinguish from 1.
+// Kolmogorov-Smirnov test. A random deviation exceeds the bound once in 10,000 times; the draws are the same in every
+// run. Compares only values that a double can distinguish from 1.
 double distance(std::vector<double> draws, const std::function<double(double)>& below) {
   std::ranges::sort(draws);
   const auto count = static_cast<double>(draws.size());
@@ -77,7 +77,7 @@ TEST(DrawBeta, FollowsBetaForEveryAlpha) {
   }
 }
 
-// Both ends are equally likely, and values that underflow a double are expected.
+// Both ends of the range are equally likely, and values that underflow a double are expected.
 TEST(DrawBeta, BearsTheSmallestAlphas) {
   int low = 0;
   for (std::uint64_t i = 0; i < 2000; ++i) {
@@ -117,7 +117,7 @@ TEST(DrawMix, IsOneOfTheTwoWhereTheOtherHasNoAlpha) {
   }
 }
 
-// With a large alpha a box has half the image's sides, so it covers each column equally often.
+// With a large alpha, a box has half the height and width of the image, so it covers each column equally often.
 TEST(DrawMix, PutsBoxesAroundEveryPixel) {
   const Size image{.height = 40, .width = 60};
   std::vector<double> columns(60), rows(40), widths;
@@ -144,7 +144,8 @@ TEST(DrawMix, PutsBoxesAroundEveryPixel) {
   expect(rows, 14);
 }
 
-// Computed with torchvision's CutMix.make_params for these shares and centres (x, y) of 32 rows and 48 columns.
+// The expected boxes were computed with torchvision's CutMix.make_params for these shares and centres (x, y), with 32
+// rows and 48 columns.
 TEST(PasteAround, IsTorchvisionsBox) {
   const Size image{.height = 32, .width = 48};
   EXPECT_EQ(paste_around(0.0, image, 24, 16).box, (Box{0, 0, 48, 32}));
@@ -173,7 +174,7 @@ struct Batch {
   }
   static float half(float value) { return from_half(to_half(value)); }
 
-  // Applies `mix` to a copy in the batch's element type.
+  // Applies `mix` to a copy of the rows in the batch's element type.
   template <typename Do>
   std::vector<float> mixed(Do mix) {
     std::vector<float> wide = numbers;
@@ -194,7 +195,7 @@ struct Batch {
     const auto x = static_cast<int>(pixel % width), y = static_cast<int>(pixel / width);
     return x >= box.left && x < box.left + box.width && y >= box.top && y < box.top + box.height;
   }
-  // The expected value of an element, from it and its partner's.
+  // Returns the expected value of an element, computed from the element and the partner row's element.
   float expected(std::size_t row, std::size_t partner, std::size_t element, const Mix& mix) const {
     const float own = numbers[row * rows.elements() + element], other = numbers[partner * rows.elements() + element];
     if (mix.kind == Mix::Kind::kPaste) return is_inside(element, mix.box) ? other : own;
@@ -207,7 +208,7 @@ const Mix kBlend{Mix::Kind::kBlend, static_cast<double>(0.3f), {}};
 const Mix kBox{Mix::Kind::kPaste, 0.5, {5, 2, 9, 11}};
 const Mix kEdges{Mix::Kind::kPaste, 0.5, {0, 0, 61, 3}};
 
-// Rows shorter than a chunk, and rows of several chunks.
+// Includes rows that are shorter than a chunk, and rows of several chunks.
 std::vector<MixedRows> shapes() {
   std::vector<MixedRows> all;
   for (const DType dtype : {DType::kFloat32, DType::kFloat16})
@@ -256,7 +257,7 @@ TEST(MixRows, OneLeavesTheOther) {
     }
 }
 
-// timm's label smoothing: 1 - s + s / n for the class, s / n for all others, mixed by the share.
+// timm's label smoothing: 1 - s + s / n for the class, and s / n for all others, mixed by the share.
 TEST(FillTarget, MixesSmoothedClasses) {
   std::vector<float> target(5, -1);
   fill_target(target, 2, 4, 0.75, 0);

@@ -12,7 +12,7 @@
 namespace feedline::transform {
 namespace {
 
-// Writes the values of row `y` of the rectangle, one channel after the other.
+// Writes the values of row `y` of the rectangle, one channel after another.
 std::span<float> values_of_row(const Erasure& erasure, int y, int channels, const Kernels& kernels,
                                NoiseScratch& scratch) {
   const auto width = static_cast<std::size_t>(erasure.box.width);
@@ -30,7 +30,7 @@ std::span<float> values_of_row(const Erasure& erasure, int y, int channels, cons
   return {values, count};
 }
 
-// The position of a rectangle's row in a row of the batch.
+// The position of a rectangle's row within a row of the batch.
 struct OutputRow {
   std::size_t at, next_pixel, next_channel;  // in elements
 };
@@ -76,7 +76,7 @@ void erase_pixels(const Erasure& erasure, const Kernels& kernels, NoiseScratch& 
 
 constexpr OutputEraser::ValueStep OutputEraser::kRounding{.halves = true, .is_rounding = true};
 
-// Appends an operation's effect to the steps of every operation before it.
+// Appends the effect of an operation to the steps of every operation before it.
 class OutputEraser::Appender final : public ValueSteps {
  public:
   explicit Appender(std::vector<std::vector<ValueStep>>& steps) : steps_(steps) {}

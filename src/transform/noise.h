@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Writes rectangles over pixels, or over a finished row of the batch in the units that result from operations on
-// values. Each row of a rectangle reads noise from a fixed position in the sample's stream, so the noise depends on
-// neither layout nor element type.
+// Writes rectangles over pixels, or over a finished row of the batch, in the units that result from operations on
+// values. Each row of a rectangle reads noise from a fixed position in the sample's stream, so the noise does not
+// depend on the layout or the element type.
 
 #include <array>
 #include <cstdint>
@@ -19,27 +19,27 @@
 
 namespace feedline::transform {
 
-// One thread's scratch: a row of a rectangle.
+// The scratch memory of one thread: a row of a rectangle.
 struct NoiseScratch {
   AlignedVector<float> values;
   AlignedVector<std::uint16_t> halves;
 };
 
-// Fills with normal numbers that are truncated and wrapped to bytes, as torch converts them. Requires: `erasure` has
-// noise, and its box is inside the image.
+// Fills the box with normal numbers that are truncated and wrapped to bytes, as torch converts them. Requires:
+// `erasure` has noise, and its box is inside the image.
 void erase_pixels(const Erasure& erasure, const Kernels& kernels, NoiseScratch& scratch, memory::PixelBuffer& image);
 
 // Writes rectangles over finished rows. Immutable and thread-safe.
 class OutputEraser {
  public:
-  // `operations`: the whole chain, of which drawings number the operations from `first` on.
+  // operations: the whole chain; drawings number the operations from `first` on.
   OutputEraser(std::span<const Operation> operations, std::size_t first, Layout layout);
 
-  // Requires: `out` is a float image of 1 or 3 channels in this layout, and the box is inside.
+  // Requires: `out` is a float image with 1 or 3 channels in this layout, and the box is inside it.
   void erase(const Erasure& erasure, const Kernels& kernels, NoiseScratch& scratch, ArrayView out) const;
 
  private:
-  // The effect of an operation on values on a value written before it. `halves`: each step is rounded to float16.
+  // The effect of an operation on values that were written before it. halves: each step is rounded to float16.
   struct ValueStep {
     std::array<float, 3> mean{}, std{1, 1, 1};
     bool halves = false;

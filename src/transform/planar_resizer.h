@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Resizes planes, each with weights folded from those of the image's pixels, and converts the resized rows to pixels.
-// Only the existing samples are stored at the image's size.
+// Resizes planes with weights that are derived from the weights of the image's pixels, and converts the resized rows to
+// pixels. No plane is enlarged to the size of the image.
 
 #include <array>
 #include <cstdint>
@@ -12,14 +12,15 @@
 
 namespace feedline::transform {
 
-// Each thread reuses one. Not thread-safe.
+// Each thread reuses one object. Not thread-safe.
 class PlanarResizer {
  public:
-  // Prepares the rows of step.window. Pixel 0 of the resize is the image's (left, top). `planes` must outlive the last
-  // row. Requires: `planes` has the samples of all pixels in source_span() of both directions.
+  // Prepares to return the rows of step.window. Pixel 0 of the resize is at (left, top) of the image. `planes` must
+  // stay valid until the last row. Requires: `planes` has the samples of all pixels in source_span() of both
+  // directions.
   void begin(const ResizeStep& step, int left, int top, int channels, const memory::Planes& planes,
              const Kernels& kernels);
-  // The next row of the window, with kReadSlack; valid until the next call.
+  // Returns the next row of the window, with kReadSlack; valid until the next call.
   const std::uint8_t* next_row();
 
  private:

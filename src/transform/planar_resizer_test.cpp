@@ -17,7 +17,7 @@ namespace {
 
 constexpr base::SampleKey kKey{.seed = 4, .epoch = 1, .sample = 7};
 
-// Planes of noise for an image with halved colour, each reduced by 2^shift.
+// Planes of noise for an image with chroma at half resolution; each plane is reduced by 2^shift.
 struct NoisyImage {
   int width = 0, height = 0;
   memory::Planes planes;
@@ -39,7 +39,7 @@ struct NoisyImage {
     }
   }
 
-  // A value for each pixel, repeated from the samples.
+  // Returns the value of a pixel, which is the value of the pixel's sample.
   double value(int c, int x, int y) const {
     const memory::Plane& plane = planes.plane[c];
     const auto parts = [](const memory::PlaneAxis& axis, int at, int(&index)[2]) {
@@ -57,7 +57,7 @@ struct NoisyImage {
   }
 };
 
-// The same resize of every pixel's value, in floating point and in one pass.
+// Resizes the values of all pixels in the same way, in floating point and in one pass.
 double resized_value(const NoisyImage& image, int c, const Box& crop, const AxisTable& columns, const AxisTable& rows,
                      int x, int y) {
   double sum = 0;
@@ -126,7 +126,7 @@ std::vector<std::vector<Operation>> chains() {
           {fast, op::Resize{{20, 30}}, op::Grayscale{1}}};
 }
 
-// For grey planes that are not reduced, the chain must give the same result from planes and from pixels.
+// For grey planes at full resolution, a chain must produce the same result from planes as from pixels.
 TEST(ChainOnPlanes, GivesWhatItGivesOnPixels) {
   std::mt19937 random(5);
   const NoisyImage image(201, 160, 1, false, 0, random);

@@ -18,18 +18,19 @@ Preparation::Preparation(std::vector<Operation> operations, ColorMode mode, bool
 Result<std::shared_ptr<const Preparation>> Preparation::compile(std::span<const Operation> operations) {
   FEEDLINE_TRY(const Inferred inferred, infer(operations));
   if (inferred.fidelity == Fidelity::kNvjpeg)
-    return config_error("cache: a cache stores pixels that the CPU decodes; leave device= out of decode");
+    return config_error("cache: a cache stores pixels that the CPU decodes; omit device= in decode");
   if (inferred.fidelity != Fidelity::kExact)
-    return config_error("cache: a cache stores exact pixels; leave out fidelity=\"fast\" of decode");
+    return config_error("cache: a cache stores exact pixels; omit fidelity=\"fast\" in decode");
   for (const Operation& operation : operations) {
     const std::string name(name_of(operation));
     const Properties properties = operation->properties();
     if (properties.is_random)
-      return config_error("cache: " + name + " before cache would draw only once and be the same in every epoch; put " +
+      return config_error("cache: " + name +
+                          " before cache would draw only once, so its result would be the same in every epoch; place " +
                           name + " after cache");
     if (properties.stage == Stage::kValues)
       return config_error("cache: a cache stores 8-bit pixels, and " + name +
-                          " runs when pixels are written to the batch; put " + name + " after cache");
+                          " runs when pixels are written to the batch; place " + name + " after cache");
   }
   return std::shared_ptr<const Preparation>(
       new Preparation({operations.begin(), operations.end()}, inferred.mode, inferred.applies_exif, inferred.channels));

@@ -18,7 +18,7 @@ memory::PixelView cropped(memory::PixelView view, const Box& box) {
   return view;
 }
 
-// The output of a chain for an image that is fully decoded.
+// Returns the output of a chain for an image that is completely decoded.
 std::vector<std::byte> made(const Chain& chain, memory::PixelView image, const base::SampleKey& key) {
   Drawing drawing;
   Workspace workspace;
@@ -73,10 +73,10 @@ TEST(PreparationTest, WhatIsDoneOnceAndTheRestGiveTheBitsOfTheWholeChain) {
     ASSERT_TRUE(preparation && whole && rest);
     for (const auto& [width, height] : {std::pair{61, 37}, {29, 50}, {24, 24}}) {
       const TestImage image = test_image(width, height, 3, static_cast<std::uint32_t>(width * 2));
-      const TestImage kept = prepared(**preparation, image);
+      const TestImage cached = prepared(**preparation, image);
       for (std::uint64_t epoch = 0; epoch < 8; ++epoch) {
         const base::SampleKey key{7, epoch, 3};
-        EXPECT_EQ(made(**whole, image.view(), key), made(**rest, kept.view(), key))
+        EXPECT_EQ(made(**whole, image.view(), key), made(**rest, cached.view(), key))
             << (*preparation)->description() << " of " << width << " x " << height << ", epoch " << epoch;
       }
     }
@@ -108,7 +108,7 @@ TEST(PreparationTest, WhatWouldBeTheSameInEveryEpochIsRefused) {
     const auto preparation = Preparation::compile(operations);
     return preparation ? std::string() : preparation.error().what;
   };
-  EXPECT_NE(refused(op::RandomResizedCrop{{8, 8}}).find("put random_resized_crop after cache"), std::string::npos);
+  EXPECT_NE(refused(op::RandomResizedCrop{{8, 8}}).find("place random_resized_crop after cache"), std::string::npos);
   EXPECT_NE(refused(op::RandomCrop{{8, 8}}), "");
   EXPECT_NE(refused(op::RandomHorizontalFlip{}), "");
   EXPECT_NE(refused(op::RandomVerticalFlip{}), "");

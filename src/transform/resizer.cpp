@@ -16,11 +16,11 @@ void grow(AlignedVector<std::uint8_t>& bytes, std::size_t needed) {
 
 }  // namespace
 
-// The order of the passes affects the pixels, because each pass rounds to 8 bits. torch always starts horizontally.
-// Pillow 13 (its pull request 9549) starts vertically if that drops more than twice as many rows as columns. The rule
-// was derived from Pillow 13.0.0: it predicts all of 8,298 random resizes whose two orders differ. Pillow 12 (from 12.2
-// on) started vertically for images over 100 times taller than wide that become lower; older versions always started
-// horizontally.
+// The order of the passes affects pixels, because each pass rounds to 8 bits. torch always begins with the horizontal
+// pass. Pillow 13 (pull request 9549) begins with the vertical pass if the number of rows is reduced by a factor more
+// than twice that for the columns. This rule was derived from Pillow 13.0.0, and predicts all of 8,298 random resizes
+// for which the two orders differ. Pillow 12 (since 12.2) begins with the vertical pass for images that are over 100
+// times taller than wide and whose height is reduced; older versions always begin with the horizontal pass.
 bool is_vertical_first(const ResizeStep& step) {
   if (step.interpolation == Interpolation::kTorchBilinear || step.interpolation == Interpolation::kTorchBicubic)
     return false;
@@ -68,8 +68,8 @@ void Resizer::start(memory::PixelView in, const Kernels& kernels) {
   kernels.plan_row(plan_);
 }
 
-// Kernels read past the end of a row. Inside the image they read the next row; the last rows are copied to a buffer
-// with slack, so the caller's image may end at its last pixel.
+// Kernels read beyond the end of a row. Inside the image, kernels read the next row. The last rows are copied to a
+// buffer with slack, so the caller's image may end at its last pixel.
 void Resizer::copy_last_rows() {
   const std::size_t row_bytes = static_cast<std::size_t>(in_.width) * static_cast<std::size_t>(in_.channels);
   const auto rows = static_cast<int>(std::min<std::size_t>(

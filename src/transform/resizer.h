@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A resize that returns its rows one by one, so that a row is used while it is in the first-level cache. The horizontal
-// pass runs only as far ahead as the vertical pass needs, and stores its rows in a ring.
+// A resize that returns its rows one by one, so that each row is used while it is in the L1 cache. The horizontal pass
+// is only as far ahead as the vertical pass requires, and stores its rows in a ring buffer.
 
 #include <cstdint>
 #include <vector>
@@ -15,20 +15,20 @@
 
 namespace feedline::transform {
 
-// The first pass, whose result is rounded to 8 bits.
+// Returns which pass runs first; the result of that pass is rounded to 8 bits.
 bool is_vertical_first(const ResizeStep& step);
 
-// Each thread reuses one. Not thread-safe.
+// Each thread reuses one object. Not thread-safe.
 class Resizer {
  public:
-  // Prepares the rows of step.window from `in`, which starts at pixel (step.left, step.top) of the image. `in` must
-  // outlive the last row. Requires: `in` covers source_span() of both directions.
+  // Prepares to return the rows of step.window from `in`, which starts at pixel (step.left, step.top) of the image.
+  // `in` must stay valid until the last row. Requires: `in` contains source_span() in both directions.
   void begin(const ResizeStep& step, memory::PixelView in, const Kernels& kernels);
-  // Prepares rows from the samples of `plane`, with the weights of `columns` and `rows` for the image's pixels from
-  // (left, top) on. `plane` must outlive the last row. Requires: as for AxisTable::fold().
+  // Prepares to return rows from the samples of `plane`, with the weights of `columns` and `rows` for the image's
+  // pixels from (left, top) on. `plane` must stay valid until the last row. Requires: as for AxisTable::fold().
   void begin(const AxisTable& columns, const AxisTable& rows, int left, int top, const memory::Plane& plane,
              const Kernels& kernels);
-  // The next row of the window, window.width pixels with kReadSlack; valid until the next call.
+  // Returns the next row of the window: window.width pixels with kReadSlack, valid until the next call.
   const std::uint8_t* next_row();
 
  private:

@@ -22,15 +22,8 @@ void mirror_row(const std::uint8_t* from, int width, int channels, std::uint8_t*
     for (int c = 0; c < channels; ++c) *to++ = from[x * channels + c];
 }
 
-void permute_row(const std::array<std::uint8_t, 3>& from, int width, std::uint8_t* pixels) {
-  for (int x = 0; x < width; ++x, pixels += 3) {
-    const std::array<std::uint8_t, 3> before{pixels[0], pixels[1], pixels[2]};
-    for (std::size_t c = 0; c < 3; ++c) pixels[c] = before[from[c]];
-  }
-}
-
-// The image that the steps work on. It starts as the decoded pixels and alternates between the buffers of the
-// workspace. Crops only move the view.
+// The image on which the steps operate. The image starts as the decoded pixels, and then alternates between the
+// workspace's buffers. Crops only change the view.
 class WorkingImage {
  public:
   WorkingImage(memory::PixelView decoded, const Kernels& kernels, Workspace::Impl& workspace)
@@ -77,15 +70,14 @@ class WorkingImage {
     if (!owned_) FEEDLINE_CHECK_OK((*this)(FlipStep{}));  // a writable copy
     return jitter(*owned_, step.drawing);
   }
-  Result<void> operator()(const PermuteStep& step) {
-    if (view_.channels != 3) return {};
-    if (!owned_) FEEDLINE_CHECK_OK((*this)(FlipStep{}));
-    for (int y = 0; y < view_.height; ++y) permute_row(step.from, view_.width, owned_->row(y));
-    return {};
-  }
   Result<void> operator()(const PixelStep& step) {
     memory::PixelBuffer& out = owned_ && works_in_place(step.operation) ? *owned_ : other();
     FEEDLINE_CHECK_OK(apply(step.operation, view_, workspace_.pixel_scratch, out));
+    return show(out);
+  }
+  Result<void> operator()(const KernelStep& step) {
+    memory::PixelBuffer& out = owned_ && step.kernel->works_in_place ? *owned_ : other();
+    FEEDLINE_CHECK_OK(step.kernel->run(view_, step.values, out));
     return show(out);
   }
   Result<void> operator()(const NoiseStep& step) {
@@ -156,7 +148,7 @@ class WorkingImage {
   memory::PixelBuffer* owned_ = nullptr;  // the buffer, if the view shows all of it
 };
 
-// Emits the output rows, which `next_row` returns from top to bottom.
+// Writes the output rows, which `next_row` returns from top to bottom.
 template <typename NextRow>
 Result<void> emit_rows(const Drawing::Steps& steps, Size size, int channels, const Emitter& emitter,
                        const Kernels& kernels, Workspace::Impl& workspace, std::byte* out, NextRow next_row) {

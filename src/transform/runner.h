@@ -29,18 +29,18 @@ struct Workspace::Impl {
   std::vector<std::uint8_t> row_scratch;
 };
 
-// Runs all steps except a final resize, whose rows go directly to the output, and writes the output. Requires:
+// Runs all steps and writes the output. The rows of a final resize are written directly to the output. Requires:
 // `decoded` has the size of the drawing's region.
 Result<void> run_steps(const Drawing::Steps& steps, memory::PixelView decoded, const Emitter& emitter,
                        const Kernels& kernels, Workspace::Impl& workspace, std::byte* out);
 
-// Like run_steps(), from planes that a resize turns into an image of 1 or 3 channels.
+// Planes from which a resize makes an image of 1 or 3 channels.
 struct PlanarImage {
   const memory::Planes& planes;
   Box region;
   int channels = 3;
 };
-// Requires: the first step is a resize.
+// Like run_steps() above, for planes. Requires: the first step is a resize.
 Result<void> run_steps(const Drawing::Steps& steps, const PlanarImage& decoded, const Emitter& emitter,
                        const Kernels& kernels, Workspace::Impl& workspace, std::byte* out);
 

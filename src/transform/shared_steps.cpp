@@ -41,7 +41,7 @@ Result<std::shared_ptr<const SharedSteps>> SharedSteps::compile(std::span<const 
   for (const Operation& operation : operations)
     if (operation->properties().stage == Stage::kValues)
       return config_error("views: views are made from 8-bit pixels, and " + std::string(name_of(operation)) +
-                          " runs when pixels are written to the batch; put it after views");
+                          " runs when pixels are written to the batch; place it after views");
   const ColorMode mode = first == 0 ? made.mode : given.channels == 3 ? ColorMode::kRgb : ColorMode::kL;
   const auto rest = operations.subspan(first);
   return std::shared_ptr<const SharedSteps>(new SharedSteps({rest.begin(), rest.end()}, first, mode,

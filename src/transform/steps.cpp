@@ -7,7 +7,7 @@
 namespace feedline::transform {
 namespace {
 
-// `inner`, relative to the image that `outer` is relative to.
+// Converts `inner`, which is relative to `outer`, to the coordinates of `outer`.
 Box compose(const Box& outer, const Box& inner) {
   return {outer.left + inner.left, outer.top + inner.top, inner.width, inner.height};
 }
@@ -18,7 +18,7 @@ Box mirrored(Box box, Size size, bool x, bool y) {
   return box;
 }
 
-// How many samples of brightness and of colour remain per pixel in each direction; docs/fidelity.md has the resulting
+// How many samples of luma and chroma must remain per pixel in each direction; docs/fidelity.md lists the resulting
 // error. Colour needs fewer.
 constexpr double kLeastSamples = 1.25, kLeastColour = 1.0;
 constexpr int kCoarsest = 16;  // an eighth of halved colour
@@ -32,7 +32,7 @@ StepBuilder::StepBuilder(Size image, Drawing& drawing)
   drawing.steps->erasures.clear();
 }
 
-// Cropping a mirrored image equals mirroring the mirrored crop.
+// Cropping a mirrored image is equivalent to mirroring the image after a mirrored crop.
 void StepBuilder::crop(const Box& drawn) {
   const bool whole = drawn.width == size_.width && drawn.height == size_.height;
   const Box box = mirrored(drawn, size_, flip_x_, flip_y_);
@@ -51,7 +51,7 @@ void StepBuilder::crop(const Box& drawn) {
   }
 }
 
-// A flip cannot move past a resize: mirrored weights may round differently.
+// A flip cannot be moved past a resize, because mirrored weights may round differently.
 void StepBuilder::resize(Size out, Interpolation interpolation) {
   if (out.width == size_.width && out.height == size_.height) return;
   flip_now();
@@ -78,9 +78,12 @@ void StepBuilder::grayscale(int channels) { list_.push_back(GrayscaleStep{channe
 
 void StepBuilder::jitter(const JitterDrawing& drawing) { list_.push_back(JitterStep{drawing}); }
 
-void StepBuilder::permute_channels(const std::array<std::uint8_t, 3>& from) { list_.push_back(PermuteStep{from}); }
+void StepBuilder::run(const OwnKernel& kernel, const KernelValues& values) {
+  if (kernel.moves_pixels) flip_now();
+  list_.push_back(KernelStep{&kernel, values});
+}
 
-// A flip cannot move past operations that move pixels; others do the same to a mirrored image.
+// A flip cannot be moved past operations that move pixels; other operations have the same effect on a mirrored image.
 void StepBuilder::augment(const DrawnAugmentation& drawn, Interpolation interpolation, const Colour& fill) {
   if (drawn.augmentation == Augmentation::kGrayscale) return grayscale(0);
   if (moves_pixels(drawn.augmentation)) flip_now();

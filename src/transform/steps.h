@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The drawn operations on one image, fused into steps. Crops move towards the source (into the decoder's region, or the
-// window of a resize or border), flips towards the output.
+// The drawn operations on one image, fused into steps. Crops are moved towards the source (into the decoder's region,
+// or the window of a resize or border), and flips towards the output.
 
 #include <array>
 #include <optional>
@@ -47,14 +47,14 @@ struct GrayscaleStep {
 struct JitterStep {
   JitterDrawing drawing;
 };
-// Sets channel i to the former channel from[i]; images of one channel are unchanged.
-struct PermuteStep {
-  std::array<std::uint8_t, 3> from;
-};
 struct PixelStep {
   PixelOperation operation;
 };
-// A rectangle that is overwritten.
+struct KernelStep {
+  const OwnKernel* kernel;
+  KernelValues values;
+};
+// A rectangle that overwrites pixels.
 struct Erasure {
   Box box;
   std::array<float, 3> value{};               // per channel
@@ -64,8 +64,9 @@ struct Erasure {
 struct NoiseStep {
   Erasure erasure;  // with noise
 };
-// A weighted sum of the image at MixBeginStep and of its versions changed by the steps between the MixAddSteps.
-// in_turn: instead of a sum, each version is blended with the result so far by its weight, starting from the image.
+// A weighted sum of the image at MixBeginStep and of versions of that image, each changed by the steps before its
+// MixAddStep. in_turn: instead of adding, blends each version by its weight with the result so far, starting with the
+// image.
 struct MixBeginStep {
   float weight = 0;  // of the unchanged image
   bool in_turn = false;
@@ -81,12 +82,12 @@ struct ElasticStep {
   Interpolation interpolation = Interpolation::kBilinear;
   Colour fill{};
 };
-using Step = std::variant<CropStep, ResizeStep, FlipStep, PadStep, GrayscaleStep, JitterStep, PermuteStep, PixelStep,
+using Step = std::variant<CropStep, ResizeStep, FlipStep, PadStep, GrayscaleStep, JitterStep, PixelStep, KernelStep,
                           ElasticStep, NoiseStep, MixBeginStep, MixAddStep, MixEndStep>;
 
-// A decision of one operation, for display and tests.
+// A decision of an operation, for display and for tests.
 struct Decision {
-  // kBox: a region of the image. kNumber: one of the numbers named `label`.
+  // kBox: a region of the image. kNumber: one of the numbers with the name `label`.
   enum class Kind : std::uint8_t {
     kCrop,
     kFlip,
@@ -126,7 +127,7 @@ struct Drawing::Steps {
   std::vector<Decision> decisions;
 };
 
-// Appends operations to a Drawing and fuses them. Used for one draw.
+// Appends operations to a Drawing, and fuses them. A builder is used for one draw.
 class StepBuilder final : public Canvas {
  public:
   StepBuilder(Size image, Drawing& drawing);
@@ -139,7 +140,7 @@ class StepBuilder final : public Canvas {
   void warp(const Warp& warp) override;
   void grayscale(int channels) override;
   void jitter(const JitterDrawing& drawing) override;
-  void permute_channels(const std::array<std::uint8_t, 3>& from) override;
+  void run(const OwnKernel& kernel, const KernelValues& values) override;
   void augment(const DrawnAugmentation& drawn, Interpolation interpolation, const Colour& fill) override;
   void change(const PixelOperation& operation, bool moves) override;
   void erase(const Erasure& erasure, bool of_output) override;
@@ -158,10 +159,10 @@ class StepBuilder final : public Canvas {
   bool flip_x_ = false, flip_y_ = false;  // pending
 };
 
-// The maximum coarseness of planes that the steps can start from; nullopt if pixels are faster or required.
+// Returns the coarsest planes from which the steps can start; nullopt if pixels are faster or required.
 std::optional<memory::Coarseness> useful_planes(const Drawing::Steps& steps);
 
-// The horizontal and vertical part of a resize's window.
+// Return the horizontal and the vertical part of a resize's window.
 AxisRequest columns_of(const ResizeStep& step);
 AxisRequest rows_of(const ResizeStep& step);
 

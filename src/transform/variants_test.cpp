@@ -19,7 +19,7 @@ TEST(Variants, EndWithThePlainKernels) {
   EXPECT_EQ(active_simd_variant(), names.front());
 }
 
-// Each name selects different functions, so forcing a variant cannot silently run another.
+// Each name selects different functions, so forcing a variant cannot run another variant unnoticed.
 TEST(Variants, AreDifferentCode) {
   std::set<const void*> functions;
   for (const Kernels* kernels : all_kernels()) {

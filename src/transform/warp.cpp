@@ -38,14 +38,14 @@ PixelOperation operation_of(const ElasticWarp&, const Warp&, Size) {
   return pixel_op::Invert{};
 }
 
-// torchvision's blur window, from the middle outwards; empty without a blur.
+// Computes torchvision's blur window, from the centre outwards; empty if there is no blur.
 void compute_window(double sigma_of_size, double sigma, AlignedVector<float>& weights) {
   const int size = static_cast<int>(8 * sigma_of_size + 1) | 1;
   weights.resize(static_cast<std::size_t>(size / 2) + 1);
   double sum = 0;
   const auto height = [&](std::size_t i) {
-    const double place = static_cast<double>(i) / std::sqrt(2.0) / sigma;
-    return std::exp(-place * place);
+    const double point = static_cast<double>(i) / std::sqrt(2.0) / sigma;
+    return std::exp(-point * point);
   };
   for (std::size_t i = 0; i < weights.size(); ++i) sum += (i == 0 ? 1 : 2) * height(i);
   for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<float>(height(i) / sum);
@@ -53,7 +53,8 @@ void compute_window(double sigma_of_size, double sigma, AlignedVector<float>& we
 
 float draw_noise(base::Random& random) { return static_cast<float>(random.bits() >> 8) * 0x1p-24F * 2 - 1; }
 
-// The displacement in one direction: noise, blurred along the rows, then across them, times `alpha` over `side`.
+// The displacement in one direction: noise that is blurred along rows and then along columns, multiplied by `alpha` and
+// divided by `side`.
 class Displacement {
  public:
   Displacement(Size size, ElasticScratch& scratch)
@@ -77,7 +78,7 @@ class Displacement {
  private:
   float* blurred_row(int y) { return scratch_.blurred.data() + static_cast<std::size_t>(y) * width_; }
 
-  // All rows, with `radius` reflected rows above and below.
+  // Blurs all rows, with `radius` reflected rows above and below.
   void blur_along(int radius, base::Random& random) {
     scratch_.bordered.resize(width_ + 2 * static_cast<std::size_t>(radius));
     scratch_.blurred.resize(width_ * static_cast<std::size_t>(size_.height + 2 * radius));

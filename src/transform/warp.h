@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A drawn geometric change other than a crop, resize, flip or border, in torchvision's parameters, so that images,
+// A drawn geometric change other than a crop, resize, flip or border. The parameters are torchvision's, so that images,
 // masks, boxes and points can each follow their own rules.
 
 #include <array>
@@ -16,7 +16,8 @@
 
 namespace feedline::transform {
 
-// F.affine: degrees clockwise, translation in pixels, shear in degrees, around `center` (nullopt: the middle).
+// F.affine: degrees clockwise, translation in pixels, and shear in degrees, around `center` (nullopt: the centre of the
+// image).
 struct AffineWarp {
   double angle = 0;
   Point translate{};
@@ -24,7 +25,7 @@ struct AffineWarp {
   Point shear{};
   std::optional<Point> center;
 };
-// F.rotate: degrees counterclockwise. `expand`: the image grows to hold all of the rotated image.
+// F.rotate: degrees counterclockwise. expand: the output is large enough for the whole rotated image.
 struct RotationWarp {
   double angle = 0;
   bool expand = false;
@@ -34,24 +35,24 @@ struct RotationWarp {
 struct PerspectiveWarp {
   std::array<Point, 4> start{}, end{};
 };
-// F.elastic with the displacement that elastic_displacement() computes from the key and the stream.
+// F.elastic, with the displacement that elastic_displacement() computes from the key and the stream.
 struct ElasticWarp {
   Point alpha{}, sigma{};
   base::SampleKey key;
   std::uint32_t stream = 0;
 };
 
-// Small and cheap to copy.
+// A warp is small and cheap to copy.
 struct Warp {
   std::variant<AffineWarp, RotationWarp, PerspectiveWarp, ElasticWarp> parameters;
   Interpolation interpolation = Interpolation::kNearest;  // of images; not kRandom
   Colour fill{};                                          // for images
 };
 
-// The image's size after the warp, which differs only for expanding rotations.
+// Returns the size of the image after the warp, which differs only for expanding rotations.
 Size size_after(const Warp& warp, Size image);
 
-// The warp as an operation on the pixels of an image of this size. Requires: it is not elastic.
+// Returns the warp as an operation on the pixels of an image of this size. Requires: the warp is not elastic.
 PixelOperation pixel_operation(const Warp& warp, Size image);
 
 // One thread's scratch.
@@ -60,11 +61,12 @@ struct ElasticScratch {
   AlignedVector<float> bordered, blurred;
   AlignedVector<float> displacement;
 };
-// torchvision v2's displacement: blurred uniform noise times alpha over the image's side. Returns height x width
-// offsets in x, then as many in y, as pixel_op::Elastic expects them; valid until the next call with that scratch.
+// Computes torchvision v2's displacement: blurred uniform noise times alpha, divided by the side of the image. Returns
+// height x width offsets in x, and then as many in y, as pixel_op::Elastic expects them; valid until the next call with
+// the same scratch memory.
 std::span<const float> elastic_displacement(const ElasticWarp& elastic, Size size, ElasticScratch& scratch);
 
-// Draws by torchvision's rules (RandomRotation, RandomAffine, RandomPerspective) for an image of this size.
+// Draw by torchvision's rules (RandomRotation, RandomAffine, RandomPerspective) for an image of this size.
 RotationWarp draw_rotation(const op::RandomRotation& rotation, base::Random& random);
 AffineWarp draw_affine(const op::RandomAffine& affine, Size image, base::Random& random);
 PerspectiveWarp draw_perspective(double distortion_scale, Size image, base::Random& random);

@@ -34,7 +34,7 @@ TEST(Warp, CornersMoveInwardsByWholePixels) {
   }
 }
 
-// Compares with the definition: every noise value, weighted by a two-dimensional window.
+// Compares the result with the definition, which weights every noise value with a two-dimensional window.
 TEST(Warp, ADisplacementIsBlurredNoise) {
   const Size size{7, 9};
   const ElasticWarp bare{{2, 3}, {0, 0}, {5, 6, 7}, 8}, blurred{{2, 3}, {0.7, 1.1}, {5, 6, 7}, 8};
@@ -67,18 +67,18 @@ TEST(Warp, ADisplacementIsWithinAlphaAndFollowsFromItsKey) {
   ElasticScratch scratch, another;
   const ElasticWarp elastic{{40, 10}, {0, 0}, {1, 2, 3}, 4};
   const auto first = elastic_displacement(elastic, {20, 30}, scratch);
-  const std::vector<float> kept(first.begin(), first.end());
+  const std::vector<float> copy(first.begin(), first.end());
   float most_x = 0, most_y = 0;
   for (std::size_t i = 0; i < 600; ++i) {
-    most_x = std::max(most_x, std::abs(kept[i]));
-    most_y = std::max(most_y, std::abs(kept[600 + i]));
+    most_x = std::max(most_x, std::abs(copy[i]));
+    most_y = std::max(most_y, std::abs(copy[600 + i]));
   }
   EXPECT_NEAR(most_x, 40.0 / 30, 0.02);
   EXPECT_NEAR(most_y, 10.0 / 20, 0.01);
   const auto again = elastic_displacement(elastic, {20, 30}, another);
-  EXPECT_TRUE(std::equal(kept.begin(), kept.end(), again.begin(), again.end()));
+  EXPECT_TRUE(std::equal(copy.begin(), copy.end(), again.begin(), again.end()));
   const auto other = elastic_displacement({{40, 10}, {0, 0}, {1, 2, 4}, 4}, {20, 30}, another);
-  EXPECT_FALSE(std::equal(kept.begin(), kept.end(), other.begin(), other.end()));
+  EXPECT_FALSE(std::equal(copy.begin(), copy.end(), other.begin(), other.end()));
 }
 
 }  // namespace

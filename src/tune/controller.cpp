@@ -9,17 +9,18 @@
 namespace feedline::tune {
 namespace {
 
-// Intervals, usually of 0.2 s.
+// Numbers of intervals, which usually take 0.2 s.
 constexpr double kFew = 5;    // before a trial is started or accepted
 constexpr double kMost = 12;  // for one trial; after that older ones count half
 constexpr double kLeast = 3;  // before a trial is judged, unless it is a disaster
 
-// Shares of the loop's time. Between the two limits the controller makes no trials: the gap provides hysteresis.
+// Fractions of the training loop's time. Between the two limits, the controller makes no trials; the gap provides
+// hysteresis.
 constexpr double kWaits = 0.03;
 constexpr double kNeverWaits = 0.005;
 constexpr double kMayWait = 0.015;  // acceptable with fewer threads, if the loop did not wait before
 
-// A fraction of the rate. More threads must gain at least a quarter of their relative increase.
+// Fractions of the rate. More threads must increase the rate by at least a quarter of their relative increase.
 constexpr double kLeastGain = 0.02, kMostGain = 0.05, kGainOfStep = 0.25;
 constexpr double kMayLose = 0.01;       // with fewer threads, per step,
 constexpr double kMayLoseInAll = 0.03;  // and in total
@@ -35,9 +36,9 @@ constexpr double kSaturated = 0.85;  // of the CPUs
 constexpr double kThrottled = 0.02;
 constexpr double kReserve = 1.25;  // threads retained per busy thread
 
-// Pauses after a failed trial, in intervals: from 2 s up to 80 s.
+// The pause after a failed trial, in intervals: from 2 s to 80 s.
 constexpr double kFirstPause = 10, kLongestPause = 400;
-// Threads are not reduced in the first seconds while the loop waits, because the cause of the wait is uncertain.
+// If the loop waits, the number of threads is not reduced in the first seconds, because the cause is not certain yet.
 constexpr double kPatience = 25;
 
 constexpr int kAllSteps = 1 << 20;
@@ -50,7 +51,7 @@ Controller::Controller(const Bounds& bounds, const Settings& first) : bounds_(bo
   forget();
 }
 
-// Conditions have changed: settings that failed before may work now.
+// Called if conditions have changed: settings that failed before may work now.
 void Controller::forget() {
   measured_ = {};
   best_rate_ = 0;
@@ -74,7 +75,8 @@ std::optional<Change> Controller::step(const Interval& interval) {
   return change;
 }
 
-// Returns true if two consecutive intervals differ from the mean in rate, or in whether the loop waits.
+// Returns whether, in two consecutive intervals, the rate was far from the mean, or the loop waited although it did not
+// wait before (or the reverse).
 bool Controller::has_changed(const Interval& interval) {
   if (measured_.intervals() < kFew) return false;
   const double waited = interval.waited_s / interval.seconds;
@@ -89,9 +91,10 @@ bool Controller::has_changed(const Interval& interval) {
   return surprises_ >= 2;
 }
 
-// Returns true if the loop might do as well with fewer threads, although it waits. Not if threads decode all the time
-// and the rest of the process does not need the CPUs. CPU time below working time proves nothing: other programs may be
-// using the CPUs, and fewer threads would only leave them more.
+// Returns whether the loop might be as fast with fewer threads, although it waits. This is not the case if threads
+// decode all the time and the rest of the process does not need the CPUs. CPU time that is below working time is not a
+// reason to use fewer threads: other programs may be using the CPUs, and would use them even more if the loader had
+// fewer threads.
 bool Controller::fewer_may_do() const {
   const double at_work = settings_.threads - measured_.idle_threads();
   const double others = measured_.process_cpus() - measured_.worker_cpus();
@@ -109,12 +112,14 @@ std::optional<Change> Controller::choose() {
   if (measured_.wait_share() - measured_.wait_error() > kWaits) {
     best_rate_ = std::max(best_rate_, measured_.rate());
     if (idle && now.depth < bounds_.most.depth && due(Kind::kDeeper))
-      return attempt(Kind::kDeeper, {now.threads, 2 * now.depth}, "the loop waits now and then: deeper?");
+      return attempt(Kind::kDeeper, {now.threads, 2 * now.depth},
+                     "the loop sometimes waits: trying deeper prefetching");
     if (!idle && now.threads < bounds_.most.threads && due(Kind::kMore))
-      return attempt(Kind::kMore, {now.threads + prospect(Kind::kMore).step, now.depth}, "the loop waits: more?");
+      return attempt(Kind::kMore, {now.threads + prospect(Kind::kMore).step, now.depth},
+                     "the loop waits: trying more threads");
     if (now.threads > bounds_.least.threads && due(Kind::kFewer) && fewer_may_do())
       return attempt(Kind::kFewer, {now.threads - std::max(1, now.threads / 8), now.depth},
-                     "threads wait for storage, or the loop needs the CPUs: fewer?");
+                     "threads wait for storage, or the loop needs the CPUs: trying fewer threads");
     return std::nullopt;
   }
   if (measured_.wait_share() + measured_.wait_error() > kNeverWaits || now.threads == bounds_.least.threads ||
@@ -122,7 +127,8 @@ std::optional<Change> Controller::choose() {
     return std::nullopt;
   const double busy = now.threads - measured_.idle_threads();
   const int enough = std::max(static_cast<int>(std::ceil(busy * kReserve)), now.threads - prospect(Kind::kIdle).step);
-  return attempt(Kind::kIdle, {std::min(enough, now.threads - 1), now.depth}, "the loop never waits: fewer?");
+  return attempt(Kind::kIdle, {std::min(enough, now.threads - 1), now.depth},
+                 "the loop never waits: trying fewer threads");
 }
 
 std::optional<Change> Controller::attempt(Kind kind, Settings to, std::string_view why) {
@@ -212,7 +218,7 @@ std::optional<Change> Controller::starved() {
   if (settings_.threads == bounds_.most.threads) return std::nullopt;
   trial_.reset();
   forget();
-  return change({bounds_.most.threads, settings_.depth}, "no batch for a long time: all threads");
+  return change({bounds_.most.threads, settings_.depth}, "no batch for a long time: using all threads");
 }
 
 std::optional<Change> Controller::limit_threads(int most) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Controls during training how many threads fill batches and how many batches they prepare ahead. Climbs hills on
-// measured intervals, without its own clock or threads, and without inspecting the machine.
+// Determines during training how many threads fill batches, and how many batches they prefetch. The method is hill
+// climbing on measured intervals. The controller uses no clock, no threads, and no information about the machine.
 //
 //   hold     measures; if there is something to gain, tries other settings:
 //              more      the loop waits, and threads are available
@@ -11,8 +11,9 @@
 //              deeper    the loop waits now and then although threads have no room for another batch
 //   trial    measures with them, then keeps or reverts them
 //
-// In a tie, fewer threads win. A failed trial is not repeated for a while, which doubles each time, until the loop or
-// the loader changes: in a steady state there are a few changes per minute, and later a few in several minutes.
+// If the results are equal, fewer threads are used. A failed trial is repeated only after a pause, which doubles with
+// each failure until the loop or the loader changes. In a steady state, there are a few changes per minute at first,
+// and later a few changes in several minutes.
 
 #include <cstdint>
 #include <optional>
@@ -43,13 +44,13 @@ struct Change {
 // Not thread-safe.
 class Controller {
  public:
-  // Requires: first is within the bounds.
+  // Requires: `first` is within the bounds.
   Controller(const Bounds& bounds, const Settings& first);
 
   const Settings& settings() const { return settings_; }
-  // Takes the measurements since the last call, all of them after the last change took effect.
+  // Receives the measurements since the last call, all of which were made after the last change took effect.
   std::optional<Change> step(const Interval& interval);
-  // Called if the loop has waited far longer than ever for one batch: uses all threads.
+  // Called if the loop has waited far longer for one batch than ever before: uses all threads.
   std::optional<Change> starved();
   // Limits the number of threads from now on.
   std::optional<Change> limit_threads(int most);
@@ -62,7 +63,7 @@ class Controller {
     Settings from;
     Sample before;
   };
-  // The time and size of the next trial of a kind.
+  // When the next trial of a kind starts, and how large its step is.
   struct Prospect {
     double left = 0;   // intervals until it may be tried
     double pause = 0;  // after the next failure

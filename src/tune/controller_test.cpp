@@ -8,7 +8,7 @@
 namespace feedline::tune {
 namespace {
 
-// Threads that only compute: each adds nearly as much as the first.
+// Threads that only compute: each increases the rate nearly as much as the first.
 Plant computing(int most = 8) {
   Plant plant;
   plant.rate = [](int threads, double) { return 20.0 * threads / (1 + 0.02 * (threads - 1)); };
@@ -20,14 +20,14 @@ Plant computing(int most = 8) {
 void expect_near_best(const Plant& plant, double converged = 60, double end = 240, unsigned seed = 1,
                       double regret = 0.05, int most_changes = 8) {
   Controller controller(plant.bounds, plant.first);
-  const Course course = run(plant, end, &controller, seed);
+  const Trajectory trajectory = run(plant, end, &controller, seed);
   const Best best = best_fixed(plant, converged, end);
-  EXPECT_GT(course.rate(converged), (1 - regret) * best.rate);
-  EXPECT_LT(course.mean_threads(converged), best.threads + 1 + best.threads / 8.0);
-  EXPECT_LE(course.changes_between(0, 60), 32);
+  EXPECT_GT(trajectory.rate(converged), (1 - regret) * best.rate);
+  EXPECT_LT(trajectory.mean_threads(converged), best.threads + 1 + best.threads / 8.0);
+  EXPECT_LE(trajectory.changes_between(0, 60), 32);
   for (double minute = 60; minute < end; minute += 60)
-    EXPECT_LE(course.changes_between(minute, minute + 60), most_changes);
-  for (const auto& [t, change] : course.changes) {
+    EXPECT_LE(trajectory.changes_between(minute, minute + 60), most_changes);
+  for (const auto& [t, change] : trajectory.changes) {
     EXPECT_GE(change.to.threads, plant.bounds.least.threads);
     EXPECT_LE(change.to.threads, plant.bounds.most.threads);
     EXPECT_NE(change.from, change.to);
@@ -68,7 +68,7 @@ TEST(Controller, LeavesThreadsOutThatOnlyWaitForStorage) {
   expect_near_best(plant, 90, 300);
 }
 
-// Unhidden latency: each thread helps, although none computes.
+// Latency that is not hidden: each thread increases the rate, although none computes.
 TEST(Controller, KeepsThreadsThatHideLatency) {
   Plant plant = computing(16);
   plant.thread_cpus = 0.1;
@@ -76,7 +76,7 @@ TEST(Controller, KeepsThreadsThatHideLatency) {
   expect_near_best(plant, 90, 300);
 }
 
-// The loop's own threads and the loader's share four CPUs.
+// The threads of the training loop and of the loader share four CPUs.
 TEST(Controller, StepsAsideForALoopThatComputes) {
   Plant plant = computing(4);
   plant.rate = [](int threads, double) { return 9.0 * threads; };
@@ -96,7 +96,7 @@ TEST(Controller, IsNotMisledByNoise) {
   }
 }
 
-// On a shared machine, everything is slower for seconds, then normal again.
+// On a shared machine, everything is slower for some seconds, and then normal again.
 TEST(Controller, EnduresAnUnsteadyMachine) {
   for (unsigned seed = 1; seed <= 8; ++seed) {
     SCOPED_TRACE(seed);
@@ -105,9 +105,9 @@ TEST(Controller, EnduresAnUnsteadyMachine) {
     plant.unsteady = 0.15;
     plant.thread_cpus = 0.5;
     Controller controller(plant.bounds, plant.first);
-    const Course course = run(plant, 600, &controller, seed);
-    EXPECT_GT(course.rate(60), 0.90 * best_fixed(plant, 60, 600).rate);
-    EXPECT_LE(course.changes_between(0, 600), 80);
+    const Trajectory trajectory = run(plant, 600, &controller, seed);
+    EXPECT_GT(trajectory.rate(60), 0.90 * best_fixed(plant, 60, 600).rate);
+    EXPECT_LE(trajectory.changes_between(0, 600), 80);
   }
 }
 
@@ -115,8 +115,8 @@ TEST(Controller, FollowsALoopThatGetsFaster) {
   Plant plant = computing();
   plant.own_s = [](int, double t) { return t < 120 ? 0.1 : 0.01; };
   Controller controller(plant.bounds, plant.first);
-  const Course course = run(plant, 240, &controller);
-  EXPECT_GT(course.rate(135), 0.95 * best_fixed(plant, 135, 240).rate);
+  const Trajectory trajectory = run(plant, 240, &controller);
+  EXPECT_GT(trajectory.rate(135), 0.95 * best_fixed(plant, 135, 240).rate);
   Controller before(plant.bounds, plant.first);
   EXPECT_LT(run(plant, 119, &before).mean_threads(30), 1.5);
 }
@@ -126,12 +126,12 @@ TEST(Controller, FollowsALoaderThatGetsSlowerAndALoopThatDoes) {
   plant.own_s = [](int, double) { return 0.02; };
   plant.rate = [](int threads, double t) { return (t < 120 || t > 360 ? 60.0 : 12.0) * threads; };
   Controller controller(plant.bounds, plant.first);
-  const Course course = run(plant, 600, &controller);
-  EXPECT_GT(course.rate(0), 0.93 * 50);
-  EXPECT_LT(course.mean_threads(420), 1.6);
+  const Trajectory trajectory = run(plant, 600, &controller);
+  EXPECT_GT(trajectory.rate(0), 0.93 * 50);
+  EXPECT_LT(trajectory.mean_threads(420), 1.6);
 }
 
-// Some steps of the loop are instantaneous: prefetching deeper helps, more threads would not.
+// Some steps of the loop take no time: more prefetching helps, more threads do not.
 TEST(Controller, ReadsFurtherAheadForALoopThatComesInBursts) {
   Plant plant = computing(2);
   plant.bounds.most.depth = 16;
@@ -139,10 +139,10 @@ TEST(Controller, ReadsFurtherAheadForALoopThatComesInBursts) {
   int step = 0;
   plant.own_s = [&step](int, double) { return ++step % 8 == 0 ? 0.2 : 1e-4; };
   Controller controller(plant.bounds, plant.first);
-  const Course course = run(plant, 120, &controller);
+  const Trajectory trajectory = run(plant, 120, &controller);
   EXPECT_GE(controller.settings().depth, 8);
   EXPECT_LE(controller.settings().depth, plant.bounds.most.depth);
-  EXPECT_GT(course.rate(60), 1.15 * run(plant, 120, nullptr).rate(60));
+  EXPECT_GT(trajectory.rate(60), 1.15 * run(plant, 120, nullptr).rate(60));
 }
 
 TEST(Controller, TakesAllThreadsWhereNothingComes) {
@@ -168,7 +168,7 @@ TEST(Controller, ALimitHoldsAtOnceAndForGood) {
   EXPECT_FALSE(controller.limit_threads(7));
 }
 
-// Whatever is measured, the settings stay within the bounds.
+// The settings stay within the bounds, whatever is measured.
 TEST(Controller, NeverLeavesItsBounds) {
   std::mt19937 random(7);
   const auto any = [&](double most) { return std::uniform_real_distribution<double>(0, most)(random); };

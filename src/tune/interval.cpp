@@ -7,10 +7,10 @@ namespace {
 constexpr double kLeastSeconds = 0.2;
 constexpr double kLeastBatches = 4;
 constexpr double kSmoothing = 1.0 / 8;
-// A loop that does something else for longer than ten steps, and longer than a scheduling hiccup, is not training.
+// A loop that does not take a batch for more than ten steps, and for longer than a scheduling delay, is not training.
 constexpr double kPauseInSteps = 10;
 constexpr double kLeastPause = 0.05;
-// More frequent pauses are a normal part of the loop.
+// If pauses are more frequent, they are a normal part of the loop.
 constexpr int kMostPauses = 3;
 
 void smooth(double& mean, double value) { mean = mean == 0 ? value : mean + (value - mean) * kSmoothing; }

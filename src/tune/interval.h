@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Measurements of a running loader, divided into intervals: the input of Controller.
+// Divides the measurements of a running loader into intervals, which are the input of Controller.
 
 #include <cstdint>
 
 namespace feedline::tune {
 
-// Measurements while the training loop took several batches. Thread times are sums over threads, in seconds.
+// Measurements over a period in which the training loop consumed several batches. Thread times are sums over all
+// threads, in seconds.
 struct Interval {
   double seconds = 0;
   double batches = 0;        // delivered
@@ -19,10 +20,10 @@ struct Interval {
   double throttled_s = 0;    // by the cgroup's CPU quota; 0 also if unknown
 };
 
-// Divides time into intervals of at least 0.2 s and 4 batches. Both ends are deliveries, so an interval's rate is exact
-// however long a batch takes; shorter intervals would mostly measure thread scheduling.
+// Divides time into intervals of at least 0.2 s and 4 batches. An interval begins and ends with a delivery, so its rate
+// is exact however long a batch takes; shorter intervals would mostly measure thread scheduling.
 //
-// A pause of the loop (validation, a checkpoint, an epoch boundary) says nothing about the loader: its interval is
+// A pause of the loop (validation, a checkpoint, an epoch boundary) is not caused by the loader, so its interval is
 // dropped. Not thread-safe.
 class IntervalMeter {
  public:
@@ -31,13 +32,14 @@ class IntervalMeter {
     kGoesOn,  //
     kFull,    // it is complete, and the next one begins
   };
-  // Records the delivery of a batch at `now_ns`, for which the loop waited `waited_ns`.
+  // Records that a batch was delivered at `now_ns`, after the loop had waited `waited_ns` for it.
   Taken delivered(std::uint64_t now_ns, std::uint64_t waited_ns);
-  // Call before a pause unrelated to the loader, such as an epoch boundary: the next delivery begins an interval.
+  // Call before a pause that is not caused by the loader, such as an epoch boundary: an interval then begins with the
+  // next delivery.
   void interrupt() { last_ns_ = 0; }
-  // After kFull: seconds, batches and waited_s.
+  // The members seconds, batches and waited_s are valid after kFull.
   const Interval& interval() const { return full_; }
-  // Recent time between deliveries; 0 if unknown.
+  // Returns the recent time between deliveries; 0 if unknown.
   double step_s() const { return step_s_; }
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// For tests: simulates a loader and a training loop. All threads together make batches one after the other, at most
-// `depth` ahead of the loop, as src/pipeline does. Hours are simulated in milliseconds.
+// For tests: simulates a loader and a training loop. All threads together make one batch after another, at most `depth`
+// batches ahead of the loop, as src/pipeline does. Simulating an hour takes milliseconds.
 
 #include <algorithm>
 #include <cmath>
@@ -17,7 +17,8 @@
 namespace feedline::tune {
 
 struct Plant {
-  // rate: batches/s of `threads` threads at time t. own_s: seconds per step of the loop, excluding waits for data.
+  // rate: the batches per second of `threads` threads at time t. own_s: the seconds per step of the loop without
+  // waiting for data.
   std::function<double(int threads, double t)> rate;
   std::function<double(int threads, double t)> own_s = [](int, double) { return 1e-5; };
   double thread_cpus = 1;   // CPUs used by a working thread
@@ -29,7 +30,7 @@ struct Plant {
   Settings first{8, 2};
 };
 
-struct Course {
+struct Trajectory {
   struct Taken {
     double t;
     double waited_s;
@@ -38,7 +39,7 @@ struct Course {
   std::vector<Taken> batches;
   std::vector<std::pair<double, Change>> changes;
 
-  // Batches per second from `begin` to the last one.
+  // Returns the batches per second from `begin` to the last batch.
   double rate(double begin) const {
     const auto first = from(begin);
     return static_cast<double>(batches.end() - first - 1) / (batches.back().t - first->t);
@@ -59,14 +60,14 @@ struct Course {
   }
 };
 
-// controller: nullptr leaves the initial settings unchanged.
-inline Course run(const Plant& plant, double seconds, Controller* controller, unsigned seed = 1) {
+// controller: nullptr keeps the initial settings.
+inline Trajectory run(const Plant& plant, double seconds, Controller* controller, unsigned seed = 1) {
   std::mt19937 random(seed);
   std::normal_distribution<double> normal;
   const auto jitter = [&](double by) { return std::exp(by * normal(random) - by * by / 2); };
   constexpr double kSteady = 3;
   Settings settings = controller != nullptr ? controller->settings() : plant.first;
-  Course course;
+  Trajectory trajectory;
   IntervalMeter meter;
   Interval counters, begun;  // cumulative, and at the start of the interval
   std::vector<double> taken;
@@ -89,7 +90,7 @@ inline Course run(const Plant& plant, double seconds, Controller* controller, un
     const double asked = t + own;
     t = std::max(asked, made);
     taken.push_back(t);
-    course.batches.push_back({t, t - asked, settings.threads});
+    trajectory.batches.push_back({t, t - asked, settings.threads});
     if (controller == nullptr) continue;
     const auto state =
         meter.delivered(static_cast<std::uint64_t>(t * 1e9), static_cast<std::uint64_t>((t - asked) * 1e9));
@@ -101,16 +102,16 @@ inline Course run(const Plant& plant, double seconds, Controller* controller, un
       interval.workers_cpu_s = counters.workers_cpu_s - begun.workers_cpu_s;
       interval.process_cpu_s = counters.process_cpu_s - begun.process_cpu_s;
       if (const auto change = controller->step(interval)) {
-        course.changes.emplace_back(t, *change);
+        trajectory.changes.emplace_back(t, *change);
         settings = controller->settings();
       }
     }
     begun = counters;
   }
-  return course;
+  return trajectory;
 }
 
-// The rate of the best fixed number of threads, and the fewest threads that reach 97 % of it.
+// The rate of the best constant number of threads, and the smallest number of threads that reaches 97 % of this rate.
 struct Best {
   double rate = 0;
   int threads = 1;

@@ -5,7 +5,7 @@
 
 namespace feedline::tune {
 
-// Means over intervals measured with the same settings, with their standard errors. A plain value.
+// The means, with standard errors, of intervals measured with the same settings. A plain value.
 class Sample {
  public:
   void add(const Interval& interval);
@@ -15,13 +15,14 @@ class Sample {
   double intervals() const { return intervals_; }
   double rate() const { return sums_.seconds > 0 ? sums_.batches / sums_.seconds : 0; }  // batches per second
   double wait_share() const { return share(sums_.waited_s); }                            // of the loop's time
-  // Time averages of sums over threads.
+  // Time averages of the sums over threads.
   double idle_threads() const { return share(sums_.idle_s); }
   double reading_threads() const { return share(sums_.reading_s); }
   double worker_cpus() const { return share(sums_.workers_cpu_s); }
   double process_cpus() const { return share(sums_.process_cpu_s); }
   double throttled_share() const { return share(sums_.throttled_s); }
-  // Standard errors, that of the rate relative to it; 0 for fewer than two intervals.
+  // Returns the standard error; the standard error of the rate is relative to the rate. Returns 0 for fewer than two
+  // intervals.
   double rate_error() const;
   double wait_error() const;
 

@@ -14,32 +14,32 @@ using storage::Access;
 using storage::ObjectStat;
 using storage::Reader;
 
-// The lock that protects a copy is released with its reader.
+// Releases the lock that protects the copy when it is destroyed.
 class CopyReader final : public Reader {
  public:
-  CopyReader(std::string name, HeldCopy kept) : name_(std::move(name)), kept_(std::move(kept)) {}
-  Result<ObjectStat> stat() const override { return kept_.entry.version; }
+  CopyReader(std::string name, HeldCopy held) : name_(std::move(name)), held_(std::move(held)) {}
+  Result<ObjectStat> stat() const override { return held_.entry.version; }
   Result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> out) const override {
     const storage::FileRead read(name_, out, offset);
-    FEEDLINE_TRY(const auto bytes, storage::read_file(storage::system_reads(), kept_.file.get(), read));
+    FEEDLINE_TRY(const auto bytes, storage::read_file(storage::system_reads(), held_.file.get(), read));
     return bytes.size();
   }
   Result<std::optional<std::span<const std::byte>>> view(std::uint64_t, std::size_t) const override {
     return std::nullopt;
   }
-  int descriptor() const override { return kept_.file.get(); }
+  int descriptor() const override { return held_.file.get(); }
   const std::string& name() const override { return name_; }
 
  private:
   const std::string name_;
-  const HeldCopy kept_;
+  const HeldCopy held_;
 };
 
-// The same for a mapped copy.
+// Reads a mapped copy, and releases the copy's lock when it is destroyed.
 class MappedCopy final : public Reader {
  public:
-  MappedCopy(std::unique_ptr<Reader> mapped, HeldCopy kept) : kept_(std::move(kept)), mapped_(std::move(mapped)) {}
-  Result<ObjectStat> stat() const override { return kept_.entry.version; }
+  MappedCopy(std::unique_ptr<Reader> mapped, HeldCopy held) : held_(std::move(held)), mapped_(std::move(mapped)) {}
+  Result<ObjectStat> stat() const override { return held_.entry.version; }
   Result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> out) const override {
     return mapped_->read_at(offset, out);
   }
@@ -49,16 +49,16 @@ class MappedCopy final : public Reader {
   const std::string& name() const override { return mapped_->name(); }
 
  private:
-  const HeldCopy kept_;
+  const HeldCopy held_;
   const std::unique_ptr<Reader> mapped_;
 };
 
 }  // namespace
 
-Result<std::shared_ptr<const Reader>> open_copy(HeldCopy kept, const std::string& name, Access access) {
-  if (access == Access::kRead) return std::make_shared<const CopyReader>(name, std::move(kept));
-  FEEDLINE_TRY(auto mapped, storage::local_storage()->open(kept.path + std::string(kObject), Access::kMap));
-  return std::make_shared<const MappedCopy>(std::move(mapped), std::move(kept));
+Result<std::shared_ptr<const Reader>> open_copy(HeldCopy held, const std::string& name, Access access) {
+  if (access == Access::kRead) return std::make_shared<const CopyReader>(name, std::move(held));
+  FEEDLINE_TRY(auto mapped, storage::local_storage()->open(held.path + std::string(kObject), Access::kMap));
+  return std::make_shared<const MappedCopy>(std::move(mapped), std::move(held));
 }
 
 CachedReader::CachedReader(std::shared_ptr<const storage::Storage> storage, std::shared_ptr<NodeCache> cache,
@@ -99,14 +99,14 @@ Result<CachedReader::Bytes> CachedReader::readable() const {
     if (refused_at_ == changes && stored_) return stored_;
   }
   const Whole whole{storage_, object_.path, object_.version, *memory_, [this] { return stored(); }};
-  FEEDLINE_TRY(auto kept, copy_whole(*cache_, whole, NodeCache::Busy::kWait, nullptr));
-  if (!kept) {
+  FEEDLINE_TRY(auto held, copy_whole(*cache_, whole, NodeCache::Busy::kWait, nullptr));
+  if (!held) {
     FEEDLINE_TRY(Bytes bytes, stored());
     const std::lock_guard lock(mutex_);
     refused_at_ = changes;
     return bytes;
   }
-  FEEDLINE_TRY(Bytes bytes, open_copy(std::move(*kept), object_.path, object_.access));
+  FEEDLINE_TRY(Bytes bytes, open_copy(std::move(*held), object_.path, object_.access));
   const std::lock_guard lock(mutex_);
   copy_ = bytes;
   return bytes;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Reads one version of an object from its copy; short probes and uncacheable objects are read from the original
+// Reads one version of an object from its cached copy; short probes and uncacheable objects are read from the original
 // storage.
 
 #include <atomic>
@@ -17,15 +17,15 @@
 
 namespace feedline::cache {
 
-// Reads below this offset go to the original storage until a reader requests more: detecting the format from a tar's
-// first block must not fetch the whole object.
+// Reads below this offset use the original storage until a reader requests more: detecting the format from the first
+// block of a tar file must not fetch the whole object.
 inline constexpr std::uint64_t kHeaderBytes = 512;
 
-// The bytes of a copy, which is not removed while they are in use.
-Result<std::shared_ptr<const storage::Reader>> open_copy(HeldCopy kept, const std::string& name,
+// Opens a copy for reading; the copy is not evicted while the reader exists.
+Result<std::shared_ptr<const storage::Reader>> open_copy(HeldCopy held, const std::string& name,
                                                          storage::Access access);
 
-// Thread-safe. The object of a copy, and its original location.
+// Thread-safe. Reads an object from its copy or from the original storage.
 class CachedReader final : public storage::Reader {
  public:
   struct Object {
@@ -33,7 +33,8 @@ class CachedReader final : public storage::Reader {
     storage::Version version;
     storage::Access access;
   };
-  // stored: nullptr: opened when needed. copy: nullptr: found or fetched on the first read.
+  // stored: a reader for the original, or nullptr to open one when needed. copy: a reader for the copy, or nullptr to
+  // find or fetch the copy on the first read.
   CachedReader(std::shared_ptr<const storage::Storage> storage, std::shared_ptr<NodeCache> cache,
                std::shared_ptr<PieceMemory> memory, Object object, std::shared_ptr<const Reader> stored,
                std::shared_ptr<const Reader> copy);
@@ -47,8 +48,8 @@ class CachedReader final : public storage::Reader {
   const std::string& name() const override { return object_.path; }
 
   const std::string& identity() const { return object_.identity; }
-  // Allows the copy to be removed once current reads finish; the next read finds or fetches it again. No effect if the
-  // copy may still be in use unseen: if it was mapped, or its descriptor was handed out.
+  // Allows the copy to be removed after current reads finish; the next read finds or fetches it again. Has no effect if
+  // the copy may still be in use in a way that cannot be tracked: if it was mapped, or its descriptor was handed out.
   void let_go() const;
 
  private:

@@ -21,17 +21,17 @@ using storage::Reader;
 using storage::Storage;
 using storage::Version;
 
-// The whole copy, verified against its checksum; nullopt if it does not match its entry.
-Result<std::optional<std::span<const std::byte>>> read_copy(const HeldCopy& kept, const std::string& name,
+// Returns the whole copy after verifying its checksum; nullopt if it does not match its entry.
+Result<std::optional<std::span<const std::byte>>> read_copy(const HeldCopy& held, const std::string& name,
                                                             memory::ByteBuffer& buffer, std::uint64_t most) {
-  const storage::FileRead read(name, buffer, kept.entry.version.bytes, most);
-  FEEDLINE_TRY(const auto bytes, storage::read_file(storage::system_reads(), kept.file.get(), read));
-  if (bytes.size() != kept.entry.version.bytes || xxh3(bytes) != kept.entry.checksum) return std::nullopt;
+  const storage::FileRead read(name, buffer, held.entry.version.bytes, most);
+  FEEDLINE_TRY(const auto bytes, storage::read_file(storage::system_reads(), held.file.get(), read));
+  if (bytes.size() != held.entry.version.bytes || xxh3(bytes) != held.entry.checksum) return std::nullopt;
   return bytes;
 }
 
-// The memory limit for fetching shards while they are opened, before a loader's budget is known: enough pieces for 32
-// shards opened concurrently.
+// The memory limit for fetching shards while they are opened, before a loader's budget is known. This limit is enough
+// to open 32 shards at once.
 std::uint64_t memory_without_loaders() {
   constexpr std::uint64_t kMost = std::uint64_t{128} << 20, kShare = 8;
   return std::min(kMost, base::usable_memory_bytes() / kShare / static_cast<std::uint64_t>(base::local_ranks().count));
@@ -66,7 +66,7 @@ class CachedStorage::OpenReaders {
 
 namespace {
 
-// The reader that callers own; it forwards to one that let_go() can find.
+// The reader that callers own, which forwards to a reader that let_go() can find.
 class OwnedReader final : public Reader {
  public:
   explicit OwnedReader(std::shared_ptr<const CachedReader> reader) : reader_(std::move(reader)) {}
@@ -109,8 +109,8 @@ std::unique_ptr<Reader> CachedStorage::reader_of(const std::string& path, Access
 
 Result<std::unique_ptr<Reader>> CachedStorage::open(const std::string& path, Access access) const {
   if (const auto version = storage_->stat(path))
-    if (auto kept = cache_->find(storage_->identity(path), *version, NodeCache::Check::kOnce)) {
-      FEEDLINE_TRY(auto copy, open_copy(std::move(*kept), path, access));
+    if (auto held = cache_->find(storage_->identity(path), *version, NodeCache::Check::kOnce)) {
+      FEEDLINE_TRY(auto copy, open_copy(std::move(*held), path, access));
       return reader_of(path, access, *version, nullptr, std::move(copy));
     }
   FEEDLINE_TRY(auto stored, storage_->open(path, Access::kRead));
@@ -121,8 +121,8 @@ Result<std::unique_ptr<Reader>> CachedStorage::open(const std::string& path, Acc
 Result<std::unique_ptr<Reader>> CachedStorage::open_version(const std::string& path, Access access,
                                                             const Version& version) const {
   if (!storage_->is_remote()) return Storage::open_version(path, access, version);
-  if (auto kept = cache_->find(storage_->identity(path), version, NodeCache::Check::kOnce)) {  // without a request
-    FEEDLINE_TRY(auto copy, open_copy(std::move(*kept), path, access));
+  if (auto held = cache_->find(storage_->identity(path), version, NodeCache::Check::kOnce)) {  // without a request
+    FEEDLINE_TRY(auto copy, open_copy(std::move(*held), path, access));
     return reader_of(path, access, version, nullptr, std::move(copy));
   }
   FEEDLINE_TRY(auto stored, storage_->open_version(path, Access::kRead, version));
@@ -139,8 +139,8 @@ Result<std::unique_ptr<Reader>> CachedStorage::open_part(const std::string& path
     FEEDLINE_TRY(stored, open_stored());
   }
   FEEDLINE_TRY(const Version wanted, version ? Result<Version>(*version) : stored->version());
-  if (auto kept = cache_->find(storage_->identity(path), wanted, NodeCache::Check::kOnce)) {
-    FEEDLINE_TRY(auto copy, open_copy(std::move(*kept), path, Access::kRead));
+  if (auto held = cache_->find(storage_->identity(path), wanted, NodeCache::Check::kOnce)) {
+    FEEDLINE_TRY(auto copy, open_copy(std::move(*held), path, Access::kRead));
     return reader_of(path, Access::kRead, wanted, nullptr, std::move(copy));
   }
   if (stored) return stored;
@@ -177,12 +177,12 @@ Result<std::span<const std::byte>> CachedStorage::read_version(const std::string
     return output.append(*fetched);
   };
   for (const bool again : {false, true}) {  // retried if the copy is damaged
-    FEEDLINE_TRY(auto kept, cache_->keep(storage_->identity(path), version, NodeCache::Check::kNo, fill));
+    FEEDLINE_TRY(auto held, cache_->keep(storage_->identity(path), version, NodeCache::Check::kNo, fill));
     if (fetched) return *fetched;
-    if (!kept) break;
-    FEEDLINE_TRY(const auto bytes, read_copy(*kept, path, buffer, most));
+    if (!held) break;
+    FEEDLINE_TRY(const auto bytes, read_copy(*held, path, buffer, most));
     if (bytes) return *bytes;
-    if (!again) cache_->discard(std::move(*kept));
+    if (!again) cache_->discard(std::move(*held));
   }
   return storage_->read_version(path, buffer, most, version);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Wraps another storage: its objects are copied whole into a cache on this machine, and read there.
+// Wraps another storage backend: copies whole objects into a cache on this machine, and reads them from there.
 
 #include <memory>
 #include <optional>
@@ -14,8 +14,9 @@
 
 namespace feedline::cache {
 
-// Thread-safe. An object is fetched on the first read, not when it is opened. Objects that cannot be cached are read
-// from the other storage, which is queried for the current version each time, unless the caller specifies one.
+// Thread-safe. An object is fetched on the first read, not when opened. Objects that cannot be cached are read from the
+// wrapped backend. Each call of open() queries that backend for the current version, unless the caller specifies a
+// version.
 class CachedStorage final : public storage::Storage {
  public:
   CachedStorage(std::shared_ptr<const storage::Storage> storage, std::shared_ptr<NodeCache> cache);
@@ -28,8 +29,8 @@ class CachedStorage final : public storage::Storage {
                                                        const storage::Version& version) const override {
     return storage_->open_stored(path, version);
   }
-  // open(), or open_version() if a version is given, to read a part that identifies the content: from its copy if there
-  // is one, otherwise from the original storage, however much is read.
+  // Like open(), or open_version() if a version is given, but reads only a part that identifies the content: from the
+  // copy if there is one, otherwise from the original storage, even for large reads.
   Result<std::unique_ptr<storage::Reader>> open_part(const std::string& path,
                                                      const std::optional<storage::Version>& version) const;
   bool holds_versions() const override { return storage_->holds_versions(); }
@@ -60,12 +61,12 @@ class CachedStorage final : public storage::Storage {
 
   // ---- for prefetching
   NodeCache& cache() const { return *cache_; }
-  // The memory for objects fetched whole; objects that a caller reads whole into its own buffer do not use it.
+  // The memory for objects that are fetched whole. Objects that a caller reads whole into its own buffer do not use it.
   PieceMemory& piece_memory() const { return *memory_; }
-  // Finds the copy or fetches the whole object. Returns nullopt if there is no room or another process is fetching the
-  // object. Errors: the object's, and kCancelled after stop.stop().
+  // Finds the object's copy, or fetches the whole object. Returns nullopt if there is no room or another process is
+  // fetching the object. Errors: those from reading the object, and kCancelled after stop.stop().
   Result<std::optional<HeldCopy>> bring(const std::string& path, const storage::Version& version, Stop& stop) const;
-  // Makes the object's readers release its copy after each read: it stays until its space is needed.
+  // Makes the object's readers release its copy after each read; the copy stays until its space is needed.
   void let_go(const std::string& path) const;
 
  private:
@@ -81,7 +82,8 @@ class CachedStorage final : public storage::Storage {
   const std::unique_ptr<OpenReaders> readers_;
 };
 
-// Returns a storage backend that reads through the cache of OpenOptions, or `storage` itself if no folder is set.
+// Returns a storage backend that reads through the cache that OpenOptions describes, or `storage` itself if no folder
+// is set.
 Result<std::shared_ptr<const storage::Storage>> through_cache(std::shared_ptr<const storage::Storage> storage,
                                                               const std::string& folder, CacheLimit limit);
 

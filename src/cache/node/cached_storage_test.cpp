@@ -86,7 +86,7 @@ class CachedStorageTest : public NodeCacheTest {
   std::shared_ptr<const Storage> cached(std::uint64_t limit = 64 << 20, const NodeCalls& calls = node_calls()) const {
     return std::make_shared<CachedStorage>(std::make_shared<CountingStorage>(log_), cache(limit, calls));
   }
-  // How often each byte of the object was fetched if all counts are equal, else -1.
+  // Returns how often each byte of the object was fetched, or -1 if some bytes were fetched more often than others.
   int fetched(const std::string& path, std::size_t bytes) const {
     std::map<std::uint64_t, int> changes{{0, 0}, {bytes, 0}};  // at each byte, the change of the count from the
                                                                // preceding byte
@@ -118,7 +118,7 @@ class CachedStorageTest : public NodeCacheTest {
   const std::string log_ = folder_.path("log");
 };
 
-// Eight processes at once read shards by range and photos whole, with a cold cache and then with a warm one.
+// Eight concurrent processes read shards by range and photos whole, first with a cold cache and then with a warm one.
 TEST_F(CachedStorageTest, EightProcessesFetchEachByteOnceAndTheSecondPassNone) {
   constexpr std::size_t kShard = 9'000'001, kPhoto = 40'000;  // the shard is fetched in several pieces
   std::map<std::string, std::size_t> objects;
@@ -174,9 +174,9 @@ TEST_F(CachedStorageTest, APartIsReadWhereItIsStoredAndOfItsCopyOnceThereIsOne) 
   }
   EXPECT_EQ(pages(), 0u);
   EXPECT_EQ(whole(*storage, path), content);
-  const auto kept = storage->open_part(path, version);
-  ASSERT_TRUE(kept);
-  EXPECT_EQ(range(**kept, 90'000, 20), content.substr(90'000, 20));
+  const auto opened = storage->open_part(path, version);
+  ASSERT_TRUE(opened);
+  EXPECT_EQ(range(**opened, 90'000, 20), content.substr(90'000, 20));
   const std::string part = "90000 20 " + path + "\n";
   EXPECT_EQ(folder_.read(log_), part + part + "0 100000 " + path + "\n");
 }
@@ -243,7 +243,7 @@ TEST_F(CachedStorageTest, ADamagedCopyIsNeverHandedOut) {
   EXPECT_EQ(fetched(path, 20'000), 2) << "at first, and in place of the damaged one";
 }
 
-// Many concurrent reads from a slow storage, as in the pipeline.
+// Makes many concurrent reads from a slow storage backend, like the pipeline.
 TEST_F(CachedStorageTest, ManyFetchesOfFewObjectsFetchEachOnce) {
   using namespace std::chrono_literals;
   std::map<std::string, std::string> contents;
@@ -326,8 +326,8 @@ TEST_F(CachedStorageTest, ACopyHasTheChecksumThatSomebodyVouchesFor) {
   const std::string path = folder_.write("x.tar", content);
   for (const int damaged : {0, 1, 2}) {
     const auto vouched = std::make_shared<VouchedStorage>(content, damaged);
-    const std::string place = folder_.path("cache" + std::to_string(damaged));
-    const auto cache = NodeCache::open(place, {.bytes = 64 << 20});
+    const std::string location = folder_.path("cache" + std::to_string(damaged));
+    const auto cache = NodeCache::open(location, {.bytes = 64 << 20});
     const CachedStorage storage(vouched, *cache);
     const auto reader = storage.open(path, Access::kRead);
     ASSERT_TRUE(reader) << reader.error().message();
@@ -337,7 +337,7 @@ TEST_F(CachedStorageTest, ACopyHasTheChecksumThatSomebodyVouchesFor) {
     if (damaged < 2) {
       ASSERT_TRUE(got) << got.error().message();
       EXPECT_TRUE(std::ranges::equal(room, std::as_bytes(std::span(content))));
-      EXPECT_NE(storage.summary().find("1 fetched ones had the checksums"), std::string::npos) << storage.summary();
+      EXPECT_NE(storage.summary().find("1 fetched objects matched"), std::string::npos) << storage.summary();
       continue;
     }
     ASSERT_FALSE(got);
@@ -345,7 +345,7 @@ TEST_F(CachedStorageTest, ACopyHasTheChecksumThatSomebodyVouchesFor) {
     for (const std::string& part :
          {path, std::string("crc32c"), std::string("the server lists"), std::string("verify=None")})
       EXPECT_NE(got.error().message().find(part), std::string::npos) << got.error().message();
-    EXPECT_TRUE(scan(place, Leftovers::kLook, node_calls())->whole.empty()) << "and none is kept";
+    EXPECT_TRUE(scan(location, Leftovers::kLook, node_calls())->whole.empty()) << "and none is kept";
   }
 }
 

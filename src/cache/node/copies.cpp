@@ -29,7 +29,7 @@ constexpr std::string_view kUnfinished = ".unfinished";  // suffix of an entry (
 
 bool is_digit(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
 
-// The files of one copy in a folder.
+// The files of one copy.
 struct Files {
   std::optional<Copy> object;
   bool entry = false, partial = false;
@@ -78,7 +78,8 @@ Result<Found> list(const std::string& folder) {
   return found;
 }
 
-// The disk space of a download in progress; 0 if its maker is gone, in which case it is removed if permitted.
+// Returns the disk space of a download in progress, or 0 if its process is gone; in that case the file is removed if
+// permitted.
 std::uint64_t partial_bytes(const std::string& path, Leftovers leftovers, const NodeCalls& calls) {
   const std::string partial = path + std::string(kPartial);
   const LockedFile dead = lock_named(partial, LOCK_EX | LOCK_NB);

@@ -36,14 +36,14 @@ std::span<const std::byte> read_ledger(const FileDescriptor& fd, Content& conten
   return std::span(content).first(bytes > 0 ? static_cast<std::size_t>(bytes) : 0);
 }
 
-// A folder whose ledger is empty (its creator was killed) or damaged is still a cache.
+// A folder with an empty ledger (its creator was killed) or a damaged one is still a cache.
 Result<void> check_version_of(const std::string& folder) {
   const FileDescriptor fd(::open(ledger_path(folder).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!fd.valid()) return file_error("cannot open", ledger_path(folder), errno);
   Content content;
   if (is_foreign(read_ledger(fd, content), kKind))
     return config_error("cache: '" + folder +
-                        "' is a cache of another version of Feedline: choose another folder, or remove this one");
+                        "' is a cache of another version of Feedline: choose another folder, or delete this one");
   return {};
 }
 
@@ -66,8 +66,8 @@ Result<void> check_cache_folder(const std::string& folder, FolderAccess access, 
   if (error) return file_error("cannot list the folder", folder, error.value());
   if (!empty && !is_there(ledger_path(folder)))  // another process may have just initialised it
     return config_error("cache: '" + folder +
-                        "' contains other files: pass a folder only for the cache, which need not exist yet, such "
-                        "as " +
+                        "' contains other files: pass a separate folder for the cache, which need not exist yet, "
+                        "such as " +
                         folder + "/feedline");
   const FileDescriptor fd(
       calls.files.open(ledger_path(folder).c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kMode));

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The disk space used by a cache, and the lock that guards changes to it: the file "feedline-cache" in its folder,
-// which also marks the folder as a cache.
+// The ledger records the disk space used by a cache, and its lock guards changes to the cache. The ledger is the file
+// "feedline-cache" in the folder, and also marks the folder as a cache.
 //
-// The number is never too low: it is increased before anything is written, and decreased after a removal. A process
-// killed in between leaves it too high, until the next process that finds no room recounts the files (scan()).
+// The recorded size is never too low: it is increased before anything is written, and decreased after a removal. A
+// process that is killed in between leaves the recorded size too high, until the next process that finds no room
+// recounts the files (scan()).
 
 #include <cstdint>
 #include <optional>
@@ -18,7 +19,7 @@
 
 namespace feedline::cache {
 
-// The cache's system calls for writing: a seam for tests, like SystemWrites.
+// The cache's system calls for writing, replaceable in tests like SystemWrites.
 struct NodeCalls {
   SystemWrites files = system_writes();
   int (*allocate)(int fd, off_t offset, off_t bytes) = nullptr;  // as posix_fallocate(3)
@@ -32,14 +33,15 @@ enum class FolderAccess {
 
 inline constexpr const char* kLedgerName = "feedline-cache";
 
-// kConfig: the folder has other contents, or belongs to another version. kStorage: the folder cannot be created or
-// accessed.
+// kConfig: the folder has other contents, or belongs to another version of the cache. kStorage: the folder cannot be
+// created or accessed.
 Result<void> check_cache_folder(const std::string& folder, FolderAccess access, const NodeCalls& calls);
 
-// Holds the lock while it exists. For one thread.
+// Holds the lock of the ledger while it exists. For one thread.
 class Ledger {
  public:
-  // Waits for the holder, which is always brief. kStorage: the folder is not writable, or has no locks.
+  // Waits for the holder, which always releases it soon. kStorage: the folder is not writable, or does not support
+  // locks.
   static Result<Ledger> lock(const std::string& folder, const NodeCalls& calls);
 
   std::optional<std::uint64_t> disk_bytes() const;  // nullopt: not counted yet

@@ -28,9 +28,10 @@ namespace {
 using storage::FileDescriptor;
 
 constexpr mode_t kMode = 0666;  // minus the umask
-// A copy's time of use is updated at most this often: one write for many opens of small objects.
+// A copy's last-use time is updated at most this often: one write for many opens of small objects.
 constexpr std::int64_t kTouchNs = 1'000'000'000;
-// A list of eviction candidates is reused for this fraction of the copies, as building it examines every copy.
+// Listing eviction candidates examines every copy, so a list is used until this fraction of its candidates has been
+// evicted.
 constexpr std::size_t kPartOfVictims = 16;
 
 std::int64_t now_ns() {
@@ -47,7 +48,8 @@ std::string object_file(const std::string& path) { return path + std::string(kOb
 std::string entry_file(const std::string& path) { return path + std::string(kEntry); }
 std::string partial_file(const std::string& path) { return path + std::string(kPartial); }
 
-// A fraction refers to the disk's free space plus the cache's size, so it does not change as the cache fills.
+// A fraction is applied to the disk's free space plus the cache's size, so the limit does not change as the cache
+// fills.
 Result<std::uint64_t> bytes_of(const CacheLimit& limit, const std::string& folder, std::uint64_t held) {
   if (limit.bytes > 0) return limit.bytes;
   struct ::statvfs disk;
@@ -57,11 +59,11 @@ Result<std::uint64_t> bytes_of(const CacheLimit& limit, const std::string& folde
 }
 
 // A rebuilt copy is a different one, even if the file system reuses its inode number.
-std::uint64_t number_of(const HeldCopy& kept) {
-  return base::mix64(xxh3(std::as_bytes(std::span(kept.path))) + static_cast<std::uint64_t>(kept.entry.made_ns));
+std::uint64_t number_of(const HeldCopy& cached) {
+  return base::mix64(xxh3(std::as_bytes(std::span(cached.path))) + static_cast<std::uint64_t>(cached.entry.made_ns));
 }
 
-// The list of eviction candidates may be out of date.
+// A copy may have been used since the list of eviction candidates was built.
 bool is_unused_since(const Copy& copy) {
   const auto stat = storage::local_storage()->stat(object_file(copy.path));
   return stat && stat->mtime_ns == copy.used_ns;
@@ -102,43 +104,43 @@ NodeCache::NodeCache(std::string folder, std::uint64_t limit, const NodeCalls& c
     : folder_(std::move(folder)), limit_(limit), calls_(calls) {}
 
 std::optional<HeldCopy> NodeCache::find(const std::string& object, const storage::Version& version, Check check) {
-  HeldCopy kept;
-  kept.path = copy_path(folder_, entry_name(object, version));
-  kept.file = lock_named(object_file(kept.path), LOCK_SH);
-  if (!kept.file.valid()) return {};
-  auto entry = entry_of(kept.path);
+  HeldCopy cached;
+  cached.path = copy_path(folder_, entry_name(object, version));
+  cached.file = lock_named(object_file(cached.path), LOCK_SH);
+  if (!cached.file.valid()) return {};
+  auto entry = entry_of(cached.path);
   struct ::stat status;
-  const bool fits = entry && ::fstat(kept.file.get(), &status) == 0 &&
+  const bool fits = entry && ::fstat(cached.file.get(), &status) == 0 &&
                     static_cast<std::uint64_t>(status.st_size) == entry->version.bytes;
-  if (!fits) return discard(std::move(kept)), std::nullopt;
+  if (!fits) return discard(std::move(cached)), std::nullopt;
   if (entry->object != object || entry->version != version) return {};
-  kept.entry = std::move(*entry);
-  if (check == Check::kOnce && !is_sound(kept)) return discard(std::move(kept)), std::nullopt;
-  touch(kept.file.file());
+  cached.entry = std::move(*entry);
+  if (check == Check::kOnce && !is_sound(cached)) return discard(std::move(cached)), std::nullopt;
+  touch(cached.file.file());
   ++found_;
-  return kept;
+  return cached;
 }
 
-bool NodeCache::is_sound(const HeldCopy& kept) {
-  const std::uint64_t copy = number_of(kept);
+bool NodeCache::is_sound(const HeldCopy& cached) {
+  const std::uint64_t copy = number_of(cached);
   {
     const std::lock_guard lock(mutex_);
     if (checked_.contains(copy)) return true;
   }
-  const auto sum = checksum_of(kept.file.file(), kept.path);
-  if (!sum || *sum != kept.entry.checksum) return false;
+  const auto sum = checksum_of(cached.file.file(), cached.path);
+  if (!sum || *sum != cached.entry.checksum) return false;
   const std::lock_guard lock(mutex_);
   checked_.insert(copy);
   return true;
 }
 
-void NodeCache::discard(HeldCopy kept) {
-  note("a copy is damaged and is fetched again: " + object_file(kept.path));
+void NodeCache::discard(HeldCopy cached) {
+  note("a copy is damaged and is fetched again: " + object_file(cached.path));
   auto ledger = Ledger::lock(folder_, calls_);
   struct ::stat status;
-  if (!ledger || ::fstat(kept.file.get(), &status) != 0) return;
-  kept.file = LockedFile();
-  if (!remove_unused(kept.path, calls_)) return;
+  if (!ledger || ::fstat(cached.file.get(), &status) != 0) return;
+  cached.file = LockedFile();
+  if (!remove_unused(cached.path, calls_)) return;
   note_change();
   const auto held = ledger->disk_bytes();
   const std::uint64_t freed = disk_bytes(static_cast<std::uint64_t>(status.st_size));
@@ -150,17 +152,17 @@ Result<std::optional<HeldCopy>> NodeCache::keep(const std::string& object, const
   const std::string path = copy_path(folder_, entry_name(object, version));
   if (version.bytes == 0) return std::nullopt;
   while (true) {
-    if (auto kept = find(object, version, check)) return kept;
+    if (auto cached = find(object, version, check)) return cached;
     if (!may_keep(object, version)) return std::nullopt;
     Claim claimed = claim(path, busy);
     if (!claimed.possible || (!claimed.file.valid() && busy == Busy::kLeave)) return std::nullopt;
     if (!claimed.file.valid()) continue;
-    auto kept = find(object, version, check);  // completed before we acquired the claim
-    if (!kept && !is_there(object_file(path)))
+    auto cached = find(object, version, check);  // completed before we acquired the claim
+    if (!cached && !is_there(object_file(path)))
       return make(std::move(claimed), path, Entry{object, version, 0, now_ns()}, fill);
-    if (!kept) note("read without the cache: " + object_file(path) + " is damaged and in use, or unreadable");
+    if (!cached) note("read without the cache: " + object_file(path) + " is damaged while in use, or cannot be read");
     calls_.files.remove(partial_file(path).c_str());
-    return kept;
+    return cached;
   }
 }
 
@@ -179,7 +181,7 @@ bool NodeCache::may_keep(const std::string& object, const storage::Version& vers
          disk_bytes(version.bytes) < refused_->bytes;
 }
 
-// If the lock is taken, wait for it: afterwards the copy exists, or its maker is gone.
+// If another process holds the lock, waits for it: afterwards the copy exists, or that process is gone.
 NodeCache::Claim NodeCache::claim(const std::string& path, Busy busy) {
   const std::string partial = partial_file(path);
   const auto open_partial = [&] {
@@ -229,13 +231,13 @@ Result<std::optional<HeldCopy>> NodeCache::make(Claim claim, const std::string& 
   if (auto published = publish(path, entry); !published) return give_up(published.error()), std::nullopt;
   ++made_;
   made_bytes_ += bytes;
-  HeldCopy kept{std::move(claim.file), path, std::move(entry)};
+  HeldCopy cached{std::move(claim.file), path, std::move(entry)};
   {
     const std::lock_guard lock(mutex_);
-    checked_.insert(number_of(kept));  // its checksum was computed while writing
+    checked_.insert(number_of(cached));  // its checksum was computed while writing
   }
   // between the two locks the copy has none
-  if (lock_open_file(kept.file.file(), LOCK_SH) && is_named(kept.file.file(), object_file(path))) return kept;
+  if (lock_open_file(cached.file.file(), LOCK_SH) && is_named(cached.file.file(), object_file(path))) return cached;
   return std::nullopt;
 }
 
@@ -271,8 +273,8 @@ std::uint64_t NodeCache::next_use(const Plans& plans, const Entry& entry) {
   return next;
 }
 
-// Evicts only copies that are needed later than the new one, or the exchange would be a loss. An object in no plan was
-// requested directly, so it is needed now.
+// Evicts only copies that are needed later than the new one; evicting others would be a loss. An object that is in no
+// plan was requested directly, so it is needed now.
 Result<NodeCache::Room> NodeCache::make_room(Ledger& ledger, const Entry& entry) {
   const std::uint64_t bytes = disk_bytes(entry.version.bytes);
   const auto held = ledger.disk_bytes();
@@ -376,9 +378,8 @@ NodeCache::Counts NodeCache::counts() const { return {found_, made_, made_bytes_
 
 std::string NodeCache::summary() const {
   std::string text = "cache '" + folder_ + "' of at most " + amount(limit_) + ": " + std::to_string(made_) +
-                     " objects fetched, " + amount(made_bytes_) + "; found " + std::to_string(found_) + " times";
-  if (compared_ > 0)
-    text += "; " + std::to_string(compared_) + " fetched ones had the checksums that were said of them";
+                     " objects fetched, " + amount(made_bytes_) + "; copies used " + std::to_string(found_) + " times";
+  if (compared_ > 0) text += "; " + std::to_string(compared_) + " fetched objects matched their expected checksums";
   for (const std::string& line : notes_.lines()) text += "; " + line;
   return text;
 }
@@ -402,11 +403,11 @@ Result<void> NodeCache::Output::append(std::span<const std::byte> bytes) {
 Result<std::shared_ptr<NodeCache>> shared_cache(const std::string& folder, CacheLimit limit) {
   static std::mutex mutex;
   static std::map<std::tuple<std::string, std::uint64_t, double>, std::weak_ptr<NodeCache>> open_ones;
-  const std::string place = storage::local_storage()->identity(folder);
+  const std::string location = storage::local_storage()->identity(folder);
   const std::lock_guard lock(mutex);
-  auto& known = open_ones[{place, limit.bytes, limit.share}];
+  auto& known = open_ones[{location, limit.bytes, limit.share}];
   if (auto cache = known.lock()) return cache;
-  FEEDLINE_TRY(auto cache, NodeCache::open(place, limit));
+  FEEDLINE_TRY(auto cache, NodeCache::open(location, limit));
   known = cache;
   return cache;
 }

@@ -2,21 +2,23 @@
 #pragma once
 
 // Stores copies of whole objects in a folder on this machine. Each copy is made once for all processes that use the
-// folder, and their total size is limited.
+// folder, and the total size is limited.
 //
 //   keep(object, version)
-//     1. If NAME.object exists: takes a shared lock on it, which prevents removal, and verifies it once per process.
-//     2. Otherwise creates and locks NAME.partial. If the file is locked already, the process waits and starts over.
-//     3. Under the ledger's lock, evicts copies, adds the size to the ledger, and extends the file to that size.
-//     4. Reserves the disk space (fallocate), and the caller writes the object.
-//     5. Under the ledger's lock, creates NAME.entry, then renames NAME.partial to NAME.object.
-//     6. Downgrades the maker's lock to a shared one.
+//     1. If NAME.object exists, a process takes a shared lock on it, which prevents removal, and verifies it once.
+//     2. Otherwise, the process creates and locks NAME.partial. If another process has locked the file already, it
+//        waits and starts over.
+//     3. Under the ledger's lock, the process evicts copies, adds the size to the ledger, and extends the file to that
+//        size.
+//     4. The process reserves the disk space (fallocate), and the caller writes the object.
+//     5. Under the ledger's lock, the process creates NAME.entry, and then renames NAME.partial to NAME.object.
+//     6. The process downgrades its lock to a shared one.
 //
-// A process killed at any point leaves an unlocked file, which is removed by the next process that needs the object or
-// the space. Nothing is flushed to the device: checksums detect damage from a power failure.
+// A process that is killed at any point leaves an unlocked file, which the next process that needs the object or the
+// space removes. Nothing is flushed to the device: checksums detect damage from a power failure.
 //
-// Eviction order: with plans, the copies needed last go first, but none that are needed as soon as the new one; without
-// a plan, and among copies that no plan needs, the least recently opened go first.
+// Eviction order: with plans, copies that are needed last are evicted first, but never copies that are needed as soon
+// as the new one. Without a plan, and among copies that no plan needs, the least recently opened are evicted first.
 
 #include <atomic>
 #include <cstdint>
@@ -40,12 +42,12 @@
 
 namespace feedline::cache {
 
-// The number of samples that will be read before a copy is needed next; 0 if it is needed now; kNever if no plan needs
-// it. Thread-safe, and never calls the cache.
+// Returns the number of samples that will be read before a copy is needed next: 0 if it is needed now, kNever if no
+// plan needs it. The function must be thread-safe, and must not call the cache.
 using NextUse = std::function<std::uint64_t(const Entry& entry)>;
 inline constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
 
-// A copy that is not evicted while `file` is open.
+// A copy that cannot be evicted while `file` is open.
 struct HeldCopy {
   LockedFile file;
   std::string path;
@@ -55,15 +57,15 @@ struct HeldCopy {
 // Thread-safe.
 class NodeCache {
  public:
-  // kConfig: the folder has other contents. A folder that is not writable is used read-only, with a note.
+  // kConfig: the folder contains other files. If the folder is not writable, it is used read-only, and a note is added.
   static Result<std::shared_ptr<NodeCache>> open(const std::string& folder, CacheLimit limit,
                                                  const NodeCalls& calls = node_calls());
 
   enum class Check : bool { kNo, kOnce };  // whether to verify the checksum; kNo: the caller reads everything and does
   // nullopt: not cached.
   std::optional<HeldCopy> find(const std::string& object, const storage::Version& version, Check check);
-  // Like find(), but if there is no copy, one process calls `fill` to write the object. Errors: those of fill. nullopt:
-  // it cannot be cached, and notes() has the reason.
+  // Like find(), but if there is no copy, one process calls `fill` to write the object. Errors: those from `fill`.
+  // Returns nullopt if the object cannot be cached; notes() contains the reason.
   class Output;
   using Fill = std::function<Result<void>(Output& output)>;
   enum class Busy : bool {
@@ -73,12 +75,12 @@ class NodeCache {
       // note
   Result<std::optional<HeldCopy>> keep(const std::string& object, const storage::Version& version, Check check,
                                        const Fill& fill, Busy busy = Busy::kWait);
-  // Reports that the copy does not match its entry: it is removed, unless others read it.
-  void discard(HeldCopy kept);
+  // Call this function if the copy does not match its entry: the copy is removed unless other processes are reading it.
+  void discard(HeldCopy held);
 
-  // Registers a plan for the lifetime of the result. Among several plans the earliest need of a copy counts.
+  // Registers a plan for the lifetime of the result. If there are several plans, the earliest use of a copy counts.
   [[nodiscard]] std::shared_ptr<const NextUse> follow(NextUse plan);
-  // Changes whenever room may have become available: when plans advance or copies are released.
+  // Changes whenever room may have become available, that is, when plans advance or copies are released.
   std::uint64_t changes() const { return changes_.load(std::memory_order_relaxed); }
   void note_change() { changes_.fetch_add(1, std::memory_order_relaxed); }
 
@@ -108,7 +110,7 @@ class NodeCache {
   Plans plans();
   void release(const std::string& path, std::uint64_t bytes);
   Result<void> publish(const std::string& path, const Entry& entry);
-  bool is_sound(const HeldCopy& kept);
+  bool is_sound(const HeldCopy& held);
   void note(const std::string& line) { notes_.add(line); }
 
   const std::string folder_;
@@ -121,7 +123,8 @@ class NodeCache {
   std::vector<std::weak_ptr<const NextUse>> plans_;
   std::vector<Copy> victims_;  // next eviction candidate last; as of the last scan
   std::size_t victims_found_ = 0;
-  // The last request for which plans left no room: not retried until something changes.
+  // The last request for which there was no room. A request that needs as much room, no sooner, is refused without a
+  // search until changes() or the plans change.
   struct Refused {
     std::uint64_t changes = 0;
     std::size_t plans = 0;  // that were followed
@@ -131,10 +134,10 @@ class NodeCache {
   std::atomic<std::uint64_t> changes_{1};
 };
 
-// The destination to which fill() writes an object sequentially.
+// The output to which fill() writes an object sequentially.
 class NodeCache::Output {
  public:
-  // Error: the disk is full, or the object is longer than its version; fill() returns it.
+  // Returns an error if the disk is full or the object is longer than its version; fill() must return that error.
   Result<void> append(std::span<const std::byte> bytes);
 
  private:
@@ -148,7 +151,7 @@ class NodeCache::Output {
   std::optional<Error> failed_;  // of the disk
 };
 
-// The cache that this process already has open with this limit, or else a new one.
+// Returns the cache that this process already has open with this limit, or opens one.
 Result<std::shared_ptr<NodeCache>> shared_cache(const std::string& folder, CacheLimit limit);
 
 }  // namespace feedline::cache

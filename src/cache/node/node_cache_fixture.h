@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Test support: cached objects of a node, and the contents of the cache's folder.
+// Test support: objects in a node cache, and the contents of the cache's folder.
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -19,7 +19,7 @@
 
 namespace feedline::cache {
 
-// The same bytes for a name in every process.
+// Returns bytes that depend only on the name, in every process.
 inline std::string content_of(const std::string& object, std::size_t bytes) {
   std::string content(bytes, '\0');
   std::uint64_t x = 0x9e37'79b9'7f4a'7c15;
@@ -28,15 +28,15 @@ inline std::string content_of(const std::string& object, std::size_t bytes) {
   return content;
 }
 
-inline std::string text_in(const HeldCopy& kept) {
-  std::string text(kept.entry.version.bytes, '\0');
-  const ssize_t got = ::pread(kept.file.get(), text.data(), text.size(), 0);
+inline std::string text_in(const HeldCopy& held) {
+  std::string text(held.entry.version.bytes, '\0');
+  const ssize_t got = ::pread(held.file.get(), text.data(), text.size(), 0);
   return text.substr(0, got > 0 ? static_cast<std::size_t>(got) : 0);
 }
 
-// Runs `work` in several processes, each with its number, until all have exited; returns their exit statuses, or 128
-// plus the signal. Calls `meanwhile` repeatedly until then: in a thread it could hold an allocator lock during a fork,
-// and the child would deadlock.
+// Runs `work` in several processes, each with its number, until all have exited. Returns the processes' exit statuses,
+// or 128 plus the signal. Calls `meanwhile` repeatedly while the processes run. A thread could hold an allocator lock
+// during a fork, and the child would deadlock.
 inline std::vector<int> in_processes(int count, const std::function<int(int)>& work,
                                      const std::function<void()>& meanwhile = {}) {
   std::vector<pid_t> children;
@@ -64,9 +64,9 @@ class NodeCacheTest : public testing::Test {
     EXPECT_TRUE(opened) << opened.error().message();
     return opened ? *opened : nullptr;
   }
-  // "whole", "wrong bytes", or "" if not cached; `fetched` counts the fetches.
+  // Returns "whole", "wrong bytes", or "" if not cached; `fetched` counts the fetches.
   std::string keep(NodeCache& cache, const std::string& object, std::size_t bytes, int* fetched = nullptr) const {
-    auto kept = cache.keep(object, {bytes, 1}, NodeCache::Check::kOnce, [&](NodeCache::Output& output) -> Result<void> {
+    auto held = cache.keep(object, {bytes, 1}, NodeCache::Check::kOnce, [&](NodeCache::Output& output) -> Result<void> {
       if (fetched != nullptr) ++*fetched;
       const std::string content = content_of(object, bytes);
       for (std::size_t at = 0; at < content.size(); at += kPiece)
@@ -74,19 +74,19 @@ class NodeCacheTest : public testing::Test {
             output.append(std::as_bytes(std::span(content).subspan(at, std::min(kPiece, content.size() - at)))));
       return {};
     });
-    EXPECT_TRUE(kept) << kept.error().message();
-    if (!kept || !*kept) return {};
-    return text_in(**kept) == content_of(object, bytes) ? "whole" : "wrong bytes";
+    EXPECT_TRUE(held) << held.error().message();
+    if (!held || !*held) return {};
+    return text_in(**held) == content_of(object, bytes) ? "whole" : "wrong bytes";
   }
   bool has(NodeCache& cache, const std::string& object, std::size_t bytes) const {
-    const auto kept = cache.find(object, {bytes, 1}, NodeCache::Check::kOnce);
-    EXPECT_TRUE(!kept || text_in(*kept) == content_of(object, bytes)) << object;
-    return kept.has_value();
+    const auto held = cache.find(object, {bytes, 1}, NodeCache::Check::kOnce);
+    EXPECT_TRUE(!held || text_in(*held) == content_of(object, bytes)) << object;
+    return held.has_value();
   }
   std::string file_of(const std::string& object, std::size_t bytes, std::string_view suffix = kObject) const {
     return copy_path(path_, entry_name(object, {bytes, 1})) + std::string(suffix);
   }
-  // The size of all files in whole pages, as reported by the file system.
+  // Returns the size of all files in whole pages, as reported by the file system.
   std::uint64_t pages() const {
     std::uint64_t bytes = 0;
     std::error_code gone;

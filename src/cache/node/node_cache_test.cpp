@@ -26,7 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
-// Exits the process at the call with this number, as kill -9 would.
+// Exits the process at this call, as kill -9 would.
 int calls_left = 0;
 void count_call() {
   if (calls_left-- == 0) ::kill(::getpid(), SIGKILL);
@@ -139,16 +139,16 @@ TEST_F(NodeCacheTest, EightWritersNeverPassTheLimit) {
   const auto write = [&](int process) {
     std::mt19937 random(static_cast<unsigned>(process));
     const auto mine = cache(limit);
-    int kept = 0;
+    int cached = 0;
     for (int i = 0; i < 40; ++i) {
       const auto number = random() % 20;
       const std::size_t bytes = 1000 + 3000 * number;
       const std::string object = "object" + std::to_string(number);
       const std::string got = keep(*mine, object, bytes);
       if (got == "wrong bytes") return 100;
-      kept += !got.empty();
+      cached += !got.empty();
     }
-    return kept;
+    return cached;
   };
   int looks = 0;
   const auto look = [&] {
@@ -161,9 +161,9 @@ TEST_F(NodeCacheTest, EightWritersNeverPassTheLimit) {
     ++looks;
     std::this_thread::yield();  // the kernel's lock is not fair to waiters
   };
-  for (const int kept : in_processes(8, write, look)) {
-    EXPECT_LT(kept, 100) << "wrong bytes";
-    EXPECT_GT(kept, 0);
+  for (const int cached : in_processes(8, write, look)) {
+    EXPECT_LT(cached, 100) << "wrong bytes";
+    EXPECT_GT(cached, 0);
   }
   EXPECT_GT(looks, 0);
   EXPECT_GT(pages(), limit / 4) << "and it is used";
@@ -226,7 +226,7 @@ TEST_F(NodeCacheTest, ADamagedCopyIsFoundAndMadeAgain) {
   }
 }
 
-// Which call fails, and with what; by whichever process has set it.
+// The number of calls that succeed before the first failure, the errno of the failing call, and the number of failures.
 int fails_after = -1, failure = 0, failures = 0;
 bool fails() {
   if (fails_after < 0 || fails_after-- > 0) return false;
@@ -345,7 +345,7 @@ TEST_F(NodeCacheTest, OnlyItsOwnFolderAndFilesAreTouched) {
   EXPECT_FALSE(has(*one, "a", 9000)) << "it went";
 }
 
-TEST_F(NodeCacheTest, AnotherVersionsCacheIsRefusedAndADamagedLedgerIsCountedAnew) {
+TEST_F(NodeCacheTest, AnotherVersionsCacheIsRefusedAndADamagedLedgerIsCountedAgain) {
   keep(*cache(1 << 20), "a", 9000);
   for (const std::string ledger : {"", "damaged", "something that is longer than a ledger is by far"}) {
     std::ofstream(path_ + "/" + kLedgerName, std::ios::trunc) << ledger;
@@ -374,8 +374,9 @@ TEST_F(NodeCacheTest, AShareIsOfWhatTheDiskWouldHaveWithoutTheCache) {
   EXPECT_NEAR(static_cast<double>(of_share(0.1)), free / 10, free / 100);
 }
 
-// Against a model that knows nothing of files: what goes is what the plan needs last, then what was used first, never
-// what is held, nothing that is needed as soon as what is to come, and nothing that there is no need for.
+// Compares evictions with a model without files: copies that the plan needs last go first, then the least recently used
+// ones. Held copies and copies that are needed as soon as the new one are never evicted, and no more are evicted than
+// necessary.
 TEST_F(NodeCacheTest, WhatGoesFollowsThePlanWhateverIsAsked) {
   struct Modelled {
     std::uint64_t bytes = 0, used = 0;
@@ -438,10 +439,10 @@ TEST_F(NodeCacheTest, WhatGoesFollowsThePlanWhateverIsAsked) {
         // timestamps days apart, so that the test does not have to wait
         fs::last_write_time(file_of(object, bytes), fs::file_time_type::clock::now() - 24h * (200 - step));
         if (random() % 5 == 0 && held.size() < 3) {
-          auto kept = one->find(object, {bytes, 1}, NodeCache::Check::kOnce);
-          ASSERT_TRUE(kept);
+          auto cached = one->find(object, {bytes, 1}, NodeCache::Check::kOnce);
+          ASSERT_TRUE(cached);
           fs::last_write_time(file_of(object, bytes), fs::file_time_type::clock::now() - 24h * (200 - step));
-          held.insert_or_assign(object, std::move(*kept));
+          held.insert_or_assign(object, std::move(*cached));
           model[object].held = true;
         }
       }
@@ -472,7 +473,7 @@ TEST_F(NodeCacheTest, OfSeveralPlansTheOneCountsThatNeedsACopySoonest) {
   EXPECT_TRUE(has(*one, "b", 5000)) << "of the one plan that is left the only one that is needed";
 }
 
-// A refusal is repeated without reading the folder until the folder changes.
+// After a refusal, the folder is not read again until it changes.
 TEST_F(NodeCacheTest, WhatIsNeededAsSoonStaysAndNobodyLooksAgainUntilSomethingChanges) {
   const auto one = cache(room({5000, 5000}));
   std::atomic<std::uint64_t> of_c{5};
@@ -501,30 +502,31 @@ TEST_F(NodeCacheTest, WhatAnotherOneIsFetchingCanBeLeftToHim) {
   const auto one = cache(1 << 20), other = cache(1 << 20);
   bool was_left = false;
   const std::string content = content_of("x", 5000);
-  const auto kept = one->keep("x", {5000, 1}, NodeCache::Check::kOnce, [&](NodeCache::Output& output) -> Result<void> {
-    const auto none = [](NodeCache::Output&) -> Result<void> { return storage_error("fetched twice", 0); };
-    const auto left = other->keep("x", {5000, 1}, NodeCache::Check::kOnce, none, NodeCache::Busy::kLeave);
-    was_left = left && !*left;
-    return output.append(std::as_bytes(std::span(content)));
-  });
-  ASSERT_TRUE(kept && *kept);
+  const auto cached =
+      one->keep("x", {5000, 1}, NodeCache::Check::kOnce, [&](NodeCache::Output& output) -> Result<void> {
+        const auto none = [](NodeCache::Output&) -> Result<void> { return storage_error("fetched twice", 0); };
+        const auto left = other->keep("x", {5000, 1}, NodeCache::Check::kOnce, none, NodeCache::Busy::kLeave);
+        was_left = left && !*left;
+        return output.append(std::as_bytes(std::span(content)));
+      });
+  ASSERT_TRUE(cached && *cached);
   EXPECT_TRUE(was_left);
   EXPECT_EQ(other->summary().find("read without"), std::string::npos) << other->summary();
 }
 
-// A lock is the open file's, which a child has as well: it goes with the parent's closing all the same, and never with
-// the child's.
+// A lock belongs to the open file, which a forked child shares. The lock is released when the parent closes the file,
+// and not when the child does.
 TEST_F(NodeCacheTest, AChildKeepsNoLockThatItsParentGaveBackAndTakesNoneAway) {
   const auto one = cache(1 << 20);
   EXPECT_EQ(keep(*one, "x", 5000), "whole");
-  auto kept = std::make_unique<std::optional<HeldCopy>>(one->find("x", {5000, 1}, NodeCache::Check::kOnce));
-  ASSERT_TRUE(*kept);
+  auto cached = std::make_unique<std::optional<HeldCopy>>(one->find("x", {5000, 1}, NodeCache::Check::kOnce));
+  ASSERT_TRUE(*cached);
   std::array<int, 2> to_child{}, to_parent{};
   ASSERT_TRUE(::pipe(to_child.data()) == 0 && ::pipe(to_parent.data()) == 0);
   const pid_t child = ::fork();
-  if (child == 0) {  // has the descriptor of the copy, and lives on after having let go of its own
+  if (child == 0) {  // has inherited the descriptor of the copy, and stays alive after closing its own
     char ignored = 0;
-    auto* const copy = new std::optional<HeldCopy>(std::move(*kept));
+    auto* const copy = new std::optional<HeldCopy>(std::move(*cached));
     if (::read(to_child[0], &ignored, 1) != 1) ::_exit(2);
     copy->reset();
     if (::write(to_parent[1], "x", 1) != 1 || ::read(to_child[0], &ignored, 1) != 1) ::_exit(3);
@@ -545,13 +547,13 @@ TEST_F(NodeCacheTest, AChildKeepsNoLockThatItsParentGaveBackAndTakesNoneAway) {
     ::pause();
     ::_exit(0);
   }
-  kept.reset();
+  cached.reset();
   EXPECT_TRUE(remove_unused(path, node_calls())) << "a child has it open, and not locked";
   ::kill(other, SIGKILL);
   EXPECT_EQ(::waitpid(other, &status, 0), other);
 }
 
-// A list of what goes first serves for a part of the copies: used meanwhile, one stays.
+// One list of eviction candidates is used for several evictions; a copy that is used after the list was built stays.
 TEST_F(NodeCacheTest, OfManyCopiesTheOldestGoButNotThoseUsedSince) {
   constexpr int kCopies = 64;
   const auto one = cache(disk_bytes(2000) * kCopies);

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The memory for pieces of objects that are fetched whole through one storage, shared by prefetching threads and
-// threads that need the first sample of an object.
+// The memory for pieces of objects that are fetched whole, shared by prefetching threads and by threads that need the
+// first sample of an object.
 //
 //   a loader ──set_aside()──► Share    part of its memory budget; the limit is the sum of all shares
 //   a fetch  ──wait_for(), try_for()──► Room    for a piece, for as long as its bytes are in memory
 //
-// Without any share, as before a loader exists (shards are scanned when they are opened), the constructor's limit
-// applies.
+// If no loader has set a share yet (shards are scanned when they are opened), the constructor's limit applies.
 
 #include <condition_variable>
 #include <cstddef>
@@ -22,16 +21,16 @@ namespace feedline::cache {
 
 class Stop;
 
-// The number of an object's pieces in flight, and their size, if memory permits.
+// The preferred number and size of an object's pieces in flight; both are smaller if memory is short.
 inline constexpr std::size_t kPiecesAtOnce = 4;
 inline constexpr std::uint64_t kPieceBytes = std::uint64_t{4} << 20;
-// The minimum, however little memory there is: smaller requests are inefficient.
+// The minimum piece size, however little memory there is: smaller requests are inefficient.
 inline constexpr std::uint64_t kLeastPieceBytes = std::uint64_t{64} << 10;
 
 // Thread-safe.
 class PieceMemory : public std::enable_shared_from_this<PieceMemory> {
  public:
-  // Bytes that count against the limit while this exists.
+  // Bytes that count against the limit while this object exists.
   class Hold {
    public:
     Hold() = default;
@@ -55,16 +54,16 @@ class PieceMemory : public std::enable_shared_from_this<PieceMemory> {
   explicit PieceMemory(std::uint64_t without_loaders) : without_loaders_(without_loaders) {}
 
   Share set_aside(std::uint64_t bytes);
-  // The size of one piece of an object that is fetched now.
+  // Returns the piece size for an object whose fetch starts now.
   std::uint64_t piece_bytes() const;
 
-  // Waits until there is room, or no other piece has any: a fetch of one piece at a time always makes progress, however
-  // small the shares. nullopt: stop.stop() was called. stop: nullptr: cannot be stopped. Requires: the caller holds
-  // none.
+  // Waits until there is room or no other piece holds any, so that a fetch of one piece at a time always makes
+  // progress. Returns nullopt if stop.stop() was called. stop: nullptr if the wait cannot be cancelled. Requires: the
+  // caller holds no room.
   std::optional<Room> wait_for(std::uint64_t bytes, Stop* stop);
   // Returns nullopt if there is no room or another fetch waits for room.
   std::optional<Room> try_for(std::uint64_t bytes);
-  // Whether another fetch waits, so that a fetch with several pieces should release some.
+  // Returns whether another fetch is waiting, so that a fetch with several pieces should release some memory.
   bool is_waited_for() const;
 
   std::uint64_t most_held() const;  // peak bytes so far

@@ -14,7 +14,7 @@ namespace {
 
 std::shared_ptr<PieceMemory> memory_of(std::uint64_t bytes) { return std::make_shared<PieceMemory>(bytes); }
 
-// Whoever waits does so by now: it is seen, as is_waited_for() is what others look at.
+// Waits until another thread waits for room.
 void until_waited_for(const PieceMemory& memory) {
   while (!memory.is_waited_for()) std::this_thread::yield();
 }
@@ -61,7 +61,7 @@ TEST(PieceMemory, WhoWaitsComesBeforeThoseWhoHaveSome) {
   ASSERT_TRUE(held && more);
   std::thread other([&] { EXPECT_TRUE(memory->wait_for(30, nullptr)); });
   until_waited_for(*memory);
-  EXPECT_FALSE(memory->try_for(10)) << "there is room for it, and somebody waits for more";
+  EXPECT_FALSE(memory->try_for(10)) << "there is room for it, but another caller waits for more";
   more.reset();
   other.join();
   EXPECT_LE(memory->most_held(), 40u);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Cancels a fetch of a whole object from another thread, whatever the fetch waits for.
+// Cancels a fetch of a whole object from another thread, whatever the fetch is waiting for.
 
 #include <atomic>
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace feedline::cache {
 
-// Thread-safe; one fetch at a time.
+// Thread-safe. Serves one fetch at a time.
 class Stop {
  public:
   void stop();
@@ -24,8 +24,8 @@ class Stop {
 
 inline bool is_stopped(const Stop* stop) { return stop != nullptr && stop->is_stopped(); }
 
-// While this exists, stop() calls `wake`, under a separate lock, so that waiting threads check again. stop: nullptr: no
-// effect.
+// While this object exists, stop() calls `wake`, under a separate lock, so that waiting threads check again. stop:
+// nullptr for no effect.
 class Waking {
  public:
   Waking(Stop* stop, std::function<void()> wake);

@@ -27,7 +27,7 @@ Result<void> check(const std::string& directory) {
   return cache::check_cache_folder(directory, FolderAccess::kExists, cache::node_calls());
 }
 
-// Oldest first, until `bytes` are left.
+// Removes the oldest copies first, until at most `bytes` are left.
 Result<CacheRemoval> remove_down_to(Ledger& ledger, const std::string& directory, std::uint64_t bytes) {
   FEEDLINE_TRY(Copies copies, cache::scan(directory, Leftovers::kRemove, cache::node_calls()));
   std::ranges::sort(copies.whole, {}, [](const Copy& copy) { return std::tie(copy.used_ns, copy.path); });

@@ -24,7 +24,7 @@ std::unexpected<Error> stopped() {
   return std::unexpected(Error{ErrorCode::kCancelled, "the loader is closed", {}, 0});
 }
 
-// Receives the fetched bytes in order.
+// The output that receives the fetched bytes in order.
 struct Sink {
   NodeCache::Output& output;
   std::optional<storage::RunningSum>& sum;  // of the kind of the expected checksum
@@ -53,8 +53,8 @@ Result<void> fetch_in_turn(const Whole& whole, const Reader& reader, Sink output
   return {};
 }
 
-// The pieces of one object, each in memory from its start until it is appended. Memory is reused for the next piece,
-// unless another fetch has none: this fetch then retains memory for one piece.
+// The pieces of one object. Each piece holds memory from its request until it is appended. Memory is reused for the
+// next piece, unless another fetch has no memory; in that case this fetch continues with memory for one piece.
 class Pieces {
  public:
   // first: memory for a piece of this size
@@ -78,7 +78,7 @@ class Pieces {
   }
   static void note_done(storage::Fetch& fetch) { static_cast<Slot&>(fetch).is_done = true; }
 
-  // Appends finished pieces in order. Returns false if the object ended too early.
+  // Appends completed pieces in order. Returns false if the object ended too early.
   Result<bool> append_to(Sink& output) {
     while (!under_way_.empty() && under_way_.front()->is_done) {
       Slot& slot = *under_way_.front();
@@ -169,11 +169,11 @@ Result<std::optional<HeldCopy>> copy_whole(NodeCache& cache, const Whole& whole,
     return storage::sums_differ(whole.path, *said, read, whole.storage->who_knows_sums());
   };
   const std::string identity = whole.storage->identity(whole.path);
-  auto kept = cache.keep(identity, whole.version, NodeCache::Check::kOnce, fill, busy);
-  if (!kept && std::exchange(is_other, false))
-    kept = cache.keep(identity, whole.version, NodeCache::Check::kOnce, fill, busy);
-  if (kept && *kept && said) cache.note_compared();
-  return kept;
+  auto cached = cache.keep(identity, whole.version, NodeCache::Check::kOnce, fill, busy);
+  if (!cached && std::exchange(is_other, false))
+    cached = cache.keep(identity, whole.version, NodeCache::Check::kOnce, fill, busy);
+  if (cached && *cached && said) cache.note_compared();
+  return cached;
 }
 
 }  // namespace feedline::cache

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Copies a whole object: piece by piece, and if each piece is a network request, several at a time, so that their round
+// Copies a whole object piece by piece. If each piece is a network request, several are in flight, so that their round
 // trips overlap.
 
 #include <functional>
@@ -16,7 +16,7 @@
 
 namespace feedline::cache {
 
-// An object to copy, the memory for its pieces, and a function that opens the original, called if there is no copy yet.
+// An object to copy, the memory for its pieces, and a function that opens the original if there is no copy yet.
 struct Whole {
   const std::shared_ptr<const storage::Storage>& storage;
   const std::string& path;
@@ -25,9 +25,9 @@ struct Whole {
   std::function<Result<std::shared_ptr<const storage::Reader>>()> stored;
 };
 
-// As NodeCache::keep(). Bytes that do not match the expected checksum are fetched once more: they may have been damaged
-// in transit. Errors: kStorage: the object cannot be read, has changed, or has different bytes. kCancelled: stop() was
-// called. stop: nullptr: cannot be stopped.
+// As NodeCache::keep(). Bytes that do not match the expected checksum are fetched once more, because they may have been
+// damaged in transit. Errors: kStorage if the object cannot be read, has changed, or has different bytes; kCancelled if
+// stop() was called. stop: nullptr if the copy cannot be cancelled.
 Result<std::optional<HeldCopy>> copy_whole(NodeCache& cache, const Whole& whole, NodeCache::Busy busy, Stop* stop);
 
 }  // namespace feedline::cache

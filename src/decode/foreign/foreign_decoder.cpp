@@ -9,7 +9,7 @@
 namespace feedline {
 namespace {
 
-// Never destroyed: threads may still decode when the process exits.
+// Never destroyed, because threads may still decode while the process exits.
 struct Registered {
   std::mutex mutex;
   // guarded by mutex

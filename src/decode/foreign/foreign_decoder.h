@@ -16,7 +16,7 @@ bool reads_foreign_images();
 
 class ForeignDecoder final : public Codec {
  public:
-  // Applies to images opened from now on: rotates them according to their EXIF orientation.
+  // Sets whether images that are opened afterwards are rotated according to their EXIF orientation.
   void apply_exif(bool applies) { applies_exif_ = applies; }
   std::string kind() const;                                // format of the opened image, in lower case
   int orientation() const { return opened_.orientation; }  // EXIF orientation of the opened image, 1 to 8

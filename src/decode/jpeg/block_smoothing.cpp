@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decode/jpeg/block_smoothing.h"
 
-// The estimate of a coefficient is a weighted sum of 25 DC coefficients: those of the block and of the two rings of
-// blocks around it; blocks outside the image repeat the edge. It replaces a coefficient that is zero and not known to
-// its last bit. If no scan contained any of the first nine AC coefficients, all nine are estimated with one set of
-// weights and the DC coefficient is smoothed, too; otherwise the first five are estimated with another set.
+// The estimate of a coefficient is a weighted sum of 25 DC coefficients, from the block and the two rings of blocks
+// around it. Blocks outside the image repeat the edge. An estimate replaces a coefficient only if the coefficient is
+// zero and its last bits are not known. If no scan contained any of the first nine AC coefficients, all nine are
+// estimated with one set of weights, and the DC coefficient is smoothed too. Otherwise, the first five AC coefficients
+// are estimated with another set of weights.
 //
-// The estimates must use the DC coefficients from the file, so these are copied first.
+// The estimates must use the file's unsmoothed DC coefficients, so these are copied first.
 
 #include <algorithm>
 #include <array>
@@ -21,9 +22,9 @@ namespace {
 constexpr int kReach = 2;  // blocks on each side
 constexpr int kSide = 2 * kReach + 1;
 constexpr int kEstimated = 10;  // coefficients 0 to 9 in zigzag order
-// Their positions in a block, row by row.
+// The positions of the estimated coefficients in a block, row by row.
 constexpr std::array<int, kEstimated> kNatural{0, 1, 8, 16, 9, 2, 3, 10, 17, 24};
-// Weights are in 256ths of the estimate.
+// Weights are in units of 1/256.
 constexpr int kScaleBits = 8;
 
 using Weights = std::array<std::array<int, kSide>, kSide>;
@@ -40,7 +41,8 @@ struct Estimate {
   Weights weights;
 };
 
-// "horizontal": the coefficient whose index grows along a row. The vertical one has the transposed weights.
+// These weights are for horizontal coefficients, whose index increases along a row. Vertical coefficients have the
+// transposed weights.
 constexpr Weights kMean{
     {{-2, -6, -8, -6, -2}, {-6, 6, 42, 6, -6}, {-8, 42, 152, 42, -8}, {-6, 6, 42, 6, -6}, {-2, -6, -8, -6, -2}}};
 constexpr Weights kFirst{
@@ -82,8 +84,8 @@ long weighted_sum(const Rows& rows, const std::array<int, kSide>& columns, const
   return sum;
 }
 
-// Divides by the coefficient's quantisation step and rounds; limited to what the missing bits can represent. bits_left:
-// -1 if no bit is known.
+// Divides by the coefficient's quantisation step, rounds, and limits the result to values that the missing bits can
+// represent. bits_left: -1 if no bit is known.
 int quantised(long sum, long step, int bits_left) {
   long magnitude = ((step << (kScaleBits - 1)) + std::labs(sum)) / (step << kScaleBits);
   if (bits_left > 0) magnitude = std::min(magnitude, (1L << bits_left) - 1);
@@ -95,8 +97,8 @@ int padded_rows(const jpeg_component_info& component) {
   return (rows + factor - 1) / factor * factor;
 }
 
-// The five block rows whose coefficients count for row `row`. libjpeg-turbo numbers rows as if each row of MCUs had as
-// many block rows as this one; the last row of MCUs may have fewer.
+// Returns the five block rows whose coefficients are used for row `row`. libjpeg-turbo numbers rows as if each row of
+// MCUs had as many block rows as this one, but the last row of MCUs may have fewer.
 std::array<int, kSide> rows_around(const jpeg_decompress_struct& jpeg, const jpeg_component_info& component, int row) {
   const int factor = component.v_samp_factor, mcu_rows = static_cast<int>(jpeg.total_iMCU_rows);
   const int mcu_row = row / factor;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Interblock smoothing of progressive JPEGs that end before their last scans: low frequencies missing from all scans
-// are estimated from the mean values of the surrounding blocks. The arithmetic matches libjpeg-turbo 3.0.1 and later
-// (decompress_smooth_data), which differs from 2.1's at edges, in images two blocks wide and in components with
-// vertical sampling factors above one. Implementing it here gives the same pixels with any linked version.
+// Interblock smoothing of progressive JPEGs that end before their last scans: low frequencies that are missing from all
+// scans are estimated from the mean values of the surrounding blocks. The arithmetic is the same as in libjpeg-turbo
+// 3.0.1 and later (decompress_smooth_data). The arithmetic of version 2.1 differs at edges, in images that are two
+// blocks wide, and in components with vertical sampling factors above one. This implementation produces the same pixels
+// with any linked version of libjpeg-turbo.
 
 #include <cstdint>
 #include <cstdio>
@@ -14,15 +15,15 @@
 
 namespace feedline::decode {
 
-// One per thread: it reuses its memory.
+// Each thread should have one object, which reuses its memory.
 class BlockSmoothing {
  public:
-  // Whether libjpeg-turbo would smooth this image. Requires: jpeg_start_decompress() has read every scan.
+  // Returns whether libjpeg-turbo would smooth this image. Requires: jpeg_start_decompress() has read all scans.
   static bool applies_to(const jpeg_decompress_struct& jpeg);
 
-  // Allocates memory for the image, so that apply() allocates none.
+  // Allocates memory for the image, so that apply() does not allocate.
   void prepare(const jpeg_decompress_struct& jpeg);
-  // Changes the coefficients in place. May leave by longjmp. Requires: applies_to(jpeg), prepare(jpeg), and
+  // Modifies the coefficients in place. May exit by longjmp. Requires: applies_to(jpeg), prepare(jpeg) was called, and
   // do_block_smoothing was off when decompression started.
   void apply(jpeg_decompress_struct& jpeg);
 

@@ -17,7 +17,7 @@ std::optional<Size> read_size(Bytes file) {
   return Size{.height = frame->height, .width = frame->width};
 }
 
-// Segment APP1 (FF E1), after "Exif\0\0".
+// Returns the payload of segment APP1 (FF E1), after "Exif\0\0".
 Bytes find_exif(Bytes file) {
   constexpr unsigned kApp1 = 0xE1;
   JpegSegments segments(file);

@@ -10,7 +10,7 @@
 namespace feedline::decode {
 namespace {
 
-// Two bytes for each sample of the largest image that any decoder accepts, with four components, and its edge blocks.
+// Two bytes for each sample of the largest image that any decoder accepts, with four components and its edge blocks.
 constexpr long kMaxLibjpegBytes = memory::PixelBuffer::kMaxPixels * 4 * 2 + (64L << 20);
 constexpr std::size_t kFirstBytes = 128 << 10;  // enough for a photo; grows for larger ones
 

@@ -23,16 +23,16 @@ class JpegCoefficients {
   JpegCoefficients(const JpegCoefficients&) = delete;
   JpegCoefficients& operator=(const JpegCoefficients&) = delete;
 
-  // Reads the header. `bytes` must stay valid until read() returns. kData: not a JPEG that libjpeg can read.
+  // Reads the header. `bytes` must stay valid until read() returns. kData: libjpeg cannot read the JPEG.
   Result<void> open(std::span<const std::byte> bytes);
-  // Requires: open() succeeded. kData: pixels are missing or damaged.
+  // Requires: open() has succeeded. kData: pixels are missing or damaged.
   Result<void> read();
 
   // Requires: open() succeeded.
   const jpeg_decompress_struct& header() const { return jpeg_; }
-  // The bytes after the image's end marker. Requires: read() succeeded.
+  // Returns the number of bytes after the image's end marker. Requires: read() succeeded.
   std::size_t bytes_behind() const { return source_.ran_out ? 0 : source_.callbacks.bytes_in_buffer; }
-  // Whether both have the same coefficients and quantisation. Requires: read() succeeded for both.
+  // Returns whether both images have the same coefficients and quantisation. Requires: read() has succeeded for both.
   bool equal(JpegCoefficients& other);
 
  private:
@@ -54,13 +54,13 @@ class WrittenJpeg {
   WrittenJpeg(const WrittenJpeg&) = delete;
   WrittenJpeg& operator=(const WrittenJpeg&) = delete;
 
-  // Writes one scan with a restart marker after every `restart_interval` MCUs. Can be called once. Returns false if a
-  // coefficient is too large for any code. Output is invalid if reused tables lack a code.
+  // Writes one scan with a restart marker after every `restart_interval` MCUs. May be called only once. Returns false
+  // if a coefficient is too large for any code. The output is invalid if a reused table lacks a required code.
   [[nodiscard]] bool write(JpegCoefficients& from, int restart_interval, HuffmanTables tables);
   std::span<const std::byte> bytes() const { return destination_.bytes; }
 
  private:
-  // libjpeg's own memory destination loses its buffer when libjpeg leaves in the middle.
+  // libjpeg's own memory destination leaks its buffer if libjpeg exits during a write.
   struct Destination {
     jpeg_destination_mgr callbacks{};
     std::vector<std::byte> bytes{};

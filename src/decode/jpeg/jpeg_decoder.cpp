@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decode/jpeg/jpeg_decoder.h"
 
-// libjpeg exits a failing call by longjmp. Every call that can fail therefore runs inside Session::guarded(), whose
-// steps hold nothing that needs a destructor; our own allocations happen before.
+// libjpeg exits failing calls by longjmp. Every call that can fail therefore runs inside Session::guarded(). The
+// guarded steps must not have objects that need a destructor, so memory is allocated before they run.
 //
-// For a region, libjpeg decodes columns starting one iMCU before it (crop), discards the rows above after entropy
-// decoding (skip), and is stopped after the last row. Fancy upsampling mixes each chroma sample with its neighbours, so
-// the cropped columns extend kMargin beyond the region; libjpeg itself handles the rows above and below.
+// For a region, libjpeg decodes columns starting one iMCU before it (crop), discards the rows above it after entropy
+// decoding (skip), and stops after the last row. Fancy upsampling mixes each chroma sample with its neighbours, so the
+// cropped columns extend kMargin beyond the region; libjpeg itself handles the rows above and below.
 
 #include <cstdio>
 
@@ -23,6 +23,7 @@
 #include "decode/jpeg/baseline/baseline_decoder.h"
 #include "decode/jpeg/baseline/baseline_frame.h"
 #include "decode/jpeg/block_smoothing.h"
+#include "decode/jpeg/checkpoint_visit.h"
 #include "decode/jpeg/jpeg_memory.h"
 #include "decode/jpeg/jpeg_source.h"
 #include "decode/jpeg/jpeg_trap.h"
@@ -35,8 +36,8 @@ namespace {
 
 constexpr int kMargin = 2;    // one chroma sample at 2:1; upsampling 4:1 does not use neighbours
 constexpr int kMaxIMcu = 32;  // widest iMCU: 4 blocks of 8
-// A progressive image's samples stay in memory as 2-byte coefficients until its last scan. The limit is the memory of
-// the largest image that open() accepts, with four components and edge blocks.
+// The samples of a progressive image stay in memory as 2-byte coefficients until its last scan. The limit is the memory
+// needed by the largest image that open() accepts, with four components and edge blocks.
 constexpr long kMaxLibjpegBytes = memory::PixelBuffer::kMaxPixels * 4 * 2 + (64L << 20);
 constexpr int kRowsPerCall = 16;
 constexpr int kMaxComponents = 4;
@@ -67,12 +68,13 @@ struct JpegDecoder::Session {
   std::optional<baseline::BaselineDecoder> baseline;           // created lazily: many datasets never need it
   std::optional<progressive::ProgressiveDecoder> progressive;  // likewise
   bool used_baseline = false, used_progressive = false;
+  CheckpointVisit checkpoints;
 
   ~Session() {
     if (created) jpeg_destroy_decompress(&jpeg);
   }
 
-  // Runs `step`. Returns false, with the reason in trap.message, if libjpeg aborted it.
+  // Runs `step`. Returns false if libjpeg aborted the step; trap.message contains the reason.
   template <typename Step>
   [[nodiscard]] bool guarded(Step step) {
     if (setjmp(trap.jump) != 0) return false;
@@ -83,22 +85,22 @@ struct JpegDecoder::Session {
   void create();
   void read_header();
   bool multi_scan() { return jpeg_has_multiple_scans(&jpeg); }
-  // Empty if libjpeg must decode the image.
+  // Returns nullopt if libjpeg must decode the image.
   std::optional<baseline::Frame> frame_for_baseline();
   std::optional<progressive::ScanReader> scans_for_progressive();
-  // Requires: the image is not one for the baseline decoder.
+  // Requires: the baseline decoder does not support the image.
   Result<void> decode_by_others(const Box& region, ColorMode mode, memory::PixelBuffer& out);
   Result<void> decode_by_libjpeg(const Box& region, ColorMode mode, memory::PixelBuffer& out);
-  // Returns whether the file is large enough for the shortest code, one bit per block. Otherwise a header alone could
-  // make libjpeg allocate coefficients for an absurd size.
+  // Returns whether the file is large enough for the shortest code, one bit per block. Otherwise, a header alone could
+  // make libjpeg allocate coefficients for a huge size.
   bool is_plausible() const;
   bool every_scan_seen() const;
   void start(ColorMode mode);
   JDIMENSION crop(const Box& region);  // crops to the region's columns and their dependencies; returns the first
   void read_rows(const Box& region, ColorMode mode, memory::PixelBuffer& out);
   bool end_is_there();
-  // After the last row of the region: are the rows below it there too? Arithmetic coding pads missing data with zeros
-  // and never notices, so there the end marker is all there is to go by.
+  // Called after the last row of the region: returns whether the rows below the region are also present. Arithmetic
+  // coding pads missing data with zeros and does not detect it, so in this case only the end marker is checked.
   bool rest_is_there();
   std::unexpected<Error> damage(const std::string& reason) const;
 };
@@ -141,7 +143,7 @@ bool JpegDecoder::Session::is_plausible() const {
   return jpeg.arith_code || blocks / 8 <= source.callbacks.bytes_in_buffer;
 }
 
-// Only for multi-scan files, which libjpeg has read to the end by now.
+// Call this function only for multi-scan files, which libjpeg has already read to the end.
 bool JpegDecoder::Session::every_scan_seen() const {
   for (int i = 0; i < jpeg.num_components; ++i) {
     const jpeg_component_info& component = jpeg.comp_info[i];
@@ -238,6 +240,8 @@ JpegDecoder::JpegDecoder(const baseline::Kernels* kernels) : session_(std::make_
 }
 JpegDecoder::~JpegDecoder() = default;
 
+void JpegDecoder::use_checkpoints(CheckpointStore* store) { session_->checkpoints.use(store); }
+
 bool JpegDecoder::used_baseline() const { return session_->used_baseline; }
 bool JpegDecoder::used_progressive() const { return session_->used_progressive; }
 int JpegDecoder::intervals_passed() const {
@@ -282,7 +286,7 @@ Result<void> JpegDecoder::Session::decode_by_libjpeg(const Box& region, ColorMod
   Result<void> result;
   if (!finished) result = damage(reason_of(trap));
   if (finished && !complete)
-    result = jpeg.arith_code ? decode_error("truncated JPEG: without its end marker")
+    result = jpeg.arith_code ? decode_error("truncated JPEG: the end marker is missing")
                              : damage("a component lacks a scan or its table");
   jpeg_abort_decompress(&jpeg);  // frees the image's memory now
   return result;
@@ -302,8 +306,10 @@ Result<void> JpegDecoder::decode(const Box& region, ColorMode mode, memory::Pixe
   session.ready = false;
   const auto frame = session.frame_for_baseline();
   if (!frame) return session.decode_by_others(region, mode, out);
-  if (!session.baseline->decode(*frame, region, mode, out)) return session.decode_by_libjpeg(region, mode, out);
-  session.used_baseline = true;
+  session.used_baseline =
+      session.baseline->decode(*frame, region, mode, out, session.checkpoints.begin(session.bytes, *frame, region));
+  session.checkpoints.end(session.used_baseline);
+  if (!session.used_baseline) return session.decode_by_libjpeg(region, mode, out);
   jpeg_abort_decompress(&session.jpeg);
   return {};
 }
@@ -317,14 +323,19 @@ std::array<Result<void>, 2> JpegDecoder::decode_in_turn(JpegDecoder& first, cons
     return {first.decode(first_task.region, first_task.mode, *first_task.out),
             second.decode(second_task.region, second_task.mode, *second_task.out)};
   const auto decoded = baseline::BaselineDecoder::decode_in_turn(
-      *sessions[0]->baseline, {&*first_frame, first_task.region, first_task.mode, first_task.out},
-      *sessions[1]->baseline, {&*second_frame, second_task.region, second_task.mode, second_task.out});
+      *sessions[0]->baseline,
+      {&*first_frame, first_task.region, first_task.mode, first_task.out,
+       sessions[0]->checkpoints.begin(sessions[0]->bytes, *first_frame, first_task.region)},
+      *sessions[1]->baseline,
+      {&*second_frame, second_task.region, second_task.mode, second_task.out,
+       sessions[1]->checkpoints.begin(sessions[1]->bytes, *second_frame, second_task.region)});
   std::array<Result<void>, 2> results;
   for (std::size_t i = 0; i < 2; ++i) {
     Session& session = *sessions[i];
     const PixelTask& task = i == 0 ? first_task : second_task;
     session.ready = false;
     session.used_baseline = decoded[i];
+    session.checkpoints.end(decoded[i]);
     if (decoded[i])
       jpeg_abort_decompress(&session.jpeg);
     else
@@ -342,7 +353,10 @@ bool JpegDecoder::decode_planes(const Box& region, ColorMode mode, const memory:
   Session& session = *session_;
   FEEDLINE_CHECK(session.ready);
   const auto frame = session.frame_for_baseline();
-  session.used_baseline = frame && session.baseline->decode_planes(*frame, region, mode, most, out);
+  session.used_baseline =
+      frame && session.baseline->decode_planes(*frame, region, mode, most, out,
+                                               session.checkpoints.begin(session.bytes, *frame, region));
+  if (frame) session.checkpoints.end(session.used_baseline);
   if (!frame) {
     auto scans = session.scans_for_progressive();
     session.used_progressive = scans && session.progressive->decode_planes(*scans, region, mode, most, out);

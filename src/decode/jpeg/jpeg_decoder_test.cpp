@@ -53,7 +53,7 @@ struct Jpeg {
 };
 INSTANTIATE_TYPED_TEST_SUITE_P(Jpeg, DecoderContract, Jpeg);
 
-// libjpeg as used by Pillow: the whole image, accurate DCT, fancy upsampling.
+// Decodes as Pillow uses libjpeg: the whole image, with accurate DCT and fancy upsampling.
 std::vector<std::uint8_t> reference(const EncodedBytes& bytes, J_COLOR_SPACE space) {
   jpeg_decompress_struct jpeg;
   jpeg_error_mgr errors;
@@ -175,9 +175,9 @@ TEST(JpegDecoder, OdditiesThatCostNoPixelsAreFine) {
   EncodedBytes jfif = plain;  // an unknown JFIF version
   jfif[static_cast<std::size_t>(position_of(jfif, 0xE0) + 9)] = std::byte{7};
   EXPECT_EQ(*decode_whole(jfif), *expected);
-  EncodedBytes behind = plain;
-  behind.resize(behind.size() + 1000, std::byte{0x5A});
-  EXPECT_EQ(*decode_whole(behind), *expected);
+  EncodedBytes extended = plain;
+  extended.resize(extended.size() + 1000, std::byte{0x5A});
+  EXPECT_EQ(*decode_whole(extended), *expected);
   EncodedBytes adobe = plain;  // an unknown colour transform is treated as YCbCr
   insert(adobe, 2, {0xFF, 0xEE, 0, 14, 'A', 'd', 'o', 'b', 'e', 0, 100, 0, 0, 0, 0, 9});
   EXPECT_EQ(*decode_whole(adobe), *expected);

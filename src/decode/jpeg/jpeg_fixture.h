@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// JPEGs of every kind, encoded by libjpeg from a synthetic photo.
+// JPEGs of every kind that libjpeg encodes from a synthetic photo.
 
 #include <cstdio>
 
@@ -29,7 +29,7 @@ struct JpegKind {
   std::vector<jpeg_scan_info> scans{};  // progressive images with custom scans
 };
 
-// The bytes written to `memory`, the buffer passed to jpeg_mem_dest().
+// Returns the bytes written to `memory`, the buffer that was passed to jpeg_mem_dest().
 inline EncodedBytes finished(jpeg_compress_struct& jpeg, unsigned char*& memory, const unsigned long& size) {
   jpeg_finish_compress(&jpeg);
   jpeg_destroy_compress(&jpeg);

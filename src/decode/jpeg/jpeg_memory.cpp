@@ -8,8 +8,8 @@
 // included after jpeglib.h, whose configuration determines the error codes
 #include <jerror.h>
 
-// All blocks of one component; opaque to libjpeg. libjpeg's own version spills to a file when memory runs out; this one
-// reports an error.
+// All blocks of one component; libjpeg does not access its members. libjpeg's own version uses a temporary file if
+// memory runs out, whereas this version reports an error.
 struct jvirt_barray_control {
   jvirt_barray_control* older;
   JBLOCKARRAY rows;  // nullptr until the arrays are allocated
@@ -21,7 +21,7 @@ struct jvirt_barray_control {
 namespace feedline::decode {
 namespace {
 
-// SIMD code of libjpeg writes rows of samples in whole vectors, of 32 bytes and two at a time.
+// libjpeg's SIMD code writes rows of samples in whole vectors: two vectors of 32 bytes at a time.
 constexpr std::size_t kRowAlignment = 64;
 static_assert(memory::Arena::kAlignment % kRowAlignment == 0);
 
@@ -29,7 +29,7 @@ std::size_t aligned(std::size_t bytes) { return (bytes + kRowAlignment - 1) / kR
 
 }  // namespace
 
-// Every one may leave by longjmp, so nothing in them needs a destructor.
+// Each callback may exit by longjmp, so none has objects that need a destructor.
 struct JpegMemory::Callbacks {
   static JpegMemory& memory_of(j_common_ptr jpeg) { return *static_cast<JpegMemory*>(jpeg->client_data); }
 
@@ -42,7 +42,7 @@ struct JpegMemory::Callbacks {
     return given;
   }
 
-  // Contiguous rows and the start of each.
+  // Allocates contiguous rows, and an array with the start of each.
   template <typename T>
   static T** rows_of(j_common_ptr jpeg, std::size_t row_bytes, JDIMENSION count) {
     auto** const rows = static_cast<T**>(allocate(jpeg, count * sizeof(T*)));
@@ -51,7 +51,7 @@ struct JpegMemory::Callbacks {
     return rows;
   }
 
-  // Covers the permanent pool too, which an existing decompressor uses only for tables.
+  // This includes the permanent pool, in which an existing decompressor allocates only tables.
   static void* alloc(j_common_ptr jpeg, int /*pool*/, std::size_t bytes) { return allocate(jpeg, bytes); }
 
   static JSAMPARRAY alloc_samples(j_common_ptr jpeg, int /*pool*/, JDIMENSION samples, JDIMENSION rows) {
@@ -62,7 +62,7 @@ struct JpegMemory::Callbacks {
     return rows_of<JBLOCK>(jpeg, blocks * sizeof(JBLOCK), rows);
   }
 
-  // Zeroes all arrays: decompressors never request unzeroed ones.
+  // Zeroes all arrays; decompressors never request arrays without zeroing.
   static jvirt_barray_ptr request_blocks(j_common_ptr jpeg, int /*pool*/, boolean /*zeroed*/, JDIMENSION blocks,
                                          JDIMENSION rows, JDIMENSION /*most_accessed*/) {
     JpegMemory& memory = memory_of(jpeg);

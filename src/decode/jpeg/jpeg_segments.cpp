@@ -13,7 +13,7 @@ unsigned word_at(std::span<const std::byte> bytes, std::size_t at) {
   return byte_at(bytes, at) << 8 | byte_at(bytes, at + 1);
 }
 
-// The end marker must be within this many bytes of the end of the file; cameras append little after it.
+// The end marker must be within this many bytes of the end of the file; cameras append only a few bytes.
 bool has_end_marker(std::span<const std::byte> file) {
   constexpr std::size_t kWithin = 4096;
   constexpr std::array kEnd{std::byte{0xFF}, std::byte{0xD9}};
@@ -22,7 +22,7 @@ bool has_end_marker(std::span<const std::byte> file) {
 
 }  // namespace
 
-// A segment: FF, marker, and a 2-byte length that includes itself.
+// A segment starts with FF, the marker, and a 2-byte length that counts its own bytes.
 std::optional<JpegSegment> JpegSegments::next() {
   constexpr unsigned kPrefix = 0xFF, kScan = 0xDA, kEnd = 0xD9;
   constexpr unsigned kTemporary = 0x01, kFirstRestart = 0xD0, kLastRestart = 0xD7;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Parses the segments before a JPEG's first scan without libjpeg. Stateless and thread-safe.
+// Parses the segments before the first scan of a JPEG without libjpeg. Stateless and thread-safe.
 
 #include <cstddef>
 #include <optional>
@@ -18,7 +18,7 @@ struct JpegSegment {
 class JpegSegments {
  public:
   explicit JpegSegments(std::span<const std::byte> file) : file_(file) {}
-  // Empty at the first scan, at the end of the image, or if no valid segment follows.
+  // Returns nullopt at the first scan, at the end of the image, or if no valid segment follows.
   std::optional<JpegSegment> next();
 
  private:
@@ -26,7 +26,7 @@ class JpegSegments {
   std::size_t at_ = 2;
 };
 
-// SOF (ITU-T T.81, table B.1): the low bits of the marker specify the coding.
+// The SOF segment (ITU-T T.81, table B.1): the low bits of its marker specify the coding.
 struct JpegFrame {
   unsigned marker = 0;
   int bits = 0;
@@ -41,8 +41,9 @@ struct JpegFrame {
 };
 std::optional<JpegFrame> jpeg_frame(std::span<const std::byte> file);
 
-// A JPEG that all decoders interpret alike: sequential, Huffman-coded, 8 bits, and unambiguously YCbCr. It has an end
-// marker, so it is not truncated.
+// Returns whether all decoders interpret the JPEG in the same way, because it is sequential, is Huffman-coded, has 8
+// bits per sample, and is unambiguously YCbCr. The JPEG must also have an end marker, which shows that it is not
+// truncated.
 bool is_plain_colour_jpeg(std::span<const std::byte> file);
 
 }  // namespace feedline::decode

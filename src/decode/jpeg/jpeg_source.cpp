@@ -46,7 +46,7 @@ void attach(JpegSource& source, jpeg_decompress_struct& jpeg, std::span<const st
 
 bool end_marker_ahead(const JpegSource& source) {
   if (source.ran_out) return false;
-  // from the end: in a healthy file the marker is the last thing, so this takes one step
+  // from the end: in an intact file, the marker comes last, so this takes one step
   const std::byte* const begin = source.end - source.callbacks.bytes_in_buffer;
   for (const std::byte* at = source.end - 1; at > begin; --at)
     if (*at == std::byte{JPEG_EOI} && at[-1] == std::byte{0xFF}) return true;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Feeds libjpeg from memory. libjpeg's own memory source warns and repeats an end-of-image marker when the bytes run
-// out; this source adds the marker silently and records the fact, so that the decoder can distinguish a missing end
-// marker from missing pixels.
+// Lets libjpeg read from memory. If the bytes run out, libjpeg's own memory source warns and repeats an end-of-image
+// marker. This source adds the marker without a warning and records the fact, so that the decoder can distinguish a
+// missing end marker from missing pixels.
 
 #include <cstddef>
 #include <cstdio>
@@ -19,7 +19,7 @@ struct JpegSource {
   bool ran_out;  // libjpeg requested more bytes than there are
 };
 
-// Makes `source` the input of `jpeg`. Both must outlive the reading.
+// Makes `source` the input of `jpeg`. Both must exist until the image has been read.
 void attach(JpegSource& source, jpeg_decompress_struct& jpeg, std::span<const std::byte> bytes);
 
 // Returns whether the data that libjpeg has not read yet contains an end-of-image marker.

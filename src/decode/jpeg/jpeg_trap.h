@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Captures libjpeg's errors: it exits the failing call by longjmp. Callers call setjmp() on the trap's `jump` first and
-// hold nothing that needs a destructor.
+// Captures libjpeg's errors, for which libjpeg exits the failing call by longjmp. Callers first call setjmp() with the
+// trap's `jump`, and must not have objects that need a destructor.
 
 #include <csetjmp>
 #include <cstdio>
@@ -19,10 +19,11 @@ struct ErrorTrap {
   char message[JMSG_LENGTH_MAX];
 };
 
-// Why libjpeg failed, for users: the name of an unsupported kind of JPEG, or libjpeg's own message.
+// Returns the reason why libjpeg failed, as text for users: the name of an unsupported kind of JPEG, or libjpeg's
+// message.
 std::string reason_of(const ErrorTrap& trap);
 
-// For `jpeg.err`. Nothing is printed; warnings that cost pixels are errors.
+// For `jpeg.err`. Nothing is printed, and warnings about lost pixels are errors.
 jpeg_error_mgr* arm(ErrorTrap& trap);
 
 }  // namespace feedline::decode

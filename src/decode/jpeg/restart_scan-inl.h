@@ -2,8 +2,8 @@
 
 // The search for restart markers, compiled once per target.
 //
-// In entropy-coded data a byte 0xFF is followed by a stuffed 0 or by a fill byte 0xFF, or it begins a marker. Looking
-// at each pair of adjacent bytes therefore finds every marker, whatever the data between them.
+// In entropy-coded data, a byte 0xFF is either followed by a stuffed 0 or a fill byte 0xFF, or it begins a marker.
+// Examining each pair of adjacent bytes therefore finds every marker, whatever the data between them.
 
 #if defined(FEEDLINE_DECODE_RESTART_SCAN_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FEEDLINE_DECODE_RESTART_SCAN_INL_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Decoding a region from only the restart intervals that it touches must give the pixels of a full decode.
+// Decoding a region from only the restart intervals that it touches must produce the same pixels as a full decode.
 
 #include "decode/jpeg/restart_scan.h"
 
@@ -88,8 +88,8 @@ TEST(RestartRegions, ReadOnlyTheIntervalsThatTheyTouch) {
   const EncodedBytes bytes = image();
   ASSERT_EQ(decoded_by(decoder, bytes, {100, 100, 32, 32}, ColorMode::kRgb).error, "");
   ASSERT_TRUE(decoder.used_baseline());
-  // 20 MCUs across form 5 intervals per row. The region depends on MCUs 6 to 8 of rows 6 to 8, which are in two
-  // intervals per row; libjpeg would read 9 rows. All other intervals except the first and the last are skipped.
+  // 20 MCUs per row form 5 intervals. The region depends on MCUs 6 to 8 of rows 6 to 8, which are in two intervals per
+  // row; libjpeg would read 9 rows. All other intervals except the first and the last are skipped.
   EXPECT_EQ(decoder.intervals_passed(), 9 * 5 - 3 * 2 - 2);
   ASSERT_EQ(decoded_by(decoder, bytes, {0, 0, 320, 320}, ColorMode::kRgb).error, "");
   EXPECT_EQ(decoder.intervals_passed(), 0);
@@ -122,7 +122,7 @@ TEST(RestartRegions, AreNotDecodedFromAFileThatLacksAnInterval) {
   EXPECT_TRUE(decoded_by(ours, bytes, region, ColorMode::kRgb) == expected);
 }
 
-// The rest of an interval is read as well, although outside the region: truncated data would give invented pixels.
+// Each interval is read to its end, even outside the region, to detect truncated data that would produce wrong pixels.
 TEST(RestartRegions, JudgeEveryIntervalThatTheyUse) {
   JpegDecoder ours, theirs(nullptr);
   const Box region{100, 100, 32, 32};

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decode/jpeg/restart_transcoder.h"
 
-// libjpeg decodes the coefficients and encodes them again, with the restart interval and the image's own Huffman
-// tables. Only the entropy-coded data is taken from its output; the segments before and the bytes after are copied:
+// libjpeg decodes the coefficients and encodes them again with the restart interval and the image's own Huffman tables.
+// Only the entropy-coded data of its output is used; the segments before it and the bytes after it are copied from the
+// original file:
 //
 //   SOI  segments, less DRI   DRI   SOS   data with markers   EOI  trailing bytes
 //   ~~~~~~~~~~~~~~~~~~~~~~~  new         ~~~ libjpeg's ~~~~        ~~~~~~~~~~~~~~
 //
-// Profiles, orientation, thumbnails and colour metadata are therefore unchanged. The result is read back and its
-// coefficients are compared before it is returned. This also detects a missing code: after a marker the full DC value
-// is coded, not a difference, and optimised tables may have no code for a value that large, which libjpeg-turbo writes
-// as garbage. libjpeg then builds new tables, which replace the old ones before SOS.
+// Profiles, orientation, thumbnails and colour metadata are therefore unchanged. Before the result is returned, it is
+// read back, and its coefficients are compared with the original's. This also detects missing codes: after a marker,
+// the full DC value is coded instead of a difference, and optimized tables may have no code for a value that large.
+// libjpeg-turbo then writes invalid data. In this case, libjpeg builds new tables, which replace the old ones before
+// SOS.
 
 #include <array>
 #include <string>
@@ -32,7 +34,7 @@ class Segments {
  public:
   explicit Segments(Bytes file) : rest_(file.subspan(2)) {}
 
-  // Includes its marker. Empty if the bytes do not have this form; libjpeg is more lenient.
+  // Includes its marker. Returns nullopt if the bytes are not a valid segment; libjpeg is less strict.
   std::optional<Bytes> next() {
     if (rest_.size() < 4 || rest_[0] != std::byte{0xFF}) return {};
     marker_ = std::to_integer<unsigned>(rest_[1]);
@@ -52,7 +54,8 @@ class Segments {
 
 void append(std::vector<std::byte>& to, Bytes bytes) { to.insert(to.end(), bytes.begin(), bytes.end()); }
 
-// Combines the data and interval of `written` with the original file, and with new tables if they were rebuilt.
+// Combines the original file with the data and the restart interval from `written`, and with new tables if they were
+// rebuilt.
 std::optional<std::vector<std::byte>> spliced(Bytes file, Bytes tail, Bytes written, int interval, bool new_tables) {
   std::vector<std::byte> out;
   out.reserve(file.size() + written.size() / 8);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Rewrites a JPEG losslessly with restart markers: the coefficients and the header are unchanged, so the pixels are
-// too. A region can then be decoded from only the intervals that it touches.
+// Adds restart markers to a JPEG without loss: the coefficients and the header do not change, so the pixels do not
+// change either. A region can then be decoded from only those intervals that it touches.
 
 #include <cstddef>
 #include <optional>
@@ -16,15 +16,15 @@ namespace feedline::decode {
 inline constexpr int kRestartIntervalBySize = 0;
 inline constexpr int kMostRestartMcus = 65535;  // 16 bits
 
-// The number of MCUs between restart markers that suits most crops of an image with the given number of pixels; empty
-// if markers cost more than they save. docs/pack.md has the measurements.
+// Returns the best number of MCUs between restart markers for most crops of an image with the given number of pixels,
+// or nullopt if markers cost more than they save. docs/pack.md has the measurements.
 std::optional<int> restart_interval_for(int width, int height);
 
-// `interval`: MCUs between markers, 1 to kMostRestartMcus, or kRestartIntervalBySize. Empty if the image should stay
-// unchanged: not a JPEG, too small for the size's interval, or of a kind that gains nothing (progressive, arithmetic,
-// multi-scan, CMYK, unusual sampling). kData if pixels are missing or damaged. The header and the bytes after the image
-// are copied byte for byte, except for the restart interval and for Huffman tables without a code that the markers
-// need; those tables are rebuilt.
+// interval: the number of MCUs between markers, from 1 to kMostRestartMcus, or kRestartIntervalBySize. Returns nullopt
+// if the image should not be changed, because it is not a JPEG, is too small for kRestartIntervalBySize, or is of a
+// kind for which markers have no effect (progressive, arithmetic, multi-scan, CMYK, unusual sampling). kData: pixels
+// are missing or damaged. The header and the bytes after the image are copied unchanged, except for the restart
+// interval and any Huffman tables that lack a code that the markers need; these tables are rebuilt.
 Result<std::optional<std::vector<std::byte>>> with_restarts(std::span<const std::byte> encoded, int interval);
 
 }  // namespace feedline::decode

@@ -11,7 +11,7 @@ namespace {
 using baseline::Decoded;
 using baseline::decoded_by;
 
-// Empty if the image stays unchanged.
+// Returns nullopt if the image is not changed.
 std::optional<EncodedBytes> rewritten(const EncodedBytes& bytes, int interval) {
   auto result = with_restarts(bytes, interval);
   EXPECT_TRUE(result) << result.error().what;
@@ -48,7 +48,7 @@ TEST(RestartTranscoder, KeepsEveryPixelOfEveryKindThatGains) {
   }
 }
 
-// The same segments in the same order, except for one DRI.
+// Expects the same segments in the same order, except for one DRI.
 TEST(RestartTranscoder, KeepsTheHeaderAndWhatFollowsTheImage) {
   EncodedBytes bytes = encode({.width = 100, .height = 70, .restart = 3});
   const auto put = [](EncodedBytes& to, std::size_t at, std::initializer_list<int> values) {
@@ -117,7 +117,7 @@ TEST(RestartTranscoder, SaysWhatIsDamaged) {
   EXPECT_EQ(std::vector((*whole)->end() - 2, (*whole)->end()), std::vector(good.end() - 2, good.end()));
 }
 
-// Arbitrary input must not crash, and the output must have the pixels of the input.
+// Arbitrary input must not cause crashes, and the output must have the same pixels as the input.
 TEST(RestartTranscoder, StaysRightUnderFlippedBytes) {
   std::mt19937 random(3);
   const EncodedBytes good = encode({.width = 61, .height = 57, .optimised = true});

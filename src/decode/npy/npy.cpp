@@ -33,7 +33,7 @@ Result<NpyArray> read_npy(std::span<const std::byte> file) {
   const std::uint64_t bytes = header.data_bytes();
   const auto stored = file.subspan(header.bytes);
   if (stored.size() < bytes)
-    return npy_error("cut short: " + std::to_string(stored.size()) + " of " + std::to_string(bytes) + " bytes of " +
+    return npy_error("truncated: " + std::to_string(stored.size()) + " of " + std::to_string(bytes) + " bytes of " +
                      std::string(name_of(header.spec.dtype)) + header.spec.shape.to_string());
   return NpyArray{header.spec, stored.first(bytes)};
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Arrays in NumPy's .npy files; memory/npy_header.h describes the header.
+// Arrays in NumPy's .npy files; memory/npy_header.h parses the header.
 
 #include <cstddef>
 #include <span>
@@ -17,13 +17,13 @@ struct NpyArray {
   std::span<const std::byte> data;  // in C order; points into the file's bytes, so it may be unaligned
 };
 
-// kData: not an .npy file, truncated, or an array that a batch cannot hold: of objects, big-endian, in Fortran order,
-// with an unsupported dtype or too many dimensions. The message describes how to fix the array.
+// kData: the file is not an .npy file, is truncated, or has an array that a batch cannot hold (objects, big-endian,
+// Fortran order, an unsupported dtype, or too many dimensions). The message describes how to fix the array.
 Result<NpyArray> read_npy(std::span<const std::byte> file);
 bool is_npy(std::span<const std::byte> file);
 
-// Writes an array as a version 1 file that read_npy() accepts, to a buffer whose memory is reused. Requires: the
-// elements of such an array.
+// Writes an array as an .npy file of version 1, which read_npy() accepts, to a buffer whose memory is reused. Requires:
+// read_npy() supports the array's dtype and shape.
 void write_npy(const ArraySpec& spec, std::span<const std::byte> data, std::vector<std::byte>& file);
 
 }  // namespace feedline::decode

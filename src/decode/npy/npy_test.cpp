@@ -13,7 +13,7 @@
 namespace feedline::decode {
 namespace {
 
-// A file as written by numpy.save.
+// Returns a file in the form that numpy.save() writes.
 std::string npy(const std::string& header, const std::string& data, char version = 1) {
   std::string text = header + "\n";
   std::string file = "\x93NUMPY";

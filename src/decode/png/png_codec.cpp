@@ -13,7 +13,7 @@ using namespace std::string_view_literals;
 
 constexpr std::size_t kSignature = 8;
 
-// IHDR, without its checksum, which the decoder verifies.
+// Reads the size from IHDR; the decoder verifies the chunk's checksum.
 std::optional<Size> read_size(Bytes file) {
   constexpr std::size_t kType = kSignature + 4, kWidth = kType + 4, kHeight = kWidth + 4;
   if (!begins_with(part(file, kType), "IHDR"sv) || file.size() < kHeight + 4) return {};
@@ -21,7 +21,8 @@ std::optional<Size> read_size(Bytes file) {
               .width = static_cast<int>(number(file.subspan(kWidth, 4), true))};
 }
 
-// Chunk eXIf, before or after the pixels. Chunks: length, name, payload, checksum.
+// Returns the payload of the eXIf chunk, which may precede or follow the pixels. A chunk consists of length, name,
+// payload and checksum.
 Bytes find_exif(Bytes file) {
   constexpr std::size_t kAround = 12;
   for (std::size_t at = kSignature; at + kAround <= file.size();) {

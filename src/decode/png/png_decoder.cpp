@@ -9,7 +9,7 @@
 namespace feedline::decode {
 namespace {
 
-// Deflate expands one byte to at most 1032, so a file smaller than this cannot hold the image.
+// Deflate expands a byte to at most 1032 bytes; a file that would need a higher ratio is truncated.
 constexpr std::uint64_t kMaxInflation = 1032;
 
 int read_stream(spng_ctx*, void* user, void* out, std::size_t bytes) {
@@ -134,11 +134,11 @@ void PngDecoder::scatter(const PngPass& pass, int y, const std::uint8_t* raw, co
 }
 
 std::unexpected<Error> PngDecoder::failure(int status, std::uint32_t rows) const {
-  const std::string place = std::to_string(rows) + " of " + std::to_string(header_.height) + " rows";
+  const std::string location = std::to_string(rows) + " of " + std::to_string(header_.height) + " rows";
   const bool is_short = status == SPNG_IO_EOF || status == SPNG_EIDAT_TOO_SHORT;
   if (is_short && header_.interlaced) return decode_error("truncated PNG: an interlaced pass is incomplete");
-  if (is_short) return decode_error("truncated PNG: " + place);
-  return decode_error("damaged PNG after " + place + ": " + spng_strerror(status));
+  if (is_short) return decode_error("truncated PNG: " + location);
+  return decode_error("damaged PNG after " + location + ": " + spng_strerror(status));
 }
 
 }  // namespace feedline::decode

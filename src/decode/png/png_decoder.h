@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Decodes PNGs: all rows are inflated at once, or, for large and doubtful files, row by row by libspng, which keeps
-// only the requested region of the image in memory.
+// Decodes PNGs. All rows are inflated at once; libspng decodes large and doubtful files row by row, so that only the
+// requested region is in memory.
 
 #include <cstdint>
 #include <span>
@@ -25,8 +25,8 @@ class PngDecoder final : public Codec {
 
   Result<ImageHeader> open(std::span<const std::byte> bytes) override;
   Result<void> decode(const Box& region, ColorMode mode, memory::PixelBuffer& out) override;
-  // Decodes the whole opened image as labels: see labels.h. Requires: grey or palette; `out` has its size, and as many
-  // channels as a label has bytes.
+  // Decodes the whole opened image as labels: see labels.h. Requires: the image is grey or has a palette, and `out` has
+  // its size and as many channels as a label has bytes.
   const PngHeader& header() const { return header_; }
   Result<void> decode_labels(memory::PixelBuffer& out);
 
@@ -35,13 +35,13 @@ class PngDecoder final : public Codec {
 
  private:
   Result<void> decode_prepared(const Box& region, memory::PixelBuffer& out);
-  // Returns false if libspng must decode the image from the start.
+  // Returns false if libspng must decode the image from the beginning.
   bool decode_at_once(const Box& region, memory::PixelBuffer& out);
   Result<void> decode_by_libspng(const Box& region, memory::PixelBuffer& out);
   Result<void> decode_rows(spng_ctx* context, const Box& region, memory::PixelBuffer& out);
   Result<void> decode_passes(spng_ctx* context, const Box& region, memory::PixelBuffer& out);
   int rows_to_read(const Box& region) const;
-  // Writes the pixels of row `y` of a pass, which are not adjacent in the image.
+  // Writes the pixels of row `y` of an interlacing pass; they are not adjacent in the image.
   void scatter(const PngPass& pass, int y, const std::uint8_t* raw, const Box& region, memory::PixelBuffer& out);
   std::unexpected<Error> failure(int status, std::uint32_t rows) const;
 

@@ -29,7 +29,7 @@ EncodedBytes Png::header_only(int width, int height) {
 }
 INSTANTIATE_TYPED_TEST_SUITE_P(Png, DecoderContract, Png);
 
-// Pillow's conversion of a pixel's samples.
+// Returns Pillow's conversion of a pixel's samples.
 std::array<std::uint8_t, 3> pillow_rgb(const PngKind& kind, const int* samples) {
   const auto byte = [&kind](int sample) { return static_cast<std::uint8_t>(kind.depth == 16 ? sample >> 8 : sample); };
   const int most = (1 << kind.depth) - 1;

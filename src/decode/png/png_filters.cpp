@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decode/png/png_filters.h"
 
-// A byte depends on the one to its left, so speed depends on the length of that dependent chain, not on the number of
-// operations: all channels of a pixel are processed in parallel. Paeth, the filter of most rows of photos, uses vectors
-// of words, written with the compiler's vector extensions: every x86-64 supports them, and no newer instruction
-// shortens the chain.
+// Each byte depends on the byte to its left, so speed depends on the length of this dependency chain, not on the number
+// of operations. All channels of a pixel are therefore processed in parallel. Paeth, the most frequent filter in
+// photos, uses vectors of words, written with the compiler's vector extensions. Every x86-64 CPU supports them, and no
+// newer instruction shortens the chain.
 
 #include <cstring>
 
@@ -17,7 +17,7 @@ constexpr std::size_t kLanes = 8;
 using ByteLanes [[gnu::vector_size(kLanes)]] = std::uint8_t;
 using WordLanes [[gnu::vector_size(2 * kLanes)]] = std::int16_t;
 
-// The channels of a pixel. The other lanes are undefined.
+// The channels of one pixel in a vector. The values of the other lanes are unspecified.
 template <std::size_t kPixel>
 inline WordLanes load(const std::uint8_t* from) {
   ByteLanes bytes{};
@@ -34,7 +34,7 @@ inline void store(WordLanes words, std::uint8_t* to) {
 inline WordLanes absolute(WordLanes words) { return words < 0 ? -words : words; }
 inline WordLanes smaller(WordLanes a, WordLanes b) { return a < b ? a : b; }
 
-// Selects from left, above and corner (above left) the value nearest to left + above - corner.
+// Returns the value of left, above and corner (above left) that is nearest to left + above - corner.
 inline WordLanes nearest(WordLanes left, WordLanes above, WordLanes corner) {
   const WordLanes down = above - corner, across = left - corner;  // `down` does not depend on the left pixel
   const WordLanes from_left = absolute(down), from_above = absolute(across), from_corner = absolute(down + across);
@@ -57,7 +57,7 @@ void undo_paeth(std::uint8_t* row, const std::uint8_t* above, std::size_t bytes)
   for (; i < bytes; i += kPixel) step(load<kPixel>(row + i), load<kPixel>(above + i));
 }
 
-// predict(left, above), for one channel.
+// Applies predict(left, above) to one channel.
 template <std::size_t kPixel, typename Predict>
 void undo(std::uint8_t* row, const std::uint8_t* above, std::size_t bytes, Predict predict) {
   int left[kPixel] = {};

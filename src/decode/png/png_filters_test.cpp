@@ -10,7 +10,7 @@
 namespace feedline::decode {
 namespace {
 
-// The specification's algorithm, byte by byte.
+// Implements the specification's algorithm, byte by byte.
 int predicted(int filter, int left, int above, int corner) {
   const int estimate = left + above - corner;
   const int to_left = std::abs(estimate - left), to_above = std::abs(estimate - above);

@@ -16,8 +16,8 @@
 
 namespace feedline::decode {
 
-// Encodes rows in `format`: SPNG_FMT_PNG, in this machine's byte order, or SPNG_FMT_RAW, as stored. `set` may set other
-// chunks.
+// Encodes rows in `format`: SPNG_FMT_PNG for this machine's byte order, or SPNG_FMT_RAW for the byte order of files.
+// `set` may add other chunks.
 template <typename Set>
 std::vector<std::byte> made_png(spng_ihdr header, std::span<const std::uint8_t> rows, int format, Set set) {
   spng_ctx* const context = spng_ctx_new(SPNG_CTX_ENCODER);
@@ -35,7 +35,7 @@ std::vector<std::byte> made_png(spng_ihdr header, std::span<const std::uint8_t> 
   return png;
 }
 
-// 8-bit samples: `color` is SPNG_COLOR_TYPE_GRAYSCALE or SPNG_COLOR_TYPE_TRUECOLOR.
+// For 8-bit samples; `color` is SPNG_COLOR_TYPE_GRAYSCALE or SPNG_COLOR_TYPE_TRUECOLOR.
 inline std::vector<std::byte> made_png(std::uint32_t width, std::uint32_t height, spng_color_type color,
                                        std::span<const std::uint8_t> pixels) {
   const auto type = static_cast<std::uint8_t>(color);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Generates PNGs of every kind, and modifies their chunks for tests.
+// Generates PNGs of every kind, and modifies their chunks, for tests.
 
 #include <gtest/gtest.h>
 #include <spng.h>
@@ -38,7 +38,8 @@ inline PngHeader header_of(const PngKind& kind) {
           kind.interlaced};
 }
 
-// One value per sample, 0 ... 2^depth - 1. Many 16-bit grey values are below 256, which Pillow does not clip.
+// Returns one value per sample, 0 ... 2^depth - 1. Many 16-bit grey values are below 256, because Pillow clips larger
+// values.
 inline std::vector<int> samples_of(const PngKind& kind) {
   std::vector<int> samples;
   const int channels = header_of(kind).channels();
@@ -117,7 +118,7 @@ inline void set_big_endian(EncodedBytes& bytes, std::size_t at, std::uint32_t va
   for (std::size_t i = 0; i < 4; ++i) bytes[at + i] = static_cast<std::byte>(value >> (24 - 8 * i));
 }
 
-// Recomputes the checksum of the chunk at `chunk`.
+// Recomputes the checksum of the chunk at offset `chunk`.
 inline void seal(EncodedBytes& bytes, std::size_t chunk, std::size_t data_bytes) {
   const auto* type = reinterpret_cast<const Bytef*>(bytes.data() + chunk + 4);
   set_big_endian(bytes, chunk + 8 + data_bytes, static_cast<std::uint32_t>(crc32_z(0, type, 4 + data_bytes)));
@@ -137,8 +138,8 @@ inline void add_chunk(EncodedBytes& bytes, std::string_view type, std::span<cons
   seal(bytes, chunk, data.size());
 }
 
-// Splits the image data of `bytes` into IDATs of the given sizes and one for the rest, with a text chunk before IDAT
-// number `text`.
+// Splits the image data in `bytes` into IDATs of the given sizes and a last IDAT for the rest, and inserts a text chunk
+// before the IDAT with index `text`.
 inline EncodedBytes with_data_split(const EncodedBytes& bytes, const std::vector<std::size_t>& sizes,
                                     std::size_t text) {
   const std::size_t at = chunk_at(bytes, "IDAT"), end = chunk_at(bytes, "IEND");

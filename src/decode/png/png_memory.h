@@ -11,11 +11,11 @@ struct spng_ctx;
 
 namespace feedline::decode {
 
-// libspng's allocation functions have no context argument, so the memory is thread-local: this object serves the thread
-// from begin() to the end of the Image.
+// libspng's allocation functions have no context argument, so the memory is thread-local: this object serves the
+// calling thread from begin() until the Image is destroyed.
 class PngMemory {
  public:
-  // An image being decoded. Must not move to another thread.
+  // The scope in which one image is decoded. Must not move to another thread.
   class Image {
    public:
     ~Image();
@@ -30,15 +30,15 @@ class PngMemory {
     memory::Arena* const outer_;
     spng_ctx* const context_;
   };
-  // Requires: the previous Image has ended.
+  // Requires: the previous Image has been destroyed.
   Image begin() { return Image(*this); }
 
   std::size_t held_bytes() const { return arena_.held_bytes(); }
 
  private:
   // zlib's window and state, libspng's input buffer, and the rows of an image up to 50,000 pixels wide
-  static constexpr std::size_t kMostKept = 512 << 10;
-  memory::Arena arena_{kMostKept};
+  static constexpr std::size_t kMaxRetained = 512 << 10;
+  memory::Arena arena_{kMaxRetained};
 };
 
 }  // namespace feedline::decode

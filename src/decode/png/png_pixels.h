@@ -2,7 +2,7 @@
 #pragma once
 
 // Converts raw PNG rows to RGB or grey like Pillow's convert(): alpha and transparency are dropped, 16-bit grey is
-// clipped to 255, other 16-bit samples are reduced to their high byte, out-of-range palette indices are black.
+// clipped to 255, other 16-bit samples are reduced to their high byte, and out-of-range palette indices become black.
 
 #include <array>
 #include <cstdint>
@@ -14,11 +14,12 @@ namespace feedline::decode {
 
 class PngPixels {
  public:
-  // `palette`: the data of PLTE.
+  // palette: the payload of PLTE.
   void prepare(const PngHeader& header, std::span<const std::byte> palette, ColorMode mode);
-  // For labels: see labels.h. 16-bit pixels then have two bytes in the machine's byte order.
+  // Prepares to decode labels (see labels.h). Pixels with 16 bits are then written as two bytes in the machine's byte
+  // order.
   void prepare_labels(const PngHeader& header);
-  // Converts pixels first ... first + count - 1 of a raw row (unfiltered, big endian, packed) to `out`.
+  // Converts pixels first ... first + count - 1 of a raw row (unfiltered, big-endian, packed) to `out`.
   void convert(const std::uint8_t* row, int first, int count, std::uint8_t* out) const;
 
  private:

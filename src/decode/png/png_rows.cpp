@@ -67,7 +67,7 @@ bool PngRows::is_next_whole() const { return next_ == end_ || is_filter(*next_);
 
 void PngRows::end() {
   for (memory::ByteBuffer* const buffer : {&data_, &rows_})
-    if (buffer->capacity() > kMostKept) *buffer = {};
+    if (buffer->capacity() > kMaxRetained) *buffer = {};
 }
 
 }  // namespace feedline::decode

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Inflates all rows of a PNG at once with libdeflate and reverses their filters. It gives up on any doubtful file,
-// which libspng then decodes from its start and reports on (docs/decisions/decode-png-and-other-images.md).
+// Inflates all rows of a PNG at once with libdeflate and reverses their filters. Fails for any doubtful file; libspng
+// then decodes the file from the beginning and reports errors (docs/decisions/decode-png-and-other-images.md).
 
 #include <array>
 #include <cstddef>
@@ -16,7 +16,8 @@ struct libdeflate_decompressor;
 
 namespace feedline::decode {
 
-// Adam7: seven smaller images, each a grid of the whole. An image that is not interlaced is one pass.
+// A pass of Adam7 interlacing: one of seven smaller images, each of which consists of the pixels on a regular grid. An
+// image without interlacing has one pass.
 struct PngPass {
   int x = 0, y = 0, dx = 1, dy = 1;
 
@@ -26,31 +27,31 @@ struct PngPass {
 inline constexpr std::array<PngPass, 7> kAdam7{
     {{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4}, {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}}};
 
-// Not thread-safe. Each thread should reuse one, which reuses memory.
+// Not thread-safe. Each thread should use one object for all images, because the object reuses its memory.
 class PngRows {
  public:
   PngRows();
   ~PngRows();
 
-  // Returns false if the data does not have exactly the size of the image's rows, its checksum is wrong, or it exceeds
-  // the memory limit. Requires: nothing has been read from `stream`, and its file stays valid until end().
+  // Returns false if the data does not have the size of the image's rows, has a wrong checksum, or exceeds the memory
+  // limit. Requires: nothing has been read from `stream`, and its file stays valid until end() is called.
   [[nodiscard]] bool start(const PngStream& stream, const PngHeader& header);
   // Begins the next pass. Passes without pixels have no rows.
   void start_pass(const PngPass& pass);
-  // Returns the next row unfiltered, valid until end(); nullptr if its filter does not exist. Requires: there is a next
-  // row.
+  // Returns the next unfiltered row, valid until end(); nullptr if its filter number is invalid. Requires: a next row
+  // exists.
   const std::uint8_t* next();
-  // Returns whether the next row has a valid filter number, which libspng checks one row ahead. True after the last
-  // row.
+  // Returns whether the next row has a valid filter number, which libspng also checks one row ahead. Returns true after
+  // the last row.
   bool is_next_whole() const;
-  // Retains the image's memory for the next one, up to kMostKept.
+  // Retains up to kMaxRetained bytes of the image's memory for the next image.
   void end();
 
  private:
-  // Enough for RGB up to 22 million pixels. libspng decodes larger images row by row, which bounds the memory per
-  // thread.
+  // Enough for RGB images of up to 22 million pixels. libspng decodes larger images row by row, which limits the memory
+  // per thread.
   static constexpr std::uint64_t kMostBytes = 64 << 20;
-  static constexpr std::size_t kMostKept = 8 << 20;  // the same as for coefficients of JPEGs (jpeg_memory.h)
+  static constexpr std::size_t kMaxRetained = 8 << 20;  // the same as for coefficients of JPEGs (jpeg_memory.h)
 
   struct Release {
     void operator()(libdeflate_decompressor* inflater) const;

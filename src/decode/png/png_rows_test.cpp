@@ -10,10 +10,10 @@
 namespace feedline::decode {
 namespace {
 
-// Inflating rows at once must give the same results and errors as libspng alone.
+// Tests that inflating all rows at once produces the same results and errors as libspng alone.
 class BothWays {
  public:
-  // Whether the rows were usable.
+  // Returns whether the fast path could decode the rows.
   bool expect_same(const EncodedBytes& bytes, const Box& region, ColorMode mode, const std::string& what) {
     const std::string mine = decoded_by(best_, bytes, region, mode), other = decoded_by(libspng_, bytes, region, mode);
     EXPECT_TRUE(mine == other) << what;
@@ -21,7 +21,7 @@ class BothWays {
   }
 
  private:
-  // The pixels or the error.
+  // Returns the pixels, or the error.
   static std::string decoded_by(PngDecoder& decoder, const EncodedBytes& bytes, const Box& region, ColorMode mode) {
     const auto header = decoder.open(bytes);
     if (!header) return header.error().what;
@@ -63,7 +63,7 @@ int image_data_chunks(const EncodedBytes& bytes) {
   return chunks;
 }
 
-// Damages bytes anywhere after the header; the checksums of image data are corrected, so that the data is read.
+// Damages bytes anywhere after the header, and corrects the checksums of image data so that the data is read.
 EncodedBytes damaged(EncodedBytes bytes, std::mt19937& random) {
   constexpr std::size_t kHeader = 33;
   const std::size_t at = kHeader + random() % (bytes.size() - kHeader);
@@ -101,7 +101,7 @@ TEST(PngRows, DamageIsReportedAsByLibspng) {
   EXPECT_GE(all.size(), 100u);  // 10,000 files
 }
 
-// libspng reads it along with the previous row.
+// libspng reads the filter number along with the previous row.
 TEST(PngRows, AFilterThatDoesNotExistIsSeenFromTheRowAbove) {
   const std::vector<Bytef> rows{0, 1, 2, 3, 0, 4, 5, 6, 5, 7, 8, 9, 0, 1, 2, 3};  // three pixels after a filter byte
   uLongf packed_bytes = compressBound(rows.size());
@@ -117,7 +117,7 @@ TEST(PngRows, AFilterThatDoesNotExistIsSeenFromTheRowAbove) {
   EXPECT_FALSE(both.expect_same(bytes, {0, 0, 3, 3}, ColorMode::kL, "the row itself"));
 }
 
-// libspng does not read past the requested rows; the rows' checksum covers all of them.
+// libspng does not read past the requested rows, whereas the fast path verifies a checksum of all rows.
 TEST(PngRows, DamageBelowTheRegionIsLeftToLibspng) {
   BothWays both;
   EncodedBytes bytes = encode_png(PngKind{});

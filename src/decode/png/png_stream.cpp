@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decode/png/png_stream.h"
 
-// A PNG is the signature and then chunks:
+// A PNG consists of a signature and chunks:
 //
 //   | length (4, big endian) | type (4) | data (length) | CRC-32 of type and data (4) |
 //
@@ -43,7 +43,7 @@ struct Chunk {
 // Parses the first chunk of a non-empty `rest`.
 Result<Chunk> next_chunk(Bytes rest) {
   Chunk chunk;
-  if (rest.size() < kChunkHead) return decode_error("truncated PNG: ends inside a chunk's head");
+  if (rest.size() < kChunkHead) return decode_error("truncated PNG: ends inside a chunk's header");
   chunk.type = {reinterpret_cast<const char*>(rest.data()) + 4, 4};
   if (!std::ranges::all_of(chunk.type, [](unsigned char c) { return std::isalnum(c) || c == '_'; }))
     return decode_error("damaged PNG: a chunk's type is not text");

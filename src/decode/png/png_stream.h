@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The chunks of a PNG that decide its pixels: IHDR, PLTE and the run of IDATs. Everything else (text, profiles,
-// gamma, transparency, animation) is skipped, so it can neither fail nor cost anything.
+// The chunks of a PNG that determine its pixels: IHDR, PLTE and the sequence of IDATs. All other chunks (text,
+// profiles, gamma, transparency, animation) are skipped, so they cause neither errors nor costs.
 
 #include <array>
 #include <cstddef>
@@ -40,11 +40,12 @@ class PngStream {
   std::span<const std::byte> palette() const { return palette_; }  // red, green, blue, ...; empty without PLTE
   std::uint64_t compressed_bytes() const { return compressed_bytes_; }
   bool complete() const { return complete_; }  // ends with IEND, so it is not truncated
-  // Returns the contents of the IDATs, concatenated in `room` if there are several. Empty if one is truncated or memory
-  // runs out. Requires: nothing has been read.
+  // Returns the contents of the IDATs, concatenated in `room` if there are several. Returns nullopt if an IDAT is
+  // truncated or memory runs out. Requires: read() has not been called.
   std::optional<std::span<const std::byte>> data(memory::ByteBuffer& room) const;
 
-  // Reads the next bytes of a minimal PNG with the same raw rows: IHDR, then the IDATs. Returns false at its end.
+  // Reads the next bytes of a minimal PNG with the same image data: IHDR, then the IDATs. Returns false at the end of
+  // that PNG.
   bool read(std::span<std::byte> out);
 
  private:

@@ -8,8 +8,8 @@
 
 namespace feedline::decode {
 
-// kData if it is not UTF-8 JSON by the rules of Python's json.loads for bytes; the message names the fault and its
-// byte. The README lists two stricter rules.
+// Checks that `text` is valid UTF-8 JSON by the rules that Python's json.loads() applies to bytes. kData otherwise; the
+// message describes the problem and its byte position. The README lists two rules that are stricter.
 Result<void> check_json(std::span<const std::byte> text);
 
 }  // namespace feedline::decode

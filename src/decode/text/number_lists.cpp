@@ -29,7 +29,9 @@ class ListReader {
     for (std::size_t level = levels_; level-- > 0;)
       shape = shape.with_front(std::max<std::int64_t>(lengths_[level], 0));
     if (static_cast<std::size_t>(shape.elements()) != numbers_.size())
-      return data_error("lists of numbers: a number among lists at byte " + std::to_string(json_.offset()), "decode");
+      return data_error(
+          "lists of numbers: a list contains both numbers and lists at byte " + std::to_string(json_.offset()),
+          "decode");
     return shape;
   }
 
@@ -46,14 +48,15 @@ class ListReader {
       if (json_.peek() == Kind::kArray ? !list(level + 1) : !number(level)) return false;
     if (json_.error()) return false;
     if (lengths_[level] >= 0 && lengths_[level] != length)
-      return json_.fail(
-          at, "a list of length " + std::to_string(length) + " after one of length " + std::to_string(lengths_[level]));
+      return json_.fail(at, "a list has length " + std::to_string(length) + ", but an earlier list has length " +
+                                std::to_string(lengths_[level]));
     lengths_[level] = length;
     return true;
   }
 
   bool number(std::size_t level) {
-    if (numbers_level_ != 0 && numbers_level_ != level + 1) return json_.fail(json_.offset(), "a number among lists");
+    if (numbers_level_ != 0 && numbers_level_ != level + 1)
+      return json_.fail(json_.offset(), "a list contains both numbers and lists");
     numbers_level_ = level + 1;
     text::JsonNumber number{.real = std::numeric_limits<double>::quiet_NaN()};
     if (json_.peek() == Kind::kNull ? !json_.null() : !json_.take_number(number)) return false;

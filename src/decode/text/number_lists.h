@@ -10,9 +10,10 @@
 
 namespace feedline::decode {
 
-// Parses lists of numbers in JSON as an array: "[[1, 2.5], [3, 4]]" has the shape (2, 2). Lists have up to three levels
-// and equal lengths within a level; "[]" has the shape (0,). NaN, Infinity and null (as NaN) are numbers. Returns the
-// shape, and stores the numbers in `numbers`. kData for anything else, with the problem and its byte position.
+// Parses JSON lists of numbers as an array: "[[1, 2.5], [3, 4]]" has the shape (2, 2). Lists may be nested up to three
+// levels deep, and must have equal lengths within a level; "[]" has the shape (0,). NaN, Infinity and null (read as
+// NaN) are accepted. Returns the shape, and writes the numbers to `numbers`. kData for all other input; the message
+// describes the problem and its byte position.
 Result<Shape> read_number_lists(std::span<const std::byte> text, std::vector<float>& numbers);
 
 }  // namespace feedline::decode

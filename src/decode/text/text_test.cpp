@@ -35,7 +35,7 @@ TEST(Utf8, SaysWhereItIsNone) {
     }
 }
 
-// tests/python/fields compares these with json.loads.
+// tests/python/fields compares these results with json.loads.
 TEST(Json, TakesWhatPythonLoads) {
   for (const char* text :
        {"1", " -0 ", "-1.5e+3", "0e5", "1E400", "NaN", "-Infinity", "[]", "{}", "[1, [2, {\"a\": []}], {}]", "\"\"",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a WebP's chunks describe. After "RIFF", size, "WEBP": name, length, payload, a zero byte if the length is odd.
+// What a WebP's chunks describe. After "RIFF", size and "WEBP", each chunk consists of name, length, payload, and a
+// zero byte if the length is odd.
 
 #include "decode/codec.h"
 #include "decode/file_bytes.h"
@@ -12,7 +13,7 @@ using namespace std::string_view_literals;
 
 constexpr std::size_t kHead = 12, kChunkHead = 8;
 
-// In the first chunk: VP8X, VP8L (lossless) or "VP8 " (lossy).
+// Reads the size from the first chunk: VP8X, VP8L (lossless) or "VP8 " (lossy).
 std::optional<Size> read_size(Bytes file) {
   constexpr std::uint32_t kSide = 0x3FFF;
   if (file.size() < 30) return {};
@@ -31,7 +32,7 @@ std::optional<Size> read_size(Bytes file) {
   return {};
 }
 
-// Chunk EXIF, if VP8X has the flag for it.
+// Returns the payload of the EXIF chunk, if the flag in VP8X is set.
 Bytes find_exif(Bytes file) {
   constexpr auto kHasExif = std::byte{0x08};
   if (!begins_with(part(file, kHead), "VP8X"sv) || file.size() <= kHead + kChunkHead) return {};
@@ -46,7 +47,7 @@ Bytes find_exif(Bytes file) {
 
 std::vector<std::string_view> read_traits(Bytes) { return {}; }
 
-// Lossless and extended files may have alpha, which Pillow keeps.
+// Lossless and extended files may have an alpha channel, which Pillow preserves.
 std::string_view pillow_mode(Bytes file) { return begins_with(part(file, kHead), "VP8 "sv) ? "RGB"sv : ""sv; }
 
 }  // namespace

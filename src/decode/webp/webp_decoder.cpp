@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decode/webp/webp_decoder.h"
 
-// WebP is RIFF: | "RIFF" | size 4, little endian | "WEBP" |, then chunks.
+// WebP is a RIFF format: | "RIFF" | size 4, little-endian | "WEBP" |, then chunks.
 //
-// A cropped lossy decode upsamples chroma as if the image ended at the crop's border, so the crop reaches kMargin
-// further than the region and the surplus is dropped.
+// If a lossy image is cropped while it is decoded, libwebp upsamples chroma as if the image ended at the crop's border.
+// The crop is therefore larger than the region by kMargin on each side, and the surplus is dropped.
 
 #include <webp/decode.h>
 #include <webp/demux.h>
@@ -26,7 +26,8 @@ constexpr std::size_t kChunkHead = 8;
 
 const std::uint8_t* data_of(Bytes bytes) { return reinterpret_cast<const std::uint8_t*>(bytes.data()); }
 
-// The file size declared in the header, from the first byte. Requires: the header of a chunk is present.
+// Returns the file size that the header declares, counted from the first byte. Requires: `bytes` contains a chunk
+// header.
 std::uint64_t riff_bytes(Bytes bytes) {
   std::uint64_t size = 0;
   for (std::size_t i = 0; i < 4; ++i) size |= std::to_integer<std::uint64_t>(bytes[4 + i]) << (8 * i);
@@ -46,7 +47,7 @@ std::string reason(VP8StatusCode status) {
     case VP8_STATUS_SUSPENDED:
       return "truncated WebP";
     case VP8_STATUS_UNSUPPORTED_FEATURE:
-      return "WebP with a feature that is not supported";
+      return "WebP with an unsupported feature";
     default:
       return "damaged WebP";
   }
@@ -59,8 +60,8 @@ Box intersection(const Box& a, const Box& b) {
   return {left, top, std::max(0, right - left), std::max(0, bottom - top)};
 }
 
-// The region with the margin, starting at an even pixel (as libwebp's crops do), inside the frame; relative to the
-// frame.
+// Returns the region with its margin, clipped to the frame and relative to it. The result starts at an even pixel, like
+// libwebp's crops.
 Box with_margin(const Box& part, const Box& frame) {
   const int left = std::max(0, (part.left - frame.left - kMargin) & ~1);
   const int top = std::max(0, (part.top - frame.top - kMargin) & ~1);
@@ -99,8 +100,8 @@ Result<WebpDecoder::Frame> WebpDecoder::first_frame() const {
 
 Result<void> WebpDecoder::decode_part(const Frame& frame, const Box& part, memory::PixelBuffer& target) {
   WebPDecoderConfig config;
-  if (!WebPInitDecoderConfig(&config)) return internal_error("libwebp has a different version than its header");
-  if (part.width < frame.place.width || part.height < frame.place.height) {
+  if (!WebPInitDecoderConfig(&config)) return internal_error("libwebp and its header have different versions");
+  if (part.width < frame.location.width || part.height < frame.location.height) {
     config.options.use_cropping = 1;
     config.options.crop_left = part.left;
     config.options.crop_top = part.top;
@@ -122,18 +123,19 @@ Result<void> WebpDecoder::decode(const Box& region, ColorMode mode, memory::Pixe
   if (whole > bytes_.size())
     return decode_error("truncated WebP: " + std::to_string(bytes_.size()) + " of " + std::to_string(whole) + " bytes");
   FEEDLINE_TRY(const Frame frame, first_frame());
-  const Box visible = intersection(region, frame.place);
+  const Box visible = intersection(region, frame.location);
   if (visible != region)  // an animation's canvas is black where the first frame does not cover it
     for (int y = 0; y < out.height(); ++y)
       std::memset(out.row(y), 0, static_cast<std::size_t>(out.width() * out.channels()));
   if (visible.width == 0 || visible.height == 0) return {};
-  const Box part = with_margin(visible, frame.place);
+  const Box part = with_margin(visible, frame.location);
   if (mode == ColorMode::kRgb && visible == region && part.width == region.width && part.height == region.height)
     return decode_part(frame, part, out);
 
   FEEDLINE_CHECK_OK(part_.resize(part.width, part.height, 3));
   FEEDLINE_CHECK_OK(decode_part(frame, part, part_));
-  const int lead_x = visible.left - frame.place.left - part.left, lead_y = visible.top - frame.place.top - part.top;
+  const int lead_x = visible.left - frame.location.left - part.left,
+            lead_y = visible.top - frame.location.top - part.top;
   for (int y = 0; y < visible.height; ++y) {
     const std::uint8_t* from = part_.row(lead_y + y) + 3 * lead_x;
     std::uint8_t* to = out.row(visible.top - region.top + y) + channels_of(mode) * (visible.left - region.left);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Decodes WebP with libwebp: lossy with fancy upsampling, lossless, with or without alpha (dropped), and the first
-// frame of an animation.
+// Decodes WebP with libwebp: lossy images with fancy upsampling, lossless images, and the first frame of animations.
+// Alpha is dropped.
 
 #include "decode/codec.h"
 
@@ -14,13 +14,13 @@ class WebpDecoder final : public Codec {
   Result<void> decode(const Box& region, ColorMode mode, memory::PixelBuffer& out) override;
 
  private:
-  // An image of the file and its position on the canvas.
+  // An image in the file and its position on the canvas.
   struct Frame {
     std::span<const std::byte> bytes;
-    Box place;
+    Box location;
   };
   Result<Frame> first_frame() const;
-  // Decodes `part`, in canvas pixels, into rows of `target` from (x, y) on. Requires: part is inside the frame.
+  // Decodes `part`, in canvas pixels, into rows of `target`, starting at (x, y). Requires: `part` is inside the frame.
   Result<void> decode_part(const Frame& frame, const Box& part, memory::PixelBuffer& target);
 
   std::span<const std::byte> bytes_;

@@ -50,7 +50,7 @@ void put(EncodedBytes& bytes, std::string_view text) {
   for (const char c : text) bytes.push_back(static_cast<std::byte>(c));
 }
 
-// Two frames on a canvas; the first one covers a part of it, starting at (left, top).
+// Returns an animation with two frames on a canvas; the first frame covers part of the canvas, starting at (left, top).
 EncodedBytes animation(int canvas_width, int canvas_height, const WebpKind& frame, int left, int top) {
   EncodedBytes body;
   put(body, "WEBP"), put(body, "VP8X"), put(body, 10, 4);
@@ -117,7 +117,7 @@ TEST(WebpDecoder, LosslessIsLossless) {
   }
 }
 
-// libwebp's plain RGB of everything is what Pillow's animation decoder gives, but for the alpha.
+// Pillow's animation decoder returns the same pixels as libwebp's plain RGB decoder, apart from alpha.
 TEST(WebpDecoder, PixelsAreThoseOfAPlainFullDecode) {
   for (const WebpKind& kind : kinds()) {
     const EncodedBytes bytes = encode(kind);
@@ -148,8 +148,8 @@ TEST(WebpDecoder, FramesMustFitTheCanvas) {
   EXPECT_EQ(pixels.error().what, "damaged WebP: an animation has incomplete frames, or frames outside its canvas");
 }
 
-// Whichever byte of the frames' places, sizes and chunks is another one: an error, or pixels, and nothing outside the
-// file is looked at, which the sanitizers see.
+// Changes each byte of the frames' positions, sizes and chunks: the result must be an error or pixels, and sanitizers
+// check that nothing outside the file is read.
 TEST(WebpDecoder, AnAnimationMayBeDamagedAnywhere) {
   const EncodedBytes whole = animation(61, 45, {.lossless = true, .width = 31, .height = 20}, 14, 6);
   const auto expected = decode_whole(whole);

@@ -10,7 +10,7 @@
 namespace feedline::device::cuda {
 namespace {
 
-// Lists the available devices, for errors about another one.
+// Lists the available devices, for the error about a missing device.
 std::string those_there(const Driver& driver, std::string_view first_name) {
   const int count = driver.devices();
   std::string text =
@@ -100,7 +100,7 @@ Result<std::shared_ptr<Event>> Event::make(std::shared_ptr<const Context> contex
   return std::shared_ptr<Event>(new Event(std::move(context), handle));
 }
 
-// Also valid for a pending event: the driver frees it when it completes.
+// The event may still be pending: the driver frees it when it completes.
 Event::~Event() {
   if (!context_->driver().is_of_a_parent())
     std::ignore = context_->call("cuEventDestroy", context_->calls().event_destroy, handle_);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A GPU's primary context, which torch uses as well, and events recorded in it.
+// A GPU's primary context, which torch also uses, and events recorded in this context.
 
 #include <concepts>
 #include <memory>
@@ -13,13 +13,13 @@
 
 namespace feedline::device::cuda {
 
-// Thread-safe. Lives as long as all objects created in it.
+// Thread-safe. The context lives as long as any object created in it.
 class Context {
  public:
-  // Opens the context of the device with that index, as torch counts them. kConfig: there is none; the message lists
-  // the available ones.
+  // Opens the context of the device with this index (as numbered by torch). kConfig: there is no such device; the
+  // message lists the available ones.
   static Result<std::shared_ptr<const Context>> open(std::shared_ptr<const Driver> driver, int index);
-  // Returns true if this process has that context, regardless of its creator. Creates none.
+  // Returns whether any library in this process has created the device's primary context. Creates none.
   static Result<bool> is_active(const Driver& driver, int index);
   ~Context();
   Context(const Context&) = delete;
@@ -35,7 +35,7 @@ class Context {
   const base::MemoryNode& memory_node() const { return memory_node_; }
 
   // Runs `body`, which returns a Result, with this context current in the thread, and without invalidating a CUDA graph
-  // capture of any thread.
+  // capture by any thread.
   template <std::invocable Body>
   auto in(Body body) const -> decltype(body()) {
     int capture_mode = kRelaxedCapture;
@@ -64,7 +64,7 @@ class Context {
   base::MemoryNode memory_node_;
 };
 
-// A point in a GPU's work. Thread-safe once it is recorded.
+// A point in a GPU's queue of work. Thread-safe once recorded.
 class Event {
  public:
   static Result<std::shared_ptr<Event>> make(std::shared_ptr<const Context> context);
@@ -76,11 +76,12 @@ class Event {
   const Context& context() const { return *context_; }
   // Records the event after all work queued on the stream so far. Only once.
   Result<void> record(StreamHandle stream);
-  // Records the event after all work queued in the whole context so far. Only once. Requires: the driver has the call.
+  // Records the event after all work queued in the whole context so far. Only once. Requires: the driver supports
+  // cuCtxRecordEvent.
   Result<void> record_all();
-  // The same; returns false, without recording, if a stream is capturing a CUDA graph.
+  // Like record_all(), but returns false without recording if a stream is capturing a CUDA graph.
   Result<bool> record_all_unless_capturing();
-  // Returns true if the GPU has passed the event. Does not block. An error means that the GPU has failed.
+  // Returns whether the GPU has reached the event. Does not block. An error means that the GPU has failed.
   Result<bool> is_past() const;
   Result<void> wait() const;
   Result<void> let_wait(StreamHandle stream) const;  // makes later work on the stream wait for the event

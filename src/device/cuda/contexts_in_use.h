@@ -9,13 +9,14 @@
 
 namespace feedline::device::cuda {
 
-// The primary contexts of all GPUs that this process may have used, regardless of their creators. Does not create any,
-// because a context takes hundreds of megabytes of a GPU that another process may be using. One thread at a time.
+// The primary contexts of all GPUs that this process may have used, whichever library created them. This class does not
+// create contexts, because a context needs hundreds of megabytes of GPU memory, and another process may be using the
+// GPU. Used by one thread at a time.
 class ContextsInUse {
  public:
   explicit ContextsInUse(std::shared_ptr<const Driver> driver) : driver_(std::move(driver)) {}
 
-  // The current ones, by index.
+  // Returns the existing contexts, ordered by device index.
   Result<std::vector<std::shared_ptr<const Context>>> list();
 
  private:

@@ -6,7 +6,7 @@
 
 namespace feedline::device::cuda {
 
-// Copies of destroyed streams, for the next sweep().
+// Copies started by streams that have been destroyed; the next sweep() releases them.
 struct CopyStream::LeftBehind {
   std::mutex mutex;
   Copies copies;
@@ -57,7 +57,7 @@ Result<std::shared_ptr<const Event>> CopyStream::copy(std::shared_ptr<memory::Le
   return end;
 }
 
-// If the state is unknown, as for a lost GPU, the memory is not reused.
+// If the state is unknown, for example because the GPU is lost, the memory is not reused.
 bool CopyStream::is_done(const Copy& copy) {
   const auto past = copy.end->is_past();
   return past && *past;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The stream that copies batches to a GPU, separate from those of the training loop.
+// The stream that copies batches to a GPU, separate from the training loop's streams.
 
 #include <cstddef>
 #include <functional>
@@ -14,8 +14,8 @@
 
 namespace feedline::device::cuda {
 
-// Thread-safe. The stream may be destroyed while copies are in flight: the copies' sources are held until the copies
-// are complete, by the process if there is no other owner.
+// Thread-safe. The stream may be destroyed while copies are in flight. The source memory of copies is retained until
+// they complete, even if the stream has been destroyed.
 class CopyStream {
  public:
   static Result<std::unique_ptr<CopyStream>> make(std::shared_ptr<const Context> context);
@@ -24,16 +24,17 @@ class CopyStream {
   CopyStream& operator=(const CopyStream&) = delete;
 
   StreamHandle handle() const { return handle_; }
-  // Further GPU work, queued after the copy with the context current, before other work; and objects to hold until it
-  // is done.
+  // Further GPU work, which is queued directly after the copy with the context current, and the objects that this work
+  // needs until it is complete.
   struct Then {
     std::function<Result<void>(StreamHandle)> give;  // may be empty
     std::shared_ptr<const void> needs;
   };
-  // Starts copying all of `from` to `to` on the GPU, and returns an event after the copy and the further work. An error
-  // means that nothing was started, or the GPU has failed.
+  // Starts copying all of `from` to the GPU address `to`, and returns an event that completes after the copy and the
+  // further work. An error means that nothing was started, or the GPU has failed.
   Result<std::shared_ptr<const Event>> copy(std::shared_ptr<memory::Lease> from, std::byte* to, Then then = {});
-  // Releases memory that no copy reads any more, also of destroyed streams. Does not block.
+  // Releases memory that no copy reads any more, including memory read by copies from destroyed streams. Does not
+  // block.
   void sweep();
 
   static std::size_t left_behind();  // copies in flight whose stream was destroyed

@@ -21,7 +21,7 @@ namespace {
 
 using namespace cuda;
 
-// Also true for the default stream while another stream ordered with it is capturing.
+// Also returns true for the default stream while another stream that synchronizes with it is capturing.
 Result<bool> is_capturing(const Context& context, StreamHandle stream) {
   return context.in([&]() -> Result<bool> {
     int capturing = 0;
@@ -32,7 +32,7 @@ Result<bool> is_capturing(const Context& context, StreamHandle stream) {
   });
 }
 
-// A batch in transfer to the GPU.
+// A batch that is being copied to the GPU.
 class Arrival final : public Ready {
  public:
   Arrival(std::shared_ptr<const Event> end, std::shared_ptr<DeviceMemory> memory)
@@ -51,8 +51,8 @@ class Arrival final : public Ready {
     is_ready_ = true;
     return {};
   }
-  // A stream that is capturing a CUDA graph must not wait for outside work, and the graph must find the data on each
-  // run: so the host waits.
+  // A stream that is capturing a CUDA graph must not wait for other work, and the data must be present each time the
+  // graph runs. In this case, the host waits instead.
   Result<void> let_wait(std::uintptr_t stream_number) const override {
     const auto stream = reinterpret_cast<StreamHandle>(stream_number);
     const Context& context = end_->context();
@@ -68,7 +68,8 @@ class Arrival final : public Ready {
   mutable std::atomic<bool> is_ready_ = false;
 };
 
-// Reclaims blocks that a stream has read; if the device is gone, there is nothing to call.
+// Returns a function that reclaims the blocks that a stream has read. The function does nothing if the device no longer
+// exists.
 std::function<void()> recall_of(const std::shared_ptr<CopyStream>& stream) {
   return [weak = std::weak_ptr<CopyStream>(stream)] {
     if (const auto alive = weak.lock()) alive->sweep();
@@ -89,7 +90,7 @@ Element element_of(DType dtype) {
   }
 }
 
-// The parts of a batch on the GPU, in this order.
+// The offsets of the parts of a batch in GPU memory, in this order.
 struct Parts {
   std::byte* made;
   std::byte* filled;   // as copied
@@ -122,7 +123,7 @@ PixelJob job_of(const Finish::Images& images, const Parts& parts) {
 }
 
 // Requires: images.from_resident.
-KeptJob kept_job_of(const Finish::Images& images, const Parts& parts) {
+CachedRowsJob cached_rows_job_of(const Finish::Images& images, const Parts& parts) {
   return {.in = reinterpret_cast<const std::uint8_t*>(parts.filled + images.from_resident->from),
           .in_stride = images.from_resident->stride,
           .out = reinterpret_cast<std::uint8_t*>(parts.scratch + images.from),
@@ -134,19 +135,19 @@ KeptJob kept_job_of(const Finish::Images& images, const Parts& parts) {
 }
 
 Result<void> check_jobs(const Finish::Images& images, const Parts& parts) {
-  if (images.from_resident) FEEDLINE_CHECK_OK(check_job(kept_job_of(images, parts)));
+  if (images.from_resident) FEEDLINE_CHECK_OK(check_job(cached_rows_job_of(images, parts)));
   return check_job(job_of(images, parts), element_of(images.dtype));
 }
 
-// Looks at the filled memory on the host.
+// Returns whether a row has colour changes; reads the filled memory on the host.
 bool has_colours(const Finish::Images::FromResident& rows, const std::byte* filled) {
   const std::byte* row = filled + rows.from;
   for (std::uint64_t i = 0; i < rows.rows; ++i, row += rows.stride)
-    if (reinterpret_cast<const KeptRow*>(row)->colours != 0) return true;
+    if (reinterpret_cast<const CachedRow*>(row)->colours != 0) return true;
   return false;
 }
 
-// Objects to hold until a batch is made.
+// Objects that must exist until a batch is made.
 struct Needed {
   std::shared_ptr<const PixelKernels> kernels;
   std::shared_ptr<const ResidentImages> resident;
@@ -176,7 +177,7 @@ class CudaDevice final : public Device {
         memory_(std::make_shared<DeviceMemory>(context_, stream_->handle())) {}
 
   std::string_view name() const override { return name_; }
-  DevicePlace place() const override { return {DeviceKind::kCuda, context_->index()}; }
+  DeviceLocation location() const override { return {DeviceKind::kCuda, context_->index()}; }
   bool is_host() const override { return false; }
   std::string explain() const override;
   std::shared_ptr<memory::Allocator> allocator() override { return pinned_; }
@@ -231,9 +232,9 @@ Result<Begun> CudaDevice::begin_making(std::shared_ptr<memory::Lease> filled, co
     for (const auto& image : needs->decoded) FEEDLINE_CHECK_OK(image->end->let_wait(stream));
     if (store != nullptr) FEEDLINE_CHECK_OK(store->let_wait(stream));
     for (const Finish::Images& images : finish.images) {
-      if (images.from_resident) FEEDLINE_CHECK_OK(kernels_->launch(kept_job_of(images, parts), stream));
+      if (images.from_resident) FEEDLINE_CHECK_OK(kernels_->launch(cached_rows_job_of(images, parts), stream));
       if (images.from_resident && has_colours(*images.from_resident, host))
-        FEEDLINE_CHECK_OK(kernels_->launch_colours(kept_job_of(images, parts), stream));
+        FEEDLINE_CHECK_OK(kernels_->launch_colours(cached_rows_job_of(images, parts), stream));
       FEEDLINE_CHECK_OK(kernels_->launch(job_of(images, parts), element_of(images.dtype), stream));
     }
     return {};
@@ -245,7 +246,7 @@ Result<Begun> CudaDevice::begin_making(std::shared_ptr<memory::Lease> filled, co
 Result<std::shared_ptr<ImageDecoder>> CudaDevice::decode_images() {
   if (!makes_elements())
     return config_error("decode(device=\"cuda\"): kernels do not run on this GPU (" + without_kernels_ +
-                        "); leave device= out of decode: the CPU decodes");
+                        "); omit device= in decode to decode on the CPU");
   FEEDLINE_TRY(auto decoder, JpegDecoder::make(context_));
   return decoder;
 }

@@ -35,13 +35,13 @@ class CudaDevice : public testing::Test {
     EXPECT_TRUE(begun) << begun.error().message();
     return begun ? std::move(*begun) : Begun{};
   }
-  // Acts as a training loop: its stream waits, and a kernel on it reads the whole batch.
+  // Acts as a training loop: its stream waits for the batch, and a kernel on that stream reads the whole batch.
   void use(const Begun& begun, int value) { use_on(consumer_, begun, value); }
   void use_on(void* stream, const Begun& begun, int value) {
     ASSERT_TRUE(begun.ready->let_wait(reinterpret_cast<std::uintptr_t>(stream)));
     fake_.expect_all(stream, begun, value);
   }
-  // Runs all pending work, the last stream first: the least convenient order.
+  // Runs all pending work, the last stream first, which is the most difficult order.
   void run_all() const {
     while (fake_.step(~std::uint64_t{0}) != 0) {
     }
@@ -90,7 +90,7 @@ TEST_F(CudaDevice, StreamsWaitAndNotTheHost) {
   EXPECT_EQ(fake_.violations(), 0) << fake_.words();
 }
 
-// Checks that the fake detects errors.
+// Checks that the fake driver detects errors.
 TEST_F(CudaDevice, AKernelThatDoesNotWaitFindsNothing) {
   open();
   held_.push_back(begin(177));
@@ -103,7 +103,7 @@ TEST_F(CudaDevice, AKernelThatDoesNotWaitFindsNothing) {
   fake_.reset(2, kFakeBytes, 12'060);
 }
 
-// The loop runs ahead of its GPU: kernels still read memory that it has released.
+// The training loop runs ahead of its GPU: kernels still read memory that the loop has released.
 TEST_F(CudaDevice, MemoryIsWrittenAgainOnlyOnceNoKernelReadsIt) {
   open();
   std::set<const std::byte*> blocks;
@@ -173,7 +173,7 @@ TEST_F(CudaDevice, GrowsNoMoreAfterTheFirstBatches) {
   fake_.fail(nullptr, 0, 0);
 }
 
-// Acts as a consumer that passes stream=-1, or waits on its own.
+// Acts as a consumer that passes stream=-1, or that waits itself.
 TEST_F(CudaDevice, GrowsNoMoreWhereNobodySaysThatABatchIsTaken) {
   fake_.hold(0);
   open();
@@ -208,8 +208,8 @@ TEST_F(CudaDevice, SeveralGpusGoTheirOwnWays) {
   ASSERT_TRUE(there.ready->let_wait(reinterpret_cast<std::uintptr_t>(other_stream)));
   fake_.expect_all(other_stream, there, 2);
   run_all();
-  EXPECT_EQ(device_->place(), (DevicePlace{DeviceKind::kCuda, 0}));
-  EXPECT_EQ(other->place(), (DevicePlace{DeviceKind::kCuda, 1}));
+  EXPECT_EQ(device_->location(), (DeviceLocation{DeviceKind::kCuda, 0}));
+  EXPECT_EQ(other->location(), (DeviceLocation{DeviceKind::kCuda, 1}));
 }
 
 TEST_F(CudaDevice, SaysWhatItDoes) {
@@ -217,8 +217,8 @@ TEST_F(CudaDevice, SaysWhatItDoes) {
   EXPECT_NE(device_->explain().find("cuda:0 (Fake GPU 0), copied from page-locked memory"), std::string::npos);
 }
 
-// Finds the NUMA node by the driver's name for the GPU, on a machine with two nodes. The test machine's kernel usually
-// has only one of them and refuses the other.
+// Finds the GPU's NUMA node by the PCI name that the driver reports, on a machine with two nodes. The test machine's
+// kernel usually has only one of these nodes and rejects the other.
 class CudaDeviceOnNodes : public base::MadeMachine {};
 
 TEST_F(CudaDeviceOnNodes, AsksForPagesOnTheGpusNode) {
@@ -226,7 +226,7 @@ TEST_F(CudaDeviceOnNodes, AsksForPagesOnTheGpusNode) {
   write("sys/bus/pci/devices/0000:c0:00.0/numa_node", "0\n");
   write("sys/bus/pci/devices/0000:c1:00.0/numa_node", "1\n");
   const FakeDriver fake;
-  const auto told = [](int index) {
+  const auto reported = [](int index) {
     const auto device = *cuda_device(index);
     EXPECT_NE(device->explain().find("once allocated"), std::string::npos) << device->explain();
     EXPECT_NE(filled(*device, kBytes, 1), nullptr);
@@ -234,13 +234,13 @@ TEST_F(CudaDeviceOnNodes, AsksForPagesOnTheGpusNode) {
     return device->explain();
   };
   base::test_conditions().machine_root = root_;
-  EXPECT_NE(told(0).find("the GPU's NUMA node 0"), std::string::npos);
-  EXPECT_NE(told(1).find("the GPU's NUMA node 1"), std::string::npos);
+  EXPECT_NE(reported(0).find("the GPU's NUMA node 0"), std::string::npos);
+  EXPECT_NE(reported(1).find("the GPU's NUMA node 1"), std::string::npos);
   base::test_conditions().machine_root.clear();
   fake.expect_nothing_left();
 }
 
-// If the driver cannot record an event for all streams, it is recorded on the one that takes the next batch.
+// If the driver cannot record an event for all streams, it is recorded on the stream that takes the next batch.
 TEST(EarlyCudaDevice, MemoryIsWrittenAgainOnlyOnceTheTakingStreamHasReadIt) {
   const FakeDriver fake(2, kFakeBytes, 12'020, FEEDLINE_FAKE_CUDA_EARLY);
   fake.hold(1);

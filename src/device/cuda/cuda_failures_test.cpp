@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Each call of CUDA's driver fails once: the error is returned where it belongs and names the call, nothing leaks, and
-// the next attempt succeeds.
+// Makes each call to CUDA's driver fail once. The error must be returned by the function that needed the call and name
+// the call, nothing may leak, and the next attempt must succeed.
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t kBytes = 8192;
 constexpr int kBatches = 8;
 
-// uint8 output, so that all of it has one value.
+// The output is uint8, so that all bytes have one value.
 const Finish kFinish{kBytes, {{.rows = 2, .size = {64, 64}, .channels = 1, .dtype = DType::kUint8, .tables = 0}}};
 
 // A batch made from an image cached on the GPU.
@@ -33,8 +33,8 @@ Result<Begun> make_of_kept(Device& device, const std::shared_ptr<ResidentImages>
   FEEDLINE_TRY(auto lease, memory::Lease::take(device.allocator(), kBytes));
   std::memset(lease->data(), value, kBytes);
   // one channel is grey already
-  const KeptRow row{
-      .pixels = address, .stride = 64, .width = 64, .height = 64, .colours = 1, .colour = {{KeptColour::kGrey, 0}}};
+  const CachedRow row{
+      .pixels = address, .stride = 64, .width = 64, .height = 64, .colours = 1, .colour = {{ColourChange::kGrey, 0}}};
   for (std::size_t i = 0; i < 2; ++i) std::memcpy(lease->data() + i * 128, &row, sizeof row);
   // only the rows matter; the rest is filled with `value` and not checked
   const Finish finish{.made_bytes = kBytes,
@@ -48,7 +48,8 @@ Result<Begun> make_of_kept(Device& device, const std::shared_ptr<ResidentImages>
   return device.begin_making(std::move(lease), finish);
 }
 
-// Locks memory like the drop-in does. After any failure except that of the unlocking call, nothing stays locked.
+// Locks memory in the same way as the torch loader. After any failure, except that of the unlocking call, no memory
+// stays locked.
 Result<void> lock_others() {
   alignas(4096) static std::array<std::byte, 2 * 4096> memory;
   FEEDLINE_TRY(const auto locks, PageLocks::open());
@@ -64,7 +65,7 @@ Result<void> lock_others() {
   return past ? Result<void>() : internal_error("an idle GPU has pending work");
 }
 
-// Uses a device like a loader does: completely, or up to the first error.
+// Uses a device in the same way as a loader, until the end or the first error.
 Result<void> run(const FakeDriver& fake) {
   FEEDLINE_TRY(auto device, cuda_device(0));
   if (!device->makes_elements()) return config_error(device->explain());
@@ -96,7 +97,7 @@ Result<void> run(const FakeDriver& fake) {
   return {};
 }
 
-// Calls whose failure has no visible effect: names and numbers for messages, and freeing.
+// Calls whose failure has no visible effect: names and numbers for messages, and calls that free objects.
 const std::set<std::string> kSilent = {"cuDeviceGetName",     "cuDeviceGetPCIBusId",
                                        "cuGetErrorName",      "cuGetErrorString",
                                        "cuMemGetInfo_v2",     "cuMemFreeHost",
@@ -147,7 +148,7 @@ TEST(CudaDeviceRefuses, WhereThereIsNoDriver) {
   const std::string said = refusal(0);
   unsetenv("FEEDLINE_CUDA_DRIVER");
   EXPECT_SAYS(said, "there is no /nowhere/libcuda.so.1");
-  EXPECT_SAYS(said, "leave device= out");
+  EXPECT_SAYS(said, "omit device=");
 }
 
 TEST(CudaDeviceRefuses, WhereTheDriverHasNoDevice) {
@@ -191,7 +192,7 @@ TEST(CudaDeviceRefuses, TheSecondPartOfAGpu) {
   EXPECT_SAYS(said, "CUDA_VISIBLE_DEVICES=MIG-");
 }
 
-// The child makes no calls, whatever it does with objects of its parent.
+// In a forked child, objects created by the parent make no driver calls.
 TEST(CudaDeviceRefuses, AProcessThatWasForked) {
   const FakeDriver fake;
   auto device = *cuda_device(0);
@@ -239,9 +240,9 @@ TEST(CudaDeviceFails, WithTheGpuThatIsLost) {
   auto begun = *device->begin(filled(*device, kBytes, 1));
   fake.lose(0, kLaunchFailed);
   EXPECT_TRUE(begun.ready->is_ready()) << "its transfer has ended";
-  const auto told = begun.ready->wait();
-  ASSERT_FALSE(told);
-  EXPECT_SAYS(told.error().message(), "restart it from its last checkpoint");
+  const auto waited = begun.ready->wait();
+  ASSERT_FALSE(waited);
+  EXPECT_SAYS(waited.error().message(), "restart it from its last checkpoint");
   EXPECT_FALSE(begun.ready->let_wait(1));
   EXPECT_FALSE(device->begin(filled(*device, kBytes, 2)));
   begun = {};
@@ -257,9 +258,9 @@ TEST(CudaDeviceFails, WhileTheProcessEndsWithoutACrash) {
   auto device = *cuda_device(0);
   auto begun = *device->begin(filled(*device, kBytes, 1));
   fake.end(1);
-  const auto told = begun.ready->let_wait(1);
-  ASSERT_FALSE(told);
-  EXPECT_SAYS(told.error().message(), "CUDA_ERROR_DEINITIALIZED");
+  const auto waited = begun.ready->let_wait(1);
+  ASSERT_FALSE(waited);
+  EXPECT_SAYS(waited.error().message(), "CUDA_ERROR_DEINITIALIZED");
   device.reset();
   fake.end(0);
   fake.finish();
@@ -308,7 +309,7 @@ TEST_F(PinnedMemory, IsRefusedWithTheNumbers) {
   EXPECT_EQ(fake_.count("pinned"), 0) << "the memory locked before is freed";
 }
 
-// With many block sizes, blocks of sizes that are no longer used are freed.
+// With many block sizes in use, blocks of sizes that are no longer needed are freed.
 TEST_F(PinnedMemory, OfManySizesIsBounded) {
   constexpr std::size_t kStep = PinnedAllocator::kSlab / 8;
   const auto pinned = make([] { return std::uint64_t{1} << 30; });

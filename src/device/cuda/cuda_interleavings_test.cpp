@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A training loop takes batches, keeps some, computes on several streams and releases them; threads fill; a GPU does
-// its work in any order that its streams allow: ten thousand random interleavings, each from its seed.
+// A training loop takes batches, retains some, computes on several streams and releases them; threads fill batches; a
+// GPU works in any order that the streams allow. The test runs 10,000 random interleavings, each with a different seed.
 
 #include <gtest/gtest.h>
 
@@ -25,10 +25,10 @@ struct Batch {
   std::vector<void*> streams = {};  // that have it
 };
 
-// One interleaving. The fake checks the input of the streams' kernels.
-class Course {
+// One interleaving. The fake driver checks the data that the streams' kernels read.
+class Interleaving {
  public:
-  Course(const FakeDriver& fake, std::uint64_t seed) : fake_(fake), random_(seed), device_(*cuda_device(0)) {
+  Interleaving(const FakeDriver& fake, std::uint64_t seed) : fake_(fake), random_(seed), device_(*cuda_device(0)) {
     for (void*& stream : streams_) stream = fake_.stream(0);
     EXPECT_TRUE(device_->allocator()->prepare(kBytes, seed % 3));
   }
@@ -98,7 +98,7 @@ TEST(CudaInterleavings, TenThousandAreSound) {
   const FakeDriver fake;
   for (int seed = 0; seed < base::rounds(10'000); ++seed) {
     fake.hold(1);
-    Course(fake, static_cast<std::uint64_t>(seed)).run();
+    Interleaving(fake, static_cast<std::uint64_t>(seed)).run();
     ASSERT_EQ(fake.violations(), 0) << "seed " << seed << ": " << fake.words();
     fake.finish();
     for (const char* what : {"pinned", "memory", "streams", "events", "contexts", "pending"})

@@ -14,12 +14,12 @@ namespace {
 
 constexpr std::size_t kUnit = 512;  // CUDA's own granularity is no finer
 
-// After this many new blocks without the training loop taking a batch, assume that it does so unseen. Then released
-// blocks are freed through CUDA, which waits for the GPU first.
+// After this many new blocks without a call to mark(), DeviceMemory assumes that the training loop takes batches
+// without calling mark(). Released blocks are then freed through CUDA, which waits for the GPU first.
 constexpr int kMostUnseen = 16;
 
-// Number of blocks that may wait for the GPU before another is allocated: with fewer, the next copy would wait for the
-// current work.
+// The number of blocks that may wait for the GPU before another block is allocated. With fewer, the next copy would
+// wait for the current work.
 constexpr std::size_t kLeastMarked = 2;
 
 std::size_t block_bytes(std::size_t bytes) {
@@ -35,7 +35,7 @@ DeviceAddress address_of(const std::byte* data) { return reinterpret_cast<Device
 DeviceMemory::DeviceMemory(std::shared_ptr<const Context> context, StreamHandle stream)
     : context_(std::move(context)), stream_(stream) {}
 
-// CUDA frees memory when no started work uses it.
+// CUDA frees memory only when no started work uses it.
 DeviceMemory::~DeviceMemory() { give_back(true); }
 
 Result<std::byte*> DeviceMemory::allocate(std::size_t bytes) {
@@ -57,7 +57,8 @@ Result<std::byte*> DeviceMemory::take_there(std::size_t size) {
   return data;
 }
 
-// Frees the blocks of completed events. A block whose event reports a failure stays, like the GPU's failure.
+// Makes blocks whose events have completed available again. If an event reports a failure, its block is not reused,
+// because the GPU has failed.
 void DeviceMemory::sweep() {
   while (!marked_.empty()) {
     const auto past = marked_.front().event->is_past();
@@ -67,8 +68,8 @@ void DeviceMemory::sweep() {
   }
 }
 
-// Returns the oldest marked block of that size, after making the stream wait for it; nullptr if there is none. at_once:
-// even if few are waiting.
+// Returns the oldest marked block of this size, after making the stream wait for it, or nullptr if there is none.
+// Without `at_once`, also returns nullptr if only a few blocks are marked.
 Result<std::byte*> DeviceMemory::take_marked(std::size_t size, bool at_once) {
   std::size_t fitting = 0;
   for (const Marked& mark : marked_)
@@ -107,17 +108,17 @@ Result<std::byte*> DeviceMemory::take_fresh(std::size_t size) {
   }
   Error error = std::move(got).error();
   std::size_t left = 0, all = 0;
-  const bool told = context_->call("cuMemGetInfo", context_->calls().memory_info, &left, &all).has_value();
+  const bool is_known = context_->call("cuMemGetInfo", context_->calls().memory_info, &left, &all).has_value();
   error.what = context_->name() + " (cuda:" + std::to_string(context_->index()) + "): " + std::to_string(size) +
                " bytes for a batch: " + error.what;
-  if (told)
+  if (is_known)
     error.what += "; " + std::to_string(left) + " of its " + std::to_string(all) +
                   " bytes are free; this loader's batches use " + std::to_string(held_bytes()) + " bytes";
   return std::unexpected(std::move(error));
 }
 
-// Frees blocks through CUDA: the free and released ones, and with `all` the marked ones. Returns the total size of the
-// blocks. No lock is held, because CUDA may wait for the GPU.
+// Frees the free and released blocks through CUDA, and also the marked blocks if `all` is set. Returns the total size
+// of the blocks. Call this without holding the lock, because CUDA may wait for the GPU.
 std::size_t DeviceMemory::give_back(bool all) {
   std::vector<Block> blocks;
   {

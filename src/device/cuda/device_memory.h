@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// GPU memory for batches. Kernels that the training loop has launched, on any stream, may still read memory that it has
-// released. A block therefore goes through these states:
+// GPU memory for batches. Kernels that the training loop has launched on any stream may still read memory that the loop
+// has released. A block therefore goes through these states:
 //
-//   lent       it has a holder
-//   released   it has none; no event marks the end of its use yet. The driver is not called here, because the releasing
-//              thread may be capturing a CUDA graph, or the process may be exiting
-//   marked     the training loop has taken a later batch, and an event was recorded after all work queued on the GPU
-//              until then
-//   free       that event has passed; or the next copy into the block waits for it, on its stream
+// - lent: the block has a holder.
+// - released: the block has no holder, but no event marks the end of its use yet. The driver is not called here, as the
+//   releasing thread may be capturing a CUDA graph, or the process may be exiting.
+// - marked: the training loop has taken a later batch, and an event was recorded after all GPU work queued before that.
+// - free: the event has completed, or the next copy into the block waits for it on the copy's stream.
 
 #include <atomic>
 #include <cstddef>
@@ -24,21 +23,20 @@
 
 namespace feedline::device::cuda {
 
-// Its addresses are GPU addresses: the host must not read them. Thread-safe.
+// Block addresses are GPU addresses: the host must not read from them. Thread-safe.
 class DeviceMemory final : public memory::Allocator {
  public:
-  // stream: the one that writes its blocks, which must outlive those writes.
+  // stream: the stream that writes to the blocks; it must outlive these writes.
   DeviceMemory(std::shared_ptr<const Context> context, StreamHandle stream);
   ~DeviceMemory() override;
 
-  // Returns a block that may be written on the stream. kStorage with ENOMEM: the GPU is out of memory; the message has
-  // the numbers.
+  // Returns a block that the stream may write to. kStorage with ENOMEM: the GPU is out of memory; the message reports
+  // the sizes.
   Result<std::byte*> allocate(std::size_t bytes) override;
   void release(std::byte* data, std::size_t bytes) override;
 
-  // Called when the training loop takes a batch: blocks released until now become usable when the GPU has completed the
-  // work queued so far. consumer: the loop's stream, which must not be capturing. An error means that the GPU has
-  // failed.
+  // Called when the training loop takes a batch: released blocks become usable when the GPU has completed the work
+  // queued so far. consumer: the loop's stream, which must not be capturing. An error means that the GPU has failed.
   Result<void> mark(StreamHandle consumer);
 
   std::uint64_t held_bytes() const { return held_bytes_; }  // GPU memory, including lent blocks

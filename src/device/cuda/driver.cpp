@@ -14,7 +14,7 @@ namespace feedline::device::cuda {
 namespace {
 
 constexpr const char* kUsual = "libcuda.so.1";
-constexpr const char* kHostInstead = "; or leave device= out: batches stay in host memory";
+constexpr const char* kHostInstead = "; or omit device= to leave batches in host memory";
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
@@ -25,7 +25,7 @@ std::string of_version(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
-// Returns advice for the user.
+// Returns advice for the user about this status.
 std::string advice(int status) {
   switch (status) {
     case kOutOfMemory:
@@ -109,7 +109,7 @@ Result<void> Driver::look() {
   Driver driver;
   FEEDLINE_CHECK_OK(driver.look_up(file_of_driver()));
   if (driver.calls_.context_record != nullptr) return {};
-  return config_error("the GPU's driver has no cuCtxRecordEvent, which came with CUDA 12.5; update the driver");
+  return config_error("the GPU's driver has no cuCtxRecordEvent, which was added in CUDA 12.5; update the driver");
 }
 
 Result<void> Driver::look_up(const std::string& file) {
@@ -117,7 +117,7 @@ Result<void> Driver::look_up(const std::string& file) {
   if (library == nullptr)
     return config_error(
         "there is no " + file +
-        ": there is no NVIDIA driver, or the container was started without GPUs (docker run --gpus all)");
+        ": no NVIDIA driver is installed, or the container was started without GPUs (docker run --gpus all)");
   const char* missing = nullptr;
 #define FEEDLINE_CUDA_FIND(member, name, arguments) \
   if (!find(library, calls_.member, name)) missing = name;
@@ -166,7 +166,7 @@ Result<void> Driver::check_process() const {
   if (!is_of_a_parent()) return {};
   return config_error(
       "device: CUDA was started before this process was forked, and does not work in a child: start processes with "
-      "\"spawn\", or make loaders with a device in the child only");
+      "\"spawn\", or create loaders with a device only in the child");
 }
 
 }  // namespace feedline::device::cuda

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The CUDA driver calls used here, declared according to its manual. Nothing is linked: names are looked up in the
-// installed library, in the last version of each that CUDA 11 had.
+// Declares the CUDA driver functions that Feedline uses, according to CUDA's manual. Feedline does not link to CUDA: it
+// looks up each function by name in the installed library, in the latest version that CUDA 11 has.
 
 #include <cstddef>
 #include <cstdint>
@@ -47,7 +47,7 @@ inline constexpr unsigned kDisableTiming = 0x2;         // CU_EVENT_DISABLE_TIMI
 inline constexpr int kRelaxedCapture = 2;               // CU_STREAM_CAPTURE_MODE_RELAXED
 inline constexpr int kEarliestDriver = 11'000;          // as returned by cuDriverGetVersion: 1000 * major + 10 * minor
 
-// member, name in the library, arguments. All return a status.
+// Each entry has the member, the name in the library, and the arguments. All functions return a status.
 #define FEEDLINE_CUDA_CALLS(X)                                                                                   \
   X(init, "cuInit", (unsigned))                                                                                  \
   X(driver_version, "cuDriverGetVersion", (int*))                                                                \
@@ -89,7 +89,7 @@ inline constexpr int kEarliestDriver = 11'000;          // as returned by cuDriv
     (FunctionHandle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, StreamHandle, void**, \
      void**))
 
-// The same for later drivers: nullptr if this one lacks them.
+// Functions that only newer drivers have: nullptr if the installed driver does not.
 #define FEEDLINE_CUDA_LATER_CALLS(X) X(context_record, "cuCtxRecordEvent", (ContextHandle, EventHandle))
 
 struct DriverCalls {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// For tests: makes a call of the fake fail once, at each of its first uses, and checks what must hold after every
+// For tests: makes a fake driver call fail at each of its first uses, once per run, and checks the state after every
 // failure.
 
 #include <gtest/gtest.h>
@@ -17,13 +17,13 @@ struct FailingCall {
   std::string name;
   int code;                       // status to fail with
   int most_uses;                  // number of uses to try
-  bool holds;                     // the GPU does nothing until told to
+  bool holds;                     // the GPU does nothing until a test releases it
   bool loses;                     // the object it should free leaks, because nothing else would free it
   std::vector<std::string> says;  // parts of the message
 };
 
-// run(fake): performs a sequence of engine calls, completely or up to an error. Returns how many runs failed. Checks
-// that each error named the call, leaked nothing and broke no rule, and that the next run succeeded.
+// run(fake): performs a sequence of engine calls, to the end or to the first error. Returns how many runs failed.
+// Checks that each error names the call, that nothing leaks and no rule is broken, and that the next run succeeds.
 template <typename Run>
 int courses_that_fail(const FailingCall& call, Run run) {
   int failed = 0;

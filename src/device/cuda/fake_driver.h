@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// For tests: a fake CUDA driver (tests/fake_cuda), and control of the simulated GPU.
+// For tests: loads a fake CUDA driver (tests/fake_cuda), and controls the simulated GPU.
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ namespace feedline::device::cuda {
 
 inline constexpr std::size_t kFakeBytes = std::size_t{1} << 30;
 
-// A new driver with this many devices for its lifetime. One at a time.
+// A new driver with this many devices, which exists as long as this object. Only one FakeDriver may exist at a time.
 class FakeDriver {
  public:
   explicit FakeDriver(int devices = 2, std::size_t bytes_each = kFakeBytes, int version = 12'060,
@@ -89,7 +89,7 @@ class FakeDriver {
   decltype(&fake_cuda_count) count = nullptr;
   decltype(&fake_nvjpeg_encode) encode = nullptr;
 
-  // Returns a JPEG of one colour with three equal bytes.
+  // Returns a JPEG in which all channels of all pixels equal `value`.
   std::vector<std::byte> jpeg(Size size, int value, int components = 3) const {
     std::vector<std::byte> file(20'000);
     file.resize(encode(size.width, size.height, components, value, file.data(), file.size()));
@@ -100,11 +100,11 @@ class FakeDriver {
     EXPECT_EQ(read(reinterpret_cast<std::uint64_t>(begun.memory->data()), bytes.data(), bytes.size()), 1);
     return bytes;
   }
-  // Launches a kernel on that stream that expects `value` in the whole batch.
+  // Launches a kernel on the stream to check that the whole batch equals `value`.
   void expect_all(void* on, const Begun& begun, int value) const {
     expect(on, reinterpret_cast<std::uint64_t>(begun.memory->data()), begun.memory->bytes(), value);
   }
-  // Completes all of the GPU's work, and releases memory that the GPU no longer reads.
+  // Completes all GPU work, and releases memory that the GPU no longer reads.
   void finish() const {
     while (step(0) != 0) {
     }
@@ -129,7 +129,7 @@ class FakeDriver {
   std::filesystem::path link_;
 };
 
-// A batch of `bytes` bytes filled with that value.
+// Returns a batch of `bytes` bytes that all equal `value`.
 inline std::shared_ptr<memory::Lease> filled(Device& device, std::size_t bytes, int value) {
   auto lease = memory::Lease::take(device.allocator(), bytes);
   if (!lease) return nullptr;

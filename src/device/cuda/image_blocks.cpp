@@ -66,7 +66,7 @@ void ImageBlocks::give_back(ImageBlock& block) {
   free_.emplace(block.size, Free{block.address, std::move(block.end)});
 }
 
-// Frees all blocks; CUDA waits for started work that uses them. Returns false if there were none.
+// Frees all blocks, after CUDA has waited for work that uses them. Returns false if there were no blocks to free.
 bool ImageBlocks::free_all() {
   std::multimap<std::size_t, Free> free;
   {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// GPU memory for decoded images of many sizes.
+// GPU memory for decoded images of different sizes.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace feedline::device::cuda {
 
 class ImageBlocks;
 
-// An image in flight. It is not overwritten while it has a holder.
+// An image that is being decoded or used. Its memory is not overwritten while the image has a holder.
 struct ImageBlock {
   std::shared_ptr<ImageBlocks> blocks;  // its owner
   DeviceAddress address = 0;
@@ -28,8 +28,8 @@ struct ImageBlock {
   ImageBlock& operator=(const ImageBlock&) = delete;
 };
 
-// Blocks are reused: none is freed through CUDA, which would wait for the GPU, until memory runs out or the loader is
-// destroyed. Thread-safe.
+// Blocks are reused. Freeing a block through CUDA waits for the GPU, so blocks are freed only if memory runs out or the
+// loader is destroyed. Thread-safe.
 class ImageBlocks : public std::enable_shared_from_this<ImageBlocks> {
  public:
   explicit ImageBlocks(std::shared_ptr<const Context> context) : context_(std::move(context)) {}
@@ -37,8 +37,8 @@ class ImageBlocks : public std::enable_shared_from_this<ImageBlocks> {
   ImageBlocks(const ImageBlocks&) = delete;
   ImageBlocks& operator=(const ImageBlocks&) = delete;
 
-  // Returns memory that this stream may write. kStorage with ENOMEM: the GPU is out of memory; the message has the
-  // numbers.
+  // Returns memory that this stream may write. kStorage with ENOMEM: the GPU is out of memory; the message reports the
+  // sizes.
   Result<std::shared_ptr<ImageBlock>> take(std::size_t bytes, StreamHandle stream);
   std::uint64_t held_bytes() const;  // GPU memory, including free blocks
 

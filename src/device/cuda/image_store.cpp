@@ -37,8 +37,8 @@ ImageStore::ImageStore(std::shared_ptr<const Context> context, std::shared_ptr<C
 
 Result<std::shared_ptr<ImageStore>> ImageStore::make(std::shared_ptr<const Context> context, std::uint64_t bytes) {
   std::size_t left = 0, all = 0;
-  const bool told = context->call("cuMemGetInfo", context->calls().memory_info, &left, &all).has_value();
-  if (told && bytes > left)
+  const bool is_known = context->call("cuMemGetInfo", context->calls().memory_info, &left, &all).has_value();
+  if (is_known && bytes > left)
     return config_error("the images need " + shown(bytes) + ", but " + context->name() + " (cuda:" +
                         std::to_string(context->index()) + ") has " + shown(left) + " of " + shown(all) + " free");
   FEEDLINE_TRY(auto stream, CopyStream::make(context));
@@ -47,7 +47,7 @@ Result<std::shared_ptr<ImageStore>> ImageStore::make(std::shared_ptr<const Conte
   return store;
 }
 
-// CUDA frees memory when no started work uses it.
+// CUDA frees memory only when no started work uses it.
 ImageStore::~ImageStore() {
   if (context_->driver().is_of_a_parent()) return;
   for (const DeviceAddress block : blocks_) std::ignore = context_->call("cuMemFree", context_->calls().free, block);

@@ -15,16 +15,16 @@
 
 namespace feedline::device::cuda {
 
-// Copies use the store's own stream, for all loaders of the GPU.
+// Images are copied on the store's own stream, which all loaders of the GPU share.
 class ImageStore final : public ResidentImages {
  public:
-  // Allocates the memory at once. kConfig: out of memory; the message has the numbers and suggests a fix.
+  // Allocates all memory at once. kConfig: out of memory; the message reports the sizes and suggests a fix.
   static Result<std::shared_ptr<ImageStore>> make(std::shared_ptr<const Context> context, std::uint64_t bytes);
   ~ImageStore() override;
 
   Result<std::uint64_t> store(std::span<const std::byte> pixels) override;
   std::uint64_t bytes() const override { return bytes_.load(std::memory_order_relaxed); }
-  // Makes later work on the stream wait for all images stored so far.
+  // Makes later work on `stream` wait for all images stored so far.
   Result<void> let_wait(StreamHandle stream) const;
   bool is_of(const Context& context) const { return context.index() == context_->index(); }
 

@@ -11,7 +11,7 @@ namespace feedline::device::cuda {
 Result<std::shared_ptr<JpegDecoder>> JpegDecoder::make(std::shared_ptr<const Context> context) {
   FEEDLINE_TRY(auto library, JpegLibrary::open(context->driver()));
   auto session = JpegSession::make(context, std::move(library));
-  if (!session) return config_error("decode(device=\"cuda\"): nvJPEG does not start: " + session.error().what);
+  if (!session) return config_error("decode(device=\"cuda\"): nvJPEG cannot be initialized: " + session.error().what);
   FEEDLINE_TRY(auto stream, CopyStream::make(std::move(context)));
   return std::shared_ptr<JpegDecoder>(new JpegDecoder(std::move(*session), std::move(stream)));
 }
@@ -25,7 +25,7 @@ JpegDecoder::JpegDecoder(std::shared_ptr<const JpegSession> session, std::shared
                                                 })),
       blocks_(std::make_shared<ImageBlocks>(session_->shared_context())) {}
 
-// Records an error of the GPU, which is not the sample's fault.
+// Records a GPU error, which the sample did not cause.
 std::unexpected<Error> JpegDecoder::failed(Error error) {
   const std::lock_guard lock(mutex_);
   if (!failure_) failure_ = error;

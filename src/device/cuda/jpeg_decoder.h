@@ -21,7 +21,7 @@ namespace feedline::device::cuda {
 // Each decoding thread uses its own lane.
 class JpegDecoder final : public ImageDecoder {
  public:
-  // kConfig: nvJPEG is missing or does not start; the message suggests a fix.
+  // kConfig: nvJPEG is missing or cannot be initialized; the message suggests a fix.
   static Result<std::shared_ptr<JpegDecoder>> make(std::shared_ptr<const Context> context);
 
   Result<std::optional<std::uint64_t>> decode(std::span<const std::byte> file, Size size,
@@ -32,7 +32,7 @@ class JpegDecoder final : public ImageDecoder {
   std::optional<Error> failure() const override;
 
   using Images = std::vector<std::shared_ptr<const ImageBlock>>;
-  // Moves the images for rows at these addresses to the caller, which must wait for the end of each.
+  // Moves the images for the rows at these addresses to the caller, which must wait for the `end` event of each image.
   void take(const std::byte* first, std::size_t stride, std::uint64_t rows, Images& images);
   bool is_of(const Context& context) const { return context.index() == session_->context().index(); }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests nvJPEG decoding for batch rows with the fake: correct pixels in any order that streams allow, each call failing
-// once, and the messages without nvJPEG.
+// Tests nvJPEG decoding of batch rows with the fake library: pixels for every order of work that streams allow,
+// failures of each call, and the messages if nvJPEG is missing.
 
 #include "device/cuda/jpeg_decoder.h"
 
@@ -26,10 +26,10 @@ constexpr Size kImage{24, 40};
 constexpr Size kRow{8, 16};
 constexpr std::size_t kRowBytes = 8 * 16 * 3, kStride = 128, kRows = 4, kMade = 2048;
 
-// A row of a batch: the upper left corner of an image.
+// Writes a row of a batch: the upper left corner of an image.
 void write_row(std::byte* row, std::uint64_t address) {
-  const KeptRow kept{.pixels = address, .stride = 40 * 3, .width = 16, .height = 8};
-  std::memcpy(row, &kept, sizeof kept);
+  const CachedRow entry{.pixels = address, .stride = 40 * 3, .width = 16, .height = 8};
+  std::memcpy(row, &entry, sizeof entry);
 }
 
 Finish finish_of(std::shared_ptr<ImageDecoder> decoder) {
@@ -43,7 +43,7 @@ Finish finish_of(std::shared_ptr<ImageDecoder> decoder) {
           .decoded = std::move(decoder)};
 }
 
-// A batch whose rows are JPEGs of these values.
+// Makes a batch whose rows are JPEGs with these pixel values.
 Result<Begun> make_batch(const FakeDriver& fake, Device& device, const std::shared_ptr<ImageDecoder>& decoder,
                          const std::array<int, kRows>& values) {
   FEEDLINE_TRY(auto lease, memory::Lease::take(device.allocator(), kRows * kStride));
@@ -96,7 +96,7 @@ TEST_F(JpegDecoders, RowsAreMadeOfWhatTheyDecode) {
   EXPECT_FALSE(decoder_->failure());
 }
 
-// In any order that streams allow, with some batches abandoned before they are made.
+// Streams run in any order that CUDA allows, and some batches are abandoned before they are made.
 TEST_F(JpegDecoders, EveryOrderOfStreamsGivesThePixels) {
   fake_.hold(1);
   open();
@@ -123,7 +123,7 @@ TEST_F(JpegDecoders, EveryOrderOfStreamsGivesThePixels) {
   EXPECT_LT(fake_.count("memory"), 60) << "memory is reused";
 }
 
-TEST_F(JpegDecoders, ThreadsDecodeBesideEachOther) {
+TEST_F(JpegDecoders, ThreadsDecodeNextToEachOther) {
   open();
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)
@@ -179,7 +179,7 @@ TEST_F(JpegDecoders, AnotherImageForAPlaceTakesTheOnesMemory) {
   EXPECT_EQ(fake_.count("memory"), 2) << "one exists while the next is decoded";
 }
 
-// Its memory is reused, and another stream writes it.
+// The image's memory is reused and written by another stream.
 TEST_F(JpegDecoders, AnImageThatNobodyUsedDoesNotComeLate) {
   fake_.hold(1);
   open();
@@ -293,7 +293,7 @@ TEST(NvjpegRefuses, WhereItIsNot) {
     setenv("FEEDLINE_NVJPEG", "/nowhere/libnvjpeg.so", 1);
     const std::string said = refusal(fake);
     EXPECT_SAYS(said, "there is no /nowhere/libnvjpeg.so: pip install " + std::string(package));
-    EXPECT_SAYS(said, "leave device= out of decode");
+    EXPECT_SAYS(said, "omit device= in decode");
   }
 }
 

@@ -6,7 +6,7 @@
 namespace feedline::device::cuda {
 namespace {
 
-// Returns true for errors in the file, not in the GPU.
+// Returns whether the status reports an error in the file, not in the GPU.
 bool is_of_the_file(int status) {
   return status == kJpegBad || status == kJpegNotSupported || status == kJpegNotImplemented ||
          status == kJpegIncomplete || status == kJpegInternalError;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Decodes one JPEG after the other with nvJPEG: the calling thread does the Huffman decoding, which shows whether the
-// file is valid; the GPU does the inverse DCT and colour conversion asynchronously.
+// Decodes one JPEG after another with nvJPEG. The calling thread does the Huffman decoding, which detects invalid
+// files; the GPU does the inverse DCT and the colour conversion asynchronously.
 
 #include <array>
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace feedline::device::cuda {
 
-// nvJPEG on a GPU, shared by all lanes. Thread-safe.
+// An nvJPEG instance for a GPU, shared by all lanes. Thread-safe.
 class JpegSession {
  public:
   static Result<std::shared_ptr<const JpegSession>> make(std::shared_ptr<const Context> context,
@@ -32,7 +32,7 @@ class JpegSession {
   const JpegCalls& calls() const { return library_->calls(); }
   JpegHandle handle() const { return handle_; }
   JpegEngine engine() const { return engine_; }
-  // Calls a function with the GPU's context current; errors contain its name.
+  // Calls a function with the GPU's context current; errors contain the function's name.
   template <typename... Parameters, typename... Arguments>
   Result<void> call(const char* name, int (*function)(Parameters...), Arguments... arguments) const {
     return context_->in([&]() -> Result<void> { return library_->check(name, function(arguments...)); });
@@ -49,7 +49,8 @@ class JpegSession {
   JpegEngine engine_ = nullptr;
 };
 
-// For one thread at a time. The destructor waits for the last image that it started, which depends on no other kernels.
+// Used by one thread at a time. The destructor waits for the last image that this object started to decode; this
+// decoding does not depend on other kernels.
 class JpegLane {
  public:
   static Result<std::unique_ptr<JpegLane>> make(std::shared_ptr<const JpegSession> session);
@@ -58,10 +59,10 @@ class JpegLane {
   JpegLane& operator=(const JpegLane&) = delete;
 
   StreamHandle stream() const { return stream_; }
-  // Does the work on the host. Returns false if nvJPEG cannot decode the file, or not to that size.
+  // Performs the host's part of decoding. Returns false if nvJPEG cannot decode the file to that size.
   Result<bool> read(std::span<const std::byte> file, Size size);
-  // Queues the remaining work on the lane's stream: contiguous rows of RGB at `to`. An error means that the GPU has
-  // failed, and nothing is in flight. Requires: read() returned true for that size, with no other call in between.
+  // Queues the remaining work on the lane's stream; it writes contiguous RGB rows to `to`. An error means that the GPU
+  // has failed and that nothing is in flight. Requires: the last call was read(), which returned true for that size.
   Result<std::shared_ptr<const Event>> write(DeviceAddress to, Size size);
 
  private:
@@ -70,7 +71,8 @@ class JpegLane {
   Result<bool> read_here(std::span<const std::byte> file, Size size);
   Result<void> give(DeviceAddress to, Size size, Event& end);
 
-  // A parsed file, and its memory for the transfer. There are two: one is read while the other is transferred.
+  // A parsed file and its transfer memory. There are two objects, so that one file can be read while the other is
+  // transferred.
   struct Read {
     JpegStream file = nullptr;
     JpegBuffer pinned = nullptr;

@@ -12,18 +12,18 @@
 namespace feedline::device::cuda {
 namespace {
 
-// CUDA versions that the library is built for, each in a separate package.
+// CUDA versions for which nvJPEG is built, each in a separate package.
 struct Built {
   int major;
   const char* package;
 };
 constexpr std::array kBuilt{Built{13, "nvidia-nvjpeg"}, Built{12, "nvidia-nvjpeg-cu12"},
                             Built{11, "nvidia-nvjpeg-cu11"}};
-constexpr const char* kCpuInstead = "; or leave device= out of decode: the CPU decodes";
+constexpr const char* kCpuInstead = "; or omit device= in decode to decode on the CPU";
 
 std::string name_of(const Built& built) { return "libnvjpeg.so." + std::to_string(built.major); }
 
-// Returns the latest one supported by a driver of this version.
+// Returns the latest build that this driver version supports.
 const Built& fit_for(int cuda_version) {
   const auto found =
       std::ranges::find_if(kBuilt, [&](const Built& built) { return built.major <= cuda_version / 1000; });
@@ -38,7 +38,7 @@ std::string words_of(int status) {
       return "; the GPU or its driver has failed, or is too old for this nvJPEG: check nvidia-smi, and dmesg for "
              "\"Xid\"";
     default:
-      return "; leave device= out of decode: the CPU decodes";
+      return "; omit device= in decode to decode on the CPU";
   }
 }
 
@@ -85,7 +85,7 @@ Result<void> JpegLibrary::look_up(void* library, const std::string& file) {
 #undef FEEDLINE_NVJPEG_FIND
   if (missing == nullptr) return {};
   return config_error("decode(device=\"cuda\"): " + file + " has no " + missing + ", which nvJPEG has had since CUDA " +
-                      "11: install a later one (pip install " + kBuilt.front().package + ")" + kCpuInstead);
+                      "11: install a later version (pip install " + kBuilt.front().package + ")" + kCpuInstead);
 }
 
 Result<void> JpegLibrary::read_version() {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The nvJPEG calls used here, declared according to its manual. Nothing is linked: names are looked up in the installed
-// library.
+// Declares the nvJPEG functions that Feedline uses, according to its manual. Feedline does not link to nvJPEG: it looks
+// the names up in the installed library.
 
 #include <cstddef>
 #include <cstdint>
@@ -43,7 +43,7 @@ struct JpegImage {  // nvjpegImage_t; passed as void*
   std::size_t pitch[4];
 };
 
-// member, name in the library, arguments. All return a status.
+// Each entry has the member, the name in the library, and the arguments. All functions return a status.
 #define FEEDLINE_NVJPEG_CALLS(X)                                                                                 \
   X(property, "nvjpegGetProperty", (int, int*))                                                                  \
   X(cuda_property, "nvjpegGetCudartProperty", (int, int*))                                                       \

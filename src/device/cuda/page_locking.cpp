@@ -13,7 +13,7 @@
 namespace feedline::device::cuda {
 namespace {
 
-// CUDA's own blocks do not count against it on most systems, so it is reported but not checked.
+// On most systems, blocks allocated by CUDA do not count against this limit, so it is reported but not checked.
 std::string lockable() {
   rlimit limit{};
   if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return "";
@@ -55,7 +55,7 @@ Result<std::byte*> PageLocking::allocate(std::string_view what, std::size_t byte
   return std::unexpected(std::move(error));
 }
 
-// Nothing can be done if the driver fails: it has ended, or the GPU is lost.
+// Errors are ignored: the driver has been shut down, or the GPU is lost.
 void PageLocking::free(std::byte* data) {
   if (!context_->driver().is_of_a_parent())
     std::ignore = context_->call("cuMemFreeHost", context_->calls().host_free, static_cast<void*>(data));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests page-locking of memory owned by others, with the fake CUDA driver.
+// Tests page-locking of memory that the engine does not own, with the fake CUDA driver.
 
 #include "feedline/page_locks.h"
 
@@ -197,7 +197,7 @@ TEST(LooksForADriver, ThatCanMarkTheWorkOfAllStreams) {
   const auto refused = PageLocks::check();
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kConfig);
-  EXPECT_SAYS(refused.error().message(), "no cuCtxRecordEvent, which came with CUDA 12.5; update the driver");
+  EXPECT_SAYS(refused.error().message(), "no cuCtxRecordEvent, which was added in CUDA 12.5; update the driver");
   EXPECT_FALSE(PageLocks::open());
 }
 
@@ -206,7 +206,7 @@ TEST(LooksForADriver, AndSaysWhereThereIsNoneWithoutSpeakingOfLoaders) {
   const auto refused = PageLocks::check();
   unsetenv("FEEDLINE_CUDA_DRIVER");
   ASSERT_FALSE(refused);
-  EXPECT_SAYS(refused.error().message(), "there is no /nowhere/libcuda.so.1: there is no NVIDIA driver");
+  EXPECT_SAYS(refused.error().message(), "there is no /nowhere/libcuda.so.1: no NVIDIA driver is installed");
   EXPECT_EQ(refused.error().message().find("device="), std::string::npos);
 }
 

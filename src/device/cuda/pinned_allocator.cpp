@@ -55,7 +55,7 @@ void PinnedAllocator::lend(std::size_t size) {
   most_lent_bytes_ = std::max(most_lent_bytes_, lent_bytes_);
 }
 
-// Locks one range of `blocks` blocks, the first of `of_them` needed.
+// Locks a range of `blocks` blocks, which are the first of `of_them` required blocks.
 Result<std::byte*> PinnedAllocator::lock_pages(std::size_t size, std::size_t blocks, std::size_t of_them) {
   std::uint64_t all = 0;
   if (__builtin_mul_overflow(size, of_them, &all)) all = std::numeric_limits<std::uint64_t>::max();
@@ -130,7 +130,7 @@ void PinnedAllocator::release(std::byte* data, std::size_t bytes) {
   for (std::byte* block : surplus) locking_.free(block);
 }
 
-// Returns blocks of sizes other than the current one, if more are cached than were ever lent at a time.
+// Removes and returns blocks of sizes other than `size` if more bytes are cached than were ever lent at the same time.
 std::vector<std::byte*> PinnedAllocator::take_surplus(std::size_t size) {
   std::vector<std::byte*> surplus;
   for (auto other = spare_.lower_bound(kSlab); other != spare_.end();) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Page-locked host memory, which a GPU reads asynchronously. Blocks are reused and unlocked only at the end, because
-// locking is slow. Blocks below kSlab bytes are parts of larger ones.
+// Page-locked host memory, which a GPU reads asynchronously. Blocks are reused, and unlocked only by the destructor,
+// because locking is slow. Blocks smaller than kSlab bytes are parts of larger ones.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,22 +18,23 @@
 
 namespace feedline::device::cuda {
 
-// Blocks of one size or many; a released one is reused for the same size. Thread-safe.
+// Supports blocks of one size or of many sizes; a released block is reused for the same size. Thread-safe.
 class PinnedAllocator final : public memory::Allocator {
  public:
-  // recall: releases unused blocks, called before another is locked. room: returns the bytes that may still be locked,
-  // called before each block; by default those left on the machine and in the control group.
+  // recall: called before another block is locked, to release unused blocks. room: called before each block; returns
+  // the number of bytes that may still be locked, which is by default the free memory on the machine and in the control
+  // group.
   PinnedAllocator(std::shared_ptr<const Context> context, std::function<void()> recall,
                   std::function<std::uint64_t()> room = &memory_left);
   ~PinnedAllocator() override;
 
   Result<std::byte*> allocate(std::size_t bytes) override;
   void release(std::byte* data, std::size_t bytes) override;
-  // Locks all blocks at once. kStorage with ENOMEM: out of memory; nothing stays locked.
+  // Locks all blocks at once. kStorage with ENOMEM: out of memory; no memory stays locked.
   Result<void> prepare(std::size_t bytes, std::size_t count) override;
 
   std::uint64_t locked_bytes() const;  // lent and cached
-  // Describes on which NUMA node the memory is, and why.
+  // Reports the memory's NUMA node, and why it was chosen.
   std::string explain_node() const { return locking_.explain_node(); }
 
   static constexpr std::size_t kSlab = std::size_t{1} << 20;

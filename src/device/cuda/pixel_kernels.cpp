@@ -50,11 +50,11 @@ Result<void> PixelKernels::find_functions() {
     FEEDLINE_CHECK_OK(context_->call("cuModuleGetFunction", context_->calls().module_function,
                                      &functions_[static_cast<std::size_t>(element)], module_,
                                      launch_of(job, element).entry));
-  const KeptJob kept{.rows = 1, .width = 1, .height = 1, .channels = 1};
-  FEEDLINE_CHECK_OK(context_->call("cuModuleGetFunction", context_->calls().module_function, &kept_rows_, module_,
-                                   launch_of(kept).entry));
-  return context_->call("cuModuleGetFunction", context_->calls().module_function, &kept_colours_, module_,
-                        launch_of_colours(kept).entry);
+  const CachedRowsJob cached{.rows = 1, .width = 1, .height = 1, .channels = 1};
+  FEEDLINE_CHECK_OK(context_->call("cuModuleGetFunction", context_->calls().module_function, &cached_rows_, module_,
+                                   launch_of(cached).entry));
+  return context_->call("cuModuleGetFunction", context_->calls().module_function, &cached_colours_, module_,
+                        launch_of_colours(cached).entry);
 }
 
 Result<void> PixelKernels::launch(FunctionHandle function, const Launch& launch, void* job, StreamHandle stream) const {
@@ -69,14 +69,14 @@ Result<void> PixelKernels::launch(const PixelJob& job, Element element, StreamHa
   return launch(functions_[static_cast<std::size_t>(element)], launch_of(job, element), &argument, stream);
 }
 
-Result<void> PixelKernels::launch(const KeptJob& job, StreamHandle stream) const {
-  KeptJob argument = job;
-  return launch(kept_rows_, launch_of(job), &argument, stream);
+Result<void> PixelKernels::launch(const CachedRowsJob& job, StreamHandle stream) const {
+  CachedRowsJob argument = job;
+  return launch(cached_rows_, launch_of(job), &argument, stream);
 }
 
-Result<void> PixelKernels::launch_colours(const KeptJob& job, StreamHandle stream) const {
-  KeptJob argument = job;
-  return launch(kept_colours_, launch_of_colours(job), &argument, stream);
+Result<void> PixelKernels::launch_colours(const CachedRowsJob& job, StreamHandle stream) const {
+  CachedRowsJob argument = job;
+  return launch(cached_colours_, launch_of_colours(job), &argument, stream);
 }
 
 }  // namespace feedline::device::cuda

@@ -12,20 +12,20 @@
 
 namespace feedline::device::cuda {
 
-// Thread-safe. Must outlive the launched kernels.
+// Thread-safe. This object must outlive the kernels that it launches.
 class PixelKernels {
  public:
-  // Loads the code for the GPU, or PTX, which the driver translates. Returns an error if neither works.
+  // Loads the binary code for the GPU, or PTX, which the driver compiles. Returns an error if neither can be loaded.
   static Result<std::shared_ptr<const PixelKernels>> load(std::shared_ptr<const Context> context);
   ~PixelKernels();
   PixelKernels(const PixelKernels&) = delete;
   PixelKernels& operator=(const PixelKernels&) = delete;
 
   const std::string& image() const { return image_; }  // "sm_90"
-  // Launches after the work queued on the stream, with the context current. Requires: check_job().
+  // Launches the kernel on the stream, after the work queued so far, with the context current. Requires: check_job().
   Result<void> launch(const PixelJob& job, Element element, StreamHandle stream) const;
-  Result<void> launch(const KeptJob& job, StreamHandle stream) const;
-  Result<void> launch_colours(const KeptJob& job, StreamHandle stream) const;
+  Result<void> launch(const CachedRowsJob& job, StreamHandle stream) const;
+  Result<void> launch_colours(const CachedRowsJob& job, StreamHandle stream) const;
 
  private:
   explicit PixelKernels(std::shared_ptr<const Context> context) : context_(std::move(context)) {}
@@ -38,7 +38,7 @@ class PixelKernels {
   std::string image_;
   ModuleHandle module_ = nullptr;
   std::array<FunctionHandle, 4> functions_{};  // by Element
-  FunctionHandle kept_rows_ = nullptr, kept_colours_ = nullptr;
+  FunctionHandle cached_rows_ = nullptr, cached_colours_ = nullptr;
 };
 
 }  // namespace feedline::device::cuda

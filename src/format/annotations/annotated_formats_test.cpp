@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests common to all formats of annotated images: each returns the same samples, over local, mapped and short reads.
+// Tests that all formats of annotated images return the same samples from local files, mapped files and short reads.
 
 #include <gtest/gtest.h>
 
@@ -93,6 +93,24 @@ TEST_P(AnnotatedFormat, FetchedPiecesAreWhatReadingGives) {
     ASSERT_TRUE(format->read(i, expected));
     EXPECT_TRUE(is(record, samples[i])) << i;
     EXPECT_EQ(record.bytes_read, expected.bytes_read);
+  }
+}
+
+TEST_P(AnnotatedFormat, LabelsAreReadWithoutImages) {
+  const auto samples = some_annotated();
+  const auto format = open(samples);
+  std::size_t removed = 0;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(folder_->path()))
+    removed += file.path().extension() == ".png" && std::filesystem::remove(file.path());
+  ASSERT_EQ(removed, samples.size());
+  memory::Record record;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const auto read = format->read_field(i, 2, record);
+    ASSERT_TRUE(read) << read.error().message();
+    ASSERT_TRUE(*read);
+    EXPECT_EQ(record.fields.front().array,
+              (ArraySpec{DType::kInt64, {static_cast<std::int64_t>(samples[i].labels.size())}}));
+    EXPECT_EQ(numbers_of<std::int64_t>(record.fields.front()), samples[i].labels) << i;
   }
 }
 

@@ -43,18 +43,18 @@ struct PartField {
   Part part;
 };
 
-// Parses specs, "PART" or "NAME=PART", into fields; `usual` if there are no specs. kConfig: a part not among `known`, a
-// spec with a kind, or two fields with the same name.
+// Parses specs, "PART" or "NAME=PART", into fields. Without specs, returns a field for each part in `usual`. Fails with
+// kConfig if a part is not in `known`, a spec has a kind, or two fields have the same name.
 Result<std::vector<PartField>> choose_parts(const std::vector<std::string>& specs, std::span<const Part> known,
                                             std::span<const Part> usual);
 std::string_view name_of(Part part);
 bool has_part(std::span<const PartField> fields, Part part);
 std::vector<FieldDescription> descriptions_of(std::span<const PartField> fields);
 
-// Reserves space for the numbers of field `field` in record.more, after the first `pieces` buffers, and makes the field
-// an array. kData: with the bytes already read, the record would exceed its size limit.
+// Reserves space for the numbers in field `field`, in record.more after the first `pieces` buffers, and makes the field
+// an array. Fails with kData if the record would exceed its size limit.
 Result<std::span<std::byte>> add_array(memory::Record& record, std::size_t pieces, std::size_t field, ArraySpec spec);
-// The same for labels, initially 0, as the pixels of one mask or of a stack of `count` masks.
+// Like add_array(), but for the labels of one mask or of a stack of `count` masks. All labels are set to 0.
 Result<std::span<std::uint8_t>> add_labels(memory::Record& record, std::size_t pieces, std::size_t field, int height,
                                            int width, int label_bytes);
 Result<std::span<std::uint8_t>> add_label_stack(memory::Record& record, std::size_t pieces, std::size_t field,

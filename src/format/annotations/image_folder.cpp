@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "decode/turned_targets.h"
-#include "format/tar/sample_name.h"
+#include "format/sources/sample_name.h"
 #include "memory/npy_header.h"
 
 namespace feedline::format {
@@ -77,12 +77,6 @@ Result<SampleFiles> files_of(std::span<const PartField> fields, std::string_view
     }
   }
   return sample;
-}
-
-SampleFileSizes sizes_of(const SampleFiles& files) {
-  SampleFileSizes sizes{files.key, files.label, {}};
-  for (const SampleFiles::File& file : files.files) sizes.files.push_back({file.extension, file.bytes.size()});
-  return sizes;
 }
 
 }  // namespace feedline::format

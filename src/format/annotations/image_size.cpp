@@ -13,7 +13,7 @@
 namespace feedline::format {
 namespace {
 
-// For images whose codec does not find the size. One per thread, reused for many images.
+// Used for formats whose codec does not determine the image size. Each thread reuses one decoder for many images.
 Result<memory::ImageFrame> read_by_decoder(std::span<const std::byte> file) {
   thread_local decode::ImageDecoder decoder;
   auto header = decoder.open(file);

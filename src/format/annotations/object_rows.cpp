@@ -14,7 +14,7 @@ class Rows {
   Rows(const ImageObjects& objects, std::size_t field, std::size_t pieces, memory::Record& record)
       : objects_(objects), field_(field), pieces_(pieces), record_(record) {}
 
-  // data(object): returns the address of the `bytes` bytes of its row.
+  // `data` returns the address of an object's row, which has `bytes` bytes.
   template <typename Data>
   Result<void> add(ArraySpec spec, std::size_t bytes, Data data) {
     FEEDLINE_TRY(const auto room, add_array(record_, pieces_, field_, spec));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The objects of an image whose annotations are in a separate file, and their rows in the fields of a record.
+// The objects in an image whose annotations are in a separate file, and their rows in the fields of a record.
 
 #include <array>
 #include <cstdint>
@@ -31,8 +31,8 @@ struct ImageObjects {
   std::size_t points = 0;     // keypoints per object
 };
 
-// Fills in the fields made from objects: all except images and masks stored as files. pieces: the number of buffers
-// already in record.more. kData: an object without a polygon if masks are drawn; or the record would exceed its size
+// Fills all fields except images, and masks that are stored as files. `pieces` is the number of buffers already in
+// record.more. Fails with kData if masks are drawn and an object has no polygon, or if the record would exceed its size
 // limit.
 Result<void> fill_objects(const ImageObjects& objects, std::span<const PartField> fields, std::size_t pieces,
                           memory::Record& record);

@@ -10,7 +10,8 @@ namespace feedline::format {
 namespace {
 
 constexpr double kFifths = 5;  // points of COCO's grid per pixel
-// Limit on the steps along all edges of an object: a polygon around an image of 8,192 pixels has 160,000.
+// The maximum number of steps along all edges of an object. A polygon around an image of 8,192 x 8,192 pixels takes
+// 160,000 steps.
 constexpr std::uint64_t kMostSteps = std::uint64_t{1} << 26;
 
 std::uint64_t zigzag(std::int64_t number) {
@@ -41,7 +42,7 @@ class NumberReader {
 
 std::unexpected<Error> damaged() { return data_error("the stored outline of the annotation is damaged", "format"); }
 
-// Sets the pixels [begin, end) to 1, counted in column-major order.
+// Sets the pixels [begin, end) in column-major order to 1.
 void set_run(std::uint64_t begin, std::uint64_t end, int height, int width, std::uint8_t* plane) {
   const auto rows = static_cast<std::uint64_t>(height);
   while (begin < end) {
@@ -52,8 +53,8 @@ void set_run(std::uint64_t begin, std::uint64_t end, int height, int width, std:
   }
 }
 
-// Finds where the border of a polygon crosses from one column of pixels to the next, between two neighbouring points of
-// the finely drawn edges. Each border is the column-major index of the pixel at which inside and outside change.
+// Finds where the border of a polygon crosses from one pixel column to the next, between two neighbouring points on its
+// edges. Each element of `borders` is the column-major index of the pixel at which the inside begins or ends.
 class Borders {
  public:
   Borders(int height, int width, std::vector<std::uint64_t>& borders)
@@ -80,7 +81,7 @@ class Borders {
   bool is_first_ = true;
 };
 
-// Adds all grid points on an edge, stepping along its longer side. Always starts at the left or upper end, because
+// Adds all grid points on an edge by stepping along its longer axis. Always starts at the left or upper end, because
 // rounding depends on the direction.
 void draw_edge(std::int32_t x0, std::int32_t y0, std::int32_t x1, std::int32_t y1, Borders& borders) {
   const std::int32_t dx = std::abs(x1 - x0), dy = std::abs(y1 - y0);
@@ -107,7 +108,7 @@ Result<void> draw_polygon(std::span<const std::int32_t> points, int height, int 
     const std::size_t next = (i + 1) % count;
     const std::int32_t x0 = points[2 * i], y0 = points[2 * i + 1], x1 = points[2 * next], y1 = points[2 * next + 1];
     steps += static_cast<std::uint64_t>(std::max(std::abs(x1 - x0), std::abs(y1 - y0))) + 1;
-    if (steps > kMostSteps) return data_error("the polygons of an annotation are absurdly long", "format");
+    if (steps > kMostSteps) return data_error("the edges of the polygons of an annotation are too long", "format");
     draw_edge(x0, y0, x1, y1, borders);
   }
   std::ranges::sort(scratch.borders);
@@ -184,8 +185,8 @@ void OutlineWriter::add_runs(std::uint32_t height, std::uint32_t width, std::spa
   for (const std::uint32_t run : runs) add(run);
 }
 
-// Each character from '0' on holds five bits, lowest first; the sixth bit means that more follow. From the fourth run
-// on, the number is the difference from the run two before it.
+// Each character, minus '0', encodes five bits of a number, lowest first. The sixth bit is set if more characters
+// follow. From the fourth run on, the number is the difference from the run two positions before.
 std::expected<void, std::string> parse_runs(std::string_view text, std::vector<std::uint32_t>& runs) {
   runs.clear();
   for (std::size_t at = 0; at < text.size();) {

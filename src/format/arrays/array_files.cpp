@@ -9,7 +9,7 @@
 namespace feedline::format {
 namespace {
 
-// The memory from its first byte to its last, whatever the sign of its stride.
+// Returns the memory of an array from its first byte to its last; supports negative strides.
 std::span<const std::byte> memory_of(const NamedArray& array) {
   if (array.rows == 0 || array.row.bytes() == 0) return {};
   const std::ptrdiff_t last = static_cast<std::ptrdiff_t>(array.rows - 1) * array.stride;

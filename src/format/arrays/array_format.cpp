@@ -25,7 +25,8 @@ std::vector<FieldDescription> fields_of(const std::vector<NamedArray>& arrays) {
   return fields;
 }
 
-// Pads to the end of the row. Returns the bytes read. first: if it has no data, only the lengths are written.
+// Writes the samples, padded to the row's length, and their lengths. Writes only the lengths if `first` has no data.
+// Returns the number of bytes read.
 std::uint64_t fill_ragged(const NamedArray& array, std::span<const std::uint64_t> samples, const ArrayView& first,
                           std::int64_t* lengths) {
   const std::size_t bytes = array.row.bytes();

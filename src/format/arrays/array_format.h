@@ -13,11 +13,12 @@
 
 namespace feedline::format {
 
-// Arrays in memory, or mapped by their owner. Sample i is row i of each array, or several consecutive rows of a ragged
-// one, followed by a field with their number. Copies only the rows that are read.
+// Arrays in memory or in mapped files. Sample i is row i of each array. In a ragged array, a sample is several
+// consecutive rows, and a second field has their number. Copies only the rows that are read.
 class ArrayFormat final : public FilledFormat {
  public:
-  // kConfig: no arrays, different numbers of samples, samples without elements, a repeated name, or invalid offsets.
+  // Fails with kConfig if there are no arrays, they have different numbers of samples, a sample has no elements, a name
+  // is repeated, or offsets are invalid.
   static Result<std::shared_ptr<const RowFormat>> make(std::vector<NamedArray> arrays);
 
   std::string_view name() const override { return "arrays"; }

@@ -37,7 +37,7 @@ TEST(ArrayFormatTest, WritesTheRowsThatAreAskedForOfEveryArray) {
   EXPECT_EQ(std::vector<std::int64_t>(ys, ys + 3), (std::vector<std::int64_t>{13, 10, 13}));
 }
 
-// Four samples of 3, 1, 2 and 4 rows of two columns, numbered 0 .. 19.
+// A ragged array of four samples, which have 3, 1, 2 and 4 rows of two columns, with the numbers 0 .. 19.
 NamedArray ragged(const std::vector<std::int32_t>& values, std::vector<std::int64_t> offsets = {0, 3, 4, 6, 10}) {
   NamedArray array = named("a", values, {2}, 10, DType::kInt32);
   array.offsets = std::move(offsets);

@@ -18,14 +18,14 @@ constexpr int kColours = 3;
 bool is_target(FieldKind kind) { return kind == FieldKind::kBoxes || kind == FieldKind::kKeypoints; }
 bool has_pixels(FieldKind kind) { return kind == FieldKind::kImage || kind == FieldKind::kMask; }
 
-// nullopt if arrays cannot have this kind.
+// Returns nullopt if an array cannot have this kind.
 std::optional<FieldKind> kind_of(const NamedArray& array) {
   const auto kind = field_kind_of(array.kind);
   if (!kind) return {};
   return *kind == FieldKind::kArray || has_pixels(*kind) || is_target(*kind) ? kind : std::nullopt;
 }
 
-// The shape of a sample; a ragged array's first extent is kAnyLength.
+// Returns the shape of a sample. For ragged arrays, the first extent is kAnyLength.
 Shape shape_of(const NamedArray& array) {
   return array.offsets.empty() ? array.row.shape : array.row.shape.with_front(kAnyLength);
 }
@@ -48,7 +48,8 @@ Result<void> check_sides(const NamedArray& array, std::int64_t height, std::int6
       height = std::max(height, array.offsets[i + 1] - array.offsets[i]);
   constexpr std::int64_t kMost = std::numeric_limits<int>::max();
   if (height <= kMost && width <= kMost && height <= memory::PixelBuffer::kMaxPixels / width) return {};
-  return std::unexpected(wrong(array, std::to_string(height) + " x " + std::to_string(width) + " pixels are too many"));
+  return std::unexpected(
+      wrong(array, std::to_string(height) + " x " + std::to_string(width) + " pixels exceed the size limit"));
 }
 
 // Checks the dtype of boxes and keypoints.
@@ -187,7 +188,9 @@ Result<memory::OwnRow> ArrayRecords::own_row(std::uint64_t index, std::size_t fi
 Where ArrayRecords::where(std::uint64_t index) const { return where_in_arrays(index); }
 
 Result<Inspection> ArrayRecords::inspect() const {
-  return config_error("inspect: arrays cannot be inspected: their rows cannot be damaged, dropped or merged");
+  return config_error(
+      "inspect: arrays cannot be inspected: their rows cannot be damaged, dropped or merged; Dataset.schema and "
+      "Dataset.explain() describe them");
 }
 
 }  // namespace feedline::format

@@ -14,13 +14,13 @@
 
 namespace feedline::format {
 
-// Arrays in memory, some of which are images, masks, boxes or keypoints. Sample i is row i of each array, or the
-// sample's rows of a ragged one. Pixels and labels are views of the arrays if kernels may read past their end, so
-// nothing is copied, and later writes by the user are visible in samples read after them.
+// Arrays in memory, some of which are images, masks, boxes or keypoints. Sample i is row i of each array, or several
+// rows of a ragged array. If kernels may read past the end of an image or mask, it is used without copying. Samples
+// that are read later then contain the values that the user has written to the arrays in the meantime.
 class ArrayRecords final : public RecordFormat {
  public:
-  // kConfig: as for ArrayFormat::make(), except that only samples of images and masks need a row; an unknown kind, or
-  // an array whose dtype or shape does not fit its kind.
+  // Fails with kConfig in the same cases as ArrayFormat::make(), and if a kind is unknown or does not match the dtype
+  // or shape of its array. Samples may be empty, except images and masks.
   static Result<std::shared_ptr<const RecordFormat>> make(std::vector<NamedArray> arrays);
 
   std::string_view name() const override { return "arrays"; }

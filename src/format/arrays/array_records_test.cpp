@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "format/joined_format.h"
+#include "format/combined/joined_format.h"
 
 namespace feedline::format {
 namespace {
@@ -134,11 +134,10 @@ TEST(ArrayRecordsTest, WhatIsNotOfItsKindIsRefusedByName) {
   EXPECT_EQ(of("boxes", {4}, DType::kFloat32),
             "arrays: \"a\" cannot be boxes: the samples have the shape (4); boxes are (N, 4)");
   EXPECT_EQ(of("keypoints", {4, 3}, DType::kFloat32),
-            "arrays: \"a\" cannot be keypoints: the samples have the shape (4, 3); keypoints are (N, 2) or "
-            "(N, K, 2)");
+            "arrays: \"a\" cannot be keypoints: the samples have the shape (4, 3); keypoints are (N, 2) or (N, K, 2)");
   EXPECT_EQ(of("image", {0, 5}, DType::kUint8), "arrays: the rows of \"a\" have no elements");
   NamedArray wide = named("a", "image", bytes, {1 << 20, 1 << 20}, 1, DType::kUint8);
-  EXPECT_EQ(refusal({wide}), "arrays: \"a\" cannot be image: 1048576 x 1048576 pixels are too many");
+  EXPECT_EQ(refusal({wide}), "arrays: \"a\" cannot be image: 1048576 x 1048576 pixels exceed the size limit");
   NamedArray ragged = named("a", "image", bytes, {5}, 10, DType::kUint8);
   ragged.offsets = {0, 5, 5, 10};
   EXPECT_EQ(refusal({ragged}), "arrays: sample 1 of \"a\" is empty");

@@ -11,9 +11,10 @@
 namespace feedline::format {
 namespace {
 
-// The number of rows of each array that the fingerprint reads: reading all of a mapped terabyte would take too long.
+// The number of rows that the fingerprint includes for each array. Reading all of a large mapped array would take too
+// long.
 constexpr std::uint64_t kPrintedRows = 64;
-// The number of parts of kPartBytes to hash in rows over kMostWhole bytes; 64 rows of 256 MiB would be a whole dataset.
+// For rows with more than kMostWhole bytes, the fingerprint includes only kParts parts of kPartBytes bytes each.
 constexpr std::size_t kMostWhole = std::size_t{1} << 20, kParts = 16, kPartBytes = 4096;
 
 void add_row(Fingerprint& fingerprint, const std::byte* row, std::size_t bytes) {
@@ -28,7 +29,7 @@ Result<void> check_offsets(const NamedArray& array, bool may_be_empty) {
   const auto& offsets = array.offsets;
   if (array.row.shape.dims() + 2 > Shape::kMaxDims)  // plus the ragged extent and the batch
     return config_error("arrays: \"" + array.name + "\" has more than " + std::to_string(Shape::kMaxDims) +
-                        " extents in a batch");
+                        " dimensions in a batch");
   if (array.rows > 1 && array.stride != static_cast<std::ptrdiff_t>(array.row.bytes()))
     return config_error("arrays: the rows of \"" + array.name +
                         "\", a ragged array, are not contiguous; copy it first");

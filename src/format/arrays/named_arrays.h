@@ -16,21 +16,21 @@
 namespace feedline::format {
 
 std::uint64_t samples_of(const NamedArray& array);
-// Returns a view of a sample.
+// A view of one sample.
 struct StoredRow {
   std::span<const std::byte> bytes;
   Shape shape;
 };
 StoredRow row_of(const NamedArray& array, std::uint64_t index);
-// kConfig: no arrays, no rows, different numbers of samples, rows without elements, or invalid offsets. may_be_empty:
-// whether a sample of the ragged array may have no rows.
+// Fails with kConfig if there are no arrays or no rows, arrays have different numbers of samples, rows have no
+// elements, or offsets are invalid. `may_be_empty` returns whether samples of a ragged array may have no rows.
 Result<void> check_arrays(std::span<const NamedArray> arrays,
                           const std::function<bool(const NamedArray&)>& may_be_empty);
-// kConfig: a name is used twice.
+// Fails with kConfig if two fields have the same name.
 Result<void> check_names(const std::vector<FieldDescription>& fields);
-// The size of a sample of average length.
+// Returns the average size of a sample.
 std::uint64_t sample_bytes_of(std::span<const NamedArray> arrays);
-// A hash of names, kinds, dtypes, shapes, lengths and some of the rows.
+// Returns a hash of the names, kinds, dtypes, shapes, lengths and some of the rows.
 std::uint64_t fingerprint_of(std::span<const NamedArray> arrays);
 Where where_in_arrays(std::uint64_t index);
 

@@ -27,7 +27,7 @@ inline constexpr std::array kArchiveKinds{ArchiveKind{"\x1f\x8b", "gzip"},
                                           ArchiveKind{"7z\xbc\xaf", "7z"},
                                           ArchiveKind{"Rar!", "rar"}};
 
-// "gzip" and so on; empty if the bytes do not begin any of these.
+// Returns a name such as "gzip", or an empty string if `start` does not match a known kind.
 inline std::string_view archive_kind_of(std::span<const std::byte> start) {
   const std::string_view text(reinterpret_cast<const char*>(start.data()), start.size());
   for (const ArchiveKind& kind : kArchiveKinds)

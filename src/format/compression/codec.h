@@ -22,22 +22,22 @@ class StreamCodec {
   };
 
   virtual ~StreamCodec() = default;
-  // Consumes the front of `in` and writes to the front of `out`, as far as possible. If it makes no progress before the
-  // end, it needs more of `in`. Requires: `out` is not empty.
+  // Consumes input from the front of `in` and writes output to the front of `out`, as much as possible. A step that
+  // makes no progress before the end of the stream needs more input. Requires: `out` is not empty.
   virtual Step step(std::span<const std::byte> in, std::span<std::byte> out) = 0;
-  // Prepares for the next frame, member or stream; false if none may follow.
+  // Prepares for the next frame, member or stream. Returns false if the format allows only one.
   virtual bool restart() = 0;
 };
 
-// nullptr if the kind has only blocks, or there is not enough memory.
+// Returns nullptr if the kind supports only blocks or there is not enough memory.
 std::unique_ptr<StreamCodec> make_stream_codec(Compression kind);
 bool has_streams(Compression kind);
 
-// Blocks are decompressed in one call. Returns the size in the block's header; nullopt if the kind does not store it,
-// or it is impossible.
+// Returns the decompressed size from a block's header, or nullopt if the kind does not store the size or the stored
+// size is impossible.
 std::optional<std::uint64_t> size_in_block(Compression kind, std::span<const std::byte> in);
-// Returns the decompressed size, which may be positive even if `out` is empty; nullopt if the block is damaged or
-// decompresses to more than `out` can hold.
+// Decompresses a whole block and returns the decompressed size, which may be positive even if `out` is empty. Returns
+// nullopt if the block is damaged or does not fit into `out`.
 std::optional<std::size_t> decompress_block(Compression kind, std::span<const std::byte> in, std::span<std::byte> out);
 
 std::unexpected<Error> damaged(Compression kind, const std::string& how);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Test and fuzz support: compresses a text with each kind of compression.
+// Compresses text with each kind of compression, for tests and fuzzers.
 
 #include <bzlib.h>
 #include <lz4.h>
@@ -16,7 +16,8 @@
 
 namespace feedline::format {
 
-// The Brotli data of this line, repeated 40 times, is a constant: nothing else needs the compressor's library.
+// The Brotli data for 40 repetitions of this line is a constant, so that tests do not depend on Brotli's compression
+// library.
 inline constexpr std::string_view kBrotliLine = "a loader that keeps its promises ";
 inline constexpr std::string_view kBrotliOfLine40 =
     "\x1b\x27\x05\xf8\x1d\x09\x36\x4e\x72\xbb\xc6\xc2\x59\x0d\x12\x36\x47\xb7\xd2\xd6\xb2\x0c\x6e\xae\x71\x28\x84\x12"
@@ -28,7 +29,7 @@ inline std::string repeated(std::string_view line, int times) {
   return text;
 }
 
-// Supports Brotli only for that text.
+// Supports Brotli only for the text above.
 inline std::string compressed(Compression kind, std::string_view text) {
   if (kind == Compression::kBrotli) return std::string(kBrotliOfLine40);
   std::string out(text.size() * 2 + 1000, '\0');

@@ -16,7 +16,7 @@ namespace {
 using In = std::span<const std::byte>;
 using Out = std::span<std::byte>;
 
-// A buffer that grows only as it is filled, never by the size in a header.
+// A buffer that grows only as it is filled, since sizes in headers are not trusted.
 class Growing {
  public:
   Growing(memory::ByteBuffer& buffer, std::uint64_t first, std::uint64_t most) : buffer_(buffer), most_(most) {
@@ -50,7 +50,7 @@ class Members {
 
   bool is_there() const { return codec_ != nullptr; }
   bool at_end() const { return at_end_; }
-  // Consumes `in` until `out` is full. Returns the number of bytes written.
+  // Decompresses `in` until `out` is full or `in` is consumed. Returns the number of bytes written.
   Result<std::size_t> run(In& in, Out out) {
     std::size_t made = 0;
     stuck_ = false;
@@ -74,7 +74,7 @@ class Members {
     }
     return made;
   }
-  // True if the codec has no output left to write.
+  // Returns whether the codec has written all output for the input so far.
   bool is_drained() const { return at_end_ || stuck_; }
 
  private:
@@ -87,7 +87,7 @@ std::unexpected<Error> no_memory(Compression kind) {
   return storage_error("not enough memory to decompress " + std::string(name_of(kind)) + " data", ENOMEM);
 }
 
-// Checks that, once `out` is full, the rest of `in` has only an end and checksums.
+// Checks that only an end marker and checksums follow the expected data in the input.
 Result<void> end_exactly(Members& members, Compression kind, In in, std::uint64_t bytes) {
   std::byte one_more{};
   FEEDLINE_TRY(const std::size_t made, members.run(in, Out(&one_more, 1)));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Decompression of the blocks and whole shards of formats. Sizes in headers are never trusted: memory is limited by the
-// caller, so a small input cannot exhaust it.
+// Decompresses blocks and whole shards. Sizes in headers are not trusted: the caller limits memory use, so that small
+// inputs cannot exhaust memory.
 
 #include <cstddef>
 #include <cstdint>
@@ -27,34 +27,36 @@ enum class Compression : std::uint8_t {
   kSnappy,   // one unframed block
   kLz4,      // one unframed block, which does not store its size
 };
-// "zstd", "gzip" and so on.
+// Returns the name, such as "zstd" or "gzip".
 std::string_view name_of(Compression kind);
 
-// Decompresses `in` to `out`. kData: the data is damaged or truncated, is followed by extra bytes, or does not
-// decompress to exactly the size of `out`.
+// Decompresses `in` into `out`. Fails with kData if the data is damaged, truncated or followed by extra bytes, or if
+// its decompressed size is not exactly the size of `out`.
 Result<void> decompress_exactly(Compression kind, std::span<const std::byte> in, std::span<std::byte> out);
 
-// The same for an unknown size of at most `most` bytes; the span points into `out`. kData: as above, or the size is
-// larger.
+// Decompresses data whose decompressed size is not known, up to `most` bytes. The returned span points into `out`.
+// Fails with kData if the data is damaged, truncated or followed by extra bytes, or if the result is larger than `most`
+// bytes.
 Result<std::span<std::byte>> decompress(Compression kind, std::span<const std::byte> in, memory::ByteBuffer& out,
                                         std::uint64_t most);
 
-// Compresses with zstd. The span points into `out`. level: zstd's level, 1 to 22.
+// Compresses with zstd. The returned span points into `out`. `level` is 1 to 22.
 Result<std::span<const std::byte>> compress_zstd(std::span<const std::byte> in, int level, memory::ByteBuffer& out);
 
-// Decompresses shards that need not fit into memory, with input and output in pieces. Unframed blocks are buffered
-// until the end, up to the maximum size of their format. Not thread-safe.
+// Decompresses data in pieces, so that shards can be larger than memory. Unframed blocks are buffered until the end, up
+// to the maximum block size of their format. Not thread-safe.
 class StreamDecompression {
  public:
   using Take = std::function<Result<void>(std::span<const std::byte>)>;
-  // most: the maximum total size in bytes.
+  // `most` is the maximum decompressed size in bytes.
   static Result<StreamDecompression> start(Compression kind, std::uint64_t most);
   StreamDecompression(StreamDecompression&&) noexcept;
   ~StreamDecompression();
 
-  // kData: the data is damaged, or decompresses to more than `most` bytes; also returns errors of `take`.
+  // Passes the decompressed data to `take`, and returns its errors. Fails with kData if the data is damaged or
+  // decompresses to more than `most` bytes.
   Result<void> feed(std::span<const std::byte> in, const Take& take);
-  // Call after the last piece. kData: the data is truncated.
+  // Must be called after the last piece. Fails with kData if the data is truncated.
   Result<void> finish(const Take& take);
   std::uint64_t made() const;
 

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "format/field_kind.h"
-#include "format/image_names.h"
-#include "format/tar/sample_name.h"
+#include "format/sources/image_names.h"
+#include "format/sources/sample_name.h"
 
 namespace feedline::format {
 namespace {
@@ -16,9 +16,9 @@ constexpr std::string_view kKey = "{key}";
 // Returns "images" for "train/images/{key}.jpg", and "jpg" for "{key}.jpg".
 std::string usual_name(const FieldPattern& pattern) {
   if (!pattern.folder.empty()) return pattern.folder.substr(pattern.folder.rfind('/') + 1);
-  return pattern.behind.substr(pattern.behind.find_first_not_of("./") == std::string::npos
-                                   ? pattern.behind.size()
-                                   : pattern.behind.find_first_not_of("./"));
+  return pattern.suffix.substr(pattern.suffix.find_first_not_of("./") == std::string::npos
+                                   ? pattern.suffix.size()
+                                   : pattern.suffix.find_first_not_of("./"));
 }
 
 Result<FieldPattern> parse_pattern(const std::string& spec) {
@@ -39,12 +39,12 @@ Result<FieldPattern> parse_pattern(const std::string& spec) {
   const std::size_t slash = rest.substr(0, key).rfind('/');
   const std::size_t begin = slash == rest.npos ? 0 : slash + 1;
   pattern.folder = slash == rest.npos ? std::string_view() : rest.substr(0, slash);
-  pattern.before = rest.substr(begin, key - begin);
-  pattern.behind = rest.substr(key + kKey.size());
+  pattern.prefix = rest.substr(begin, key - begin);
+  pattern.suffix = rest.substr(key + kKey.size());
   if (pattern.description.name.empty()) pattern.description.name = usual_name(pattern);
   if (pattern.description.name.empty())
     return config_error("fields: '" + spec + "' does not provide a field name; put NAME= before it");
-  const std::string extension = to_lower(pattern.behind);
+  const std::string extension = to_lower(pattern.suffix);
   const std::string_view kind = is_any_image_name(extension) ? "png" : std::string_view(extension);
   pattern.description.kind = said.value_or(usual_kind(pattern.description.name, kind));
   return pattern;
@@ -53,21 +53,21 @@ Result<FieldPattern> parse_pattern(const std::string& spec) {
 }  // namespace
 
 std::optional<std::string_view> FieldPattern::key_of(std::string_view path) const {
-  if (path.size() <= before.size() + behind.size() || !path.starts_with(before) || !path.ends_with(behind)) return {};
-  return path.substr(before.size(), path.size() - before.size() - behind.size());
+  if (path.size() <= prefix.size() + suffix.size() || !path.starts_with(prefix) || !path.ends_with(suffix)) return {};
+  return path.substr(prefix.size(), path.size() - prefix.size() - suffix.size());
 }
 
 std::string FieldPattern::path_of(std::string_view key) const {
   std::string path = folder.empty() ? "" : folder + "/";
-  return path.append(before).append(key).append(behind);
+  return path.append(prefix).append(key).append(suffix);
 }
 
 std::string FieldPattern::member_extension() const {
   std::string name = to_lower(description.name);
   std::ranges::replace(name, '/', '_');
-  const std::size_t dot = behind.find_last_of("./");
-  const bool has_none = dot == behind.npos || behind[dot] == '/';
-  const std::string extension = has_none ? std::string() : to_lower(behind.substr(dot + 1));
+  const std::size_t dot = suffix.find_last_of("./");
+  const bool has_none = dot == suffix.npos || suffix[dot] == '/';
+  const std::string extension = has_none ? std::string() : to_lower(suffix.substr(dot + 1));
   const bool has_it = name == extension || name.ends_with("." + extension);
   return has_it || extension.empty() ? name : name + "." + extension;
 }

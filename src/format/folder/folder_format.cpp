@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "format/image_names.h"
+#include "format/sources/image_names.h"
 
 namespace feedline::format {
 namespace {
@@ -25,32 +25,25 @@ std::string fields_of_images(const FolderListing& listing) {
   std::string text;
   for (const auto& [extension, count] : images)
     text += (text.empty() ? "" : ", ") + (are_all ? extension : pattern_of(extension)) + ": " + std::to_string(count);
-  // If the key is the whole name, every file matches.
+  // A pattern whose key is the whole name matches every file.
   return are_all ? "fields=\"image={key}:image\", which reads all files (" + text + ")"
                  : "one of these, listed with their numbers of files: " + text;
 }
 
-// Returns why there is nothing to read and how to fix it.
+// Returns a message about why there is nothing to read and how to fix this.
 std::string what_is_missing(const FolderListing& listing) {
   if (const std::string fields = fields_of_images(listing); !fields.empty())
-    return "the folder contains images but no class folders: open images without classes by " + fields +
-           "; if they have classes, put the images of each class in its own folder, as in train/cat/1.jpg";
+    return "the folder contains images but no class folders: open images without classes with " + fields +
+           "; if they have classes, put the images of each class into a separate folder, such as train/cat/1.jpg";
   if (!listing.stray_tars.empty())
     return "the folder contains tar files but no class folders: name the tar files to read, for example '" +
            listing.stray_tars.front() + "' or 'shards/{000..146}.tar'";
-  return "the folder contains nothing to read: expected one folder of images per class";
+  return "the folder contains no images: expected one folder of images per class";
 }
 
-Error located(Error error, const std::string& source) {
-  error.where.dataset = source;
-  return error;
-}
-
-Result<void> check_options(const std::string& source, const OpenOptions& options) {
+Result<void> check_options(const OpenOptions& options) {
   if (options.fields.empty()) return {};
-  return std::unexpected(located(
-      config_error("fields: a folder of class folders always has the fields image and label; remove fields=").error(),
-      source));
+  return config_error("fields: a folder of class folders always has the fields image and label; remove fields=");
 }
 
 void add_sizes(const storage::Storage& storage, const std::string& root, const FolderListing& listing,
@@ -79,21 +72,18 @@ void add_sizes(const storage::Storage& storage, const std::string& root, const F
 }
 
 Result<FolderListing> list_complete(const std::string& source, const OpenOptions& options) {
-  auto listing = list_folder(*options.storage, without_end_slashes(source));
-  if (!listing) return std::unexpected(located(std::move(listing).error(), source));
-  if (!listing->metadata.empty() && options.format.empty())
-    return std::unexpected(located(config_error("the folder holds '" + listing->metadata +
-                                                "', which describes its images: open it with format=\"table\", or the "
-                                                "images only with format=\"folder\"")
-                                       .error(),
-                                   source));
-  if (listing->classes.empty())
-    return std::unexpected(located(config_error(what_is_missing(*listing)).error(), source));
-  if (const Finding* finding = listing->findings.first_error()) {
-    // Not reported as damage: whether this folder counts as a class changes the labels of all classes after it.
+  FEEDLINE_TRY(FolderListing listing, list_folder(*options.storage, without_end_slashes(source)));
+  if (!listing.metadata.empty() && options.format.empty())
+    return config_error("the folder contains '" + listing.metadata +
+                        "', which describes its images: open it with format=\"table\", or the images only with "
+                        "format=\"folder\"");
+  if (listing.classes.empty()) return config_error(what_is_missing(listing));
+  if (const Finding* finding = listing.findings.first_error()) {
+    // This is not a data error, because the user must decide whether this folder is a class. The decision changes the
+    // labels of all following classes.
     Error error = config_error(finding->text).error();
     error.where.shard = finding->shard;
-    return std::unexpected(located(std::move(error), source));
+    return std::unexpected(std::move(error));
   }
   return listing;
 }
@@ -101,7 +91,7 @@ Result<FolderListing> list_complete(const std::string& source, const OpenOptions
 }  // namespace
 
 Result<std::shared_ptr<const RecordFormat>> FolderFormat::open(const std::string& source, const OpenOptions& options) {
-  FEEDLINE_CHECK_OK(check_options(source, options));
+  FEEDLINE_CHECK_OK(check_options(options));
   const std::string root = without_end_slashes(source);
   const auto format = [&](FolderIndex index) {
     return std::shared_ptr<const RecordFormat>(new FolderFormat(source, options, std::move(index)));
@@ -114,23 +104,21 @@ Result<std::shared_ptr<const RecordFormat>> FolderFormat::open(const std::string
   FolderIndex index = FolderIndex::build(root, listing);
   const bool is_wanted = is_worth_keeping(*options.storage, index.samples(), options.index_directory);
   if (is_wanted && index.folders().is_settled(*options.storage, started))
-    if (auto saved = save_folder_index(*options.storage, index, root, options.index_directory, options.notes); !saved)
-      return std::unexpected(located(std::move(saved).error(), source));
+    FEEDLINE_CHECK_OK(save_folder_index(*options.storage, index, root, options.index_directory, options.notes));
   return format(std::move(index));
 }
 
-FolderFormat::FolderFormat(std::string source, const OpenOptions& options, FolderIndex index)
-    : source_(std::move(source)),
+FolderFormat::FolderFormat(std::string source, OpenOptions options, FolderIndex index)
+    : OpenedFormat(std::move(source), std::move(options)),
       root_(without_end_slashes(source_)),
-      storage_(options.storage),
-      index_directory_(options.index_directory),
-      index_(std::move(index)),
-      fields_{{"image", FieldKind::kImage}, {"label", FieldKind::kInteger}} {
+      index_(std::move(index)) {
+  fields_ = {{"image", FieldKind::kImage}, {"label", FieldKind::kInteger}};
+  fingerprint_ = index_.fingerprint();
   for (std::uint64_t label = 0; label < index_.classes(); ++label) classes_.emplace_back(index_.class_name(label));
 }
 
 std::string FolderFormat::summary() const {
-  return index_.is_mapped() ? persisted_listing_text(*storage_, index_.folders()) : "";
+  return index_.is_mapped() ? persisted_listing_text(*options_.storage, index_.folders()) : "";
 }
 
 Where FolderFormat::where(std::uint64_t index) const {
@@ -143,27 +131,24 @@ Where FolderFormat::where(std::uint64_t index) const {
   return where;
 }
 
-// If an object was deleted or replaced, the cached listing of a backend without modification times is out of date.
-// Deletes it, so that the dataset is listed again when it is next opened.
+// If an error shows that an object was deleted or replaced, and the backend has no modification times, deletes the
+// cached listing, so that the dataset is listed again when it is next opened.
 void FolderFormat::doubt_listing(const Error& error) const {
-  if (!storage::is_of_change(error) || !storage_->has_flat_names() || is_forgotten_.exchange(true)) return;
-  forget_folder_index(*storage_, root_, index_directory_);
+  if (!storage::is_of_change(error) || !options_.storage->has_flat_names() || is_forgotten_.exchange(true)) return;
+  forget_folder_index(*options_.storage, root_, options_.index_directory);
 }
 
 std::unexpected<Error> FolderFormat::failed(std::uint64_t index, Error error) const {
   doubt_listing(error);
-  std::string stage = std::move(error.where.stage);
-  error.where = where(index);
-  error.where.stage = std::move(stage);
-  return std::unexpected(std::move(error));
+  return failed_at(where(index), std::move(error));
 }
 
 Result<void> FolderFormat::read(std::uint64_t index, memory::Record& record) const {
   FEEDLINE_CHECK(index < size());
-  storage_->name_below(root_, index_.path(index), record.name);
+  options_.storage->name_below(root_, index_.path(index), record.name);
   const auto version = index_.version(index);
-  const auto bytes = version ? storage_->read_version(record.name, record.storage, record.most_bytes, *version)
-                             : storage_->read_all(record.name, record.storage, record.most_bytes);
+  const auto bytes = version ? options_.storage->read_version(record.name, record.storage, record.most_bytes, *version)
+                             : options_.storage->read_all(record.name, record.storage, record.most_bytes);
   if (!bytes) return failed(index, bytes.error());
   return accept(index, std::span(&*bytes, 1), record);
 }
@@ -211,7 +196,7 @@ Result<SampleFiles> FolderFormat::files(std::uint64_t index) const {
 Result<SampleFileSizes> FolderFormat::file_sizes(std::uint64_t index) const {
   std::optional<std::uint64_t> bytes = index_.bytes(index);
   if (!bytes) {
-    const auto stat = storage_->stat(file(index));
+    const auto stat = options_.storage->stat(file(index));
     if (!stat) return failed(index, stat.error());
     bytes = stat->bytes;
   }
@@ -223,27 +208,20 @@ Result<SampleFileSizes> FolderFormat::file_sizes(std::uint64_t index) const {
   return sizes;
 }
 
-Result<Inspection> FolderFormat::inspect() const {
-  OpenOptions options;
-  options.storage = storage_;
-  return inspect(source_, options);
-}
-
 Result<Inspection> FolderFormat::inspect(const std::string& source, const OpenOptions& options) {
-  FEEDLINE_CHECK_OK(check_options(source, options));
+  FEEDLINE_CHECK_OK(check_options(options));
   const std::string root = without_end_slashes(source);
-  auto listing = list_folder(*options.storage, root);
-  if (!listing) return std::unexpected(located(std::move(listing).error(), source));
+  FEEDLINE_TRY(FolderListing listing, list_folder(*options.storage, root));
   Inspection inspection;
   inspection.format = "folder";
-  inspection.samples = listing->samples();
+  inspection.samples = listing.samples();
   inspection.fields = {"image", "label"};
-  Findings findings = std::move(listing->findings);
-  if (listing->classes.empty()) findings.add({"no_classes", Severity::kError, root, "", {}, what_is_missing(*listing)});
-  add_sizes(*options.storage, root, *listing, inspection, findings);
-  for (const auto& [extension, count] : listing->extensions) inspection.extensions.push_back({extension, count});
-  for (std::size_t i = 0; i < listing->classes.size(); ++i)
-    inspection.classes.push_back({listing->classes[i], listing->class_ends[i] - (i ? listing->class_ends[i - 1] : 0)});
+  Findings findings = std::move(listing.findings);
+  if (listing.classes.empty()) findings.add({"no_classes", Severity::kError, root, "", {}, what_is_missing(listing)});
+  add_sizes(*options.storage, root, listing, inspection, findings);
+  for (const auto& [extension, count] : listing.extensions) inspection.extensions.push_back({extension, count});
+  for (std::size_t i = 0; i < listing.classes.size(); ++i)
+    inspection.classes.push_back({listing.classes[i], listing.class_ends[i] - (i ? listing.class_ends[i - 1] : 0)});
   inspection.findings = findings.to_inspection();
   return inspection;
 }

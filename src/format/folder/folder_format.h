@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "format/folder/folder_index.h"
-#include "format/format.h"
+#include "format/opened_format.h"
 
 namespace feedline::format {
 
-// A folder with one subfolder per class, like torchvision's ImageFolder: same samples, indices and labels.
-class FolderFormat final : public RecordFormat {
+// A folder with one subfolder per class. Samples, indices and labels are the same as in torchvision's ImageFolder.
+class FolderFormat final : public OpenedFormat {
  public:
   // Requires: options.storage.
   static Result<std::shared_ptr<const RecordFormat>> open(const std::string& source, const OpenOptions& options);
@@ -20,8 +20,6 @@ class FolderFormat final : public RecordFormat {
 
   std::string_view name() const override { return "folder"; }
   std::uint64_t size() const override { return index_.samples(); }
-  const std::vector<FieldDescription>& fields() const override { return fields_; }
-  const std::vector<std::string>& classes() const override { return classes_; }
   Result<void> read(std::uint64_t index, memory::Record& record) const override;
   bool find_value(std::uint64_t index, std::size_t field, memory::Record::Field& value,
                   std::string& room) const override;
@@ -30,26 +28,18 @@ class FolderFormat final : public RecordFormat {
   Result<void> find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const override;
   Result<void> accept(std::uint64_t index, std::span<const std::span<const std::byte>> pieces,
                       memory::Record& record) const override;
-  std::shared_ptr<const storage::Storage> storage() const override { return storage_; }
   Where where(std::uint64_t index) const override;
-  std::uint64_t fingerprint() const override { return index_.fingerprint(); }
   std::string summary() const override;
-  Result<Inspection> inspect() const override;
 
  private:
-  std::string file(std::uint64_t index) const { return storage_->below(root_, index_.path(index)); }
+  std::string file(std::uint64_t index) const { return options_.storage->below(root_, index_.path(index)); }
   void doubt_listing(const Error& error) const;
   std::unexpected<Error> failed(std::uint64_t index, Error error) const;
-  FolderFormat(std::string source, const OpenOptions& options, FolderIndex index);
+  FolderFormat(std::string source, OpenOptions options, FolderIndex index);
 
-  std::string source_;
-  std::string root_;  // the source without trailing slashes
-  std::shared_ptr<const storage::Storage> storage_;
-  std::string index_directory_;
+  std::string root_;                                // the source without trailing slashes
   mutable std::atomic<bool> is_forgotten_ = false;  // whether the index was loaded from the cache
   FolderIndex index_;
-  std::vector<std::string> classes_;
-  std::vector<FieldDescription> fields_;
 };
 
 }  // namespace feedline::format

@@ -33,8 +33,8 @@ Error open_error(const std::string& source, const OpenOptions& options = {}) {
   return format ? Error{} : format.error();
 }
 
-// The expected text is the output of Python's sorted(os.walk(class)) with each file list sorted, which is the order of
-// torchvision's make_dataset.
+// The expected order is the order of torchvision's make_dataset, which sorts os.walk(class) and the files in each
+// folder.
 TEST(FolderFormat, ListsInImageFoldersOrder) {
   const TemporaryFolder folder;
   for (const char* file :
@@ -150,7 +150,7 @@ TEST(FolderFormat, TellsFoldersThatBecomeOneClass) {
   EXPECT_EQ(inspected(folder.path("train")), "");
 }
 
-TEST(FolderFormat, TellsWhatLiesBesideTheClasses) {
+TEST(FolderFormat, TellsWhatLiesNextToTheClasses) {
   const TemporaryFolder folder;
   for (const char* file : {"cat/0.jpg", "0.tar", "labels.csv", "README"}) folder.write(file, "x");
   EXPECT_EQ(inspected(folder.path()), "stray_file:warning other_files:note other_files:note");

@@ -12,8 +12,8 @@
 namespace feedline::format {
 namespace {
 
-// An index file is a frame (cache/frame.h). S samples, C classes, F folders, P bytes of paths, N bytes of names, and O
-// objects: O is S if the listing describes the objects, else 0.
+// The layout of an index file with S samples, C classes, F folders, P bytes of paths, N bytes of names and O objects,
+// stored as a frame (cache/frame.h). O equals S if the listing describes the objects, otherwise O is 0.
 //
 //     numbers     S, C, F, P, N, fingerprint of the dataset, O
 //     8 x S       end of each sample's path in the paths
@@ -27,7 +27,7 @@ enum Number : std::size_t { kSamples, kClasses, kFolders, kPathBytes, kNameBytes
 
 constexpr cache::TableKind kIndexes{kFolderIndex, ".feedline-folder-index"};
 
-// The root's path is not included, so a copy of the dataset elsewhere has the same fingerprint.
+// The fingerprint does not depend on the root's path, so that copies of the dataset have the same fingerprint.
 std::uint64_t fingerprint_of(const FolderListing& listing) {
   Fingerprint fingerprint;
   fingerprint.add("folder");
@@ -74,7 +74,7 @@ std::optional<FolderIndex> FolderIndex::parse(std::span<const std::byte> file, s
   return index;
 }
 
-// The only function that depends on the order of the sections.
+// Finds the sections in the order in which they are stored. No other function depends on the order of sections.
 bool FolderIndex::find_sections() {
   cache::FrameReader reader(file_, kFolderIndex, kNumbers);
   const std::uint64_t samples = reader.count(kSamples), classes = reader.count(kClasses);

@@ -34,9 +34,9 @@ class FolderIndexTest : public testing::Test {
     for (const fs::path& path : folders) fs::last_write_time(path, fs::file_time_type::clock::now() - 60s);
   }
   std::string data() const { return folder_.path("data"); }
-  std::string kept() const { return folder_.path("kept"); }
+  std::string index_folder() const { return folder_.path("kept"); }
   std::shared_ptr<const RecordFormat> open() const {
-    const auto format = open_records(data(), {.index_directory = kept()});
+    const auto format = open_records(data(), {.index_directory = index_folder()});
     EXPECT_TRUE(format) << format.error().message();
     return format ? *format : nullptr;
   }
@@ -46,7 +46,7 @@ class FolderIndexTest : public testing::Test {
     for (std::uint64_t i = 0; i < format.size(); ++i) keys += format.where(i).key + " ";
     return keys;
   }
-  fs::path index_file() const { return fs::directory_iterator(kept())->path(); }
+  fs::path index_file() const { return fs::directory_iterator(index_folder())->path(); }
 
   storage::TemporaryFolder folder_;
 };
@@ -100,7 +100,7 @@ TEST_F(FolderIndexTest, AFileWithOtherBytesIsTheSameSample) {
   EXPECT_TRUE(is_from_index());
 }
 
-TEST_F(FolderIndexTest, ADamagedFileIsMadeAnew) {
+TEST_F(FolderIndexTest, ADamagedFileIsMadeAgain) {
   open();
   const std::string whole = storage::TemporaryFolder::read(index_file());
   const std::string expected = keys_of(*open());
@@ -115,23 +115,22 @@ TEST_F(FolderIndexTest, ADamagedFileIsMadeAnew) {
     else
       damaged[random() % whole.size()] ^= static_cast<char>(1 << random() % 8);
     folder_.write(name, damaged);
-    ASSERT_FALSE(load_folder_index(*storage::local_storage(), data(), kept())) << i;
+    ASSERT_FALSE(load_folder_index(*storage::local_storage(), data(), index_folder())) << i;
     ASSERT_EQ(keys_of(*open()), expected);
     ASSERT_TRUE(is_from_index()) << "rebuilt";
   }
 }
 
-// The checksum covers the stored bytes, so a file with a valid checksum but invalid numbers must be rejected because of
-// its numbers.
+// A file with a valid checksum but invalid numbers must be rejected.
 TEST_F(FolderIndexTest, AnIndexOfAnotherFolderOrVersionDoesNotCount) {
   open();
   const std::string name = index_file().filename().string();
   const std::string other = folder_.path("other");
   fs::copy(data(), other, fs::copy_options::recursive);
-  const auto format = format::open(other, {.index_directory = kept()});
+  const auto format = format::open(other, {.index_directory = index_folder()});
   ASSERT_TRUE(format);
   EXPECT_EQ((*format)->summary(), "");
-  const std::string whole = storage::TemporaryFolder::read(kept() + "/" + name);
+  const std::string whole = storage::TemporaryFolder::read(index_folder() + "/" + name);
   const auto bytes = std::as_bytes(std::span(whole));
   EXPECT_TRUE(FolderIndex::parse(bytes, nullptr, data()));
   EXPECT_FALSE(FolderIndex::parse(bytes, nullptr, other));
@@ -152,7 +151,7 @@ TEST_F(FolderIndexTest, SmallFoldersKeepNoneUnlessTold) {
 
 TEST_F(FolderIndexTest, AChosenFolderThatTakesNoFilesIsAnError) {
   folder_.write("kept", "a file");
-  const auto format = format::open(data(), {.index_directory = kept()});
+  const auto format = format::open(data(), {.index_directory = index_folder()});
   ASSERT_FALSE(format);
   EXPECT_EQ(format.error().code, ErrorCode::kStorage);
 }

@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "decode/image_formats.h"
-#include "format/each_shard.h"
 #include "format/folder/tree_listing.h"
-#include "format/image_names.h"
-#include "format/tar/sample_name.h"
+#include "format/shards/each_shard.h"
+#include "format/sources/image_names.h"
+#include "format/sources/sample_name.h"
 
 namespace feedline::format {
 namespace {
@@ -22,7 +22,7 @@ std::string extension_of(std::string_view name) {
   return dot == std::string_view::npos ? std::string() : to_lower(name.substr(dot));
 }
 
-// The extensions of images in class folders, for messages.
+// Returns the image extensions that are recognised in class folders, as text for messages.
 std::string image_extensions() {
   std::string text;
   for (const decode::ImageFormat& format : decode::image_formats())
@@ -82,7 +82,7 @@ class ClassWalker {
     if (depth > kDeepest)
       return config_error("folders nested more than 32 deep below '" + root_ + "': does a link at '" + path +
                           "' lead to a parent folder?");
-    // Read the time before the contents, so that a change in between has a later time.
+    // The modification time must be read before the contents, so that later changes are detected.
     FEEDLINE_TRY(const storage::ObjectStat stat, storage_.stat(root_ + "/" + path));
     FEEDLINE_TRY(auto entries, storage_.list(root_ + "/" + path));
     const std::size_t own = folders_.size();
@@ -103,13 +103,14 @@ class ClassWalker {
   ClassListing listing_;
 };
 
-// Returns the folder of a sample, relative to its class; empty for the class folder itself.
+// Returns the folder of a sample relative to its class folder, or an empty string for the class folder itself.
 std::string_view inner_folder(std::string_view path) {
   const std::size_t begin = path.find('/') + 1, end = path.find('/', begin);
   return end == std::string_view::npos ? std::string_view() : path.substr(begin, end - begin);
 }
 
-// A class folder that contains only folders of images is probably a parent of class folders, such as "train".
+// Warns about class folders that contain only folders of images, because such a folder ("train", for example) is
+// probably the parent of the class folders.
 void note_merged_folders(const std::string& root, const std::string& name, std::uint64_t first,
                          FolderListing& listing) {
   if (first == listing.samples()) return;
@@ -140,7 +141,7 @@ void add_class(const std::string& root, std::string name, ClassListing found, Fo
                           root + "/" + name,
                           name,
                           {},
-                          "class folder '" + name + "' holds no image (" + image_extensions() +
+                          "class folder '" + name + "' contains no image (" + image_extensions() +
                               "): remove it, or put its images in" +
                               (has_json ? "; if it holds the annotations of a COCO set, open their .json file" : "")});
   }
@@ -149,7 +150,7 @@ void add_class(const std::string& root, std::string name, ClassListing found, Fo
   listing.class_ends.push_back(listing.samples());
 }
 
-// Reports files next to the class folders. Without class folders, a single error reports them instead.
+// Reports files next to the class folders. If there are no class folders, a single error reports the files instead.
 void add_strays(const std::string& root, const std::vector<storage::Entry>& entries, FolderListing& listing) {
   std::map<std::string, std::uint64_t> others;
   for (const storage::Entry& entry : entries) {
@@ -227,7 +228,7 @@ struct PathParts {
   auto order() const { return std::tie(top, folder, name); }
 };
 
-// Sorts by class, then by folder in the order of ClassWalker.
+// Sorts by class, then by folder in the same order as ClassWalker.
 void sort_as_image_folder(std::vector<storage::StoredBelow>& objects) {
   const auto is_before = [](const storage::StoredBelow& a, const storage::StoredBelow& b) {
     return PathParts(a.path).order() < PathParts(b.path).order();
@@ -243,16 +244,16 @@ Result<FolderListing> list_flat(const storage::Storage& storage, const std::stri
   for (const std::string& mark : tree.marks)
     if (const std::string top = mark.substr(0, mark.find('/')); !top.empty()) classes[top];
   sort_as_image_folder(tree.objects);
-  std::vector<storage::Entry> beside;
+  std::vector<storage::Entry> strays;
   for (const storage::StoredBelow& object : tree.objects) {
     const PathParts parts(object.path);
     if (parts.folder == parts.top && std::ranges::count(kMetadataNames, parts.name) > 0 &&
         std::distance(classes.begin(), classes.lower_bound(parts.top)) < kFirstClasses)
       listing.metadata = object.path;
     if (object.path.find('/') == object.path.npos) {
-      beside.push_back({object.path, false});
+      strays.push_back({object.path, false});
     } else if (parts.top.empty()) {
-      // No local folder can have an empty name, so a local copy of the dataset would have other samples.
+      // Empty folder names are rejected, because a local copy of the dataset could not have the same samples.
       return config_error("'" + root + "/" + object.path +
                           "' has two slashes after the folder, so its class has no name: rename or remove it");
     } else {
@@ -262,7 +263,7 @@ Result<FolderListing> list_flat(const storage::Storage& storage, const std::stri
     }
   }
   for (auto& [name, found] : classes) add_class(root, name, std::move(found), listing);
-  add_strays(root, beside, listing);
+  add_strays(root, strays, listing);
   add_unknown_extensions(root, listing);
   return listing;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Lists the samples of a folder of class folders, in exactly the order of torchvision's ImageFolder.
+// Lists the samples in a folder that contains class folders, in exactly the same order as torchvision's ImageFolder.
 
 #include <array>
 #include <cstddef>
@@ -12,19 +12,19 @@
 #include <vector>
 
 #include "feedline/error.h"
-#include "format/finding.h"
 #include "format/folder/listed_folders.h"
+#include "format/shards/finding.h"
 #include "storage/storage.h"
 
 namespace feedline::format {
 
-// The data that a listing has about an object: its size, and the tag of its version or 0 (storage/reader.h).
+// An object's size and version tag in a listing. The tag is 0 if unknown (storage/reader.h).
 struct ListedObject {
   std::uint64_t bytes;
   std::uint64_t tag;
 };
 
-// Uses a few dozen bytes per sample, because datasets with millions of files are common.
+// The samples in a folder. Uses only a few dozen bytes per sample, because datasets with millions of files are common.
 struct FolderListing {
   std::vector<std::string> classes;                 // sorted; the index is the label
   std::vector<std::uint64_t> class_ends;            // number of samples in each class and those before it
@@ -37,7 +37,8 @@ struct FolderListing {
   // Files next to the class folders, which ImageFolder ignores, by their extensions as written (".JPG").
   std::map<std::string, std::uint64_t> stray_extensions;
   std::vector<std::string> stray_tars;
-  // A file that describes the images, in the root or in one of the first class folders. Only set for flat storage.
+  // The path of a file that describes the images; the file is in the root or in one of the first class folders. Set
+  // only for flat storage.
   std::string metadata;
   Findings findings;  // class_without_images, unknown_extension, stray_file
 
@@ -45,13 +46,14 @@ struct FolderListing {
   std::string_view path(std::uint64_t sample) const;
 };
 
-// Lists folders without opening files, several classes in parallel if there are enough CPUs or the storage is remote.
-// kStorage: a folder cannot be listed. kConfig: folders are nested too deep, for example by a link to a parent folder.
+// Lists folders without opening files. Lists several classes in parallel if there are enough CPUs or the storage is
+// remote. Fails with kStorage if a folder cannot be listed, and with kConfig if folders are nested too deeply, for
+// example because of a link to a parent folder.
 Result<FolderListing> list_folder(const storage::Storage& storage, const std::string& root);
 
 // Names of files that describe the images next to them.
 inline constexpr std::array<std::string_view, 3> kMetadataNames{"metadata.csv", "metadata.jsonl", "metadata.parquet"};
-// Number of class folders that are searched for metadata; datasets may have thousands of classes.
+// The number of class folders to search for metadata, which is limited because datasets may have thousands of classes.
 inline constexpr std::ptrdiff_t kFirstClasses = 8;
 
 }  // namespace feedline::format

@@ -39,9 +39,9 @@ std::optional<std::span<const std::byte>> GivenFiles::find(std::uint64_t index, 
   auto addition = additions_.upper_bound(index);
   if (addition == additions_.begin()) return {};
   --addition;
-  const std::uint64_t place = index - addition->first;
-  if (place >= addition->second.size()) return {};
-  const GivenFile& file = addition->second[place];
+  const std::uint64_t location = index - addition->first;
+  if (location >= addition->second.size()) return {};
+  const GivenFile& file = addition->second[location];
   path = file.path;
   return file.bytes;
 }
@@ -81,7 +81,7 @@ Result<void> GivenFiles::accept(std::uint64_t /*index*/, std::span<const std::sp
 }
 
 Result<Inspection> GivenFiles::inspect() const {
-  return config_error("inspect: files that are added one by one cannot be inspected as a dataset");
+  return config_error("inspect: datasets of added files cannot be inspected");
 }
 
 }  // namespace feedline::format

@@ -15,23 +15,25 @@
 
 namespace feedline::format {
 
-// An image file that the caller names or has in memory.
+// An image file, specified by its path or as bytes in memory.
 struct GivenFile {
   std::string path;                       // name in error messages; also the file's path, unless it is in memory
   std::span<const std::byte> bytes = {};  // the contents, or empty to read them from `path`
 };
 
-// Image files that are added during iteration, for datasets that are listed elsewhere. This is the only format that
-// changes: samples are added and removed, and an index refers to the same file until that file is removed.
+// Image files that are added during iteration. Unlike all other formats, the dataset can change: samples are added and
+// removed. An index refers to the same file until the file is removed.
 class GivenFiles final : public RecordFormat {
  public:
   explicit GivenFiles(std::shared_ptr<const storage::Storage> storage);
 
-  // Adds files and returns the index of the first; the others follow. Indexes are never reused.
+  // Adds files and returns the index of the first one. The other files get consecutive indexes after the first. Indexes
+  // are never reused.
   std::uint64_t add(std::vector<GivenFile> files);
-  // Keeps the owner of the bytes of files in memory alive as long as this object.
+  // Keeps the owner of in-memory files alive as long as this object exists.
   void keep(std::shared_ptr<const void> owner);
-  // Removes the files of the add() call that returned `first`. Reads in progress complete; later reads fail.
+  // Removes the files that were added by the add() call that returned `first`. Reads in progress complete; later reads
+  // fail.
   void forget(std::uint64_t first);
   void forget_all();
 
@@ -50,8 +52,8 @@ class GivenFiles final : public RecordFormat {
 
  private:
   static constexpr std::uint64_t kSize = std::uint64_t{1} << 62;
-  // Looks up a file: copies its path to `path` and returns its bytes if it is in memory; nullopt if the index is
-  // unknown.
+  // Looks up a file. Copies its path to `path` and, if the file is in memory, returns its contents. Returns nullopt if
+  // the index is unknown.
   std::optional<std::span<const std::byte>> find(std::uint64_t index, std::string& path) const;
 
   const std::shared_ptr<const storage::Storage> storage_;

@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 std::chrono::nanoseconds since_1970() { return std::chrono::system_clock::now().time_since_epoch(); }
 
-// Negative if the clock has been set back.
+// Returns the age of the listing, which is negative if the clock has been set back.
 std::chrono::nanoseconds age_of(const ListedFolders::Stat& listing) {
   return since_1970() - std::chrono::nanoseconds(listing.mtime_ns);
 }
@@ -28,8 +28,8 @@ bool ListedFolders::is_current(const storage::Storage& storage, const std::strin
   return true;
 }
 
-// A folder that changes twice within one tick of its file system's clock has the same time after both changes, so a
-// recent change may be followed by one that the time does not show. The coarsest clocks tick every two seconds.
+// If a folder changes twice within one tick of its file system's clock, the second change does not update its
+// modification time. The coarsest clocks tick every two seconds.
 bool ListedFolders::is_settled(const storage::Storage& storage, std::chrono::system_clock::time_point listed) const {
   if (storage.has_flat_names()) return true;
   constexpr auto kCoarsestTick = std::chrono::seconds(2);

@@ -13,16 +13,11 @@
 namespace feedline::format {
 namespace {
 
-Error located(Error error, const std::string& source) {
-  error.where.dataset = source;
-  return error;
-}
-
-Result<PatternIndex> list_anew(const PatternQuestion& question, const OpenOptions& options) {
+Result<PatternIndex> list_patterns_of(const PatternQuestion& question, const OpenOptions& options) {
   const auto started = std::chrono::system_clock::now();
   FEEDLINE_TRY(const PatternListing listing, list_patterns(*options.storage, question.root, question.patterns));
   PatternIndex index = PatternIndex::build(question, listing);
-  if (index.samples() == 0) return config_error("missing=\"skip\" leaves no sample: each lacks one of the fields");
+  if (index.samples() == 0) return config_error("missing=\"skip\" omits all samples: each lacks one of the fields");
   const bool is_wanted = is_worth_keeping(*options.storage, index.samples(), options.index_directory);
   if (is_wanted && index.folders().is_settled(*options.storage, started))
     FEEDLINE_CHECK_OK(save_pattern_index(*options.storage, index, question, options.index_directory, options.notes));
@@ -37,15 +32,14 @@ Result<std::shared_ptr<const RecordFormat>> PatternFormat::open(const std::strin
   auto index =
       load_pattern_index(*options.storage, question, options.index_directory, options.listing_age, options.notes);
   if (!index) {
-    auto listed = list_anew(question, options);
-    if (!listed) return std::unexpected(located(std::move(listed).error(), source));
-    index = std::move(*listed);
+    FEEDLINE_TRY(index, list_patterns_of(question, options));
   }
   return std::shared_ptr<const RecordFormat>(new PatternFormat(std::move(question), options, std::move(*index)));
 }
 
 PatternFormat::PatternFormat(PatternQuestion question, OpenOptions options, PatternIndex index)
-    : question_(std::move(question)), options_(std::move(options)), index_(std::move(index)) {
+    : OpenedFormat(question.root, std::move(options)), question_(std::move(question)), index_(std::move(index)) {
+  fingerprint_ = index_.fingerprint();
   for (const FieldPattern& pattern : question_.patterns) fields_.push_back(pattern.description);
   for (std::size_t field = 0; field < fields_.size(); ++field)
     fields_[field].may_be_absent = options_.missing == Missing::kNone && !index_.have_all(field);
@@ -54,8 +48,8 @@ PatternFormat::PatternFormat(PatternQuestion question, OpenOptions options, Patt
 std::string PatternFormat::summary() const {
   std::string text = index_.is_mapped() ? persisted_listing_text(*options_.storage, index_.folders()) : "";
   if (index_.left_out() > 0)
-    text +=
-        (text.empty() ? "" : "\n") + std::to_string(index_.left_out()) + " samples left out because they lack a field";
+    text += (text.empty() ? "" : "\n") + std::to_string(index_.left_out()) +
+            " samples were omitted because they lack a field";
   return text;
 }
 
@@ -80,14 +74,11 @@ Where PatternFormat::where_field(std::uint64_t index, std::size_t field) const {
 }
 
 std::unexpected<Error> PatternFormat::failed(std::uint64_t index, std::size_t field, Error error) const {
-  std::string stage = std::move(error.where.stage);
-  error.where = where_field(index, field);
-  error.where.stage = std::move(stage);
   error.what = "field '" + fields_[field].name + "': " + error.what;
-  return std::unexpected(std::move(error));
+  return failed_at(where_field(index, field), std::move(error));
 }
 
-// Checks that the sample has all of its required fields.
+// Checks that the sample has all required fields.
 Result<void> PatternFormat::check_fields(std::uint64_t index) const {
   for (std::size_t i = 0; i < fields_.size(); ++i)
     if (!has(index, i) && !fields_[i].may_be_absent)
@@ -113,6 +104,21 @@ Result<void> PatternFormat::read(std::uint64_t index, memory::Record& record) co
   return accept(index, pieces.all().first(count), record);
 }
 
+// Reads one file.
+Result<bool> PatternFormat::read_field(std::uint64_t index, std::size_t field, memory::Record& record) const {
+  FEEDLINE_CHECK(index < size());
+  FEEDLINE_CHECK_OK(check_fields(index));
+  record.pin.reset();
+  record.fields.assign(1, {});
+  record.bytes_read = 0;
+  record.fields.front().absent = !has(index, field);
+  if (record.fields.front().absent) return true;
+  const auto bytes = options_.storage->read_all(file(index, field), record.storage, record.most_bytes);
+  if (!bytes) return failed(index, field, bytes.error());
+  FEEDLINE_CHECK_OK(take_field(index, field, *bytes, record, record.fields.front()));
+  return true;
+}
+
 Result<void> PatternFormat::find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const {
   FEEDLINE_CHECK(index < size());
   FEEDLINE_CHECK_OK(check_fields(index));
@@ -130,24 +136,24 @@ Result<void> PatternFormat::accept(std::uint64_t index, std::span<const std::spa
   std::size_t piece = 0;
   for (std::size_t i = 0; i < fields_.size(); ++i) {
     record.fields[i].absent = !has(index, i);
-    if (!record.fields[i].absent) FEEDLINE_CHECK_OK(take_field(index, i, pieces[piece++], record));
+    if (!record.fields[i].absent) FEEDLINE_CHECK_OK(take_field(index, i, pieces[piece++], record, record.fields[i]));
   }
   FEEDLINE_CHECK(piece == pieces.size());
   return {};
 }
 
 Result<void> PatternFormat::take_field(std::uint64_t index, std::size_t field, std::span<const std::byte> bytes,
-                                       memory::Record& record) const {
+                                       memory::Record& record, memory::Record::Field& value) const {
   if (bytes.empty() && !may_be_empty(fields_[field].kind))
     return failed(index, field, data_error("an empty file", "format").error());
-  record.fields[field].bytes = bytes;
+  value.bytes = bytes;
   record.bytes_read += bytes.size();
   if (record.bytes_read > record.most_bytes)
     return failed(index, field, memory::too_large(record.bytes_read, record.most_bytes).error());
   if (fields_[field].kind != FieldKind::kInteger) return {};
-  const auto value = parse_integer(bytes);
-  if (!value) return failed(index, field, data_error("not an integer", "format").error());
-  record.fields[field].value = *value;
+  const auto number = parse_integer(bytes);
+  if (!number) return failed(index, field, data_error(not_an_integer(bytes), "format").error());
+  value.value = *number;
   return {};
 }
 
@@ -176,8 +182,6 @@ Result<SampleFileSizes> PatternFormat::file_sizes(std::uint64_t index) const {
   return sizes;
 }
 
-Result<Inspection> PatternFormat::inspect() const { return inspect(question_.root, options_); }
-
 Result<Inspection> PatternFormat::inspect(const std::string& source, const OpenOptions& given) {
   OpenOptions options = given;
   options.missing = Missing::kError;  // to report every missing field
@@ -192,9 +196,9 @@ Result<Inspection> PatternFormat::inspect(const std::string& source, const OpenO
   Findings findings;
   const Severity missing = given.missing == Missing::kError ? Severity::kError : Severity::kWarning;
   for (std::size_t field = 0; field < format.fields_.size(); ++field) {
-    const std::string& behind = format.question_.patterns[field].behind;
+    const std::string& suffix = format.question_.patterns[field].suffix;
     inspection.fields.push_back(format.fields_[field].name);
-    inspection.extensions.push_back({behind.substr(behind.rfind('.') + 1), listing.keys[field].size()});
+    inspection.extensions.push_back({suffix.substr(suffix.rfind('.') + 1), listing.keys[field].size()});
     for (std::uint64_t i = 0; i < format.size(); ++i) format.inspect_file(i, field, missing, inspection, findings);
   }
   inspection.findings = findings.to_inspection();

@@ -151,7 +151,7 @@ TEST_F(PatternFormatTest, ErrorsNameTheFieldAndItsFile) {
 TEST_F(PatternFormatTest, MissingSaysWhatBecomesOfThem) {
   const auto skip = opened(Missing::kSkip);
   EXPECT_EQ(skip->size(), 3u);
-  EXPECT_NE(skip->summary().find("1 samples left out"), std::string::npos);
+  EXPECT_NE(skip->summary().find("1 samples were omitted"), std::string::npos);
   const auto none = opened(Missing::kNone);
   EXPECT_EQ(none->size(), 4u);
   memory::Record record;

@@ -12,7 +12,8 @@
 namespace feedline::format {
 namespace {
 
-// An index file is a frame (cache/frame.h). S samples, F fields, D folders, K bytes of keys, N bytes of names.
+// The layout of an index file with S samples, F fields, D folders, K bytes of keys and N bytes of names, stored as a
+// frame (cache/frame.h).
 //
 //     numbers     S, F, D, K, N, samples left out, fingerprint of the dataset
 //     8 x S       end of each sample's key in the keys
@@ -30,7 +31,7 @@ std::string digest_of(const PatternQuestion& question) {
   return cache::hex_of(xxh3(std::as_bytes(std::span(text))));
 }
 
-// Indexes of the same folder for different questions are stored next to each other.
+// The file name of an index. If a folder is indexed for different fields, the indexes have different names.
 class TableName {
  public:
   explicit TableName(const PatternQuestion& question)
@@ -52,7 +53,7 @@ std::vector<std::uint64_t> bits_of(const std::vector<std::vector<bool>>& lacks, 
   return bits;
 }
 
-// The root's path is not included, so a copy of the dataset elsewhere has the same fingerprint.
+// Does not depend on the path of the root, so that copies of the dataset have the same fingerprint.
 std::uint64_t fingerprint_of(const PatternQuestion& question, const PatternSamples& samples) {
   Fingerprint fingerprint;
   fingerprint.add(std::string_view("patterns"));
@@ -113,7 +114,7 @@ std::optional<PatternIndex> PatternIndex::parse(std::span<const std::byte> file,
   return index;
 }
 
-// The only function that depends on the order of the sections.
+// Finds the sections in the order in which they are stored. No other function depends on this order.
 bool PatternIndex::find_sections() {
   cache::FrameReader reader(file_, kPatternIndex, kNumbers);
   const std::uint64_t samples = reader.count(kSamples), folders = reader.count(kFolders);

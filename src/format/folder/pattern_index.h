@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The table of samples in a folder whose fields are found by patterns, with the same layout in memory and on disk, like
-// the table of class folders (folder_index.h).
+// The table of samples in a folder whose fields are found by patterns. Like the table for class folders
+// (folder_index.h), this table has the same layout in memory and on disk.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,12 +24,11 @@
 
 namespace feedline::format {
 
-// The frame kind of an index file. Increment the format version whenever the layout (drawn in pattern_index.cpp)
-// changes.
+// Identifies index files. Increment the number whenever the layout in pattern_index.cpp changes.
 inline constexpr cache::FrameKind kPatternIndex{0x74'61'70'6c'64'65'65'66, 1};  // "feedlpat"
 
-// Identifies a table's contents: the folder, the fields' names and patterns, and the handling of samples that lack a
-// field.
+// The parameters that determine a table's contents: the folder, the names and patterns of fields, and how samples that
+// lack a field are treated.
 struct PatternQuestion {
   std::string root;
   std::vector<FieldPattern> patterns;
@@ -42,13 +41,13 @@ struct PatternQuestion {
 class PatternIndex {
  public:
   static PatternIndex build(const PatternQuestion& question, const PatternListing& listing);
-  // Parses the bytes of an index file, which `pin` keeps alive. Returns nullopt if the file is truncated, damaged or of
-  // another question, or if any offset is out of range.
+  // Parses the bytes of an index file, which `pin` keeps alive. Returns nullopt if the file is truncated or damaged,
+  // was built for different parameters, or has an offset out of range.
   static std::optional<PatternIndex> parse(std::span<const std::byte> file, std::shared_ptr<const void> pin,
                                            const PatternQuestion& question);
 
   const ListedFolders& folders() const { return folders_; }
-  // Requires: arguments are below the counts.
+  // Requires: all indexes are in range.
   std::uint64_t samples() const { return keys_.size(); }
   std::string_view key(std::uint64_t sample) const { return keys_[sample]; }
   bool has(std::uint64_t sample, std::size_t field) const {
@@ -74,13 +73,14 @@ class PatternIndex {
   ListedFolders folders_;
 };
 
-// Returns the stored index, from `directory` or, if that is empty, from the user's cache folder; nullopt if there is
-// none or it is out of date.
+// Returns the stored index, or nullopt if there is no index or it is out of date. If `directory` is empty, searches the
+// user's cache folder.
 std::optional<PatternIndex> load_pattern_index(const storage::Storage& storage, const PatternQuestion& question,
                                                const std::string& directory,
                                                std::chrono::seconds listing_age = kListingAge,
                                                const std::shared_ptr<cache::Notes>& notes = nullptr);
-// Stores the index. Returns an error only if the user chose `directory`; otherwise the index is rebuilt next time.
+// Stores the index. If storing fails, returns an error only if the user chose `directory`. Otherwise, an index that
+// cannot be stored is rebuilt the next time the folder is opened.
 Result<void> save_pattern_index(const storage::Storage& storage, const PatternIndex& index,
                                 const PatternQuestion& question, const std::string& directory,
                                 const std::shared_ptr<cache::Notes>& notes = nullptr);

@@ -62,9 +62,9 @@ class PatternIndexTest : public testing::Test {
     for (const fs::path& path : folders) fs::last_write_time(path, fs::file_time_type::clock::now() - 60s);
   }
   std::string data() const { return folder_.path("data"); }
-  std::string kept() const { return folder_.path("kept"); }
+  std::string index_folder() const { return folder_.path("kept"); }
   OpenOptions options(Missing missing = Missing::kNone) const {
-    return {.fields = {"images/{key}.jpg", "texts/{key}.txt"}, .index_directory = kept(), .missing = missing};
+    return {.fields = {"images/{key}.jpg", "texts/{key}.txt"}, .index_directory = index_folder(), .missing = missing};
   }
   std::shared_ptr<const RecordFormat> open(const OpenOptions& options) const {
     const auto format = open_records(data(), options);
@@ -78,7 +78,7 @@ class PatternIndexTest : public testing::Test {
     for (std::uint64_t i = 0; i < format.size(); ++i) keys += format.where(i).key + " ";
     return keys;
   }
-  // Returns the fields that each sample lacks.
+  // Returns the missing fields of each sample.
   static std::string lacking(const RecordFormat& format) {
     std::string text;
     memory::Record record;
@@ -89,7 +89,7 @@ class PatternIndexTest : public testing::Test {
     }
     return text;
   }
-  fs::path index_file() const { return fs::directory_iterator(kept())->path(); }
+  fs::path index_file() const { return fs::directory_iterator(index_folder())->path(); }
 
   storage::TemporaryFolder folder_;
 };
@@ -138,10 +138,10 @@ TEST_F(PatternIndexTest, EachQuestionHasItsOwn) {
   OpenOptions images = options();
   images.fields = {"images/{key}.jpg"};
   EXPECT_EQ(keys_of(*open(images)), "a b-1/3 b/1 b/2 ");
-  EXPECT_EQ(std::distance(fs::directory_iterator(kept()), fs::directory_iterator()), 3);
+  EXPECT_EQ(std::distance(fs::directory_iterator(index_folder()), fs::directory_iterator()), 3);
   for (const OpenOptions& asked : {options(Missing::kSkip), options(Missing::kNone), images})
     EXPECT_NE(open(asked)->summary().find("listed from the stored index"), std::string::npos);
-  EXPECT_NE(open(options(Missing::kSkip))->summary().find("2 samples left out"), std::string::npos);
+  EXPECT_NE(open(options(Missing::kSkip))->summary().find("2 samples were omitted"), std::string::npos);
   EXPECT_EQ(keys_of(*open(options(Missing::kSkip))), "a b-1/3 b/2 ");
 }
 
@@ -159,9 +159,9 @@ TEST_F(PatternIndexTest, EveryChangeOfAFolderIsSeen) {
     changes[i]();
     EXPECT_FALSE(is_from_index()) << i << ": not settled yet, so not kept either";
     EXPECT_FALSE(is_from_index()) << i;
-    OpenOptions anew = options();
-    anew.index_directory.clear();
-    const std::string fresh = keys_of(*open(anew)) + lacking(*open(anew));
+    OpenOptions again = options();
+    again.index_directory.clear();
+    const std::string fresh = keys_of(*open(again)) + lacking(*open(again));
     settle();
     EXPECT_EQ(keys_of(*open()) + lacking(*open()), fresh);
     EXPECT_TRUE(is_from_index()) << i;
@@ -178,7 +178,7 @@ TEST_F(PatternIndexTest, AFileWithOtherBytesIsTheSameSample) {
   EXPECT_EQ(record.fields[0].bytes.size(), 13u);
 }
 
-TEST_F(PatternIndexTest, ADamagedFileIsMadeAnew) {
+TEST_F(PatternIndexTest, ADamagedFileIsMadeAgain) {
   open();
   const std::string whole = storage::TemporaryFolder::read(index_file());
   const std::string expected = keys_of(*open()) + lacking(*open());

@@ -7,22 +7,22 @@
 #include <string_view>
 #include <utility>
 
-#include "format/each_shard.h"
 #include "format/folder/tree_listing.h"
+#include "format/shards/each_shard.h"
 
 namespace feedline::format {
 namespace {
 
 using Keys = std::vector<std::string>;
 
-// Deeper than any real data; a deeper path means a link to a parent folder.
+// The maximum depth. Deeper paths are probably caused by a link to a parent folder.
 constexpr int kMostDepth = 64;
 
 std::string joined(const std::string& folder, const std::string& path) {
   return folder.empty() ? path : path.empty() ? folder : folder + "/" + path;
 }
 
-// Lists one folder for all fields with files below it.
+// Lists one folder for all fields whose files are in it.
 class PatternWalker {
  public:
   PatternWalker(const storage::Storage& storage, const std::string& root, std::string folder,
@@ -37,12 +37,12 @@ class PatternWalker {
   }
 
  private:
-  // inner: path relative to the folder.
+  // `inner` is the path of a subfolder, relative to the folder.
   Result<void> list(const std::string& inner, int depth) {
     const std::string below = joined(folder_, inner), path = joined(root_, below);
     if (depth > kMostDepth)
       return config_error("'" + path + "' is nested over " + std::to_string(kMostDepth) + " levels deep");
-    // Read the time before the contents, so that a change in between has a later time.
+    // The time must be read before the contents, so that a later change is detected.
     FEEDLINE_TRY(const storage::ObjectStat stat, storage_.stat(path));
     FEEDLINE_TRY(const auto entries, storage_.list(path));
     listing_.folders.push_back({below, stat});
@@ -84,14 +84,15 @@ Result<PatternListing> list_folders(const storage::Storage& storage, const std::
   return all;
 }
 
-// Returns the path relative to `folder`, or nullopt if it is not below it. An empty folder is the root.
+// Returns the path relative to `folder`, or nullopt if the path is not below this folder. An empty `folder` is the
+// root.
 std::optional<std::string_view> path_in(std::string_view path, std::string_view folder) {
   if (folder.empty()) return path;
   if (!path.starts_with(folder) || path.size() <= folder.size() || path[folder.size()] != '/') return {};
   return path.substr(folder.size() + 1);
 }
 
-// Lists a backend with flat names: the root's own level in one listing, and only deeper folders separately.
+// Lists storage with flat names. One listing covers the files directly in the root; subfolders are listed separately.
 Result<PatternListing> list_flat(const storage::Storage& storage, const std::string& root,
                                  std::span<const std::string> folders, std::span<const FieldPattern> patterns) {
   PatternListing listing;

@@ -20,12 +20,12 @@ struct PatternListing {
   std::vector<ListedFolder> folders;           // all folders that were listed
 };
 
-// Lists the folders of all fields, each once, without opening files. kConfig: a field has no file. kStorage: a folder
-// cannot be listed.
+// Lists the folders of all fields without opening files. Each folder is listed only once. Fails with kConfig if a field
+// has no files, and with kStorage if a folder cannot be listed.
 Result<PatternListing> list_patterns(const storage::Storage& storage, const std::string& root,
                                      std::span<const FieldPattern> patterns);
 
-// The samples of a listing: the keys that have files.
+// The samples in a listing: the keys that have files.
 struct PatternSamples {
   std::vector<std::string> keys;         // sorted
   std::vector<std::vector<bool>> lacks;  // per field, the samples that have no file for it

@@ -8,7 +8,7 @@
 
 namespace feedline::format {
 
-// Concatenated strings and the end of each: part of a mapped table.
+// A list of strings in a mapped table, stored as their concatenation and the end of each string.
 struct TextList {
   std::string_view text;
   std::span<const std::uint64_t> ends;
@@ -19,7 +19,7 @@ struct TextList {
     const std::uint64_t begin = i == 0 ? 0 : ends[i - 1];
     return text.substr(begin, ends[i] - begin);
   }
-  // Returns whether the ends never decrease and the last is the end of the text.
+  // Returns whether the ends are in ascending order and the last end equals the length of the text.
   bool is_consistent() const { return std::ranges::is_sorted(ends) && (ends.empty() ? 0 : ends.back()) == text.size(); }
 };
 

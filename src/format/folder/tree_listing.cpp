@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "format/each_shard.h"
+#include "format/shards/each_shard.h"
 
 namespace feedline::format {
 namespace {

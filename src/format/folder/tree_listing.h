@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The contents of a folder in a backend whose folders are only slashes in names.
+// Lists folders in storage that has no real folders, only names with slashes.
 
 #include <string>
 
@@ -10,9 +10,9 @@
 
 namespace feedline::format {
 
-// Lists everything below `root`, its folders in parallel: a million names take a thousand requests, and each request of
-// a listing needs the result of the one before. kStorage: there is nothing below the root, or it cannot be listed.
-// Requires: flat names.
+// Lists everything below `root`. Lists folders in parallel, because a million names need a thousand requests, and each
+// request for a listing depends on the result of the previous request. Fails with kStorage if the root is empty or
+// cannot be listed. Requires: flat names.
 Result<storage::Tree> list_tree(const storage::Storage& storage, const std::string& root);
 
 }  // namespace feedline::format

@@ -24,8 +24,8 @@ namespace {
 namespace fs = std::filesystem;
 using storage::HttpServer, storage::ServedAnswer, storage::ServedRequest;
 
-// Names that must be escaped, names whose order by key differs from the order by folder, and files that are not
-// samples.
+// The names include some that must be escaped, some whose order by key differs from the order by folder, and files that
+// are not samples.
 const std::map<std::string, std::string> kFiles{{"cat/1 + 1=2.jpg", "one"},
                                                 {"cat/a-b/3.png", "two"},
                                                 {"cat/a/4.JPEG", "three"},
@@ -116,7 +116,7 @@ TEST_F(TreeListingTest, PrefetchedPiecesAreHeldToWhatWasListed) {
   EXPECT_EQ(pieces[0].path, "s3://bucket/train/cat/1 + 1=2.jpg");
 }
 
-TEST_F(TreeListingTest, IsKeptUntilItIsTooOldOrAskedForAnew) {
+TEST_F(TreeListingTest, IsKeptUntilItIsTooOldOrAskedForAgain) {
   const auto first = open(options());
   EXPECT_EQ(first->summary(), "");
   const std::size_t before = server_.requests().size();
@@ -126,9 +126,9 @@ TEST_F(TreeListingTest, IsKeptUntilItIsTooOldOrAskedForAnew) {
   EXPECT_EQ(samples_of(*second), samples_of(*first));
   bucket_.put("train/cat/0.jpg", "came later");
   EXPECT_EQ(open(options())->size(), 8u);
-  OpenOptions anew = options();
-  anew.listing_age = std::chrono::seconds(0);
-  EXPECT_EQ(open(anew)->size(), 9u);
+  OpenOptions again = options();
+  again.listing_age = std::chrono::seconds(0);
+  EXPECT_EQ(open(again)->size(), 9u);
   EXPECT_EQ(open(options())->size(), 9u) << "the fresh one is kept";
   EXPECT_EQ(format::inspect(kTrain, options())->samples, 9u);
 }
@@ -144,7 +144,7 @@ TEST_F(TreeListingTest, OfAnotherEndpointIsAnotherListing) {
   EXPECT_EQ(open(options())->classes(), here->classes());
 }
 
-TEST_F(TreeListingTest, AnObjectThatChangedOrWentIsAnErrorAndTheListingIsMadeAnew) {
+TEST_F(TreeListingTest, AnObjectThatChangedOrWentIsAnErrorAndTheListingIsMadeAgain) {
   for (const bool goes : {true, false}) {
     const auto format = open(options());
     const std::string key = goes ? "train/dog+x y=z/1.jpg" : "train/cat-like/&<>'\".jpg";
@@ -174,7 +174,7 @@ TEST_F(TreeListingTest, ErrorsSayWhatIsMissing) {
   EXPECT_NE(error_of("s3://bucket/flat/").find("images but no class folders"), std::string::npos);
   bucket_.put("marked/cat/1.jpg", "x");
   bucket_.put("marked/dog/", "");
-  EXPECT_NE(error_of("s3://bucket/marked/").find("'dog' holds no image"), std::string::npos);
+  EXPECT_NE(error_of("s3://bucket/marked/").find("'dog' contains no image"), std::string::npos);
   bucket_.put("doubled//1.jpg", "x");
   EXPECT_NE(error_of("s3://bucket/doubled/").find("two slashes"), std::string::npos);
   refuses_with_ = 403;
@@ -194,9 +194,9 @@ TEST_F(TreeListingTest, ManyClassesAreListedSideBySide) {
   EXPECT_EQ(format->where(kAll - 1).key, std::to_string(999 + kClasses) + "/10999.jpg");
   EXPECT_LE(listings(), std::size_t{kClasses + 3}) << "one for the classes, and one for each";
   bucket_.put("many/1000/20000.jpg", "x");
-  OpenOptions anew = options();
-  anew.listing_age = std::chrono::seconds(0);
-  EXPECT_EQ(open(anew, "s3://bucket/many/")->size(), std::size_t{kAll + 1}) << "of two pages";
+  OpenOptions again = options();
+  again.listing_age = std::chrono::seconds(0);
+  EXPECT_EQ(open(again, "s3://bucket/many/")->size(), std::size_t{kAll + 1}) << "of two pages";
 }
 
 TEST_F(TreeListingTest, PatternsHaveTheSamplesOfALocalCopy) {
@@ -254,7 +254,7 @@ TEST_F(ListedHttpTest, AFolderIsReadByTheListingInIt) {
   const std::string source = server_.url("/train%2B/");
   const auto listed = open_records(source, options());
   ASSERT_FALSE(listed) << "fox/ has no image";
-  EXPECT_NE(listed.error().message().find("'fox' holds no image"), std::string::npos) << listed.error().message();
+  EXPECT_NE(listed.error().message().find("'fox' contains no image"), std::string::npos) << listed.error().message();
   files_["/train%2B/feedline-listing.txt"] = "feedline-listing 1 3\n3 cat/a%20b.jpg\n5 dog/%C3%A9/1.jpg\n7 read.me\n";
   const auto format = open_records(source, options());
   ASSERT_TRUE(format) << format.error().message();

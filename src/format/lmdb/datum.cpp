@@ -48,7 +48,7 @@ bool take(const WireReader& field, Datum& datum) {
   }
 }
 
-// Returns the product of the dimensions; nullopt if no array can have them.
+// Returns the product of the dimensions, or nullopt if no array can have these dimensions.
 std::optional<std::uint64_t> elements_of(const Datum& datum) {
   std::uint64_t count = 1;
   for (const std::int64_t extent : {datum.channels, datum.height, datum.width})

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kMostDigits = 18;  // maximum digits of a 64-bit number
 
-// Parses "", ":d" or ":09d" and returns the minimum number of digits; nullopt if the text is not a number format.
+// Parses "", ":d" or ":09d" and returns the minimum number of digits, or nullopt if the text is not a number format.
 std::optional<std::size_t> digits_of(std::string_view inside) {
   if (inside.empty() || inside == ":d" || inside == ":") return 0;
   if (!inside.starts_with(":0") || !inside.ends_with('d') || inside.size() < 4) return {};
@@ -42,12 +42,12 @@ Result<KeyPattern> KeyPattern::parse(std::string_view text) {
 }
 
 std::optional<std::string_view> KeyPattern::sample_in(std::string_view key) const {
-  if (key.size() <= before.size() + behind.size() || !key.starts_with(before) || !key.ends_with(behind)) return {};
-  const std::string_view sample = key.substr(before.size(), key.size() - before.size() - behind.size());
+  if (key.size() <= prefix.size() + suffix.size() || !key.starts_with(prefix) || !key.ends_with(suffix)) return {};
+  const std::string_view sample = key.substr(prefix.size(), key.size() - prefix.size() - suffix.size());
   if (!is_number) return sample;
   const bool is_digits = std::ranges::all_of(sample, [](char c) { return c >= '0' && c <= '9'; });
   if (!is_digits || sample.size() < digits || sample.size() > kMostDigits) return {};
-  // Only the digits that format() would write are the same key.
+  // Rejects digits if Python's format() would write the same number differently.
   if (sample.size() > std::max<std::size_t>(digits, 1) && sample.front() == '0') return {};
   return sample;
 }

@@ -11,17 +11,17 @@
 
 namespace feedline::format {
 
-// Matches the keys of one field and extracts the sample from each: "{key}", "{key}.txt", or with the sample's number in
-// the syntax of Python's format(): "image-{:09d}", "label-{}".
+// A pattern for the keys of one field. Keys contain the sample's name ("{key}", "{key}.txt") or its number in the
+// syntax of Python's format() ("image-{:09d}", "label-{}").
 struct KeyPattern {
-  std::string before, behind;
+  std::string prefix, suffix;
   bool is_number = false;
   std::size_t digits = 0;  // numbers are zero-padded to this width
 
-  // kConfig: not exactly one pair of braces, or invalid text between them.
+  // Fails with kConfig if the text does not contain exactly one pair of braces, or if the text between them is invalid.
   static Result<KeyPattern> parse(std::string_view text);
-  bool takes_all() const { return !is_number && before.empty() && behind.empty(); }
-  // Returns the sample's name or the digits of its number; nullopt if the key does not match.
+  bool takes_all() const { return !is_number && prefix.empty() && suffix.empty(); }
+  // Returns the sample's name or the digits of its number, or nullopt if the key does not match.
   std::optional<std::string_view> sample_in(std::string_view key) const;
   // Removes the leading zeros of a number.
   std::string_view id_of(std::string_view sample) const;

@@ -7,24 +7,24 @@
 
 #include "format/lmdb/lmdb_format.h"
 #include "format/lmdb/lmdb_inspection.h"
-#include "format/source_list.h"
+#include "format/sources/source_list.h"
 
 namespace feedline::format {
 namespace {
 
-// Checks only the name, without a URL's query.
+// Checks the extension; ignores the query in a URL.
 bool has_name_of_lmdb(std::string_view path) {
   path = path.substr(0, path.find('?'));
   while (path.ends_with('/')) path.remove_suffix(1);
   return path.ends_with(".lmdb") || path.ends_with(".mdb");
 }
 
-// Returns the databases that a source names, in order: files, or folders with a data.mdb.
+// Returns the databases in a source, in order. Each database is a file, or a folder that contains data.mdb.
 Result<std::vector<std::string>> databases_of(const std::string& source, const storage::Storage& storage) {
   return names_of_list(source, storage, "LMDB database", true);
 }
 
-// Makes no network requests: remote databases are recognised by name or by format=.
+// Does not send requests: remote databases are recognised by name, or need format=.
 Result<bool> is_lmdb_source(const std::string& source, const storage::Storage& storage) {
   const std::string first = first_of_list(source, storage);
   if (storage.is_remote()) return has_name_of_lmdb(first);

@@ -8,8 +8,8 @@
 
 #include "base/check.h"
 #include "format/checksum.h"
-#include "format/each_shard.h"
 #include "format/field_kind.h"
+#include "format/shards/each_shard.h"
 #include "format/short_list.h"
 
 namespace feedline::format {
@@ -21,7 +21,7 @@ using Value = std::optional<Bytes>;
 constexpr std::string_view kKeyList = "meta_info.txt";
 constexpr std::string_view kDataFile = "/data.mdb";
 
-// Makes a key valid in a tar: escapes characters that would end the key there or lead out of the folder.
+// Escapes characters that would end the key in a tar member's name, or would refer to a path outside the folder.
 std::string tar_key(const std::string& key) {
   const std::size_t name = key.rfind('/') == key.npos ? 0 : key.rfind('/') + 1;
   std::string text;
@@ -59,7 +59,7 @@ Result<std::optional<std::string>> read_key_list(const storage::Storage& storage
   const std::string path = storage.below(folder, kKeyList);
   memory::ByteBuffer buffer;
   const auto text = storage.read_all(path, buffer, memory::usual_sample_limit());
-  // A bucket without list permission returns the same error if the object does not exist.
+  // Without list permission, buckets return EACCES for objects that do not exist.
   const int code = text ? 0 : text.error().system_errno;
   if (code == ENOENT || (code == EACCES && storage.is_remote())) return std::optional<std::string>();
   if (!text) return std::unexpected(text.error());
@@ -92,8 +92,7 @@ Result<void> check_count(const LmdbLayout& layout, const LmdbIndex& index, const
 Result<std::shared_ptr<const RecordFormat>> LmdbFormat::open(const std::string& source,
                                                              const std::vector<std::string>& names,
                                                              const OpenOptions& options) {
-  const auto located = [&](Error error, const std::string& shard = {}) {
-    error.where.dataset = source;
+  const auto located = [](Error error, const std::string& shard) {
     if (error.where.shard.empty() && error.code != ErrorCode::kConfig) error.where.shard = shard;
     return std::unexpected(std::move(error));
   };
@@ -105,7 +104,7 @@ Result<std::shared_ptr<const RecordFormat>> LmdbFormat::open(const std::string& 
   };
   auto shards =
       each_shard<std::unique_ptr<LmdbShard>>(names.size(), open_one, shards_side_by_side(options.storage->is_remote()));
-  if (!shards) return located(std::move(shards).error());
+  if (!shards) return std::unexpected(std::move(shards).error());
   std::optional<LmdbLayout> layout;
   std::vector<Database> databases;
   for (auto& shard : *shards) {
@@ -130,10 +129,9 @@ Result<std::shared_ptr<const RecordFormat>> LmdbFormat::open(const std::string& 
   }
   std::shared_ptr<const LmdbFormat> format(new LmdbFormat(source, options, std::move(databases), std::move(*layout)));
   if (format->size() > 0) return format;
-  return located(config_error(options.missing == Missing::kSkip
-                                  ? "missing=\"skip\" leaves no sample: each lacks one of the fields"
-                                  : "the databases hold no samples")
-                     .error());
+  return config_error(options.missing == Missing::kSkip
+                          ? "missing=\"skip\" omits all samples: each lacks one of the fields"
+                          : "the databases have no samples");
 }
 
 LmdbFormat::LmdbFormat(std::string source, OpenOptions options, std::vector<Database> databases, LmdbLayout layout)
@@ -153,7 +151,7 @@ LmdbFormat::LmdbFormat(std::string source, OpenOptions options, std::vector<Data
   fingerprint_ = compute_fingerprint();
 }
 
-// Keys do not form groups with names, so this reports the number of entries that match no field.
+// Reports the number of entries that do not match any field, because LMDB has no columns that could be named.
 std::vector<UnopenedColumn> LmdbFormat::unopened() const {
   std::uint64_t entries = 0, taken = 0;
   for (const Database& database : databases_) {
@@ -167,7 +165,8 @@ std::vector<UnopenedColumn> LmdbFormat::unopened() const {
   return {{std::to_string(entries - taken) + " entries", "", "no field matches their keys", ""}};
 }
 
-// Positions are not included, so a database rewritten by mdb_copy has the same fingerprint.
+// The fingerprint does not depend on positions in the file, so that a database rewritten by mdb_copy keeps its
+// fingerprint.
 std::uint64_t LmdbFormat::compute_fingerprint() const {
   Fingerprint fingerprint;
   fingerprint.add(name());
@@ -185,27 +184,27 @@ std::uint64_t LmdbFormat::compute_fingerprint() const {
       for (std::size_t source = 0; source < most_pieces(); ++source) {
         const auto entry = database.samples.entry(i, source);
         fingerprint.add(entry ? database.shard->index().key(*entry) : std::string_view());
-        fingerprint.add(entry ? database.shard->index().place(*entry).value_bytes : 0);
+        fingerprint.add(entry ? database.shard->index().location(*entry).value_bytes : 0);
       }
   }
   return fingerprint.value();
 }
 
-LmdbFormat::Place LmdbFormat::place_of(std::uint64_t index) const {
+LmdbFormat::Location LmdbFormat::find_sample(std::uint64_t index) const {
   const auto [number, sample] = position_of(index);
   return {databases_[number].shard.get(), &databases_[number].samples, sample};
 }
 
 Where LmdbFormat::where_source(std::uint64_t index, std::size_t source) const {
-  const Place place = place_of(index);
+  const Location location = find_sample(index);
   Where where;
   where.dataset = source_;
-  where.shard = place.shard->name();
-  where.key = sample_key(reader_.layout(), place.shard->index(), *place.samples, place.sample);
+  where.shard = location.shard->name();
+  where.key = sample_key(reader_.layout(), location.shard->index(), *location.samples, location.sample);
   where.record = index;
-  auto entry = place.samples->entry(place.sample, source);
-  for (std::size_t i = 0; !entry && i < most_pieces(); ++i) entry = place.samples->entry(place.sample, i);
-  if (entry) where.offset = place.shard->index().place(*entry).offset;
+  auto entry = location.samples->entry(location.sample, source);
+  for (std::size_t i = 0; !entry && i < most_pieces(); ++i) entry = location.samples->entry(location.sample, i);
+  if (entry) where.offset = location.shard->index().location(*entry).offset;
   return where;
 }
 
@@ -219,19 +218,19 @@ void LmdbFormat::notice_changes() const {
   for (const Database& database : databases_) database.shard->notice_change();
 }
 
-// Reads the first present value into record.storage, and the others into record.more.
-Result<void> LmdbFormat::fetch(const Place& place, memory::Record& record, Values values) const {
+// Reads the first present value into record.storage, and all others into record.more.
+Result<void> LmdbFormat::fetch(const Location& location, memory::Record& record, Values values) const {
   record.pin.reset();
-  FEEDLINE_TRY(const auto reader, open_shards_.reader(*place.shard));
+  FEEDLINE_TRY(const auto reader, open_shards_.reader(*location.shard));
   record.more.resize(std::max(record.more.size(), values.size() - 1));
   std::uint64_t left = record.most_bytes;
   std::size_t used = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto entry = place.samples->entry(place.sample, i);
+    const auto entry = location.samples->entry(location.sample, i);
     if (!entry) continue;
     memory::ByteBuffer& room = used == 0 ? record.storage : record.more[used - 1];
     ++used;
-    FEEDLINE_TRY(values[i], place.shard->read(reader, *entry, room, left, record.pin));
+    FEEDLINE_TRY(values[i], location.shard->read(reader, *entry, room, left, record.pin));
     left -= std::min<std::uint64_t>(left, values[i]->size());
   }
   return {};
@@ -247,19 +246,19 @@ Result<void> LmdbFormat::take_values(std::span<const Value> values, memory::Reco
 
 Result<void> LmdbFormat::read(std::uint64_t index, memory::Record& record) const {
   ShortList<Value> values(most_pieces());
-  auto done = fetch(place_of(index), record, values.all());
+  auto done = fetch(find_sample(index), record, values.all());
   if (done) done = take_values(values.all(), record);
   if (!done) return at(index, std::move(done).error());
   return done;
 }
 
 Result<void> LmdbFormat::find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const {
-  const Place place = place_of(index);
-  FEEDLINE_TRY(const auto reader, open_shards_.owned_reader(*place.shard));
+  const Location location = find_sample(index);
+  FEEDLINE_TRY(const auto reader, open_shards_.owned_reader(*location.shard));
   for (std::size_t i = 0; i < most_pieces(); ++i) {
-    const auto entry = place.samples->entry(place.sample, i);
+    const auto entry = location.samples->entry(location.sample, i);
     if (!entry) continue;
-    const LmdbIndex::Place frame = place.shard->index().place(*entry);
+    const LmdbIndex::Location frame = location.shard->index().location(*entry);
     if (pieces.empty())
       if (const auto view = reader->view(frame.offset, 0); view && *view) return {};
     pieces.push_back({reader, {}, frame.offset, frame.bytes, {}});
@@ -269,15 +268,15 @@ Result<void> LmdbFormat::find_pieces(std::uint64_t index, std::vector<storage::P
 
 Result<void> LmdbFormat::accept(std::uint64_t index, std::span<const Bytes> pieces, memory::Record& record) const {
   record.pin.reset();
-  const Place place = place_of(index);
+  const Location location = find_sample(index);
   ShortList<Value> values(most_pieces());
   std::size_t used = 0;
   Result<void> done;
   for (std::size_t i = 0; i < most_pieces() && done; ++i) {
-    const auto entry = place.samples->entry(place.sample, i);
+    const auto entry = location.samples->entry(location.sample, i);
     if (!entry) continue;
     FEEDLINE_CHECK(used < pieces.size());
-    auto value = place.shard->value_of(*entry, pieces[used++]);
+    auto value = location.shard->value_of(*entry, pieces[used++]);
     if (value)
       values.all()[i] = *value;
     else
@@ -289,14 +288,14 @@ Result<void> LmdbFormat::accept(std::uint64_t index, std::span<const Bytes> piec
 }
 
 Result<SampleFiles> LmdbFormat::files(std::uint64_t index) const {
-  const Place place = place_of(index);
+  const Location location = find_sample(index);
   memory::Record record;
   record.most_bytes = memory::usual_sample_limit();
   std::vector<Value> values(most_pieces());
-  const auto fetched = fetch(place, record, values);
+  const auto fetched = fetch(location, record, values);
   auto files = fetched ? reader_.files(values) : std::unexpected(fetched.error());
   if (!files) return at(index, std::move(files).error());
-  const std::string key = sample_key(reader_.layout(), place.shard->index(), *place.samples, place.sample);
+  const std::string key = sample_key(reader_.layout(), location.shard->index(), *location.samples, location.sample);
   return SampleFiles{tar_key(key), std::nullopt, std::move(*files)};
 }
 

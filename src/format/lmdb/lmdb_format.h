@@ -11,14 +11,14 @@
 #include "format/lmdb/lmdb_samples.h"
 #include "format/lmdb/lmdb_shard.h"
 #include "format/lmdb/value_reader.h"
-#include "format/sharded_format.h"
+#include "format/shards/sharded_format.h"
 
 namespace feedline::format {
 
-// One or several LMDB databases, with consecutive sample numbers.
+// One or several LMDB databases, whose samples are numbered consecutively.
 class LmdbFormat final : public ShardedRecordFormat {
  public:
-  // Requires: options.storage, and at least one database.
+  // Requires: options.storage is set, and there is at least one database.
   static Result<std::shared_ptr<const RecordFormat>> open(const std::string& source,
                                                           const std::vector<std::string>& databases,
                                                           const OpenOptions& options);
@@ -41,7 +41,7 @@ class LmdbFormat final : public ShardedRecordFormat {
     std::unique_ptr<LmdbShard> shard;
     LmdbSamples samples;
   };
-  struct Place {
+  struct Location {
     const LmdbShard* shard;
     const LmdbSamples* samples;
     std::uint64_t sample;  // number within the database
@@ -49,9 +49,9 @@ class LmdbFormat final : public ShardedRecordFormat {
 
   LmdbFormat(std::string source, OpenOptions options, std::vector<Database> databases, LmdbLayout layout);
   std::uint64_t compute_fingerprint() const;
-  Place place_of(std::uint64_t index) const;
+  Location find_sample(std::uint64_t index) const;
   Where where_source(std::uint64_t index, std::size_t source) const;
-  Result<void> fetch(const Place& place, memory::Record& record, Values values) const;
+  Result<void> fetch(const Location& location, memory::Record& record, Values values) const;
   Result<void> take_values(std::span<const std::optional<std::span<const std::byte>>> values,
                            memory::Record& record) const;
 
@@ -62,11 +62,11 @@ class LmdbFormat final : public ShardedRecordFormat {
 // Returns the sample's name or number from its first key, for messages.
 std::string sample_key(const LmdbLayout& layout, const LmdbIndex& index, const LmdbSamples& samples,
                        std::uint64_t sample);
-// Returns the list of keys stored next to a database in a folder, or nullopt if there is none.
+// Returns the key list stored next to a database in a folder, or nullopt if there is none.
 Result<std::optional<std::string>> read_key_list(const storage::Storage& storage, const ShardFile& file);
-// Returns a function that reads an entry, to determine its type.
+// Returns a function that reads entries, to determine the types of their values.
 ReadEntry entries_of(const LmdbShard& shard, std::shared_ptr<const storage::Reader> reader, memory::Record& record);
-// kData: the database states a different number of samples.
+// Fails with kData if the database stores a different number of samples in "num-samples".
 Result<void> check_count(const LmdbLayout& layout, const LmdbIndex& index, const LmdbSamples& samples,
                          const ReadEntry& read);
 

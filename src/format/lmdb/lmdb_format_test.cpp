@@ -55,23 +55,26 @@ std::string store_list(const TemporaryFolder& folder, const std::vector<StoredSa
 constexpr std::size_t kBefore = 64;  // an image file in a Datum
 
 FormatUnderTest under_test(const std::string& name, std::function<std::shared_ptr<const storage::Storage>()> storage) {
-  return {name, "lmdb", store_datums, std::move(storage), {}, "{key}", nullptr, kBefore};
+  return {name, "lmdb", store_datums, std::move(storage), {}, "{key}", nullptr, kBefore, false, true};
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Lmdb, FormatContract,
-    ::testing::Values(under_test("lmdb", storage::local_storage), under_test("lmdb_mapped", storage::mapped_storage),
-                      under_test("lmdb_short_reads", storage::short_reads_storage),
-                      FormatUnderTest{
-                          "lmdb_list", "lmdb", store_list, storage::local_storage, {}, "{key}", nullptr, kBefore},
-                      FormatUnderTest{"lmdb_pairs",
-                                      "lmdb",
-                                      store_pairs,
-                                      storage::local_storage,
-                                      {"image={key}.jpg", "label={key}.cls"},
-                                      "{key}.jpg",
-                                      nullptr,
-                                      kBefore}),
+    ::testing::Values(
+        under_test("lmdb", storage::local_storage), under_test("lmdb_mapped", storage::mapped_storage),
+        under_test("lmdb_short_reads", storage::short_reads_storage),
+        FormatUnderTest{
+            "lmdb_list", "lmdb", store_list, storage::local_storage, {}, "{key}", nullptr, kBefore, false, true},
+        FormatUnderTest{"lmdb_pairs",
+                        "lmdb",
+                        store_pairs,
+                        storage::local_storage,
+                        {"image={key}.jpg", "label={key}.cls"},
+                        "{key}.jpg",
+                        nullptr,
+                        kBefore,
+                        false,
+                        true}),
     name_of_format);
 
 class Lmdb : public ::testing::Test {
@@ -147,7 +150,7 @@ TEST_F(Lmdb, AWrongNumberOfSamplesIsAnError) {
                   "'num-samples' says 3, and there are 1 samples");
 }
 
-TEST_F(Lmdb, ImagesAloneAreTakenInTheOrderOfTheListBesideThem) {
+TEST_F(Lmdb, ImagesAloneAreTakenInTheOrderOfTheListNextToThem) {
   const Entries entries{{"a", kPhoto + "a"}, {"b.c", kPhoto + "b"}, {"d", kPhoto + "d"}};
   folder_.write("set.lmdb/data.mdb", file_of(entries));
   const std::string source = folder_.path("set.lmdb");
@@ -185,12 +188,12 @@ TEST_F(Lmdb, ASampleThatLacksAFieldIsWhatMissingSays) {
   const auto error = opened(source, fields);
   ASSERT_TRUE(error) << error.error().message();
   EXPECT_EQ((*error)->fields()[1].name, "txt");
-  EXPECT_CONTAINS(shown(**error, 1), "field 'txt': no key");
+  EXPECT_CONTAINS(shown(**error, 1), "field 'txt': the sample has no key");
   EXPECT_CONTAINS(shown(**error, 1), "key b");
   EXPECT_CONTAINS(shown(**error, 2), "an empty file");
   const auto skip = opened(source, fields, Missing::kSkip);
   EXPECT_EQ((*skip)->size(), 2u);
-  EXPECT_CONTAINS((*skip)->summary(), "1 samples left out");
+  EXPECT_CONTAINS((*skip)->summary(), "1 samples were omitted");
   const auto none = opened(source, fields, Missing::kNone);
   EXPECT_EQ(shown(**none, 1), kPhoto + " -");
   EXPECT_NE((*none)->fingerprint(), (*error)->fingerprint());
@@ -205,7 +208,7 @@ TEST_F(Lmdb, FieldsThatCannotBeAreErrors) {
   EXPECT_CONTAINS(refusal(source, {"x={key}", "x={key}"}), "two fields are called 'x'");
   EXPECT_CONTAINS(refusal(source, {"={key}"}), "an empty name");
   EXPECT_CONTAINS(refusal(write({{"a", "text"}}, "text.mdb")), "neither images nor Datums");
-  EXPECT_CONTAINS(refusal(write({}, "empty.mdb")), "holds no entries");
+  EXPECT_CONTAINS(refusal(write({}, "empty.mdb")), "has no entries");
   const std::string datums = write({{"a0", encoded_datum(kPhoto, 1)}}, "datums.mdb");
   EXPECT_CONTAINS(refusal(datums, {"image", "x=a{key}"}), "cannot be combined");
   EXPECT_CONTAINS(refusal(datums, {"image:text"}), "the Datum's image is image");
@@ -213,7 +216,7 @@ TEST_F(Lmdb, FieldsThatCannotBeAreErrors) {
 
 TEST_F(Lmdb, NeedsNoLockAndNoWritableFolder) {
   folder_.write("set/data.mdb", file_of({{"a", kPhoto}}));
-  const std::string lock = folder_.write("set/lock.mdb", "held by somebody");
+  const std::string lock = folder_.write("set/lock.mdb", "held by another process");
   std::filesystem::permissions(lock, std::filesystem::perms::none);
   const auto format = opened(folder_.path("set"));
   ASSERT_TRUE(format) << format.error().message();
@@ -236,9 +239,9 @@ TEST_F(Lmdb, AWriterIsNoticedWhenAnEpochBegins) {
   std::filesystem::last_write_time(source, time);
   (*format)->notice_changes();
   EXPECT_CONTAINS(shown(**format, 0), "is being written to");
-  const auto anew = opened(source);
-  ASSERT_TRUE(anew) << anew.error().message();
-  EXPECT_EQ(shown(**anew, 1), kPhoto);
+  const auto again = opened(source);
+  ASSERT_TRUE(again) << again.error().message();
+  EXPECT_EQ(shown(**again, 1), kPhoto);
 }
 
 TEST_F(Lmdb, AValueThatIsAnotherOneNowIsAnError) {
@@ -256,23 +259,23 @@ TEST_F(Lmdb, AValueThatIsAnotherOneNowIsAnError) {
   EXPECT_CONTAINS(shown(**format, 1), "record 1");
 }
 
-TEST_F(Lmdb, KeepsItsIndexBesideTheFileAndMakesADamagedOneAnew) {
+TEST_F(Lmdb, KeepsItsIndexNextToTheFileAndMakesADamagedOneAgain) {
   Entries entries;
   for (int i = 100; i < 200; ++i) entries.push_back({std::to_string(i), kPhoto + std::string(100, 'x')});
   const std::string source = write(entries);
   const auto first = opened(source);
-  const std::string kept = folder_.path(".feedline/x.mdb.feedline-index");
-  ASSERT_TRUE(std::filesystem::exists(kept));
-  const std::string good = TemporaryFolder::read(kept);
+  const std::string index_path = folder_.path(".feedline/x.mdb.feedline-index");
+  ASSERT_TRUE(std::filesystem::exists(index_path));
+  const std::string good = TemporaryFolder::read(index_path);
   std::string damaged = good;
   damaged[good.size() / 2] = static_cast<char>(damaged[good.size() / 2] ^ 1);
   folder_.write(".feedline/x.mdb.feedline-index", damaged);
   const auto second = opened(source);
   EXPECT_EQ((*second)->fingerprint(), (*first)->fingerprint());
-  EXPECT_EQ(TemporaryFolder::read(kept), good);
+  EXPECT_EQ(TemporaryFolder::read(index_path), good);
 }
 
-TEST_F(Lmdb, AnIndexOfAnotherTransactionIsMadeAnew) {
+TEST_F(Lmdb, AnIndexOfAnotherTransactionIsMadeAgain) {
   const auto file = [](const char* second, std::uint64_t transaction) {
     LmdbWriter writer;
     return writer.file(writer.add_tree({{"a", kPhoto}, {second, kPhoto}}), transaction);

@@ -11,7 +11,7 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-// An index file is a frame (cache/frame.h). E entries, sorted by key.
+// The layout of an index file with E entries, sorted by key, stored as a frame (cache/frame.h).
 //
 //     numbers     size of the LMDB file, its stamp (storage/reader.h), its page size, the transaction, the database's
 //                 flags, E, bytes of all keys
@@ -27,7 +27,7 @@ LmdbIndex LmdbIndex::build(const LmdbWalk& walk, const storage::ObjectStat& file
   const LmdbTable& table = walk.table;
   cache::FrameBuilder builder(kLmdbIndex, {file.bytes, file.stamp(), walk.meta.page_bytes, walk.meta.transaction,
                                            walk.flags, table.size(), table.keys.size()});
-  builder.add(table.places);
+  builder.add(table.locations);
   builder.add(table.key_ends);
   builder.add(table.value_bytes);
   builder.add(table.keys);
@@ -54,7 +54,7 @@ bool LmdbIndex::find_sections() {
   transaction_ = reader.number(kTransaction);
   flags_ = reader.number(kFlags);
   const std::uint64_t entries = reader.count(kEntries), key_bytes = reader.count(kKeyBytes);
-  places_ = reader.take<std::uint64_t>(entries);
+  locations_ = reader.take<std::uint64_t>(entries);
   key_ends_ = reader.take<std::uint64_t>(entries);
   value_bytes_ = reader.take<std::uint32_t>(entries);
   const auto keys = reader.take<char>(key_bytes);
@@ -72,17 +72,17 @@ bool LmdbIndex::is_consistent(const storage::ObjectStat& file) const {
   }
   if (before != keys_.size()) return false;
   for (std::uint64_t i = 0; i < size(); ++i) {
-    const Place frame = place(i);
+    const Location frame = location(i);
     if (frame.offset > file.bytes || frame.bytes > file.bytes - frame.offset) return false;
   }
   return true;
 }
 
-LmdbIndex::Place LmdbIndex::place(std::uint64_t entry) const {
-  const std::uint64_t place = places_[entry], bytes = value_bytes_[entry];
-  const bool on_own_pages = (place & LmdbTable::kOnOwnPages) != 0;
+LmdbIndex::Location LmdbIndex::location(std::uint64_t entry) const {
+  const std::uint64_t location = locations_[entry], bytes = value_bytes_[entry];
+  const bool on_own_pages = (location & LmdbTable::kOnOwnPages) != 0;
   const std::uint64_t before = on_own_pages ? kPageHeaderBytes : kNodeHeaderBytes + key(entry).size();
-  return {place & ~LmdbTable::kOnOwnPages, before + bytes, bytes, on_own_pages};
+  return {location & ~LmdbTable::kOnOwnPages, before + bytes, bytes, on_own_pages};
 }
 
 std::string LmdbIndex::key_text(std::uint64_t entry) const {
@@ -94,20 +94,20 @@ std::string LmdbIndex::key_text(std::uint64_t entry) const {
 }
 
 std::expected<Bytes, std::string> LmdbIndex::value_in(Bytes frame, std::uint64_t entry) const {
-  const Place place = this->place(entry);
+  const Location location = this->location(entry);
   const std::string_view key = this->key(entry);
-  if (frame.size() < place.bytes) return std::unexpected("is cut");
-  if (place.on_own_pages) {
-    const std::uint64_t pages = (place.bytes + page_bytes_ - 1) / page_bytes_;
-    if (!begins_value(frame, place.offset / page_bytes_, pages))
+  if (frame.size() < location.bytes) return std::unexpected("is cut");
+  if (location.on_own_pages) {
+    const std::uint64_t pages = (location.bytes + page_bytes_ - 1) / page_bytes_;
+    if (!begins_value(frame, location.offset / page_bytes_, pages))
       return std::unexpected("is not at its position in the index: no page of values begins there");
-    return frame.subspan(kPageHeaderBytes, place.value_bytes);
+    return frame.subspan(kPageHeaderBytes, location.value_bytes);
   }
-  if (number_at<std::uint32_t>(frame, 0) != place.value_bytes || number_at<std::uint16_t>(frame, 4) != 0 ||
+  if (number_at<std::uint32_t>(frame, 0) != location.value_bytes || number_at<std::uint16_t>(frame, 4) != 0 ||
       number_at<std::uint16_t>(frame, 6) != key.size() ||
       std::memcmp(frame.data() + kNodeHeaderBytes, key.data(), key.size()) != 0)
     return std::unexpected("is not at its position in the index: another entry is there");
-  return frame.subspan(kNodeHeaderBytes + key.size(), place.value_bytes);
+  return frame.subspan(kNodeHeaderBytes + key.size(), location.value_bytes);
 }
 
 }  // namespace feedline::format

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The positions of the values in an LMDB file: the table for random access, with the same layout in memory and on disk.
+// The index of an LMDB file: the position of each value, with the same layout in memory and on disk.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,36 +14,36 @@
 #include <utility>
 
 #include "cache/frame.h"
+#include "format/index/persisted_indexes.h"
 #include "format/lmdb/lmdb_walk.h"
-#include "format/persisted_indexes.h"
 #include "memory/record.h"
 #include "storage/storage.h"
 
 namespace feedline::format {
 
-// The frame kind of an index file. Increment the format version whenever the layout (drawn in lmdb_index.cpp) changes.
+// Identifies index files. Increment the number whenever the layout in lmdb_index.cpp changes.
 inline constexpr cache::FrameKind kLmdbIndex{0x78'64'69'62'64'6d'6c'66, 1};  // "flmdbidx"
 
 // Immutable and thread-safe.
 class LmdbIndex {
  public:
-  // The position of a frame, as in LmdbTable.
-  struct Place {
+  // The position of the frame that contains a value.
+  struct Location {
     std::uint64_t offset = 0;
     std::uint64_t bytes = 0;  // size of the frame
     std::uint64_t value_bytes = 0;
     bool on_own_pages = false;
   };
 
-  // Requires: a walk without findings, of this version of the file.
+  // Requires: `walk` has no findings and comes from this version of the file.
   static LmdbIndex build(const LmdbWalk& walk, const storage::ObjectStat& file);
-  // Parses an index file, the first `bytes` bytes of `buffer`. Returns nullopt if it is truncated, damaged or of
-  // another version of the file, or if a frame is outside the file.
+  // Parses an index file from the first `bytes` bytes of `buffer`. Returns nullopt if the file is truncated or damaged,
+  // belongs to a different version of the database, or has a frame outside the database.
   static std::optional<LmdbIndex> parse(memory::ByteBuffer buffer, std::size_t bytes, const storage::ObjectStat& file);
 
-  std::uint64_t size() const { return places_.size(); }
+  std::uint64_t size() const { return locations_.size(); }
   // Requires: entry < size().
-  Place place(std::uint64_t entry) const;
+  Location location(std::uint64_t entry) const;
   std::string_view key(std::uint64_t entry) const {
     const std::uint64_t begin = entry == 0 ? 0 : key_ends_[entry - 1];
     return keys_.substr(begin, key_ends_[entry] - begin);
@@ -52,7 +52,7 @@ class LmdbIndex {
   std::string key_text(std::uint64_t entry) const;
   std::uint64_t page_bytes() const { return page_bytes_; }
   std::uint64_t transaction() const { return transaction_; }
-  // Returns the value in a frame. kData if the frame is not the one in the index; the message completes a sentence.
+  // Returns the value in a frame, or an error message that completes a sentence if the frame does not match the index.
   std::expected<std::span<const std::byte>, std::string> value_in(std::span<const std::byte> frame,
                                                                   std::uint64_t entry) const;
   std::span<const std::byte> file_bytes() const { return file_; }
@@ -65,7 +65,7 @@ class LmdbIndex {
   memory::ByteBuffer buffer_;
   std::span<std::byte> file_;
   std::uint64_t file_size_ = 0, file_stamp_ = 0, page_bytes_ = 0, transaction_ = 0, flags_ = 0;
-  std::span<const std::uint64_t> places_, key_ends_;
+  std::span<const std::uint64_t> locations_, key_ends_;
   std::span<const std::uint32_t> value_bytes_;
   std::string_view keys_;
 };

@@ -6,10 +6,10 @@
 #include <optional>
 #include <utility>
 
-#include "format/each_shard.h"
-#include "format/finding.h"
 #include "format/lmdb/lmdb_format.h"
 #include "format/lmdb/value_reader.h"
+#include "format/shards/each_shard.h"
+#include "format/shards/finding.h"
 
 namespace feedline::format {
 namespace {
@@ -18,7 +18,7 @@ using Bytes = std::span<const std::byte>;
 
 std::string shown(const KeyPattern& pattern) {
   const std::string digits = pattern.digits > 0 ? ":0" + std::to_string(pattern.digits) + "d" : "";
-  return pattern.before + "{" + (pattern.is_number ? digits : "key") + "}" + pattern.behind;
+  return pattern.prefix + "{" + (pattern.is_number ? digits : "key") + "}" + pattern.suffix;
 }
 
 // Accumulates statistics over all samples of one database.
@@ -66,7 +66,7 @@ class DatabaseLook {
  private:
   void report(std::string_view code, Severity severity, std::string text) {
     const auto entry = samples_.entry(sample_, 0);
-    const auto offset = entry ? std::optional(shard_.index().place(*entry).offset) : std::nullopt;
+    const auto offset = entry ? std::optional(shard_.index().location(*entry).offset) : std::nullopt;
     findings_.add({code, severity, shard_.name(), sample_key(layout_, shard_.index(), samples_, sample_), offset,
                    std::move(text)});
   }
@@ -122,7 +122,7 @@ void add_error(Findings& findings, std::string_view code, const std::string& nam
   findings.add({code, Severity::kError, name, error.where.key, error.where.offset, error.what});
 }
 
-// Inspects one database. Errors become findings, so that the remaining databases are inspected.
+// Inspects one database. Adds errors as findings, so that the remaining databases are inspected.
 Result<void> look_at(const std::string& name, const OpenOptions& options, std::optional<LmdbLayout>& layout,
                      std::map<std::string, std::uint64_t>& counts, Inspection& inspection, Findings& findings) {
   auto file = locate_lmdb_file(options.storage, name);
@@ -176,7 +176,7 @@ Result<Inspection> inspect_lmdb(const std::string& source, const std::vector<std
     FEEDLINE_CHECK_OK(look_at(name, options, layout, counts, inspection, findings));
   for (const auto& [name, count] : counts) inspection.extensions.push_back({name, count});
   if (inspection.samples == 0 && findings.first_error() == nullptr)
-    findings.add({"no_samples", Severity::kWarning, source, "", {}, "the databases hold no samples"});
+    findings.add({"no_samples", Severity::kWarning, source, "", {}, "the databases have no samples"});
   inspection.findings = findings.to_inspection();
   return inspection;
 }

@@ -8,8 +8,8 @@
 
 namespace feedline::format {
 
-// Walks the trees again and reads every sample of undamaged databases, because nothing but the value itself shows
-// whether it is valid. Requires: options.storage.
+// Reads the trees of all databases, and every sample of the undamaged ones, because invalid values are not detected
+// otherwise. Requires: options.storage.
 Result<Inspection> inspect_lmdb(const std::string& source, const std::vector<std::string>& databases,
                                 const OpenOptions& options);
 

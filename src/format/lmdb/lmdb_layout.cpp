@@ -28,11 +28,11 @@ bool is_label(std::string_view name) { return name == "label" || name == "cls" |
 // Returns "image" for "image-{:09d}", and "txt" for "{key}.txt".
 std::string name_of(const KeyPattern& pattern) {
   constexpr std::string_view kEnds = "-_./: ";
-  std::string_view name = pattern.before;
+  std::string_view name = pattern.prefix;
   name = name.substr(0, name.find_last_not_of(kEnds) + 1);
   name = name.substr(name.rfind('/') + 1);
   if (name.empty()) {
-    name = pattern.behind;
+    name = pattern.suffix;
     name.remove_prefix(std::min(name.find_first_not_of(kEnds), name.size()));
   }
   return name.empty() ? "image" : std::string(name);
@@ -71,7 +71,7 @@ std::string keys_shown(const LmdbIndex& index) {
   return text + (index.size() > kShown ? ", ..." : "");
 }
 
-// Counts the types of the first values, except values that cannot be read.
+// Counts the types of the first values. Ignores values that cannot be read.
 struct Seen {
   std::size_t values = 0, images = 0, arrays = 0, integers = 0, datums = 0;
   FieldKind datum_kind = FieldKind::kImage;  // of the first Datum's image
@@ -96,8 +96,8 @@ Result<Seen> look_at(const std::vector<std::uint64_t>& entries, const ReadEntry&
 }
 
 FieldKind usual_kind_of(const std::string& name, const KeyPattern& pattern, const Seen& seen) {
-  const std::string_view extension = std::string_view(pattern.behind).substr(pattern.behind.rfind('.') + 1);
-  const bool has_extension = pattern.behind.contains('.');
+  const std::string_view extension = std::string_view(pattern.suffix).substr(pattern.suffix.rfind('.') + 1);
+  const bool has_extension = pattern.suffix.contains('.');
   if (const FieldKind kind = usual_kind(name, has_extension ? extension : ""); kind != FieldKind::kBytes) return kind;
   if (seen.are_all(seen.images)) return usual_kind(name, "png");
   if (seen.are_all(seen.arrays)) return FieldKind::kArray;
@@ -115,7 +115,7 @@ Result<void> add_datum_part(const Spec& spec, const Seen& seen, LmdbLayout& layo
   field.description.kind = is_image ? seen.datum_kind : FieldKind::kInteger;
   if (spec.said && *spec.said != field.description.kind) {
     if (!is_image || *spec.said != FieldKind::kMask || seen.datum_kind != FieldKind::kImage)
-      return config_error("fields: of '" + spec.text + "', the Datum's " + std::string(spec.pattern) + " is " +
+      return config_error("fields: '" + spec.text + "': the kind of the Datum's " + std::string(spec.pattern) + " is " +
                           std::string(name_of(field.description.kind)));
     field.description.kind = *spec.said;
   }
@@ -123,11 +123,11 @@ Result<void> add_datum_part(const Spec& spec, const Seen& seen, LmdbLayout& layo
   return {};
 }
 
-// Returns a pattern's index in the sources, and adds the pattern if necessary.
+// Returns the index of a pattern in layout.sources, after adding the pattern if necessary.
 std::size_t source_of(KeyPattern pattern, LmdbLayout& layout) {
   for (std::size_t i = 0; i < layout.sources.size(); ++i) {
     const KeyPattern& other = layout.sources[i];
-    if (other.before == pattern.before && other.behind == pattern.behind && other.is_number == pattern.is_number &&
+    if (other.prefix == pattern.prefix && other.suffix == pattern.suffix && other.is_number == pattern.is_number &&
         other.digits == pattern.digits)
       return i;
   }
@@ -180,7 +180,7 @@ Result<LmdbLayout> usual_layout(const LmdbIndex& index, const ReadEntry& read) {
 }  // namespace
 
 Result<LmdbLayout> choose_layout(const std::vector<std::string>& specs, const LmdbIndex& index, const ReadEntry& read) {
-  if (index.size() == 0) return config_error("the database holds no entries");
+  if (index.size() == 0) return config_error("the database has no entries");
   if (specs.empty()) return usual_layout(index, read);
   LmdbLayout layout;
   std::optional<Seen> datums;

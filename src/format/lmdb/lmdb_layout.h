@@ -36,9 +36,9 @@ inline constexpr std::string_view kSampleCount = "num-samples";
 
 using ReadEntry = std::function<Result<std::span<const std::byte>>(std::uint64_t entry)>;
 
-// Chooses one field per spec: "[NAME=]PATTERN[:KIND]", or "[NAME=]image" and "[NAME=]label" for values that are Datums.
-// Without specs, the fields are inferred from the keys and the first values. kConfig: the fields cannot be inferred, a
-// pattern matches no key, or two fields have the same name.
+// Chooses one field per spec. A spec is "[NAME=]PATTERN[:KIND]", or for values that are Datums "[NAME=]image" or
+// "[NAME=]label". Without specs, the fields are inferred from the keys and the first values. Fails with kConfig if the
+// fields cannot be inferred, a pattern matches no key, or two fields have the same name.
 Result<LmdbLayout> choose_layout(const std::vector<std::string>& specs, const LmdbIndex& index, const ReadEntry& read);
 
 }  // namespace feedline::format

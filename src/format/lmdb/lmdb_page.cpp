@@ -23,7 +23,8 @@ constexpr std::uint64_t kSmallestPage = 256, kLargestPage = 1 << 15;  // liblmdb
 
 std::unexpected<Error> refused(std::string what) { return data_error("lmdb: " + std::move(what), "format"); }
 
-// Returns the kind of machine that wrote the file; empty if it is like this machine, or if this is not an LMDB file.
+// Returns the kind of machine that wrote the file, or an empty string if this machine is of the same kind or the file
+// is not an LMDB file.
 std::string_view other_machine(Bytes head) {
   if (number_at<std::uint32_t>(head, kMagicAt) == std::byteswap(kMagic)) return "a big-endian machine";
   if (number_at<std::uint32_t>(head, kMagicAtOf32Bits) == kMagic) return "a machine of 32 bits";
@@ -44,9 +45,9 @@ Result<LmdbMeta> parse_meta(Bytes head, std::string_view which) {
     const std::string_view machine = other_machine(head);
     if (machine.empty())
       return refused("the " + std::string(which) + " is invalid: this is not an LMDB file, or it is damaged");
-    return refused("the database was written on " + std::string(machine) +
-                   ", whose files liblmdb cannot read on other machines: dump it there with mdb_dump, and load it here "
-                   "with mdb_load");
+    return refused(
+        "the database was written on " + std::string(machine) +
+        ", whose files other machines cannot read: dump it there with mdb_dump, and load it here with mdb_load");
   }
   if (const auto version = number_at<std::uint32_t>(head, 20); version != kVersion)
     return refused("version " + std::to_string(version) +
@@ -80,7 +81,7 @@ bool is_lmdb(Bytes head) {
 
 Result<LmdbMeta> read_lmdb_meta(const storage::Reader& reader, std::uint64_t bytes) {
   FEEDLINE_TRY(const LmdbMeta first, read_one(reader, 0, "first meta page"));
-  // Like liblmdb, refuse a file with one damaged meta page, because that page may be the newer one.
+  // A file with one damaged meta page is rejected, as in liblmdb, because that page may be the newer one.
   FEEDLINE_TRY(const LmdbMeta second, read_one(reader, first.page_bytes, "second meta page"));
   if (second.page_bytes != first.page_bytes)
     return refused("the meta pages have different page sizes: the file is damaged");
@@ -98,11 +99,11 @@ std::expected<LmdbPage, std::string> LmdbPage::of(Bytes bytes, std::uint64_t num
     return Unfit("has the page number " + std::to_string(own));
   const auto is = static_cast<std::uint16_t>(number_at<std::uint16_t>(bytes, 10) & kKinds);
   if (is != static_cast<std::uint16_t>(kind))
-    return Unfit("is of kind " + std::to_string(is) + ", where a " + (kind == PageKind::kLeaf ? "leaf" : "branch") +
+    return Unfit("has the kind " + std::to_string(is) + ", but a " + (kind == PageKind::kLeaf ? "leaf" : "branch") +
                  " was expected");
   const std::size_t end = number_at<std::uint16_t>(bytes, 12), begin = number_at<std::uint16_t>(bytes, 14);
   if (end < kPageHeaderBytes || end > begin || begin > bytes.size() || end % 2 != 0)
-    return Unfit("has its nodes outside of it");
+    return Unfit("has nodes outside the page");
   LmdbPage page(bytes, kind);
   page.nodes_ = (end - kPageHeaderBytes) / 2;
   return page;
@@ -112,14 +113,14 @@ std::expected<LmdbNode, std::string> LmdbPage::node(std::size_t i) const {
   LmdbNode node;
   node.at = number_at<std::uint16_t>(bytes_, kPageHeaderBytes + 2 * i);
   if (node.at < kPageHeaderBytes + 2 * nodes_ || node.at + kNodeHeaderBytes > bytes_.size())
-    return Unfit("has a node outside of it");
+    return Unfit("has a node outside the page");
   const Bytes rest = bytes_.subspan(node.at);
   const auto low = number_at<std::uint32_t>(rest, 0);
   const auto flags = number_at<std::uint16_t>(rest, 4);
   const std::size_t key_bytes = number_at<std::uint16_t>(rest, 6);
-  if (kNodeHeaderBytes + key_bytes > rest.size()) return Unfit("has a key that extends outside of it");
+  if (kNodeHeaderBytes + key_bytes > rest.size()) return Unfit("has a key that extends beyond the page");
   node.key = rest.subspan(kNodeHeaderBytes, key_bytes);
-  const Bytes behind = rest.subspan(kNodeHeaderBytes + key_bytes);
+  const Bytes payload = rest.subspan(kNodeHeaderBytes + key_bytes);
   if (kind_ == PageKind::kBranch) {
     node.page = low | std::uint64_t{flags} << 32;
     return node;
@@ -128,13 +129,13 @@ std::expected<LmdbNode, std::string> LmdbPage::node(std::size_t i) const {
   node.value_bytes = low;
   if ((flags & ~(kOwnPages | kIsDatabase | kHasDuplicates)) != 0) return Unfit("has a node of an unknown kind");
   const std::size_t stored = (flags & kOwnPages) != 0 ? sizeof(std::uint64_t) : low;
-  if (stored > behind.size()) return Unfit("has a value that extends outside of it");
+  if (stored > payload.size()) return Unfit("has a value that extends beyond the page");
   if ((flags & kIsDatabase) != 0 && (stored < kRootBytes || (flags & kOwnPages) != 0))
     return Unfit("has an invalid database record");
   if ((flags & kOwnPages) != 0)
-    node.page = number_at<std::uint64_t>(behind, 0);
+    node.page = number_at<std::uint64_t>(payload, 0);
   else
-    node.value = behind.first(low);
+    node.value = payload.first(low);
   return node;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The pages of an LMDB file of version 1, as written by liblmdb on 64-bit little-endian machines. All pages have the
-// same size, and page N begins at N times that size.
+// The pages of an LMDB file of data version 1, as written by liblmdb on 64-bit little-endian machines. All pages have
+// the same size, and page N begins at N times this size.
 //
 //     page   0  8      its number
 //           10  2      kind: branch 1, leaf 2, overflow 4, meta 8
@@ -64,10 +64,10 @@ struct LmdbMeta {
   std::uint64_t transaction = 0;
 };
 
-// Returns whether this is an LMDB file from any kind of machine, based on its first kMetaBytes bytes.
+// Returns whether `head`, the first kMetaBytes bytes of a file, is the head of an LMDB file from any kind of machine.
 bool is_lmdb(std::span<const std::byte> head);
-// Parses the newer meta page of a file of this size. kData: not an LMDB file, another version or kind of machine, or
-// damaged.
+// Parses the newer meta page of a file of this size. Fails with kData if the file is damaged, is not an LMDB file, or
+// is from a different version or kind of machine.
 Result<LmdbMeta> read_lmdb_meta(const storage::Reader& reader, std::uint64_t bytes);
 // Requires: kRootBytes bytes.
 LmdbRoot lmdb_root_in(std::span<const std::byte> bytes);
@@ -81,10 +81,10 @@ struct LmdbNode {
   std::span<const std::byte> value;  // offset in the node
 };
 
-// A branch or leaf page. Its bytes must outlive this object.
+// A branch or leaf page. The bytes of the page must outlive this object.
 class LmdbPage {
  public:
-  // Errors are written to complete a sentence about the page.
+  // Error messages complete a sentence about the page.
   static std::expected<LmdbPage, std::string> of(std::span<const std::byte> bytes, std::uint64_t number, PageKind kind);
   std::size_t nodes() const { return nodes_; }
   // Requires: i < nodes().
@@ -98,10 +98,10 @@ class LmdbPage {
   std::size_t nodes_ = 0;
 };
 
-// Returns whether this is the header of a value's first page, with at least this many pages.
+// Returns whether this is the header of the first page of a value with at least `pages` pages.
 bool begins_value(std::span<const std::byte> header, std::uint64_t number, std::uint64_t pages);
 
-// Reads an unaligned number. Requires: the bytes exist.
+// Reads an unaligned number. Requires: the number is inside `bytes`.
 template <typename Number>
 Number number_at(std::span<const std::byte> bytes, std::size_t at) {
   Number number;

@@ -8,7 +8,7 @@
 namespace feedline::format {
 namespace {
 
-// An entry of a source, and its sample.
+// An entry of a source, and the sample to which it belongs.
 struct Match {
   std::string_view id;
   std::uint32_t entry;
@@ -61,7 +61,7 @@ void LmdbSamples::take(const std::vector<std::uint32_t>& row, Missing missing) {
   ++size_;
 }
 
-// Merges all sources in the order of their ids.
+// Merges the entries of all sources in the order of their ids.
 void LmdbSamples::match(const LmdbLayout& layout, const LmdbIndex& index, Missing missing) {
   std::vector<std::vector<Match>> matches;
   for (const KeyPattern& pattern : layout.sources) matches.push_back(matches_of(pattern, index));
@@ -94,7 +94,7 @@ Result<void> LmdbSamples::take_list(std::string_view list, const LmdbIndex& inde
     const auto found = by_key.find(key_in(line));
     if (found == by_key.end())
       return data_error("line " + std::to_string(number) + " of meta_info.txt names the key '" +
-                            std::string(key_in(line)) + "', which the database does not have",
+                            std::string(key_in(line)) + "', which is not in the database",
                         "format");
     entries_.push_back(found->second);
     ++size_;

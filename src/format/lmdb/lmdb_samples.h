@@ -15,11 +15,13 @@
 
 namespace feedline::format {
 
-// The samples of one database, and the entries of each. Immutable and thread-safe. The index must outlive it.
+// The samples of one database, and the entries of each sample. Immutable and thread-safe. The index must outlive this
+// object.
 class LmdbSamples {
  public:
-  // Builds the samples, ordered by name or number, or in the order of meta_info.txt if OpenMMLab's tools wrote that
-  // list. kData: the list has a key that is not in the database. kConfig: more entries than 32 bits can count.
+  // Builds the list of samples. Samples are sorted by name or number, or as in meta_info.txt if OpenMMLab's tools wrote
+  // this file. Fails with kData if the file lists a key that is not in the database, and with kConfig if there are more
+  // entries than 32 bits can count.
   static Result<LmdbSamples> of(const LmdbLayout& layout, const LmdbIndex& index, Missing missing,
                                 std::optional<std::string_view> key_list = {});
 

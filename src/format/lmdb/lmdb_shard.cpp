@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/lmdb/lmdb_shard.h"
 
-#include "format/finding.h"
+#include "format/shards/finding.h"
 
 namespace feedline::format {
 namespace {
@@ -12,7 +12,7 @@ std::unexpected<Error> written_to(const std::string& name) {
   return storage_error("'" + name + "' is being written to: open the dataset again after the write", 0);
 }
 
-// Returns whether the file's newest transaction is the one in the index.
+// Returns whether the newest transaction in the file is the same as in the index.
 Result<bool> has_transaction(const storage::Reader& reader, std::uint64_t bytes, std::uint64_t transaction) {
   FEEDLINE_TRY(const LmdbMeta meta, read_lmdb_meta(reader, bytes));
   return meta.transaction == transaction;
@@ -28,7 +28,8 @@ Result<LmdbIndex> make_index(const ShardFile& file, const storage::Reader& reade
   if (!same) return written_to(file.name);
   if (const Finding* finding = findings.first_error()) return std::unexpected(to_error(*finding));
   LmdbIndex index = LmdbIndex::build(walk, file.version);
-  // With tiny values, the index may be larger than the file, and walking the tree is as fast as reading it.
+  // Indexes larger than the file are not stored. Tiny values can cause such an index; reading the tree is then as fast
+  // as reading the index.
   if (index.file_bytes().size() < file.version.bytes) FEEDLINE_CHECK_OK(indexes.save(*file.storage, file.path, index));
   return index;
 }
@@ -81,25 +82,26 @@ Result<Bytes> LmdbShard::value_of(std::uint64_t entry, Bytes frame) const {
   auto error = data_error("the value of '" + index_.key_text(entry) + "' " + value.error() +
                               "; the file is damaged, or was written to while it was copied",
                           "format");
-  error.error().where.offset = index_.place(entry).offset;
+  error.error().where.offset = index_.location(entry).offset;
   return error;
 }
 
 Result<Bytes> LmdbShard::read(const std::shared_ptr<const storage::Reader>& reader, std::uint64_t entry,
                               memory::ByteBuffer& room, std::uint64_t most_bytes,
                               std::shared_ptr<const void>& pin) const {
-  const LmdbIndex::Place place = index_.place(entry);
-  if (place.bytes > most_bytes) return memory::too_large(place.bytes, most_bytes);
-  FEEDLINE_TRY(const auto view, reader->view(place.offset, place.bytes));
+  const LmdbIndex::Location location = index_.location(entry);
+  if (location.bytes > most_bytes) return memory::too_large(location.bytes, most_bytes);
+  FEEDLINE_TRY(const auto view, reader->view(location.offset, location.bytes));
   if (view) {
     pin = reader;
     return value_of(entry, *view);
   }
-  FEEDLINE_TRY(const auto bytes, room.make_room(place.bytes, most_bytes));
-  FEEDLINE_TRY(const std::size_t got, reader->read_at(place.offset, bytes));
+  FEEDLINE_TRY(const auto bytes, room.make_room(location.bytes, most_bytes));
+  FEEDLINE_TRY(const std::size_t got, reader->read_at(location.offset, bytes));
   if (got < bytes.size())
     return storage_error(
-        "the file ends at byte " + std::to_string(place.offset + got) + ", inside a value: the file became shorter", 0);
+        "the file ends at byte " + std::to_string(location.offset + got) + ", inside a value: the file became shorter",
+        0);
   return value_of(entry, bytes);
 }
 

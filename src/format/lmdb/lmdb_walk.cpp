@@ -17,7 +17,7 @@ using Bytes = std::span<const std::byte>;
 
 constexpr std::uint16_t kDeepest = 32;  // liblmdb's own limit
 
-// Compares keys like liblmdb in a database with these flags.
+// Compares keys in the same way as liblmdb for a database with these flags.
 bool is_before(std::string_view a, std::string_view b, std::uint16_t flags) {
   const auto less = [](char x, char y) { return static_cast<unsigned char>(x) < static_cast<unsigned char>(y); };
   if ((flags & (kReverseKeys | kNumberKeys)) == 0) return a < b;  // std::string_view compares unsigned bytes
@@ -73,7 +73,7 @@ class Walker {
   }
 
  private:
-  // Marks pages as used and refuses to use a page twice, so that a walk of a damaged file terminates.
+  // Marks pages as used, and rejects a page that is used twice, so that walking a damaged file ends.
   bool claim(std::uint64_t page, std::uint64_t count, const std::string& user) {
     const auto wrong = [&](const std::string& how) {
       report("damaged_page", page < taken_.size() ? std::optional(page) : std::nullopt,
@@ -126,22 +126,23 @@ class Walker {
       first = std::min<std::uint64_t>(first, node->at);
       bytes += bytes_of(*node);
       const std::string_view key(reinterpret_cast<const char*>(node->key.data()), node->key.size());
-      if (key.empty()) return std::unexpected("has a key without bytes");
+      if (key.empty()) return std::unexpected("has an empty key");
       if (seen_ && !is_before(last_key_, key, flags_)) return std::unexpected("has keys that are not in order");
       last_key_ = key;
       seen_ = true;
-      if ((node->flags & kHasDuplicates) != 0) return std::unexpected("has several values of one key");
+      if ((node->flags & kHasDuplicates) != 0) return std::unexpected("has several values for one key");
       if ((node->flags & kIsDatabase) != 0)
         named_.push_back({std::string(key), lmdb_root_in(node->value.first(kRootBytes))});
       else
         add(*node, key, number);
     }
     // liblmdb leaves no gaps between nodes, so this detects damaged sizes
-    if (first + bytes != meta_.page_bytes) return std::unexpected("has nodes of sizes that do not fill it");
+    if (first + bytes != meta_.page_bytes)
+      return std::unexpected("has nodes whose sizes do not add up to the page size");
     return {};
   }
 
-  // Returns the size of a leaf node; nodes begin at even offsets.
+  // Returns the size of a leaf node, including padding, since nodes begin at even offsets.
   static std::uint64_t bytes_of(const LmdbNode& node) {
     const bool has_pages = (node.flags & kOwnPages) != 0;
     const std::uint64_t value = has_pages ? sizeof(std::uint64_t) : node.value_bytes;
@@ -149,13 +150,13 @@ class Walker {
   }
 
   void add(const LmdbNode& node, std::string_view key, std::uint64_t number) {
-    std::uint64_t place = number * meta_.page_bytes + node.at;
+    std::uint64_t location = number * meta_.page_bytes + node.at;
     if ((node.flags & kOwnPages) != 0) {
       const std::uint64_t pages = (kPageHeaderBytes + node.value_bytes + meta_.page_bytes - 1) / meta_.page_bytes;
       if (!claim(node.page, pages, "the value of '" + std::string(key) + "'")) return;
-      place = node.page * meta_.page_bytes | LmdbTable::kOnOwnPages;
+      location = node.page * meta_.page_bytes | LmdbTable::kOnOwnPages;
     }
-    table_.places.push_back(place);
+    table_.locations.push_back(location);
     table_.value_bytes.push_back(node.value_bytes);
     table_.keys += key;
     table_.key_ends.push_back(table_.keys.size());
@@ -194,8 +195,8 @@ std::string names_of(const std::vector<Walker::Named>& named) {
 bool has_duplicates(const LmdbRoot& root, Walker& walker) {
   if ((root.flags & kDuplicates) == 0) return false;
   walker.report("duplicate_keys", {},
-                "the database may have several values per key (MDB_DUPSORT), but a field has one per sample; write it "
-                "without");
+                "the database may have several values per key (MDB_DUPSORT), but a field needs one value per sample; "
+                "write it without this flag");
   return true;
 }
 
@@ -212,7 +213,7 @@ Result<LmdbWalk> walk_lmdb(const storage::Reader& reader, std::uint64_t bytes, c
     const auto named = walker.named();
     if (named.size() > 1 || walker.table().size() > 0) {
       walker.report("named_databases", {},
-                    "the file holds the named databases " + names_of(named) +
+                    "the file contains the named databases " + names_of(named) +
                         ", but only one database per file is supported: copy one to a separate file");
       return found;
     }

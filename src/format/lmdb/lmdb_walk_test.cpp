@@ -6,16 +6,16 @@
 #include <cstring>
 #include <utility>
 
+#include "format/index/memory_reader.h"
 #include "format/lmdb/lmdb_index.h"
 #include "format/lmdb/lmdb_writer.h"
-#include "format/memory_reader.h"
 
 namespace feedline::format {
 namespace {
 
 using Entries = std::vector<LmdbWriter::Entry>;
 
-// Small and large values, for both kinds of frames.
+// Returns small and large values, so that both kinds of frames occur.
 Entries some_entries(std::size_t count) {
   Entries entries;
   for (std::size_t i = 0; i < count; ++i) {
@@ -53,8 +53,8 @@ void expect_same(const std::string& file, const Entries& entries) {
   const auto index = LmdbIndex::build(found.walk, {file.size(), 1});
   for (std::size_t i = 0; i < entries.size(); ++i) {
     EXPECT_EQ(index.key(i), entries[i].key);
-    const LmdbIndex::Place place = index.place(i);
-    const auto value = index.value_in(std::as_bytes(std::span(file)).subspan(place.offset, place.bytes), i);
+    const LmdbIndex::Location location = index.location(i);
+    const auto value = index.value_in(std::as_bytes(std::span(file)).subspan(location.offset, location.bytes), i);
     ASSERT_TRUE(value) << value.error();
     EXPECT_EQ(std::string(reinterpret_cast<const char*>(value->data()), value->size()), entries[i].value);
   }
@@ -153,7 +153,7 @@ TEST(LmdbWalk, OtherMachinesVersionsAndFilesAreNamed) {
   EXPECT_EQ(walked("").code, "error");
 }
 
-// Each case damages a pointer in the root page or in a page below it.
+// Each case damages a pointer in the root page or in one of its child pages.
 TEST(LmdbWalk, EveryWrongPointerIsAnErrorAndNoLoopIsWalked) {
   LmdbWriter writer(4096, 3);
   const LmdbRoot root = writer.add_tree(some_entries(20));
@@ -172,7 +172,7 @@ TEST(LmdbWalk, EveryWrongPointerIsAnErrorAndNoLoopIsWalked) {
                                                           {0, "is a meta page"},
                                                           {pages, "is after the end of the file"},
                                                           {0xFFFFFFFF, "is after the end of the file"},
-                                                          {2, "where a branch was expected"}})  // an overflow page
+                                                          {2, "but a branch was expected"}})  // an overflow page
     EXPECT_NE(with_child(page).find(says), std::string::npos) << with_child(page);
   std::string unused = good;
   for (const std::size_t meta : {0, 4096}) put(unused, meta + 136, std::uint64_t{pages - 3});
@@ -195,20 +195,20 @@ TEST(LmdbWalk, WhatAPageSaysOfItselfIsChecked) {
     EXPECT_NE(text.find(part), std::string::npos) << text;
   };
   contains(with(0, std::uint64_t{3}), "has the page number 3");
-  contains(with(10, std::uint16_t{1}), "is of kind 1, where a leaf");
-  contains(with(12, std::uint16_t{8}), "its nodes outside");
-  contains(with(12, std::uint16_t{4000}), "a node outside of it");
-  contains(with(14, std::uint16_t{5000}), "its nodes outside of it");
-  contains(with(16, std::uint16_t{4090}), "a node outside of it");
-  contains(with(16, std::uint16_t{4}), "a node outside of it");
-  contains(with(at(0) + 6U, std::uint16_t{60000}), "a key that extends outside");
-  contains(with(at(0) + 6U, std::uint16_t{0}), "a key without bytes");
-  contains(with(at(0) + 0U, std::uint32_t{0x7fffffff}), "a value that extends outside");
-  contains(with(at(0) + 0U, std::uint32_t{2}), "sizes that do not fill it");
+  contains(with(10, std::uint16_t{1}), "has the kind 1, but a leaf");
+  contains(with(12, std::uint16_t{8}), "has nodes outside the page");
+  contains(with(12, std::uint16_t{4000}), "a node outside the page");
+  contains(with(14, std::uint16_t{5000}), "has nodes outside the page");
+  contains(with(16, std::uint16_t{4090}), "a node outside the page");
+  contains(with(16, std::uint16_t{4}), "a node outside the page");
+  contains(with(at(0) + 6U, std::uint16_t{60000}), "a key that extends beyond the page");
+  contains(with(at(0) + 6U, std::uint16_t{0}), "an empty key");
+  contains(with(at(0) + 0U, std::uint32_t{0x7fffffff}), "a value that extends beyond the page");
+  contains(with(at(0) + 0U, std::uint32_t{2}), "sizes do not add up to the page size");
   contains(with(18, at(0)), "not in order");
   contains(with(at(0) + 4U, std::uint16_t{0x10}), "an unknown kind");
   contains(with(at(0) + 4U, std::uint16_t{kIsDatabase}), "an invalid database record");
-  contains(with(at(0) + 4U, std::uint16_t{kHasDuplicates}), "several values of one key");
+  contains(with(at(0) + 4U, std::uint16_t{kHasDuplicates}), "several values for one key");
   contains(with(12, std::uint16_t{18}), "2 entries according to its root, but 1");
   std::string entries = good;
   for (const std::size_t meta : {0, 4096}) put(entries, meta + 88 + 32, std::uint64_t{3});
@@ -217,7 +217,7 @@ TEST(LmdbWalk, WhatAPageSaysOfItselfIsChecked) {
   for (const std::size_t meta : {0, 4096}) put(depth, meta + 88 + 6, std::uint16_t{33});
   contains(walked(depth).wrong, "33 levels");
   for (const std::size_t meta : {0, 4096}) put(depth, meta + 88 + 6, std::uint16_t{2});
-  contains(walked(depth).wrong, "where a branch was expected");
+  contains(walked(depth).wrong, "but a branch was expected");
 }
 
 TEST(LmdbIndex, ComesBackFromItsFileAndFromNoOther) {
@@ -247,7 +247,7 @@ TEST(LmdbIndex, AFrameOfAnotherEntryIsNoValue) {
   const std::string file = LmdbWriter().file_of({{"a", "12345"}, {"b", std::string(5000, 'x')}, {"c", "54321"}});
   const auto index = LmdbIndex::build(walked(file).walk, {file.size(), 1});
   const auto frame = [&](std::uint64_t entry) {
-    return file.substr(index.place(entry).offset, index.place(entry).bytes);
+    return file.substr(index.location(entry).offset, index.location(entry).bytes);
   };
   const auto is_value = [&](const std::string& bytes, std::uint64_t entry) {
     return index.value_in(std::as_bytes(std::span(bytes)), entry).has_value();

@@ -17,16 +17,16 @@ namespace feedline::format {
 
 class LmdbWriter {
  public:
-  // nodes_a_page: maximum number of nodes in a leaf or branch, for deep trees with few entries.
+  // `nodes_a_page` is the maximum number of nodes in a leaf or branch, to create deep trees with few entries.
   explicit LmdbWriter(std::size_t page_bytes = 4096, std::size_t nodes_a_page = 1000)
       : page_bytes_(page_bytes), most_nodes_(nodes_a_page) {}
 
-  // Writes the main database, or a named one whose root add_database() inserts into another.
+  // An entry of the main database, or of a named database that add_database() adds to another.
   struct Entry {
     std::string key, value;
     std::uint16_t flags = 0;
   };
-  // Requires: entries sorted by key according to the flags.
+  // Writes the tree of a database and returns its root. Requires: entries are sorted by key according to the flags.
   LmdbRoot add_tree(const std::vector<Entry>& entries, std::uint16_t flags = 0) {
     LmdbRoot root{flags, 0, entries.size(), LmdbRoot::kNoPage};
     std::vector<std::pair<std::string, std::uint64_t>> level;  // first key and page
@@ -53,7 +53,7 @@ class LmdbWriter {
     return {std::move(key), root_bytes(root, 0), kIsDatabase};
   }
 
-  // Returns the file for `main`, with the meta page of `transaction` as the last one.
+  // Returns the file for `main`, in which `transaction` is the newest transaction.
   std::string file(const LmdbRoot& main, std::uint64_t transaction = 2) const {
     const std::uint64_t last = 1 + body_.size() / page_bytes_;
     std::string file = meta_page(0, main, last, transaction % 2 == 0 ? transaction : transaction - 1);
@@ -91,7 +91,7 @@ class LmdbWriter {
     return raw(pad) + raw(root.flags) + raw(root.depth) + std::string(24, '\0') + raw(root.entries) + raw(root.page);
   }
 
-  // Like liblmdb, stores values of nodes of half a page or more on their own pages.
+  // Like liblmdb, stores a value on separate pages if its node would need half a page or more.
   std::string leaf_node(const Entry& entry) {
     const std::size_t most = ((page_bytes_ - kPageHeaderBytes) / 2 & ~std::size_t{1}) - 2;
     const std::string sizes = raw(static_cast<std::uint32_t>(entry.value.size()));

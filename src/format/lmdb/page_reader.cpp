@@ -5,12 +5,13 @@
 #include <cstring>
 #include <numeric>
 
-#include "format/each_shard.h"
+#include "format/shards/each_shard.h"
 
 namespace feedline::format {
 
 std::vector<PageReader::Range> PageReader::ranges_of(std::span<const std::uint64_t> pages) {
-  // Over a network, reading a few unneeded pages costs less than a request; a larger gap would include the values.
+  // Over a network, reading a few unnecessary pages is faster than a separate request. Larger gaps would include
+  // values.
   constexpr std::uint64_t kMostGap = 256 << 10, kMostBytes = 1 << 20;
   const std::uint64_t gap = std::min<std::uint64_t>(reader_.worthwhile_bytes(), kMostGap) / page_bytes_;
   const std::uint64_t most = kMostBytes / page_bytes_;
@@ -30,9 +31,9 @@ std::vector<PageReader::Range> PageReader::ranges_of(std::span<const std::uint64
 
 Result<char> PageReader::read_range(std::span<const std::uint64_t> pages, Range range) {
   const std::uint64_t first = pages[sorted_[range.begin]], last = pages[sorted_[range.end - 1]];
-  const auto place = [&](std::size_t i) { return std::span(room_).subspan(i * page_bytes_, page_bytes_); };
+  const auto location = [&](std::size_t i) { return std::span(room_).subspan(i * page_bytes_, page_bytes_); };
   std::vector<std::byte> several;
-  std::span<std::byte> out = place(sorted_[range.begin]);
+  std::span<std::byte> out = location(sorted_[range.begin]);
   if (first != last) {
     several.resize((last - first + 1) * page_bytes_);
     out = several;
@@ -41,7 +42,7 @@ Result<char> PageReader::read_range(std::span<const std::uint64_t> pages, Range 
   if (got < out.size()) return storage_error("'" + reader_.name() + "' became shorter while it was read", 0);
   if (first == last) return '\0';
   for (std::size_t i = range.begin; i < range.end; ++i)
-    std::memcpy(place(sorted_[i]).data(), several.data() + (pages[sorted_[i]] - first) * page_bytes_, page_bytes_);
+    std::memcpy(location(sorted_[i]).data(), several.data() + (pages[sorted_[i]] - first) * page_bytes_, page_bytes_);
   return '\0';
 }
 

@@ -11,15 +11,15 @@
 
 namespace feedline::format {
 
-// Reads pages of a file with few reads, by reading neighbouring pages together.
+// Reads pages of a file, with one read for neighbouring pages.
 class PageReader {
  public:
   PageReader(const storage::Reader& reader, std::uint64_t page_bytes, bool is_remote)
       : reader_(reader), page_bytes_(page_bytes), is_remote_(is_remote) {}
 
-  // Reads these pages, which may be in any order. kStorage: the file has become shorter.
+  // Reads these pages, which may be in any order. Fails with kStorage if the file has become shorter.
   Result<void> read(std::span<const std::uint64_t> pages);
-  // Returns the page at this position in read()'s list; valid until the next read().
+  // Returns page number `i` in the list of the last read(). The page is valid until the next read().
   std::span<const std::byte> page(std::size_t i) const {
     return std::span(room_).subspan(i * page_bytes_, page_bytes_);
   }

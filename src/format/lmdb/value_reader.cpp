@@ -8,7 +8,7 @@
 #include "decode/image_formats.h"
 #include "format/field_kind.h"
 #include "format/lmdb/datum.h"
-#include "format/member_files.h"
+#include "format/shards/member_files.h"
 #include "memory/npy_header.h"
 
 namespace feedline::format {
@@ -22,8 +22,8 @@ Problem problem(std::string_view code, const LmdbField& field, const std::string
   return Problem({code, data_error("field '" + field.description.name + "': " + what, "format").error()});
 }
 
-// Converts a Datum that is not an image, (channels, height, width), to a .npy file. Requires: its size matches its
-// dimensions.
+// Converts a Datum that is not an image, (channels, height, width), to a .npy file. Requires: the Datum's size matches
+// its dimensions.
 std::string array_header(const Datum& datum) {
   const DType dtype = datum.floats.empty() ? DType::kUint8 : DType::kFloat32;
   return memory::npy_header({dtype, {datum.channels, datum.height, datum.width}});
@@ -46,8 +46,8 @@ void write_array(const Datum& datum, const std::string& header, std::byte* out) 
 std::string extension_of(const LmdbField& field, const KeyPattern& pattern, Bytes value) {
   const FieldKind kind = field.description.kind;
   if (const std::string_view image = decode::image_extension(value); !image.empty()) return std::string(image);
-  const std::size_t dot = pattern.behind.rfind('.');
-  if (dot != std::string::npos && dot + 1 < pattern.behind.size()) return pattern.behind.substr(dot + 1);
+  const std::size_t dot = pattern.suffix.rfind('.');
+  if (dot != std::string::npos && dot + 1 < pattern.suffix.size()) return pattern.suffix.substr(dot + 1);
   if (kind == FieldKind::kText) return "txt";
   if (kind == FieldKind::kJson) return "json";
   if (kind == FieldKind::kArray) return "npy";
@@ -65,12 +65,12 @@ std::expected<void, ValueProblem> ValueReader::read_field(const LmdbField& field
     out.bytes = value;
     if (kind != FieldKind::kInteger) return {};
     const auto number = parse_integer(value);
-    if (!number) return problem("not_an_integer", field, "not an integer");
+    if (!number) return problem("not_an_integer", field, not_an_integer(value));
     out.value = *number;
     return {};
   }
   const auto datum = parse_datum(value);
-  if (!datum) return problem("not_a_datum", field, "the value is not a Datum, unlike the first ones");
+  if (!datum) return problem("not_a_datum", field, "the value is not a Datum, unlike the first values");
   if (field.part == ValuePart::kDatumLabel) {
     out.value = datum->label;
     return {};
@@ -78,7 +78,7 @@ std::expected<void, ValueProblem> ValueReader::read_field(const LmdbField& field
   if (datum->encoded) {
     if (datum->data.empty()) return problem("empty_value", field, "an empty file");
     if (kind == FieldKind::kArray)
-      return problem("value_differs", field, "an image file, but the first ones are arrays");
+      return problem("value_differs", field, "the value is an image file, but the first values are arrays");
     out.bytes = datum->data;
     return {};
   }
@@ -112,7 +112,8 @@ std::expected<void, ValueProblem> ValueReader::read(std::span<const std::optiona
     record.fields[i].absent = !value;
     if (!value && !field.description.may_be_absent) {
       const KeyPattern& pattern = layout_.sources[field.source];
-      return problem("missing_field", field, "no key '" + pattern.before + "...' of the sample");
+      return problem("missing_field", field,
+                     "the sample has no key '" + pattern.prefix + "{key}" + pattern.suffix + "'");
     }
     if (!value) continue;
     auto done = read_field(field, *value, record, record.fields[i]);

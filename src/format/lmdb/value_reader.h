@@ -17,7 +17,7 @@
 
 namespace feedline::format {
 
-// The reason why a sample is invalid: its error, and the code of a finding.
+// The error of an invalid sample, with the code of its finding.
 struct ValueProblem {
   std::string_view code;
   Error error;
@@ -29,11 +29,12 @@ class ValueReader {
   explicit ValueReader(LmdbLayout layout) : layout_(std::move(layout)) {}
 
   const LmdbLayout& layout() const { return layout_; }
-  // values: one per source; nullopt if the sample lacks it. Bytes are not copied; pixels and arrays of a Datum are
-  // assembled in record.more.
+  // Converts a sample to a record. `values` has one value per source, or nullopt if the sample lacks this value. Stored
+  // bytes are not copied. Pixels and arrays of a Datum are written to record.more.
   std::expected<void, ValueProblem> read(std::span<const std::optional<std::span<const std::byte>>> values,
                                          memory::Record& record) const;
-  // Returns the sample as files, for copying it to a tar. kConfig: decoded pixels, which cannot be written as a file.
+  // Returns the sample as files, for copying it to a tar. Fails with kConfig for decoded pixels, which cannot be
+  // written as a file.
   Result<std::vector<SampleFiles::File>> files(std::span<const std::optional<std::span<const std::byte>>> values) const;
 
  private:

@@ -17,7 +17,7 @@ using Bytes = std::span<const std::byte>;
 
 constexpr std::string_view kArrayEnd = ".npy";
 
-// Bytes and the owner of their memory.
+// A range of bytes and the owner of their memory.
 struct Held {
   Bytes bytes;
   std::shared_ptr<void> owner;
@@ -29,7 +29,7 @@ Result<Held> room_for(std::uint64_t bytes, std::span<std::byte>& room) {
   return Held{room, buffer};
 }
 
-// Maps or reads the whole file. Of a mapped .npy file, only the header is paged in.
+// Maps or reads the whole file. If a .npy file is mapped, only its header is read from disk.
 Result<Held> hold(const storage::Storage& storage, const std::string& path) {
   FEEDLINE_TRY(std::shared_ptr<storage::Reader> reader, storage.open(path, storage::Access::kMap));
   if (const Bytes all = reader->mapping(); !all.empty()) {
@@ -53,10 +53,10 @@ void swap_bytes(std::span<std::byte> data, std::size_t size) {
   for (std::size_t at = 0; at + size <= data.size(); at += size) std::ranges::reverse(data.subspan(at, size));
 }
 
-// Converts from Fortran order, whose first dimension varies fastest, to C order.
+// Converts from Fortran order, in which the first dimension varies fastest, to C order.
 void to_c_order(Bytes in, const ArraySpec& spec, std::byte* out) {
   const std::size_t dims = spec.shape.dims(), size = size_of(spec.dtype);
-  std::vector<std::size_t> strides(dims), place(dims);
+  std::vector<std::size_t> strides(dims), location(dims);
   std::size_t stride = size;
   for (std::size_t i = 0; i < dims; ++i) {
     strides[i] = stride;
@@ -66,13 +66,13 @@ void to_c_order(Bytes in, const ArraySpec& spec, std::byte* out) {
     std::memcpy(out + done, in.data() + from, size);
     for (std::size_t i = dims; i-- > 0;) {  // Advances to the next element, last dimension first.
       from += strides[i];
-      if (++place[i] < static_cast<std::size_t>(spec.shape[i])) break;
-      from -= strides[i] * std::exchange(place[i], 0);
+      if (++location[i] < static_cast<std::size_t>(spec.shape[i])) break;
+      from -= strides[i] * std::exchange(location[i], 0);
     }
   }
 }
 
-// Returns an array that refers to `file`'s bytes.
+// Returns an array that refers to the bytes of `file`.
 Result<NamedArray> array_of(Held file, std::string name) {
   auto header = memory::read_npy_header(file.bytes.first(std::min(file.bytes.size(), memory::kMostNpyHeader)));
   if (!header) {
@@ -83,7 +83,7 @@ Result<NamedArray> array_of(Held file, std::string name) {
   const Bytes stored = file.bytes.subspan(header->bytes);
   const std::string shown = name.empty() ? "npy: " : "npy: '" + name + "' is ";
   if (stored.size() < header->data_bytes())
-    return data_error(shown + "cut short: " + std::to_string(stored.size()) + " of " +
+    return data_error(shown + "truncated: " + std::to_string(stored.size()) + " of " +
                           std::to_string(header->data_bytes()) + " bytes of " + std::string(name_of(spec.dtype)) +
                           spec.shape.to_string(),
                       "format");

@@ -15,8 +15,8 @@
 
 namespace feedline::format {
 
-// The arrays of a .npy or .npz file: mapped if possible, so that rows are read in place; in memory if they are remote,
-// deflated, big-endian or in Fortran order. The first dimension is that of the rows.
+// The arrays of a .npy or .npz file. Arrays are memory-mapped if possible. Remote, compressed and big-endian arrays,
+// and those in Fortran order, are copied to memory. The first dimension is the row index.
 struct ArrayFile {
   std::string path;
   std::uint64_t bytes = 0;
@@ -29,14 +29,14 @@ struct ArrayFile {
   std::vector<Other> others;
 };
 
-// wanted: names of the arrays of a .npz file to open, or all if empty; for other arrays only the header is read.
-// Compares the checksums of opened arrays, so these are read completely. kConfig: a wanted array is not in the file.
-// kData: not a .npy or .npz file, truncated, damaged, or an array that no batch can hold; `shard` is set. kStorage: the
-// file cannot be read.
+// `wanted` has the names of the arrays to open in a .npz file, or is empty for all arrays. Reads opened arrays
+// completely to verify their checksums, and only the headers of all others. Fails with kConfig if a wanted array is not
+// in the file, and with kStorage if the file cannot be read. Fails with kData if the file is truncated, damaged, or not
+// a .npy or .npz file, or if batches cannot contain an array; the error names the file as its shard.
 Result<ArrayFile> open_array_file(const storage::Storage& storage, const std::string& path,
                                   const std::vector<std::string>& wanted = {});
 
-// Detects an array or a zip archive by the first bytes of a file.
+// These functions recognise arrays and zip archives by the first bytes of a file.
 bool begins_as_npy(std::span<const std::byte> front);
 bool begins_as_zip(std::span<const std::byte> front);
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "format/numpy_files/numpy_format.h"
-#include "format/source_list.h"
+#include "format/sources/source_list.h"
 
 namespace feedline::format {
 namespace {
@@ -18,8 +18,8 @@ bool has_name_of_arrays(std::string_view path) {
   return path.ends_with(".npy") || path.ends_with(".npz");
 }
 
-// Makes no network requests: remote files are recognised by name or by format=. An archive needs the .npz name, because
-// other files are zip archives, too.
+// Does not send requests: remote files are recognised by name, or need format=. Archives must have the extension .npz,
+// because other kinds of files are also zip archives.
 Result<bool> is_numpy(const std::string& source, const storage::Storage& storage) {
   const std::string part = first_of_list(source, storage);
   if (storage.is_remote() || is_list(split_list(source).front())) return has_name_of_arrays(part);

@@ -6,10 +6,10 @@
 
 #include "format/arrays/array_format.h"
 #include "format/arrays/array_records.h"
-#include "format/each_shard.h"
+#include "format/combined/joined_format.h"
 #include "format/field_kind.h"
-#include "format/finding.h"
-#include "format/joined_format.h"
+#include "format/shards/each_shard.h"
+#include "format/shards/finding.h"
 
 namespace feedline::format {
 namespace {
@@ -47,7 +47,7 @@ std::string names_of(const std::vector<NamedArray>& arrays) {
   return names;
 }
 
-// The selected arrays of a file, with the names and kinds of their fields.
+// Returns the selected arrays of a file, with the names and kinds of their fields.
 Result<std::vector<NamedArray>> choose(std::vector<NamedArray> arrays, const std::vector<std::string>& specs,
                                        const std::string& stem) {
   const bool is_alone = arrays.size() == 1 && arrays.front().name.empty();
@@ -76,7 +76,7 @@ struct Part {
   std::vector<UnopenedColumn> unopened;
 };
 
-// rows: number of rows of the opened arrays.
+// Describes an array that was not opened. `rows` is the number of rows of the opened arrays.
 UnopenedColumn unopened_column(const ArrayFile::Other& other, std::uint64_t rows) {
   UnopenedColumn column{other.name, "", "not in fields=", ""};
   if (!other.header) {

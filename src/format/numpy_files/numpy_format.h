@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Opens arrays from files as rows or as records with images, like `arrays`, with the files' names in errors.
+// Opens arrays from files as rows, or as records with images, like arrays in memory. Errors contain the names of the
+// files.
 
 #include <algorithm>
 #include <cstdint>
@@ -17,12 +18,12 @@
 
 namespace feedline::format {
 
-// Opens one or several files, whose rows are concatenated. There is one spec per field, "[NAME=]ARRAY[:KIND]", or
-// "[NAME][:KIND]" for a .npy file; without specs, all arrays are fields of their default kind. kConfig: an unknown
-// array or kind, different numbers of rows, or files with different arrays.
+// Opens one or several files, whose rows are concatenated. Each field has a spec, "[NAME=]ARRAY[:KIND]", or
+// "[NAME][:KIND]" for a .npy file. Without specs, all arrays are fields of their default kinds. Fails with kConfig if
+// an array or kind is unknown, arrays have different numbers of rows, or files have different arrays.
 Result<std::shared_ptr<const Format>> open_numpy(const std::string& source, const std::vector<std::string>& files,
                                                  const OpenOptions& options);
-// Opens the files and reports the problems of each. Requires: options.storage.
+// Opens the files and reports problems of each file. Requires: options.storage.
 Result<Inspection> inspect_numpy(const std::string& source, const std::vector<std::string>& files,
                                  const OpenOptions& options);
 
@@ -34,7 +35,7 @@ struct NumpyFiles {
   std::vector<UnopenedColumn> unopened;  // arrays that are not used by a field
 };
 
-// Kind: RowFormat or RecordFormat. Immutable and thread-safe.
+// `Kind` is RowFormat or RecordFormat. Immutable and thread-safe.
 template <typename Kind>
 class NumpyFormat : public Kind {
  public:

@@ -35,7 +35,7 @@ struct Member {
   bool is_deflated = false;
 };
 
-// big: writes sizes and offsets in ZIP64 fields, like numpy.
+// If `big`, writes sizes and offsets in ZIP64 fields, like NumPy.
 std::string zip(const std::vector<Member>& members, bool big = false) {
   std::string file, directory;
   for (const Member& member : members) {
@@ -210,13 +210,13 @@ TEST(ZipDirectory, WhatItSaysIsChecked) {
   };
   EXPECT_CONTAINS(with(entry + 8, std::uint16_t{1}), "is encrypted");
   EXPECT_CONTAINS(with(entry + 10, std::uint16_t{12}), "compressed by method 12");
-  EXPECT_CONTAINS(with(entry + 20, std::uint32_t{5000}), "extends outside");
-  EXPECT_CONTAINS(with(entry + 24, std::uint32_t{5}), "stored with two sizes");
+  EXPECT_CONTAINS(with(entry + 20, std::uint32_t{5000}), "extends beyond the end");
+  EXPECT_CONTAINS(with(entry + 24, std::uint32_t{5}), "has two different sizes");
   EXPECT_CONTAINS(with(entry + 24, ~std::uint32_t{0}), "damaged sizes");
-  EXPECT_CONTAINS(with(entry + 42, std::uint32_t{1}), "extends outside");
+  EXPECT_CONTAINS(with(entry + 42, std::uint32_t{1}), "extends beyond the end");
   EXPECT_CONTAINS(with(entry + 28, std::uint16_t{60000}), "is truncated");
-  EXPECT_CONTAINS(with(end + 10, std::uint16_t{9}), "extends outside");
-  EXPECT_CONTAINS(with(end + 12, std::uint32_t{9000}), "extends outside");
+  EXPECT_CONTAINS(with(end + 10, std::uint16_t{9}), "extends beyond the end");
+  EXPECT_CONTAINS(with(end + 12, std::uint32_t{9000}), "extends beyond the end");
   EXPECT_CONTAINS(with(end + 16, std::uint32_t{0}), "entry 0 of the directory is damaged");
   EXPECT_CONTAINS(refused("PK"), "is truncated");
   EXPECT_CONTAINS(refused(std::string(100, 'x')), "no directory");

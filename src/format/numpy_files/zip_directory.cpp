@@ -40,17 +40,18 @@ Result<Directory> find_directory(Bytes archive) {
     const Bytes record = archive.subspan(end);
     Directory found{at<std::uint16_t>(record, 10), at<std::uint32_t>(record, 12), at<std::uint32_t>(record, 16)};
     if (end < kLocatorBytes || at<std::uint32_t>(archive, end - kLocatorBytes) != kLocator64) return found;
-    const auto place = at<std::uint64_t>(archive, end - kLocatorBytes + 8);
-    if (place > archive.size() || archive.size() - place < kEnd64Bytes || at<std::uint32_t>(archive, place) != kEnd64)
+    const auto location = at<std::uint64_t>(archive, end - kLocatorBytes + 8);
+    if (location > archive.size() || archive.size() - location < kEnd64Bytes ||
+        at<std::uint32_t>(archive, location) != kEnd64)
       return refused("the end record of ZIP64 is damaged");
-    const Bytes big = archive.subspan(place);
+    const Bytes big = archive.subspan(location);
     return Directory{at<std::uint64_t>(big, 32), at<std::uint64_t>(big, 40), at<std::uint64_t>(big, 48)};
   }
   return refused("there is no directory at the end: the file is truncated, or not a zip archive");
 }
 
-// Reads a member's values from its ZIP64 extra field if they did not fit into 32 bits. Returns false if they are
-// missing.
+// Reads sizes and offsets that do not fit into 32 bits from a member's ZIP64 extra field. Returns false if the extra
+// field or one of the numbers is missing.
 bool take_big_numbers(Bytes extra, std::initializer_list<std::uint64_t*> numbers) {
   const auto is_big = [](const std::uint64_t* number) { return *number == std::numeric_limits<std::uint32_t>::max(); };
   if (std::ranges::none_of(numbers, is_big)) return true;
@@ -72,7 +73,7 @@ bool take_big_numbers(Bytes extra, std::initializer_list<std::uint64_t*> numbers
   return false;
 }
 
-// Returns the offset of a member's data, which follows its local header; nullopt if the header is damaged.
+// Returns the offset of a member's data after its local header, or nullopt if the header is damaged.
 std::optional<std::uint64_t> data_of(Bytes archive, std::uint64_t local) {
   if (local > archive.size() || archive.size() - local < kLocalBytes) return {};
   const Bytes header = archive.subspan(local);
@@ -89,7 +90,8 @@ Result<ZipMember> member_in(Bytes archive, Bytes entry, std::size_t name_bytes, 
   if ((at<std::uint16_t>(entry, 8) & 1U) != 0) return refused(shown + "is encrypted");
   const auto method = at<std::uint16_t>(entry, 10);
   if (method != 0 && method != Z_DEFLATED)
-    return refused(shown + "is compressed by method " + std::to_string(method) + "; numpy stores or deflates");
+    return refused(shown + "is compressed by method " + std::to_string(method) +
+                   "; only stored and deflated members are supported");
   member.is_deflated = method != 0;
   member.crc = at<std::uint32_t>(entry, 16);
   std::uint64_t stored = at<std::uint32_t>(entry, 20), local = at<std::uint32_t>(entry, 42);
@@ -98,9 +100,10 @@ Result<ZipMember> member_in(Bytes archive, Bytes entry, std::size_t name_bytes, 
     return refused(shown + "has damaged sizes");
   const auto begin = data_of(archive, local);
   if (!begin || stored > archive.size() - *begin)
-    return refused(shown + "extends outside of the file: the file is truncated or damaged");
+    return refused(shown + "extends beyond the end of the file: the file is truncated or damaged");
   constexpr std::uint64_t kMostRatio = 1032;  // maximum compression ratio of deflate
-  if (!member.is_deflated && stored != member.plain_bytes) return refused(shown + "is stored with two sizes");
+  if (!member.is_deflated && stored != member.plain_bytes)
+    return refused(shown + "is uncompressed, but has two different sizes");
   if (member.is_deflated && member.plain_bytes / kMostRatio > stored + 1)
     return refused(shown + "is too small for its uncompressed size");
   member.stored = archive.subspan(*begin, stored);
@@ -113,7 +116,7 @@ Result<std::vector<ZipMember>> zip_members(Bytes archive) {
   FEEDLINE_TRY(const Directory directory, find_directory(archive));
   if (directory.begin > archive.size() || directory.bytes > archive.size() - directory.begin ||
       directory.members > directory.bytes / kCentralBytes)
-    return refused("the directory extends outside of the file: the file is truncated or damaged");
+    return refused("the directory extends beyond the end of the file: the file is truncated or damaged");
   Bytes rest = archive.subspan(directory.begin, directory.bytes);
   std::vector<ZipMember> members;
   for (std::uint64_t i = 0; i < directory.members; ++i) {
@@ -152,7 +155,7 @@ Result<void> inflate_member(const ZipMember& member, std::span<std::byte> out) {
   }
   inflateEnd(&stream);
   if (status == Z_STREAM_END && room.empty()) return {};
-  return refused("the member '" + member.name + "' cannot be decompressed to the end: the file is damaged");
+  return refused("the member '" + member.name + "' cannot be decompressed completely: the file is damaged");
 }
 
 Result<std::size_t> inflate_front(const ZipMember& member, std::span<std::byte> out) {
@@ -178,7 +181,7 @@ Result<void> check_sum(const ZipMember& member, Bytes plain) {
     plain = plain.subspan(some.size());
   }
   if (sum == member.crc) return {};
-  return refused("the member '" + member.name + "' is damaged: its checksum differs");
+  return refused("the member '" + member.name + "' is damaged: its checksum is wrong");
 }
 
 }  // namespace feedline::format

@@ -13,7 +13,7 @@
 //            16  4  offset of the central directory             46  n  name; extra: 2 kind (1 is ZIP64), 2 bytes, which
 //     end of ZIP64 "PK\6\6", found by its locator "PK\6\7"                 has 8 bytes for each number that is all ones
 //
-// Source: APPNOTE.TXT of PKWARE, 4.3 and 4.5.3.
+// Source: PKWARE's APPNOTE.TXT, sections 4.3 and 4.5.3.
 
 #include <cstddef>
 #include <cstdint>
@@ -33,14 +33,17 @@ struct ZipMember {
   std::span<const std::byte> stored;
 };
 
-// Returns the members in the order of the directory; the archive's bytes must outlive them. kData: not a zip archive,
-// truncated, damaged, or a member is encrypted or uses another compression.
+// Returns the members in the order of the directory. The bytes of the archive must outlive the members. Fails with
+// kData if the archive is truncated, damaged or not a zip archive, or if a member is encrypted or uses an unsupported
+// compression method.
 Result<std::vector<ZipMember>> zip_members(std::span<const std::byte> archive);
-// Decompresses a deflated member into `out`, which has plain_bytes bytes. kData: damaged, or of another size.
+// Decompresses a deflated member into `out`, which has plain_bytes bytes. Fails with kData if the member is damaged or
+// has a different size.
 Result<void> inflate_member(const ZipMember& member, std::span<std::byte> out);
-// Decompresses the first bytes of a deflated member into `out` and returns how many were written. kData: damaged.
+// Decompresses the first bytes of a deflated member into `out`, and returns the number of bytes written. Fails with
+// kData if the member is damaged.
 Result<std::size_t> inflate_front(const ZipMember& member, std::span<std::byte> out);
-// kData: the uncompressed bytes have another checksum.
+// Fails with kData if the checksum of the uncompressed bytes is wrong.
 Result<void> check_sum(const ZipMember& member, std::span<const std::byte> plain);
 
 }  // namespace feedline::format

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Access to PATH.filling is controlled by one lock (flock) on the file itself. The kernel releases it when the process
-// exits; closing the file releases it even if a forked child still has the file open.
+// Access to PATH.filling is controlled by one lock (flock) on the file itself. The kernel releases the lock when the
+// process exits. Closing the file releases the lock even if a forked child still has the file open.
 //
-//  1. A process that gets the exclusive lock is the only writer. It initializes the file if it is new, counts the
-//     samples in it (a killed process may have added one without counting it), and records the id of the running
-//     system.
-//  2. Otherwise other processes are filling the file, and this process gets the shared lock. The recorded id must be
-//     that of its own system: another machine that shares the file system would not see stores into mapped pages.
-//  3. All processes hold the shared lock while they fill the file. Index entries are set by compare-and-swap.
-//  4. The process that adds the last sample flushes and renames the file. Processes that have it open keep using it.
+// 1. A process that gets the exclusive lock is the only writer. The writer initializes a new file, counts the samples
+//    in it (a killed process may have added one without counting it), and records the id of the running system.
+// 2. Otherwise other processes are filling the file, and this process gets the shared lock. The recorded id must be
+//    that of the running system, because a machine that shares only the file system does not see another machine's
+//    writes to mapped pages.
+// 3. All processes hold the shared lock while they fill the file. Index entries are set by compare-and-swap.
+// 4. The process that adds the last sample flushes and renames the file. Other processes continue to use the open file.
 
 #include "format/pixels/pixel_file.h"
 
@@ -35,9 +35,10 @@ namespace {
 using storage::file_error;
 using storage::FileDescriptor;
 
-// The address space reserved for a mapping limits the file's size. 16 TiB is an eighth of the address space.
+// The file cannot become larger than the address space reserved for its mapping. 16 TiB is an eighth of the address
+// space.
 constexpr std::uint64_t kMostMapped = std::uint64_t{1} << 44;
-// Between two attempts, another process may exit, or finish the file and rename it.
+// Opening is tried several times, because another process may exit in the meantime, or finish and rename the file.
 constexpr int kMostTries = 100;
 
 std::string filling_name(const std::string& path) { return path + ".filling"; }
@@ -47,12 +48,12 @@ std::span<const std::byte> bytes_of(const Value& value) {
   return std::as_bytes(std::span(&value, 1));
 }
 
-// The head is written last: a file without a head is initialized again.
+// Writes the head last, so that an incomplete file is initialized again.
 Result<void> make_empty(const FileDescriptor& fd, const std::string& name, const PixelContents& contents) {
   const std::vector<std::byte> serialized = contents.serialized();
   const PixelHead head = make_head(contents, serialized);
   if (::ftruncate(fd.get(), 0) != 0) return file_error("cannot write", name, errno);
-  // Allocates the blocks, too: the index is written through a mapping, and a full disk would raise a signal.
+  // Allocates disk blocks, because the index is written through a mapping, and a full disk would then raise a signal.
   if (const int error = ::posix_fallocate(fd.get(), 0, static_cast<off_t>(head.data_offset)))
     return file_error("cannot make room", name, error);
   FEEDLINE_CHECK_OK(cache::write_at(fd, name, kPageBytes, serialized));
@@ -67,7 +68,7 @@ Result<std::uint64_t> count_present(const FileDescriptor& fd, const std::string&
   return static_cast<std::uint64_t>(std::ranges::count_if(index, [](std::uint64_t offset) { return offset != 0; }));
 }
 
-// Step 1. Requires: the exclusive lock.
+// Step 1. Requires: this process holds the exclusive lock.
 Result<void> take_over(const FileDescriptor& fd, const std::string& name, const PixelContents& contents) {
   PixelHead head;
   const ssize_t bytes = ::pread(fd.get(), &head, sizeof head, 0);
@@ -79,7 +80,7 @@ Result<void> take_over(const FileDescriptor& fd, const std::string& name, const 
     if (::fstat(fd.get(), &status) != 0) return file_error("cannot look up", name, errno);
     FEEDLINE_CHECK_OK(check_head(head, static_cast<std::uint64_t>(status.st_size)));
     FEEDLINE_TRY(head.present, count_present(fd, name, head));
-    // After a power failure the head may be older than the records: do not overwrite existing records.
+    // After a power failure, the head may be older than the records. Existing records must not be overwritten.
     const auto size = static_cast<std::uint64_t>(status.st_size);
     head.end = std::max(head.end, (size + kRecordAlignment - 1) / kRecordAlignment * kRecordAlignment);
     head.finished = 0;  // all samples were added, but the process ended before renaming the file
@@ -117,7 +118,7 @@ Result<std::unique_ptr<PixelStore>> checked(Result<std::unique_ptr<PixelStore>> 
   if (!store) return store;
   const std::string difference = (*store)->contents().difference(contents);
   if (difference.empty()) return store;
-  return config_error("cache: '" + (*store)->name() + "' contains other pixels: " + difference +
+  return config_error("cache: '" + (*store)->name() + "' contains different pixels: " + difference +
                       "; delete it, or use another path");
 }
 
@@ -126,7 +127,8 @@ Result<std::unique_ptr<PixelStore>> checked(Result<std::unique_ptr<PixelStore>> 
 Result<std::unique_ptr<PixelStore>> open_pixel_file(const std::string& path, const storage::Storage& storage) {
   const auto local = storage.local_path(path);
   if (!local)
-    return config_error("a pixel file is mapped, which needs a local file; copy '" + path + "' to this machine");
+    return config_error("pixel files are memory-mapped, which requires a local file; copy '" + path +
+                        "' to this machine");
   FEEDLINE_TRY(storage::OpenFile file, storage::open_regular_file(*local));
   const auto bytes = static_cast<std::uint64_t>(file.status.st_size);
   return PixelStore::map(cache::LockedFile(std::move(file.fd)), path, PixelStore::Kind::kFinished, {bytes, bytes});

@@ -33,7 +33,7 @@ class PixelFileTest : public ::testing::Test {
     EXPECT_TRUE(store) << store.error().message();
     return store ? std::move(*store) : nullptr;
   }
-  // Adds samples, and finishes the file when it has all of them.
+  // Adds samples, and finishes the file when it has all samples.
   void add(PixelStore& store, std::uint64_t from, std::uint64_t to) {
     for (std::uint64_t i = from; i < to; ++i) {
       const auto added = store.add(i, made_record(i));
@@ -224,7 +224,7 @@ TEST_F(PixelFileTest, AnUnfinishedFileOfOtherPixelsIsRefusedToo) {
   EXPECT_NE(other.error().what.find(".filling"), std::string::npos);
 }
 
-// For any damaged byte, the result is an error or the right pixels.
+// Whichever byte is damaged, the result is an error or the correct pixels.
 TEST_F(PixelFileTest, DamageIsReportedAndNeverShown) {
   const std::string sound = write_finished(12);
   std::mt19937_64 random(3);

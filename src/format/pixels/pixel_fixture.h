@@ -18,7 +18,7 @@ inline PixelContents some_contents(std::uint64_t samples, const std::string& pre
           "a"};
 }
 
-// Returns a sample's size, and its pixel i.
+// These functions return the size of a sample, and its pixel `i`.
 inline int width_of(std::uint64_t sample) { return 1 + static_cast<int>(sample * 7 % 40); }
 inline int height_of(std::uint64_t sample) { return 1 + static_cast<int>(sample * 5 % 30); }
 inline std::byte pixel_of(std::uint64_t sample, std::size_t i) { return std::byte(sample * 31 + i * 7 + (i >> 8)); }
@@ -34,7 +34,7 @@ inline std::vector<std::byte> made_record(std::uint64_t sample) {
   return {record.begin(), record.end()};
 }
 
-// Returns whether the record is the one from made_record().
+// Returns whether the record equals the result of made_record().
 inline bool is_as_made(const memory::Record& record, std::uint64_t sample) {
   const memory::PixelView& view = record.fields[0].pixels;
   if (view.width != width_of(sample) || view.height != height_of(sample) || view.channels != 3) return false;

@@ -7,9 +7,9 @@
 
 #include "base/check.h"
 #include "format/checksum.h"
-#include "format/finding.h"
 #include "format/pixels/pixel_file.h"
 #include "format/pixels/pixel_record.h"
+#include "format/shards/finding.h"
 
 namespace feedline::format {
 namespace {

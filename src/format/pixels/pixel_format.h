@@ -10,8 +10,8 @@
 
 namespace feedline::format {
 
-// A finished pixel file as a dataset: the samples, fields, labels, keys and classes of the original dataset, with
-// images that need no decoding.
+// A finished pixel file as a dataset. This dataset has the samples, fields, labels, keys and classes of the original
+// one, with decoded images.
 class PixelFormat final : public RecordFormat {
  public:
   static Result<std::shared_ptr<const RecordFormat>> open(const std::string& source, const OpenOptions& options);

@@ -60,7 +60,7 @@ std::uint64_t checksum_of(const PixelHead& head) {
   return xxh3(std::as_bytes(std::span(&head, 1)).first(offsetof(PixelHead, head_checksum)));
 }
 
-// How a field's kind is stored: its number, and whether samples may lack it.
+// The kind of a field is stored as its number, plus this flag if samples may lack the field.
 constexpr std::uint64_t kMayBeAbsent = 1 << 8;
 static_assert(static_cast<int>(FieldKind::kImage) == 0 && static_cast<int>(FieldKind::kInteger) == 1 &&
               static_cast<int>(FieldKind::kArray) == 2 && static_cast<int>(FieldKind::kMask) == 3 &&
@@ -135,11 +135,12 @@ std::string PixelContents::difference(const PixelContents& other) const {
     return "the existing pixels are " + preparation + "; these would be " + other.preparation;
   if (samples != other.samples || fingerprint != other.fingerprint)
     return "the existing pixels are of another dataset, or its samples have changed: " + std::to_string(samples) +
-           " samples of " + source + " there, " + std::to_string(other.samples) + " of " + other.source + " here";
+           " samples of " + source + " exist, but " + std::to_string(other.samples) + " of " + other.source +
+           " are needed";
   if (source != other.source) return "the existing pixels are of " + source + "; these would be of " + other.source;
   if (described(fields) != described(other.fields))
     return "the existing fields are " + described(fields) + "; these would be " + described(other.fields);
-  return classes == other.classes ? std::string() : "the existing classes have other names";
+  return classes == other.classes ? std::string() : "the existing classes have different names";
 }
 
 std::string PixelContents::digest() const { return cache::hex_of(xxh3(serialized())); }
@@ -161,12 +162,12 @@ Result<void> check_head(const PixelHead& head, std::uint64_t file_bytes) {
   const auto damaged = [](const std::string& how) { return data_error("damaged pixel file: " + how, "format"); };
   if (head.magic != kPixelMagic) return data_error("not a pixel file", "format");
   if (head.version < kPixelsAndNumbers || head.version > kPixelVersion)
-    return data_error("a pixel file of version " + std::to_string(head.version) + "; this Feedline reads versions " +
+    return data_error("the pixel file has version " + std::to_string(head.version) + "; this Feedline reads versions " +
                           std::to_string(kPixelsAndNumbers) + " to " + std::to_string(kPixelVersion) +
-                          ": make it again",
+                          ": create it again",
                       "format");
   if (head.head_checksum != checksum_of(head)) return damaged("the checksum of the header does not match");
-  // The checksum covers the offsets; the checks below are about the rest of the file.
+  // The checksum covers the offsets. The following checks cover the rest of the file.
   if (file_bytes < head.data_offset)
     return damaged("the file is truncated: " + std::to_string(file_bytes) + " bytes, but the index ends at " +
                    std::to_string(head.data_offset));

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The layout of a pixel file: cached decoded samples, in a file or in memory shared by processes.
+// The layout of a pixel file, which caches decoded samples on disk or in memory shared by processes.
 //
 //     0         PixelHead, kPageBytes
 //     contents  description of the pixels (PixelContents), padded to a multiple of kPageBytes
 //     index     8 bytes per sample: offset of its record in the file, or 0 if it is missing
 //     data      records (pixel_record.h), each at a multiple of 64, in the order in which they were added
 //
-// Numbers are little-endian. A record is written before its offset is stored in the index, in one 8-byte store, so a
-// reader sees a complete record or none, even if the writer is killed.
+// Numbers are little-endian. After a record is written, its offset is stored in the index atomically, so that readers
+// never see an incomplete record, even if the writer is killed.
 
 #include <cstddef>
 #include <cstdint>
@@ -22,11 +22,10 @@
 
 namespace feedline::format {
 
-// The largest page size of Linux on any supported machine, so that a file written on one machine can be mapped on
-// another.
+// The largest page size of all supported machines, so that a file written on one machine can be mapped on any other.
 constexpr std::uint64_t kPageBytes = std::uint64_t{64} << 10;
 constexpr std::uint64_t kPixelMagic = 0x0a'4c'58'50'44'45'45'46;  // "FEEDPXL\n"
-// Files that contain only images and numbers, none of them optional, use the first version.
+// Files that have only images and numbers, without optional fields, use the first version.
 constexpr std::uint32_t kPixelsAndNumbers = 1;
 constexpr std::uint32_t kPixelVersion = 2;
 
@@ -37,15 +36,15 @@ struct PixelContents {
   std::string preparation;  // processing of the stored images
   std::vector<FieldDescription> fields;
   std::vector<std::string> classes;
-  // The dataset's location, independent of how the user wrote it. The fingerprint covers only names, so a copy of the
-  // dataset with other images has the same fingerprint.
+  // The normalised location of the dataset. The location is needed because datasets with the same file names but
+  // different images have the same fingerprint.
   std::string source;
 
   std::uint32_t version() const;  // layout version of the file
   std::vector<std::byte> serialized() const;
   static Result<PixelContents> parse(std::span<const std::byte> bytes);
-  // Returns an empty text if both are the same, else the difference for an error message: "the existing pixels are of
-  // ..., these of ...".
+  // Returns an empty string if both are equal, otherwise the difference for an error message: "the existing pixels are
+  // of ..., these of ...".
   std::string difference(const PixelContents& other) const;
   std::string digest() const;  // 16 hexadecimal digits; equal if difference() is empty
 };
@@ -71,7 +70,8 @@ struct PixelHead {
 };
 
 PixelHead make_head(const PixelContents& contents, std::span<const std::byte> serialized);
-// kData: not a pixel file, unsupported version, or damaged. `file_bytes` is the size of the file.
+// Checks the head of a file of `file_bytes` bytes. Fails with kData if the file is not a pixel file, has an unsupported
+// version, or is damaged.
 Result<void> check_head(const PixelHead& head, std::uint64_t file_bytes);
 
 }  // namespace feedline::format

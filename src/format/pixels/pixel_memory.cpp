@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Processes find each other's memory through cache/memory_register.h. The register's name contains the contents' id and
-// the PID namespace.
+// Processes find each other's memory through a register (cache/memory_register.h), whose name contains the id of the
+// contents and the PID namespace.
 
 #include "format/pixels/pixel_memory.h"
 
@@ -39,7 +39,7 @@ Result<FileDescriptor> made_memory(const PixelContents& contents, std::uint64_t 
   return fd;
 }
 
-// The process that created the memory has set its maximum size.
+// Maps memory whose maximum size was set by the process that created it.
 Result<std::unique_ptr<PixelStore>> mapped(FileDescriptor fd) {
   struct ::stat status;
   if (::fstat(fd.get(), &status) != 0) return file_error("cannot look up", kName, errno);
@@ -83,7 +83,7 @@ Result<std::unique_ptr<PixelMemory>> PixelMemory::join(const PixelContents& cont
 }
 
 PixelMemory::~PixelMemory() {
-  // After fork(), a child does not register itself for other processes.
+  // After fork(), a child must not remove its parent's entry.
   if (register_path_.empty() || !line_.starts_with(std::to_string(::getpid()) + " ")) return;
   const auto found = cache::MemoryRegister::lock(register_path_);
   if (!found) return;

@@ -9,13 +9,13 @@
 
 namespace feedline::format {
 
-// Pixels in memory, shared by all processes of this user on this machine that cache the same ones. The memory has no
-// name in any file system, so the kernel frees it when the last process that maps it exits.
+// Pixels in memory, shared by all processes of this user on this machine that cache the same pixels. The memory has no
+// name in a file system, so the kernel frees it when the last process that maps it exits.
 class PixelMemory {
  public:
-  // Finds the copy of another process, or creates one. budget: maximum size of a new copy in bytes. folder: the folder
-  // through which processes find each other; if empty, a private folder of this user in /dev/shm, or else in the
-  // temporary folder.
+  // Finds the pixels of another process, or allocates memory. `budget` is the maximum size of new memory in bytes.
+  // `folder` is the folder through which processes find each other; if empty, a private folder of this user in /dev/shm
+  // or in the temporary folder.
   static Result<std::unique_ptr<PixelMemory>> join(const PixelContents& contents, std::uint64_t budget,
                                                    const std::string& folder = "");
   ~PixelMemory();

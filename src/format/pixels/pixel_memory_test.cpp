@@ -48,7 +48,7 @@ TEST_F(PixelMemoryTest, IsOneCopyForAllThatKeepTheSame) {
   EXPECT_EQ(registers(), 0);
 }
 
-// Runs `body` in another process; the exit status is 0 if it returns true.
+// Runs `body` in another process. The exit status is 0 if `body` returns true.
 template <typename Body>
 bool elsewhere(Body body) {
   const pid_t child = ::fork();
@@ -142,10 +142,10 @@ TEST_F(PixelMemoryTest, ThreadsSeeWholeRecordsOrNone) {
       });
   }
   EXPECT_EQ(store.present(), kSamples);
-  EXPECT_EQ(last, 1u) << "told one of them that all are there";
+  EXPECT_EQ(last, 1u) << "exactly one of them learned that all are there";
 }
 
-// Large records, so that a process can be killed during a write.
+// Records are large, so that a process can be killed during a write.
 TEST_F(PixelMemoryTest, AReaderNeverSeesAPartOfARecord) {
   constexpr std::uint64_t kSamples = 24;
   constexpr int kSide = 400;

@@ -66,7 +66,7 @@ std::optional<std::span<const std::byte>> bytes_of(std::span<const std::byte> re
   return record.subspan(field.value, bytes);
 }
 
-// Decodes a field's entry in a record. Returns false if its layout is invalid.
+// Decodes a field's entry in a record. Returns false if the entry's layout is invalid.
 bool take_field(std::span<const std::byte> record, const PixelField& field, const FieldDescription& description,
                 memory::Record::Field& out) {
   out = {};

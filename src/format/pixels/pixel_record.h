@@ -36,19 +36,20 @@ struct PixelRecordHead {
 
 constexpr std::uint64_t kRecordAlignment = 64;
 
-// Builds a record. Each thread should reuse its builder, and so its memory.
+// Builds a record. Each thread should reuse its builder to avoid allocations.
 class PixelRecordBuilder {
  public:
-  // Add each field once, in the format's order unless begin_field() selects another.
+  // Begins a record. After begin(), add each field once, in the order of the format unless begin_field() selects
+  // another field.
   void begin(std::uint64_t sample, std::string_view key, std::size_t fields);
   void begin_field(std::size_t field) { field_ = field; }
   void add_absent();
   void add_integer(std::int64_t value);
-  // Returns the buffer for the pixels, or for the labels of a mask with this many bytes each; valid until the next
-  // call.
+  // Returns the buffer for pixels, or for the labels of a mask, with `channels` bytes per label. The buffer is valid
+  // until the next call.
   std::span<std::byte> add_image(int width, int height, int channels);
   void add_bytes(std::span<const std::byte> bytes);
-  // Returns the complete record; valid until begin().
+  // Returns the complete record, which is valid until begin().
   std::span<const std::byte> finish();
 
  private:
@@ -62,12 +63,13 @@ class PixelRecordBuilder {
   std::vector<std::byte> record_;
 };
 
-// Returns whether the checksum matches. Requires: a record's head, and the number of bytes that it states.
+// Returns whether the checksum matches. Requires: `record` has a head, and as many bytes as the head states.
 bool is_intact(std::span<const std::byte> record, std::uint64_t sample);
-// Decodes the fields as views into the record. kData: the layout differs from the drawing above, or the fields differ.
+// Decodes the fields as views of the record. Fails with kData if the layout is invalid or the record has different
+// fields.
 Result<void> read_record(std::span<const std::byte> record, std::span<const FieldDescription> fields,
                          memory::Record& out);
-// Returns an empty text if the layout differs from the drawing above.
+// Returns the sample's key, or an empty string if the layout is invalid.
 std::string_view key_of(std::span<const std::byte> record);
 
 }  // namespace feedline::format

@@ -65,11 +65,12 @@ Result<void> PixelStore::map_all() {
     return data_error("damaged pixel file: the header and the description have different numbers of samples", "format");
   if (kind_ == Kind::kFinished && head.finished == 0)
     return config_error("the pixel file is not finished: " + std::to_string(head.present) + " of " +
-                        std::to_string(head.samples) + " samples are in it; continue the program that was filling it");
+                        std::to_string(head.samples) +
+                        " samples have been added; continue the program that was filling it");
   if (kind_ == Kind::kFinished) FEEDLINE_CHECK_OK(check_index());
   if (extent_.mapped <= data_offset_) return {};  // no space, or nothing to read
-  // Also maps the range after the file's end, so that the mapping does not move when the file grows; find() never reads
-  // there.
+  // Also maps the range after the end of the file, so that the mapping does not move when the file grows. find() never
+  // reads from this range.
   void* data = ::mmap(nullptr, extent_.mapped - data_offset_, PROT_READ, MAP_SHARED | MAP_NORESERVE, file_.get(),
                       static_cast<off_t>(data_offset_));
   if (data == MAP_FAILED) return storage::file_error("cannot map", name_, errno);
@@ -89,8 +90,8 @@ std::atomic_ref<std::uint64_t> PixelStore::entry(std::uint64_t sample) const {
   return shared(index_[sample]);
 }
 
-// Returns how many bytes from the file's start can be accessed, including the head and the index. Another process may
-// truncate the file, and accessing the missing part would raise a signal.
+// Returns the number of bytes from the start of the file that can be accessed. Another process may truncate the file,
+// and accessing the missing part would raise a signal.
 Result<std::uint64_t> PixelStore::readable_bytes() const {
   if (kind_ == Kind::kMemory) return extent_.mapped;
   struct ::stat status;
@@ -123,9 +124,10 @@ Error PixelStore::damaged(std::uint64_t sample, std::uint64_t offset, const std:
   return error;
 }
 
-// Lets the kernel load the pages and return an error code where a page fault would raise a signal, because of a failing
-// disk or a concurrent truncation. First checks whether they are resident, which takes a fifth of the time: for photos
-// of 256 pixels in a warm cache, 3 % of a sample's time instead of 16 %.
+// Makes the kernel load the pages, and returns an error if that fails, because page faults would raise a signal if the
+// disk fails or the file is truncated. First checks whether the pages are resident, which takes a fifth of the time.
+// For photos of 256 pixels in a warm cache, the check takes 3 % of the time per sample; loading resident pages would
+// take 16 %.
 Result<void> PixelStore::bring_in(std::uint64_t offset, std::uint64_t bytes) const {
   static const auto page_bytes = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   constexpr std::uint64_t kPagesAtATime = 1024;
@@ -143,7 +145,7 @@ Result<void> PixelStore::bring_in(std::uint64_t offset, std::uint64_t bytes) con
   return {};
 }
 
-// Returns the bytes of the record at `offset`, which must end before `limit`, without validating them.
+// Returns the bytes of the record at `offset`, which must end before `limit`. Does not validate these bytes.
 Result<std::span<const std::byte>> PixelStore::framed(std::uint64_t sample, std::uint64_t offset,
                                                       std::uint64_t limit) const {
   const bool starts_inside = offset % kRecordAlignment == 0 && offset >= data_offset_ && offset < limit &&
@@ -185,7 +187,8 @@ Result<std::span<const std::byte>> PixelStore::find(std::uint64_t sample) {
     record = std::unexpected(damaged(sample, offset, "the checksum of a record does not match"));
   }
   if (kind_ == Kind::kFinished || record.error().code != ErrorCode::kData) return record;
-  // The file is unfinished, and the machine crashed before the record was written to disk: the record is created again.
+  // The machine crashed before the record was written to disk. Since the file is unfinished, the record is created
+  // again.
   if (entry(sample).compare_exchange_strong(offset, 0)) shared(head_->present).fetch_sub(1);
   return std::span<const std::byte>();
 }
@@ -194,7 +197,7 @@ Result<bool> PixelStore::read(std::uint64_t sample, memory::Record& record) {
   FEEDLINE_TRY(const auto bytes, find(sample));
   if (bytes.empty()) return false;
   if (auto fields = read_record(bytes, contents_.fields, record); !fields)
-    return std::unexpected(damaged(sample, where(sample).offset.value_or(0), "a record has other fields"));
+    return std::unexpected(damaged(sample, where(sample).offset.value_or(0), "a record has different fields"));
   record.pin.reset();
   record.bytes_read = bytes.size();
   return true;
@@ -221,8 +224,8 @@ Result<bool> PixelStore::add(std::uint64_t sample, std::span<const std::byte> re
   const std::uint64_t offset = claim(record.size());
   if (offset == 0) return false;
   FEEDLINE_CHECK_OK(cache::write_at(file_.file(), name_, offset, record));
-  // The offset is stored last, so that readers who see it see the whole record. If another thread added this sample
-  // first, its record stays, and these bytes remain unused.
+  // The offset is stored last, so that readers that see it also see the whole record. If another thread added this
+  // sample first, its record is used, and these bytes remain unused.
   std::uint64_t none = 0;
   if (!entry(sample).compare_exchange_strong(none, offset, std::memory_order_release)) return false;
   if (kind_ != Kind::kMemory)

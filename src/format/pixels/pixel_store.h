@@ -15,9 +15,9 @@
 
 namespace feedline::format {
 
-// A mapped pixel file (pixel_layout.h): samples are read as views into it, and missing samples are added. Safe for
-// concurrent use by threads, and by processes on this machine that have the same file open. Views are valid as long as
-// the store.
+// A memory-mapped pixel file (pixel_layout.h). Samples are read as views of the file, and missing samples can be added.
+// Can be used concurrently by threads, and by processes on this machine that have the same file open. Views are valid
+// as long as the store.
 class PixelStore {
  public:
   enum class Kind : std::uint8_t {
@@ -30,7 +30,7 @@ class PixelStore {
     std::uint64_t mapped = 0;    // readable bytes of the file, now or after it grows
     std::uint64_t capacity = 0;  // maximum size to which this process lets the file grow
   };
-  // Requires: the file is open for writing unless kFinished, and locked if kFilling.
+  // Requires: the file is open for writing unless `kind` is kFinished, and locked if it is kFilling.
   static Result<std::unique_ptr<PixelStore>> map(cache::LockedFile file, std::string name, Kind kind, Extent extent);
   ~PixelStore();
   PixelStore(const PixelStore&) = delete;
@@ -38,15 +38,15 @@ class PixelStore {
 
   const PixelContents& contents() const { return contents_; }
   const std::string& name() const { return name_; }
-  // Returns the whole record of a sample, or an empty span if it is missing. kData: damaged. kStorage: it cannot be
-  // read.
+  // Returns the whole record of a sample, or an empty span if it is missing. Fails with kData if the record is damaged,
+  // and with kStorage if it cannot be read.
   Result<std::span<const std::byte>> find(std::uint64_t sample);
-  // Calls find() and decodes the result into `record`; false if the record is missing.
+  // Finds a record and decodes it into `record`. Returns false if the record is missing.
   Result<bool> read(std::uint64_t sample, memory::Record& record);
-  // Adds a record, unless it already exists or would exceed the capacity; in the latter case is_full() becomes true.
-  // Returns true if it was the last missing one. A child after fork() adds nothing to a file that is being filled,
-  // because its parent holds the lock. kStorage: it cannot be written, for example because the disk is full. Requires:
-  // not kFinished.
+  // Adds a record, unless it already exists or would exceed the capacity. If the capacity would be exceeded, is_full()
+  // becomes true. Returns true if this was the last missing record. After fork(), a child does not add records to a
+  // file, because its parent has the lock. Fails with kStorage if the record cannot be written, for example because the
+  // disk is full. Requires: the kind is not kFinished.
   Result<bool> add(std::uint64_t sample, std::span<const std::byte> record);
 
   bool is_full() const { return full_.load(std::memory_order_relaxed); }

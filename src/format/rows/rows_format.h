@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,10 +14,10 @@
 
 namespace feedline::format {
 
-// Samples that are rows of columns in the caller's memory.
+// A format whose samples are rows of columns in the caller's memory.
 class RowsFormat final : public RecordFormat {
  public:
-  // Adds a cache or test conditions to the storage of the rows' files.
+  // Wraps the storage of the files to add a cache or test conditions.
   using Wrap = std::function<Result<std::shared_ptr<const storage::Storage>>(std::shared_ptr<const storage::Storage>)>;
   // kConfig: see feedline::rows().
   static Result<std::shared_ptr<const RecordFormat>> open(RowOptions options, const Wrap& wrap);
@@ -30,7 +31,6 @@ class RowsFormat final : public RecordFormat {
   bool find_value(std::uint64_t index, std::size_t field, memory::Record::Field& value,
                   std::string& room) const override;
   Result<SampleFiles> files(std::uint64_t index) const override;
-  Result<SampleFileSizes> file_sizes(std::uint64_t index) const override;
   std::size_t most_pieces() const override { return file_fields_; }
   Result<void> find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const override;
   Result<void> accept(std::uint64_t index, std::span<const std::span<const std::byte>> pieces,
@@ -45,14 +45,25 @@ class RowsFormat final : public RecordFormat {
   friend class RowsLook;  // implemented in rows_inspection.cpp
 
   RowsFormat(RowOptions options, std::vector<FieldDescription> fields);
-  // Sets the storage: the one of all paths, or one that chooses by path.
-  Result<void> choose_storage(const Wrap& wrap);
-  // The storage's name of a row's file. kConfig: an invalid or unsupported URL.
+  // The schemes of all URLs. A path has an empty scheme.
+  struct Schemes {
+    void add(const std::string& added);
+
+    std::optional<std::string> first;
+    std::string path;  // the first path or URL
+    bool are_mixed = false;
+  };
+  // Computes the fingerprint, and collects the schemes. Fails with kConfig if a path is empty.
+  Result<Schemes> scan_rows();
+  // Sets the storage: the backend for all paths or, if paths have different schemes, one that selects the backend by
+  // path.
+  Result<void> choose_storage(const Schemes& schemes, const Wrap& wrap);
+  // Sets `object` to the name of a row's file in the storage. Fails with kConfig if the URL is invalid or not
+  // supported.
   Result<void> find_object(const FileColumn& column, std::uint64_t row, std::string& object, std::string& room) const;
-  std::uint64_t compute_fingerprint() const;
-  // The column if the field's values are files of which the row has one; else nullptr.
+  // Returns the field's column if the row has a file for it, otherwise nullptr.
   const FileColumn* file_column(std::uint64_t row, std::size_t field) const;
-  // "row 7 (index 'a'), column 'path'".
+  // Returns the position for messages: "row 7 (index 'a'), column 'path'".
   std::string row_text(std::uint64_t row, std::size_t field) const;
   std::unexpected<Error> failed(std::uint64_t index, std::size_t field, Error error) const;
   Result<void> take(std::uint64_t row, std::span<const std::span<const std::byte>> files, memory::Record& record) const;

@@ -6,22 +6,25 @@
 
 #include "format/checksum.h"
 #include "format/field_kind.h"
-#include "format/finding.h"
 #include "format/rows/row_columns.h"
 #include "format/rows/rows_format.h"
+#include "format/shards/finding.h"
 
 namespace feedline::format {
 
 // Collects statistics over the rows, and checks that each file exists.
 class RowsLook {
  public:
-  explicit RowsLook(const RowsFormat& format) : format_(format), of_classes_(format.classes().size()) {}
+  explicit RowsLook(const RowsFormat& format)
+      : format_(format), of_classes_(format.classes().size()), files_(format.fields().size()) {}
 
   Inspection look() {
     for (std::uint64_t row = 0; row < format_.size(); ++row) look_at(row);
     inspection_.format = format_.name();
     inspection_.samples = format_.size();
     for (std::size_t i = 0; i < format_.fields_.size(); ++i) inspection_.fields.push_back(format_.fields_[i].name);
+    for (std::size_t i = 0; i < files_.size(); ++i)
+      if (files_[i] > 0) inspection_.extensions.push_back({format_.fields_[i].name, files_[i]});
     for (std::size_t i = 0; i < of_classes_.size(); ++i)
       inspection_.classes.push_back({format_.classes()[i], of_classes_[i]});
     inspection_.findings = findings_.to_inspection();
@@ -60,15 +63,16 @@ class RowsLook {
     if (stat->bytes == 0 && !may_be_empty(kind))
       return report("empty_file", Severity::kError, "'" + path + "' is empty");
     inspection_.bytes += stat->bytes;
+    ++files_[i];
     if (kind != FieldKind::kImage || !std::exchange(is_first_image, false)) return;
     const bool is_first = inspection_.largest_bytes == 0;
     inspection_.smallest_bytes = is_first ? stat->bytes : std::min(inspection_.smallest_bytes, stat->bytes);
     inspection_.largest_bytes = std::max(inspection_.largest_bytes, stat->bytes);
     const auto [seen, is_new] = first_rows_.emplace(path, Seen{row, xxh3(std::as_bytes(std::span(values)))});
     if (is_new || seen->second.values == xxh3(std::as_bytes(std::span(values)))) return;
-    report(
-        "other_label", Severity::kWarning,
-        "'" + path + "' is also in row " + std::to_string(seen->second.row) + ", with another label or other values");
+    report("other_label", Severity::kWarning,
+           "'" + path + "' is also in row " + std::to_string(seen->second.row) +
+               ", with a different label or other values");
   }
 
   struct Seen {
@@ -78,6 +82,7 @@ class RowsLook {
 
   const RowsFormat& format_;
   std::vector<std::uint64_t> of_classes_;
+  std::vector<std::uint64_t> files_;                  // number found in each field
   std::unordered_map<std::string, Seen> first_rows_;  // of each image
   Inspection inspection_;
   Findings findings_;

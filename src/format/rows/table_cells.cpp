@@ -5,13 +5,13 @@
 #include <utility>
 #include <vector>
 
-#include "format/source_list.h"
-#include "format/table/table_source.h"
+#include "format/sources/source_list.h"
+#include "format/text_tables/table_source.h"
 
 namespace feedline::format {
 namespace {
 
-// A column's text, and the offsets of its cells.
+// The text of a column, and the offsets of its cells.
 struct ColumnText {
   std::string text;
   std::vector<std::uint64_t> offsets;
@@ -42,38 +42,38 @@ TableColumnCells cells_of(TableColumn column) {
       if (!number) made.absent[row] = true;
     }
   }
-  auto kept = std::make_shared<ColumnText>();
-  kept->text = std::move(column.text);
-  kept->offsets.push_back(0);
-  kept->offsets.insert(kept->offsets.end(), column.ends.begin(), column.ends.end());
-  const TextCells::Chunk chunk{column.ends.size(), reinterpret_cast<const std::byte*>(kept->offsets.data()), true,
-                               kept->text.data()};
+  auto owner = std::make_shared<ColumnText>();
+  owner->text = std::move(column.text);
+  owner->offsets.push_back(0);
+  owner->offsets.insert(owner->offsets.end(), column.ends.begin(), column.ends.end());
+  const TextCells::Chunk chunk{column.ends.size(), reinterpret_cast<const std::byte*>(owner->offsets.data()), true,
+                               owner->text};
   made.cells = std::make_shared<const TextCells>(
-      TextCells{column.ends.size(), std::vector<TextCells::Chunk>{chunk}, std::move(kept)});
+      TextCells{column.ends.size(), std::vector<TextCells::Chunk>{chunk}, std::move(owner)});
   return made;
 }
 
-// The files of a Parquet table, which find_tables() leaves to the format "parquet".
-Result<TablePlaces> parquet_places(const std::string& source, const storage::Storage& storage) {
+// Returns the files of a Parquet table, which find_tables() does not return because the format "parquet" handles them.
+Result<TableLocations> parquet_locations(const std::string& source, const storage::Storage& storage) {
   FEEDLINE_TRY(const auto files, shards_of(source, storage, "table"));
-  TablePlaces places;
+  TableLocations locations;
   for (const std::string& file : files) {
     if (!file.ends_with(".parquet"))
       return config_error("'" + source + "' is not a table: use .csv, .tsv, .jsonl, .json or .parquet files");
-    places.files.push_back({file, folder_of(file), ""});
+    locations.files.push_back({file, folder_of(file), ""});
   }
-  return places;
+  return locations;
 }
 
 }  // namespace
 
 Result<TableCells> read_table_cells(const std::shared_ptr<const storage::Storage>& storage, const std::string& source) {
-  FEEDLINE_TRY(auto places, find_tables(*storage, source, true));
-  if (!places) {
-    FEEDLINE_TRY(places, parquet_places(source, *storage));
+  FEEDLINE_TRY(auto locations, find_tables(*storage, source, true));
+  if (!locations) {
+    FEEDLINE_TRY(locations, parquet_locations(source, *storage));
   }
-  FEEDLINE_TRY(ReadTable read, read_tables(storage, *places));
-  TableCells cells{.folder = folder_of(places->files.front().path), .unread = std::move(read.table.unread)};
+  FEEDLINE_TRY(ReadTable read, read_tables(storage, *locations));
+  TableCells cells{.folder = folder_of(locations->files.front().path), .unread = std::move(read.table.unread)};
   for (TableColumn& column : read.table.columns) cells.columns.push_back(cells_of(std::move(column)));
   return cells;
 }

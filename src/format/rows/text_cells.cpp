@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <string>
 #include <type_traits>
 
 #include "base/check.h"
@@ -13,25 +14,97 @@
 namespace feedline::format {
 namespace {
 
+struct TextRange {
+  std::int64_t begin = 0, end = 0;
+};
+
 template <typename Offset>
-std::string_view between(const TextCells::Chunk& chunk, std::uint64_t row) {
+TextRange text_range(const TextCells::Chunk& chunk, std::uint64_t row) {
   Offset ends[2];
   std::memcpy(ends, chunk.offsets + row * sizeof(Offset), sizeof ends);
-  return {chunk.data + ends[0], static_cast<std::size_t>(ends[1] - ends[0])};
+  return {ends[0], ends[1]};
 }
+
+TextRange text_range(const TextCells::Chunk& chunk, std::uint64_t row) {
+  return chunk.are_wide ? text_range<std::int64_t>(chunk, row) : text_range<std::int32_t>(chunk, row);
+}
+
+bool is_inside_text(const TextRange& range, std::string_view text) {
+  return range.begin >= 0 && range.begin <= range.end && static_cast<std::uint64_t>(range.end) <= text.size();
+}
+
+std::string_view within(std::string_view text, const TextRange& range) {
+  return text.substr(static_cast<std::size_t>(range.begin), static_cast<std::size_t>(range.end - range.begin));
+}
+
+struct TextView {
+  static constexpr std::size_t kBytes = 16;
+  static constexpr std::int32_t kMostInline = 12;  // maximum characters inside a view
+
+  TextView(const TextCells::ViewChunk& chunk, std::uint64_t row) : at(chunk.views + row * kBytes) {
+    std::int32_t parts[4];  // length, first characters, buffer number, offset in the buffer
+    std::memcpy(parts, at, sizeof parts);
+    length = parts[0];
+    buffer = parts[2];
+    offset = parts[3];
+  }
+  TextRange range() const { return {offset, std::int64_t{offset} + length}; }
+
+  const std::byte* at;
+  std::int32_t length, buffer, offset;
+};
 
 std::string_view viewed(const TextCells::ViewChunk& chunk, std::uint64_t row) {
-  constexpr std::size_t kView = 16;         // bytes of a view
-  constexpr std::int32_t kMostInline = 12;  // characters that a view has room for
-  const std::byte* const view = chunk.views + row * kView;
-  std::int32_t parts[4];  // length, first characters, number of the buffer, offset in it
-  std::memcpy(parts, view, sizeof parts);
-  const auto length = static_cast<std::size_t>(parts[0]);
-  if (parts[0] <= kMostInline) return {reinterpret_cast<const char*>(view) + sizeof parts[0], length};
-  return {chunk.buffers[static_cast<std::size_t>(parts[2])] + parts[3], length};
+  const TextView view(chunk, row);
+  if (view.length <= TextView::kMostInline)
+    return {reinterpret_cast<const char*>(view.at) + sizeof view.length, static_cast<std::size_t>(view.length)};
+  return within(chunk.buffers[static_cast<std::size_t>(view.buffer)], view.range());
 }
 
-// Returns the chunk with the row, and makes the row relative to the chunk.
+std::unexpected<Error> damaged_text(std::uint64_t row, const std::string& how) {
+  return data_error("row " + std::to_string(row) + ": damaged Arrow text: " + how +
+                        "; if the table comes from a file, write the file again",
+                    "");
+}
+
+std::unexpected<Error> outside_text(std::uint64_t row, const TextRange& range, std::string_view text) {
+  return damaged_text(row, "bytes " + std::to_string(range.begin) + " to " + std::to_string(range.end) + " of " +
+                               std::to_string(text.size()) + " bytes");
+}
+
+struct CheckText {
+  Result<void> operator()(const std::vector<TextCells::Chunk>& chunks) const {
+    std::uint64_t first = 0;
+    for (const TextCells::Chunk& chunk : chunks) {
+      for (std::uint64_t row = first; row < chunk.end; ++row)
+        if (const TextRange range = text_range(chunk, row - first); !is_inside_text(range, chunk.data))
+          return outside_text(row, range, chunk.data);
+      first = chunk.end;
+    }
+    return {};
+  }
+  Result<void> operator()(const std::vector<TextCells::ViewChunk>& chunks) const {
+    std::uint64_t first = 0;
+    for (const TextCells::ViewChunk& chunk : chunks) {
+      for (std::uint64_t row = first; row < chunk.end; ++row) {
+        const TextView view(chunk, row - first);
+        if (view.length < 0) return damaged_text(row, std::to_string(view.length) + " bytes");
+        if (view.length <= TextView::kMostInline) continue;
+        if (view.buffer < 0 || static_cast<std::size_t>(view.buffer) >= chunk.buffers.size())
+          return damaged_text(row,
+                              "buffer " + std::to_string(view.buffer) + " of " + std::to_string(chunk.buffers.size()));
+        const std::string_view text = chunk.buffers[static_cast<std::size_t>(view.buffer)];
+        if (!is_inside_text(view.range(), text)) return outside_text(row, view.range(), text);
+      }
+      first = chunk.end;
+    }
+    return {};
+  }
+  // The other forms have no offsets.
+  Result<void> operator()(const auto& /*form*/) const { return {}; }
+};
+
+// Returns the chunk that contains the row, and makes the row relative to the chunk.
 template <typename Chunk>
 const Chunk& chunk_of(const std::vector<Chunk>& chunks, std::uint64_t& row) {
   const auto chunk = std::ranges::upper_bound(chunks, row, {}, &Chunk::end);
@@ -50,7 +123,7 @@ struct Lookup {
   std::string_view operator()(const std::vector<TextCells::Chunk>& chunks) const {
     std::uint64_t at = row;
     const TextCells::Chunk& chunk = chunk_of(chunks, at);
-    return chunk.are_wide ? between<std::int64_t>(chunk, at) : between<std::int32_t>(chunk, at);
+    return within(chunk.data, text_range(chunk, at));
   }
   std::string_view operator()(const std::vector<TextCells::ViewChunk>& chunks) const {
     std::uint64_t at = row;
@@ -86,3 +159,9 @@ std::string_view text_of(const TextCells& cells, std::uint64_t row, std::string&
 }
 
 }  // namespace feedline::format
+
+namespace feedline {
+
+Result<void> check(const TextCells& cells) { return std::visit(format::CheckText(), cells.form); }
+
+}  // namespace feedline

@@ -9,7 +9,8 @@
 
 namespace feedline::format {
 
-// Returns a cell's text, in the caller's memory or in `room`. Requires: row < cells.rows.
+// Returns the text of a cell, which is in the caller's memory or in `room`. Requires: row < cells.rows, and
+// feedline::check() succeeded.
 std::string_view text_of(const TextCells& cells, std::uint64_t row, std::string& room);
 
 }  // namespace feedline::format

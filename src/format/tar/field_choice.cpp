@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "format/field_kind.h"
-#include "format/image_names.h"
-#include "format/tar/sample_name.h"
+#include "format/sources/image_names.h"
+#include "format/sources/sample_name.h"
 
 namespace feedline::format {
 namespace {
@@ -21,7 +21,7 @@ constexpr std::uint32_t kNoAlternative = std::numeric_limits<std::uint32_t>::max
 
 std::vector<std::string> strings(std::span<const std::string_view> views) { return {views.begin(), views.end()}; }
 
-// Returns the first few as text, for a message.
+// Returns the first few extensions as text, for messages.
 std::string joined(const auto& names) {
   constexpr std::size_t kShown = 20;
   std::string text;
@@ -81,18 +81,18 @@ Result<std::vector<FieldChoice>> keep_present(std::vector<FieldChoice> fields, b
     samples += index->samples();
     for (std::uint64_t i = 0; i < index->extensions(); ++i) present.insert(index->extension(i));
   }
-  if (samples == 0) return config_error("the tar files hold no samples");
-  std::vector<FieldChoice> kept;
+  if (samples == 0) return config_error("the tar files have no samples");
+  std::vector<FieldChoice> chosen;
   for (FieldChoice& field : fields) {
     if (std::ranges::any_of(field.alternatives, [&](const auto& name) { return present.contains(name); })) {
-      kept.push_back(std::move(field));
+      chosen.push_back(std::move(field));
       continue;
     }
     if (are_default && field.description.kind == FieldKind::kInteger) continue;
     return config_error("no sample has the field '" + field.description.name + "' (" + joined(field.alternatives) +
                         "); there are members with: " + joined(present));
   }
-  return kept;
+  return chosen;
 }
 
 FieldFinder::FieldFinder(const ShardIndex& index, const std::vector<FieldChoice>& fields) : index_(&index) {
@@ -105,15 +105,15 @@ FieldFinder::FieldFinder(const ShardIndex& index, const std::vector<FieldChoice>
     }
 }
 
-std::optional<ShardIndex::Member> FieldFinder::find(std::uint64_t sample, std::size_t field) const {
-  std::optional<ShardIndex::Member> best;
+std::optional<std::uint64_t> FieldFinder::find_number(std::uint64_t sample, std::size_t field) const {
+  std::optional<std::uint64_t> best;
   std::uint32_t best_rank = kNoAlternative;
   const std::uint32_t* ranks = ranks_.data() + field * index_->extensions();
   for (std::uint64_t i = index_->first_member(sample); i < index_->first_member(sample + 1); ++i) {
-    const ShardIndex::Member member = index_->member(i);
-    if (ranks[member.extension] >= best_rank) continue;
-    best_rank = ranks[member.extension];
-    best = member;
+    const std::uint32_t rank = ranks[index_->member(i).extension];
+    if (rank >= best_rank) continue;
+    best_rank = rank;
+    best = i;
   }
   return best;
 }

@@ -8,13 +8,13 @@
 #include <unordered_set>
 #include <utility>
 
-#include "format/tar/sample_name.h"
+#include "format/sources/sample_name.h"
 
 namespace feedline::format {
 namespace {
 
 constexpr std::uint64_t kMostIndexBytes = std::uint64_t{1} << 30U;
-constexpr std::uint64_t kLongestEnd = 22 * kBlockBytes;  // an end mark and a zero-filled record of GNU tar
+constexpr std::uint64_t kLongestEnd = 22 * kBlockBytes;  // an end marker and a zero-filled record of GNU tar
 
 std::uint64_t to_block(std::uint64_t bytes) { return (bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes; }
 
@@ -41,7 +41,7 @@ std::string_view take_line(std::string_view& text) {
   return line;
 }
 
-// Returns the name up to its first dot, ignoring a leading dot, like DALI's wds2idx.
+// Like DALI's wds2idx, returns the name up to its first dot, ignoring a leading dot.
 std::string dali_name(const std::string& shard) {
   const std::size_t begin = shard.rfind('/') + 1;  // npos + 1 is 0
   return shard.substr(0, shard.find('.', begin + 1)) + ".idx";
@@ -55,13 +55,13 @@ std::optional<std::string_view> read_text(const storage::Storage& storage, const
   return std::string_view(reinterpret_cast<const char*>(file->data()), file->size());
 }
 
-// Returns why some blocks belong to no member, or an empty text if all do.
+// Returns an error message if some blocks do not belong to a member, or an empty string if all do.
 std::string gaps(const ListedMembers& listed, const storage::Reader& reader, std::uint64_t shard_bytes) {
   std::uint64_t end = 0;
   for (const ListedMember& one : listed.members) {
     if (one.offset != end + kBlockBytes)
       return "the member '" + one.name + "' begins at byte " + std::to_string(one.offset) +
-             ", but the one before ends at " + std::to_string(end) + ": the bytes between them are not listed";
+             ", but the preceding member ends at " + std::to_string(end) + ": the bytes between them are not listed";
     end = one.offset + to_block(one.bytes);
   }
   std::array<std::byte, kLongestEnd> tail{};
@@ -71,7 +71,7 @@ std::string gaps(const ListedMembers& listed, const storage::Reader& reader, std
   const auto rest = std::span(tail).first(static_cast<std::size_t>(shard_bytes - end));
   const auto got = reader.read_at(end, rest);
   if (got && *got == rest.size() && std::ranges::all_of(rest, [](std::byte b) { return b == std::byte{0}; })) return {};
-  return "the shard has no end mark at byte " + std::to_string(end) + ", where its members end";
+  return "the shard has no end marker at byte " + std::to_string(end) + ", after its last member";
 }
 
 std::string compare_some(const storage::Reader& reader, const ShardIndex& index, bool is_remote) {
@@ -90,7 +90,8 @@ std::string compare_some(const storage::Reader& reader, const ShardIndex& index,
   return {};
 }
 
-// Builds the index that a scan would, or returns a text if a scan would report a member and is needed.
+// Builds the same index as a scan of the shard. Returns a message if a scan would report a finding, so that a scan is
+// necessary.
 std::expected<ShardIndex, std::string> grouped(const ListedMembers& listed, const storage::Version& version) {
   ShardIndexBuilder builder;
   std::unordered_set<std::string_view> keys;
@@ -99,7 +100,8 @@ std::expected<ShardIndex, std::string> grouped(const ListedMembers& listed, cons
     const auto name = split_sample_name(one.name);
     if (!name || is_reserved_name(one.name)) return std::unexpected("'" + one.name + "' is not a file of a sample");
     const std::string extension = to_lower(name->extension);
-    if (extension.starts_with("__")) return std::unexpected("'" + one.name + "' is a mark on its sample");
+    if (extension.starts_with("__"))
+      return std::unexpected("'" + one.name + "' marks its sample, and is not a file of it");
     if (keys.empty() || name->key != key) {
       if (!keys.insert(name->key).second) return std::unexpected("sample '" + std::string(name->key) + "' comes twice");
       key = name->key;
@@ -112,7 +114,7 @@ std::expected<ShardIndex, std::string> grouped(const ListedMembers& listed, cons
   return builder.build(version);
 }
 
-// Builds the shard's index from DALI's, or returns why that does not match.
+// Builds the shard's index from DALI's index, or returns the reason why DALI's index does not match.
 std::expected<ShardIndex, std::string> index_by(const ListedMembers& listed, const ShardFile& shard,
                                                 const storage::Reader& reader, bool is_remote) {
   if (std::string why = gaps(listed, reader, shard.version.bytes); !why.empty()) return std::unexpected(why);
@@ -122,7 +124,7 @@ std::expected<ShardIndex, std::string> index_by(const ListedMembers& listed, con
   return index;
 }
 
-// Returns how DALI's index differs from a scan.
+// Returns the difference between DALI's index and a scan, or an empty string.
 std::string compare_members(const ListedMembers& listed, const ShardIndex& scanned) {
   if (listed.members.size() != scanned.members())
     return "the index has " + std::to_string(listed.members.size()) + " files, but the shard has " +
@@ -140,7 +142,7 @@ std::string compare_members(const ListedMembers& listed, const ShardIndex& scann
   return {};
 }
 
-// Returns whether an archive's end mark begins at this offset.
+// Returns whether the end marker of the archive begins at this offset.
 bool is_end_mark(const storage::Storage& storage, const ShardFile& shard, std::uint64_t offset) {
   const auto reader = storage.open(shard.path, storage::Access::kRead);
   std::array<std::byte, kBlockBytes> block;
@@ -149,9 +151,9 @@ bool is_end_mark(const storage::Storage& storage, const ShardFile& shard, std::u
   return got && *got == block.size() && is_zero(block);
 }
 
-// Returns how Energon's index differs from a scan. A header may be longer than a block, so its exact beginning is
-// unknown. The last number is the end of the last sample, including following members that belong to no sample, such as
-// README.
+// Returns the difference between Energon's index and a scan, or an empty string. Since a header may be longer than a
+// block, its exact beginning is unknown. The last number is the end of the last sample, including members after it that
+// do not belong to a sample, such as README.
 std::string compare_begins(const std::vector<std::uint64_t>& begins, const storage::Storage& storage,
                            const ShardFile& shard, const ShardIndex& scanned) {
   if (begins.size() - 1 != scanned.samples())
@@ -164,7 +166,7 @@ std::string compare_begins(const std::vector<std::uint64_t>& begins, const stora
     if (first.offset < before || last.offset < first.offset) return {};  // hard links, whose data is stored elsewhere
     if (begins[i] < before || begins[i] + kBlockBytes > first.offset)
       return "listed sample " + std::to_string(i) + " begins at byte " + std::to_string(begins[i]) +
-             ", but the shard's has its first file at " + std::to_string(first.offset);
+             ", but in the shard its first file is at byte " + std::to_string(first.offset);
     before = last.offset + to_block(last.bytes);
   }
   const bool is_end = begins.back() == before || (begins.back() > before && is_end_mark(storage, shard, begins.back()));
@@ -197,17 +199,17 @@ std::expected<ListedMembers, std::string> parse_dali_index(std::string_view text
       const auto offset = number_in(take_word(line)), bytes = number_in(take_word(line));
       if (listed.has_names) member.name = take_word(line);
       if (member.extension.empty() || !offset || !bytes || (listed.has_names && member.name.empty()))
-        return wrong(listed.has_names ? "is not \"EXTENSION OFFSET BYTES NAME\" of each file"
-                                      : "is not \"EXTENSION OFFSET BYTES\" of each file");
+        return wrong(listed.has_names ? "does not list \"EXTENSION OFFSET BYTES NAME\" for each file"
+                                      : "does not list \"EXTENSION OFFSET BYTES\" for each file");
       if (*offset < kBlockBytes || *offset > shard_bytes || *bytes > shard_bytes - *offset)
-        return wrong("has a file outside of the shard's " + std::to_string(shard_bytes) + " bytes");
+        return wrong("has a file outside the shard's " + std::to_string(shard_bytes) + " bytes");
       member.offset = *offset;
       member.bytes = *bytes;
       listed.members.push_back(std::move(member));
     }
   }
   if (listed.first_members.size() == *samples) return listed;
-  return std::unexpected("the index begins with " + std::to_string(*samples) + " samples and has " +
+  return std::unexpected("the index begins with " + std::to_string(*samples) + " samples, but has " +
                          std::to_string(listed.first_members.size()));
 }
 
@@ -228,12 +230,12 @@ std::string differs(TarBlock block, std::string_view key, std::string_view exten
   const std::string wanted =
       "'" + std::string(key) + "." + std::string(extension) + "' of " + std::to_string(bytes) + " bytes";
   const auto header = parse_header(block);
-  if (!header) return "the shard has no header of " + wanted;
+  if (!header) return "the shard has no header for " + wanted;
   const auto name = split_sample_name(header->name);
   const bool is_plain = header->type == '0' || header->type == '7';
   if (is_plain && header->bytes == bytes && name && name->key == key && to_lower(name->extension) == extension)
     return {};
-  return "the shard has '" + header->name + "' of " + std::to_string(header->bytes) + " bytes in place of " + wanted;
+  return "the shard has '" + header->name + "' of " + std::to_string(header->bytes) + " bytes instead of " + wanted;
 }
 
 ListedIndex find_listed_index(const storage::Storage& storage, const ShardFile& shard, const storage::Reader& reader) {

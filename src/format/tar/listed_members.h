@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Reads the indexes of other programs next to a tar. They are distinguished by content, because their names are
-// similar:
+// Reads the indexes that other programs store next to a tar. These indexes have similar names, so
+// they are distinguished by their contents:
 //
 //     DALI, x.idx          text: "v1.2 SAMPLES", then a line per sample with EXTENSION OFFSET BYTES NAME of each file;
 //                          v1.1 has no names
 //     Energon, x.tar.idx   u64 offset of each sample's first header, and of the last sample's end
 //
-// Only DALI's v1.2 can replace a scan. The others contain no names, which are the samples' keys.
+// Only a DALI v1.2 index can replace a scan. All other indexes lack names, which are needed for the keys of samples.
 
 #include <cstdint>
 #include <expected>
@@ -17,14 +17,14 @@
 #include <string_view>
 #include <vector>
 
-#include "format/finding.h"
-#include "format/shard_reader.h"
+#include "format/index/shard_reader.h"
+#include "format/shards/finding.h"
 #include "format/tar/shard_index.h"
 #include "format/tar/tar_header.h"
 
 namespace feedline::format {
 
-// A file of a sample in an index. DALI's v1.1 has only the extension, and the name is empty.
+// A file of a sample in an index. In DALI's v1.1, the name is empty, because only extensions are stored.
 struct ListedMember {
   std::string extension, name;
   std::uint64_t offset = 0, bytes = 0;
@@ -38,7 +38,7 @@ struct ListedMembers {
 bool is_dali_index(std::string_view text);
 // Returns the members, or the reason why the text is not an index of a shard of this size.
 std::expected<ListedMembers, std::string> parse_dali_index(std::string_view text, std::uint64_t shard_bytes);
-// Returns where each sample begins, and where the last one ends.
+// Returns the offset at which each sample begins, and the offset at which the last sample ends.
 std::expected<std::vector<std::uint64_t>, std::string> parse_energon_index(std::string_view bytes,
                                                                            std::uint64_t shard_bytes);
 
@@ -48,16 +48,17 @@ struct ListedIndex {
   std::vector<std::string> not_fitting;  // one sentence per index that does not match the shard
 };
 
-// Finds a DALI v1.2 index next to the shard and compares them: every block of the archive up to the end mark must
-// belong to a listed member, no sample may be repeated, and some headers, including the first and the last, must match.
-// Other headers are compared when their members are read. storage: contains the shard under its name, and the index.
+// Finds a DALI v1.2 index next to the shard and compares it with the shard. Every block of the archive up to the end
+// marker must belong to a listed member, no sample may be repeated, and some headers, including the first and the last,
+// must match. Other headers are compared when their members are read. `storage` contains the index and the shard under
+// its name.
 ListedIndex find_listed_index(const storage::Storage& storage, const ShardFile& shard, const storage::Reader& reader);
 
-// Compares every index of another program next to the shard with a scan, and reports differences as findings.
+// Compares other programs' indexes next to the shard with a scan, and reports differences as findings.
 void compare_listed_indexes(const storage::Storage& storage, const ShardFile& shard, const ShardIndex& scanned,
                             Findings& findings);
 
-// Returns why the block before a member's payload is not its header, or an empty text if it is.
+// Returns the reason why the block before a member's payload is not its header, or an empty string if it is.
 std::string differs(TarBlock block, std::string_view key, std::string_view extension, std::uint64_t bytes);
 
 }  // namespace feedline::format

@@ -18,7 +18,7 @@ struct Listed {
   std::string archive, dali, energon;
 };
 
-// Samples a/0, a/1, ... with an image and a label, and the indexes of both programs.
+// Writes samples a/0, a/1, ... with an image and a label, and the indexes of both programs.
 Listed listed(std::size_t samples, TarWriter writer = TarWriter(), const std::string& version = "v1.2") {
   Listed made;
   std::string lines;
@@ -46,8 +46,8 @@ Listed listed(std::size_t samples, TarWriter writer = TarWriter(), const std::st
 
 class ListedMembersTest : public TarFormatTest {
  protected:
-  // Returns the error from opening, or from reading any sample; empty if all samples are the same as after a scan of
-  // the archive.
+  // Returns the error from opening the archive or reading any sample, or an empty string if all samples are the same as
+  // after a scan.
   std::string error_of_reading(const Listed& made) const {
     OpenOptions chosen = options();
     chosen.notes = notes_;
@@ -105,20 +105,22 @@ TEST_P(ListedMembersTest, OneThatDoesNotFitIsNamedAndTheShardIsScanned) {
   const struct {
     std::string archive, dali, why;
   } cases[] = {
-      {good.archive, other.dali, "has a file outside of the shard's"},
+      {good.archive, other.dali, "has a file outside the shard's"},
       {other.archive, good.dali, "the listed members end at byte 305664, but the shard ends at 320512"},
-      {listed(40, directory).archive, good.dali, "the shard has no end mark at byte 305664"},
+      {listed(40, directory).archive, good.dali, "the shard has no end marker at byte 305664"},
       {listed(40, directory).archive, listed(40, directory).dali, "the bytes between them are not listed"},
       {listed(40, reserved).archive, listed(40, reserved).dali, "the bytes between them are not listed"},
       {good.archive, replaced(good.dali, "v1.2", "v1.7"), "does not begin with"},
-      {good.archive, replaced(good.dali, "v1.2 40", "v1.2 39"), "begins with 39 samples and has 40"},
-      {good.archive, replaced(good.dali, "cls 1536 1 ", "cls 1536 -1 "), "line 2 is not \"EXTENSION OFFSET BYTES"},
-      {good.archive, replaced(good.dali, "cls 1536 1 ", "cls 1536 1  "), "line 2 is not \"EXTENSION OFFSET BYTES"},
-      {good.archive, replaced(good.dali, " a/0.cls", ""), "line 2 is not \"EXTENSION OFFSET BYTES"},
+      {good.archive, replaced(good.dali, "v1.2 40", "v1.2 39"), "begins with 39 samples, but has 40"},
+      {good.archive, replaced(good.dali, "cls 1536 1 ", "cls 1536 -1 "),
+       "line 2 does not list \"EXTENSION OFFSET BYTES"},
+      {good.archive, replaced(good.dali, "cls 1536 1 ", "cls 1536 1  "),
+       "line 2 does not list \"EXTENSION OFFSET BYTES"},
+      {good.archive, replaced(good.dali, " a/0.cls", ""), "line 2 does not list \"EXTENSION OFFSET BYTES"},
       {good.archive, replaced(good.dali, "cls 1536 1 ", "cls 1535 1 "), "the bytes between them are not listed"},
-      {good.archive, replaced(good.dali, "JPG 512 1 a/0", "JPG 512 2 a/0"), "in place of 'a/0.jpg' of 2 bytes"},
-      {good.archive, replaced(good.dali, "a/0.JPG", "b/0.JPG"), "in place of 'b/0.jpg'"},
-      {good.archive, replaced(good.dali, "a/39.JPG", "a/39.png"), "in place of 'a/39.png'"},
+      {good.archive, replaced(good.dali, "JPG 512 1 a/0", "JPG 512 2 a/0"), "instead of 'a/0.jpg' of 2 bytes"},
+      {good.archive, replaced(good.dali, "a/0.JPG", "b/0.JPG"), "instead of 'b/0.jpg'"},
+      {good.archive, replaced(good.dali, "a/39.JPG", "a/39.png"), "instead of 'a/39.png'"},
       {good.archive, twice, "comes twice"},
       {good.archive, good.dali.substr(0, good.dali.size() - 30), "the shard has no end mark"},
       {listed(0).archive + std::string(512, '\0'), "v1.2 0\n", "the index has no samples"},
@@ -135,12 +137,13 @@ TEST_P(ListedMembersTest, OneThatDoesNotFitIsNamedAndTheShardIsScanned) {
   }
 }
 
-// Errors that the 16 checks on opening miss are found when the sample is read; wrong values are never returned.
+// Errors that the 16 checks on opening do not find are reported when the sample is read. Wrong values are never
+// returned.
 TEST_P(ListedMembersTest, AnEntryThatIsNotTheShardsIsAnErrorOfItsSample) {
   const Listed good = listed(40);
   const std::string wrong = error_of_reading({good.archive, replaced(good.dali, " 1 a/1.cls", " 2 a/1.cls"), ""});
-  EXPECT_CONTAINS(
-      wrong, "x.idx' does not belong to this shard: the shard has 'a/1.cls' of 1 bytes in place of 'a/1.cls' of 2");
+  EXPECT_CONTAINS(wrong,
+                  "x.idx' does not belong to this shard: the shard has 'a/1.cls' of 1 bytes instead of 'a/1.cls' of 2");
   EXPECT_CONTAINS(wrong, "without the index the shard is scanned again");
   const std::string renamed = error_of_reading({good.archive, replaced(good.dali, " a/1.cls", " a/1.txt"), ""});
   EXPECT_CONTAINS(renamed, "the sample has no member for this field");

@@ -70,14 +70,15 @@ bool is_range_name(std::string_view name) {
   return range.contains('-') && range.find_first_not_of("0123456789-") == range.npos;
 }
 
-// Reports a folder without a manifest whose packing has not finished.
+// Reports that packing into a folder without a manifest has not finished.
 Result<void> check_not_unfinished(const std::string& folder, const storage::Storage& storage) {
   const auto entries = storage.list(folder);
   if (!entries) return {};  // opening the folder reports the error
   for (const storage::Entry& entry : *entries) {
     if (entry.name == kUnfinished) return unfinished(folder);
     if (is_range_name(entry.name))
-      return config_error("'" + folder + "' holds ranges of packed shards: run `feedline merge-index " + folder + "`");
+      return config_error("'" + folder + "' contains ranges of packed shards: run `feedline merge-index " + folder +
+                          "`");
   }
   return {};
 }
@@ -104,8 +105,8 @@ Result<std::optional<PackedFolder>> packed_folder(const std::string& given, cons
   if (!manifest || std::ranges::any_of(manifest->shards, is_outside)) {
     auto error = data_error(
         "'" + path + "' is damaged: " +
-            (manifest ? "the manifest names shards outside of the folder" : "the file does not list packed shards") +
-            "; copy it there again, or name the shards one by one",
+            (manifest ? "the manifest names shards outside the folder" : "the file does not list packed shards") +
+            "; copy it again, or name the shards one by one",
         "format");
     error.error().where.shard = path;
     return error;

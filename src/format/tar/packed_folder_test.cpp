@@ -13,7 +13,7 @@ using Names = std::vector<std::string>;
 
 class PackedFolderTest : public TarFormatTest {
  protected:
-  // Writes two shards; the manifest lists the second one first.
+  // Writes two shards and a manifest that lists the second shard first.
   void pack(const std::string& rest = R"("complete": true)") const {
     write(tar_of({{"a", "\xff\xd8\xff", 1}}), "packed/000000.tar");
     write(tar_of({{"b", "\xff\xd8\xff", 2}, {"c", "\xff\xd8\xff", 3}}), "packed/000001.tar");

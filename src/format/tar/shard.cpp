@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "format/class_names.h"
-#include "format/plain_copy.h"
+#include "format/index/plain_copy.h"
+#include "format/tar/class_names.h"
 #include "format/tar/listed_members.h"
 #include "format/tar/shard_scan.h"
 
@@ -16,9 +16,9 @@ struct Indexed {
   std::string listed_by = {};
 };
 
-// Returns the matching index of another program, if there is one. storage: contains the shard under its name.
-std::optional<Indexed> index_beside(const storage::Storage& storage, const ShardFile& file,
-                                    const storage::Reader& reader, const Shard::Opening& opening) {
+// Returns the matching index from another program, if there is one. `storage` contains the shard under its name.
+std::optional<Indexed> other_index(const storage::Storage& storage, const ShardFile& file,
+                                   const storage::Reader& reader, const Shard::Opening& opening) {
   ListedIndex listed = find_listed_index(storage, file, reader);
   for (const std::string& why : listed.not_fitting)
     if (opening.indexes.notes() != nullptr) opening.indexes.notes()->add(why);
@@ -26,7 +26,7 @@ std::optional<Indexed> index_beside(const storage::Storage& storage, const Shard
   return Indexed{std::move(*listed.index), std::move(listed.path)};
 }
 
-// first: a reader that contains the file's beginning, or nullptr.
+// Builds the index of a shard. `first` is a reader of the beginning of the file, or nullptr.
 Result<Indexed> make_index(const storage::Storage& storage, const ShardFile& file, const storage::Reader* first,
                            const Shard::Opening& opening) {
   struct Turn {
@@ -36,7 +36,7 @@ Result<Indexed> make_index(const storage::Storage& storage, const ShardFile& fil
   };
   const Turn turn(opening.scans);
   FEEDLINE_TRY(const auto reader, file.storage->open_version(file.path, storage::Access::kRead, file.version));
-  if (auto beside = index_beside(storage, file, *reader, opening)) return std::move(*beside);
+  if (auto indexed = other_index(storage, file, *reader, opening)) return std::move(*indexed);
   FEEDLINE_TRY(auto class_names, stored_class_names(first ? *first : *reader));
   Findings findings;
   FEEDLINE_TRY(ShardScan scan, scan_shard(*reader, file.version, file.name, findings, std::move(class_names)));
@@ -56,14 +56,14 @@ Result<ShardFile> locate_tar(std::shared_ptr<const storage::Storage> storage, co
 
 Result<std::unique_ptr<Shard>> Shard::open(std::shared_ptr<const storage::Storage> storage, const std::string& name,
                                            const Opening& opening) {
-  if (auto kept = opening.asks ? std::nullopt : opening.indexes.at_hand(*storage, name)) {
-    const storage::Version version = kept->version();
-    return std::unique_ptr<Shard>(new Shard({name, name, std::move(storage), version}, std::move(*kept), false));
+  if (auto stored = opening.checks_version ? std::nullopt : opening.indexes.at_hand(*storage, name)) {
+    const storage::Version version = stored->version();
+    return std::unique_ptr<Shard>(new Shard({name, name, std::move(storage), version}, std::move(*stored), false));
   }
   FEEDLINE_TRY(ShardFile file, locate_tar(storage, name, opening.indexes.notes()));
   const auto first = std::exchange(file.reader, nullptr);
-  if (auto kept = opening.indexes.load(*file.storage, file.path, file.version))
-    return std::unique_ptr<Shard>(new Shard(std::move(file), std::move(*kept), true));
+  if (auto stored = opening.indexes.load(*file.storage, file.path, file.version))
+    return std::unique_ptr<Shard>(new Shard(std::move(file), std::move(*stored), true));
   FEEDLINE_TRY(Indexed made, make_index(*storage, file, first.get(), opening));
   return std::unique_ptr<Shard>(new Shard(std::move(file), std::move(made.index), true, std::move(made.listed_by)));
 }

@@ -9,13 +9,16 @@
 namespace feedline::format {
 namespace {
 
-// An index file is a frame (cache/frame.h). S samples, M members, E extensions, C classes, N bytes of names.
+// The layout of an index file with S samples, M members, E extensions, C classes, I integers and N bytes of names,
+// stored as a frame (cache/frame.h).
 //
-//     numbers     version of the shard (size, time, tag: storage/reader.h), S, M, E, C, N
+//     numbers     version of the shard (size, time, tag: storage/reader.h), S, M, E, C, N, I
 //     8 x M       offset of each member's payload in the shard
 //     8 x M       size of each member's payload
 //     8 x S+1     number of the first member of each sample; the last is M
 //     8 x E+S+C   end of each name in the names: first the extensions, then the keys, then the classes
+//     8 x I       number of each member whose integer is stored
+//     8 x I       these integers
 //     4 x M       extension of each member
 //     N           names
 enum Number : std::size_t {
@@ -27,10 +30,11 @@ enum Number : std::size_t {
   kExtensions,
   kClasses,
   kNameBytes,
+  kIntegers,
   kNumbers
 };
 
-// Returns whether the values never decrease and the last is `end`.
+// Returns whether the values do not decrease and the last one is `end`.
 bool ascends_to(std::span<const std::uint64_t> values, std::uint64_t end) {
   return std::ranges::is_sorted(values) && (values.empty() ? end == 0 : values.back() == end);
 }
@@ -46,7 +50,7 @@ std::optional<ShardIndex> ShardIndex::parse(memory::ByteBuffer buffer, std::size
   return index;
 }
 
-// The only function that depends on the order of the sections.
+// Finds the sections in the order in which they are stored. No other function depends on this order.
 bool ShardIndex::find_sections() {
   cache::FrameReader reader(file_, kShardIndex, kNumbers);
   version_ = {reader.number(kShardBytes), static_cast<std::int64_t>(reader.number(kShardTime)),
@@ -55,10 +59,13 @@ bool ShardIndex::find_sections() {
   extensions_ = reader.count(kExtensions);
   classes_ = reader.count(kClasses);
   const std::uint64_t members = reader.count(kMembers), name_bytes = reader.count(kNameBytes);
+  const std::uint64_t integers = reader.count(kIntegers);
   member_offsets_ = reader.take<std::uint64_t>(members);
   member_bytes_ = reader.take<std::uint64_t>(members);
   first_members_ = reader.take<std::uint64_t>(samples_ + 1);
   name_ends_ = reader.take<std::uint64_t>(extensions_ + samples_ + classes_);
+  integer_members_ = reader.take<std::uint64_t>(integers);
+  integers_ = reader.take<std::int64_t>(integers);
   member_extensions_ = reader.take<std::uint32_t>(members);
   const auto names = reader.take<char>(name_bytes);
   names_ = {names.data(), names.size()};
@@ -69,6 +76,9 @@ bool ShardIndex::is_consistent() const {
   if (!cache::is_undamaged(file_)) return false;
   if (!ascends_to(first_members_, members()) || first_members_[0] != 0) return false;
   if (!ascends_to(name_ends_, names_.size())) return false;
+  // each member at most once, so that a search finds its integer
+  if (!std::ranges::is_sorted(integer_members_, std::ranges::less_equal())) return false;
+  if (!integer_members_.empty() && integer_members_.back() >= members()) return false;
   for (std::uint64_t i = 0; i < members(); ++i) {
     if (member_extensions_[i] >= extensions_) return false;
     if (member_offsets_[i] > version_.bytes || member_bytes_[i] > version_.bytes - member_offsets_[i]) return false;
@@ -79,6 +89,12 @@ bool ShardIndex::is_consistent() const {
 std::string_view ShardIndex::name(std::uint64_t number) const {
   const std::uint64_t begin = number == 0 ? 0 : name_ends_[number - 1];
   return names_.substr(begin, name_ends_[number] - begin);
+}
+
+std::optional<std::int64_t> ShardIndex::integer(std::uint64_t number) const {
+  const auto found = std::ranges::lower_bound(integer_members_, number);
+  if (found == integer_members_.end() || *found != number) return {};
+  return integers_[static_cast<std::size_t>(found - integer_members_.begin())];
 }
 
 std::vector<std::string> ShardIndex::class_names() const {
@@ -92,8 +108,13 @@ void ShardIndexBuilder::add_sample(std::string_view key) {
   first_members_.push_back(offsets_.size());
 }
 
-void ShardIndexBuilder::add_member(std::string_view extension, std::uint64_t offset, std::uint64_t bytes) {
+void ShardIndexBuilder::add_member(std::string_view extension, std::uint64_t offset, std::uint64_t bytes,
+                                   std::optional<std::int64_t> integer) {
   FEEDLINE_CHECK(!keys_.empty());
+  if (integer) {
+    integer_members_.push_back(members());
+    integers_.push_back(*integer);
+  }
   auto number = number_of(extension);
   if (!number) {
     number = static_cast<std::uint32_t>(extension_names_.size());
@@ -132,6 +153,10 @@ void ShardIndexBuilder::drop_last_sample() {
   offsets_.resize(first_members_.back());
   bytes_.resize(first_members_.back());
   extensions_.resize(first_members_.back());
+  while (!integer_members_.empty() && integer_members_.back() >= members()) {
+    integer_members_.pop_back();
+    integers_.pop_back();
+  }
   first_members_.pop_back();
   keys_.pop_back();
 }
@@ -149,11 +174,13 @@ ShardIndex ShardIndexBuilder::build(const storage::ObjectStat& shard) const {
 
   cache::FrameBuilder builder(
       kShardIndex, {shard.bytes, static_cast<std::uint64_t>(shard.mtime_ns), shard.tag, keys_.size(), offsets_.size(),
-                    extension_names_.size(), class_names_.size(), names.size()});
+                    extension_names_.size(), class_names_.size(), names.size(), integers_.size()});
   builder.add(offsets_);
   builder.add(bytes_);
   builder.add(first_members);
   builder.add(name_ends);
+  builder.add(integer_members_);
+  builder.add(integers_);
   builder.add(extensions_);
   builder.add(names);
   ShardIndex index;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The samples in a tar file and the positions of their members: the table for random access, with the same layout in
-// memory and on disk.
+// The index of a tar file: its samples and the positions of their members, with the same layout in memory and on disk.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,8 +20,8 @@
 
 namespace feedline::format {
 
-// The frame kind of an index file. Increment the format version whenever the layout (drawn in shard_index.cpp) changes.
-inline constexpr cache::FrameKind kShardIndex{0x78'64'69'6c'64'65'65'66, 2};  // "feedlidx"
+// Identifies index files. Increment the number whenever the layout in shard_index.cpp changes.
+inline constexpr cache::FrameKind kShardIndex{0x78'64'69'6c'64'65'65'66, 3};  // "feedlidx"
 
 // Immutable and thread-safe.
 class ShardIndex {
@@ -33,8 +32,9 @@ class ShardIndex {
     std::uint32_t extension = 0;  // index for extension()
   };
 
-  // Parses an index file, the first `bytes` bytes of `buffer`. Returns nullopt if it is truncated, damaged or of
-  // another version of the shard (nullopt accepts any version), or if an offset is outside the shard.
+  // Parses an index file from the first `bytes` bytes of `buffer`. Returns nullopt if the file is truncated or damaged,
+  // belongs to a different version of the shard, or has an offset outside the shard. If `shard` is nullopt, accepts any
+  // version.
   static std::optional<ShardIndex> parse(memory::ByteBuffer buffer, std::size_t bytes,
                                          const std::optional<storage::ObjectStat>& shard);
 
@@ -42,7 +42,7 @@ class ShardIndex {
   std::uint64_t samples() const { return samples_; }
   std::uint64_t members() const { return member_offsets_.size(); }
   std::uint64_t extensions() const { return extensions_; }
-  // Requires: arguments are below the counts.
+  // Requires: all indexes are in range.
   std::string_view key(std::uint64_t sample) const { return name(extensions_ + sample); }
   std::string_view extension(std::uint64_t number) const { return name(number); }
   std::vector<std::string> class_names() const;  // by label (class_names.h); empty if the shard has none
@@ -53,6 +53,9 @@ class ShardIndex {
   Member member(std::uint64_t number) const {
     return {member_offsets_[number], member_bytes_[number], member_extensions_[number]};
   }
+  // The integer in a member whose extension is that of integers (usual_kind()); nullopt if the index lacks it: the
+  // payload is not an integer, the member is a hard link, or the index was made from another program's index.
+  std::optional<std::int64_t> integer(std::uint64_t number) const;
   std::span<const std::byte> file_bytes() const { return file_; }
 
  private:
@@ -67,6 +70,8 @@ class ShardIndex {
   storage::ObjectStat version_;
   std::uint64_t samples_ = 0, extensions_ = 0, classes_ = 0;
   std::span<const std::uint64_t> member_offsets_, member_bytes_, first_members_, name_ends_;
+  std::span<const std::uint64_t> integer_members_;  // ascending
+  std::span<const std::int64_t> integers_;          // of integer_members_
   std::span<const std::uint32_t> member_extensions_;
   std::string_view names_;
 };
@@ -75,8 +80,9 @@ class ShardIndex {
 class ShardIndexBuilder {
  public:
   void add_sample(std::string_view key);
-  // Adds a member to the last sample. Requires: there is a sample, and it has no member with this extension.
-  void add_member(std::string_view extension, std::uint64_t offset, std::uint64_t bytes);
+  // Adds a member to the last sample. Requires: there is a sample, and the sample has no member with this extension.
+  void add_member(std::string_view extension, std::uint64_t offset, std::uint64_t bytes,
+                  std::optional<std::int64_t> integer = {});
   // Requires: number < members().
   void move_member(std::uint64_t number, std::uint64_t offset, std::uint64_t bytes);
   std::uint64_t members() const { return offsets_.size(); }
@@ -86,12 +92,13 @@ class ShardIndexBuilder {
   ShardIndex build(const storage::ObjectStat& shard) const;
 
  private:
-  // The position of an extension in extension_names_. Samples usually have the same extensions in the same order, so
-  // the one after the last member's is tried first.
+  // Returns the position of an extension in extension_names_. Samples usually have the same extensions in the same
+  // order, so the extension that follows the last member's extension is tried first.
   std::optional<std::uint32_t> number_of(std::string_view extension) const;
 
   std::vector<std::string> keys_;
-  std::vector<std::uint64_t> first_members_, offsets_, bytes_;
+  std::vector<std::uint64_t> first_members_, offsets_, bytes_, integer_members_;
+  std::vector<std::int64_t> integers_;  // of integer_members_
   std::vector<std::uint32_t> extensions_;
   std::vector<std::string> extension_names_, class_names_;
   struct ViewHash {  // allows lookups of an extension without a copy

@@ -13,7 +13,7 @@
 
 #include "cache/places.h"
 #include "format/checksum.h"
-#include "format/index_store.h"
+#include "format/tar/index_store.h"
 #include "storage/temporary_folder.h"
 
 namespace feedline::format {
@@ -27,10 +27,11 @@ ShardIndex small_index() {
   ShardIndexBuilder builder;
   builder.add_sample("dropped");
   builder.add_member("jpg", 100, 1);
+  builder.add_member("cls", 200, 1, 3);
   builder.drop_last_sample();
   builder.add_sample("a/1");
   builder.add_member("jpg", 512, 4000);
-  builder.add_member("cls", 5120, 1);
+  builder.add_member("cls", 5120, 1, -7);
   builder.add_sample("");
   builder.add_member("cls", 6144, 0);
   return builder.build(kShard);
@@ -55,6 +56,9 @@ TEST(ShardIndex, ComesBackFromItsFile) {
   EXPECT_EQ(index->member(0).offset, 512u);
   EXPECT_EQ(index->member(0).bytes, 4000u);
   EXPECT_EQ(index->extension(index->member(1).extension), "cls");
+  EXPECT_EQ(index->integer(0), std::nullopt) << "an image";
+  EXPECT_EQ(index->integer(1), -7) << "not the integer of the dropped sample";
+  EXPECT_EQ(index->integer(2), std::nullopt) << "an empty member";
 }
 
 TEST(ShardIndex, SaysItsShardsVersionAndTheNamesOfItsClasses) {
@@ -98,8 +102,8 @@ TEST(ShardIndex, IsRefusedWhenStaleOrDamaged) {
   EXPECT_FALSE(parse(file));
 }
 
-// A file with a valid checksum but offsets outside the shard: the checksum detects accidental damage, but not incorrect
-// writers.
+// The file has a valid checksum but offsets outside the shard. The checksum detects accidental damage, but not
+// incorrect writers.
 TEST(ShardIndex, IsRefusedWhenItsNumbersLeadOutside) {
   const ShardIndex built = small_index();
   std::size_t refused = 0, words = 0;
@@ -117,7 +121,7 @@ TEST(ShardIndex, IsRefusedWhenItsNumbersLeadOutside) {
   EXPECT_GT(refused, words * 3 / 4);  // all except changes in names and padding
 }
 
-TEST(IndexStore, KeepsBesideTheShard) {
+TEST(IndexStore, KeepsNextToTheShard) {
   const TemporaryFolder folder;
   const IndexStore store{""};
   EXPECT_FALSE(store.load(*storage::local_storage(), folder.path("x.tar"), kShard));
@@ -153,7 +157,7 @@ TEST(IndexStore, GivesWhichIsKeptUntilItIsForgotten) {
   EXPECT_FALSE(store.load_unchecked(local, folder.path("0.tar")));
 }
 
-// An index of another user, who could not delete it, is ignored.
+// An index is ignored if this user cannot delete it.
 TEST(IndexStore, AnIndexThatCannotBeForgottenIsNotTakenUnchecked) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can become another user";
   constexpr uid_t kNobody = 65534;
@@ -189,7 +193,7 @@ TEST(IndexStore, AnIndexThatCannotBeForgottenIsNotTakenUnchecked) {
   EXPECT_TRUE(store.load_unchecked(local, folder.path("0.tar"))) << "root may remove all";
 }
 
-// Root may write anywhere, so the path of the shard's folder does not exist.
+// The folder of the shard does not exist, because root could write to any existing folder.
 TEST(IndexStore, FallsBackToTheCacheFolder) {
   const TemporaryFolder folder;
   ::setenv("XDG_CACHE_HOME", folder.path().c_str(), 1);

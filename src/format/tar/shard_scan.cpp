@@ -8,14 +8,16 @@
 #include <utility>
 #include <vector>
 
-#include "format/class_names.h"
-#include "format/tar/sample_name.h"
+#include "format/field_kind.h"
+#include "format/sources/sample_name.h"
+#include "format/tar/class_names.h"
 #include "format/tar/tar_scanner.h"
 
 namespace feedline::format {
 namespace {
 
-// A hard link: a member whose data belongs to another member, which may come later in the archive.
+// A hard link, which is a member that refers to the data of another member. The other member may come later in the
+// archive.
 struct HardLink {
   std::uint64_t number;  // number of the member in the index
   TarMember member;
@@ -29,7 +31,16 @@ class SampleGrouper {
     builder_.name_classes(std::move(class_names));
   }
 
-  void add(const TarMember& member) {
+  // Whether the member's payload is an integer that the index stores.
+  static bool is_integer(const TarMember& member) {
+    if (!member.is_regular() || member.sparse) return false;
+    const auto name = split_sample_name(member.name);
+    if (!name) return false;
+    const std::string extension = to_lower(name->extension);
+    return usual_kind(extension, extension) == FieldKind::kInteger;
+  }
+
+  void add(const TarMember& member, std::optional<std::int64_t> integer) {
     if (!member.is_regular() && !member.is_hard_link()) return skip_irregular(member);
     if (member.name == kClassNamesMember) return;  // written by feedline pack: see class_names.h
     if (is_reserved_name(member.name))
@@ -48,12 +59,13 @@ class SampleGrouper {
       return report("duplicate_suffix", Severity::kError, member,
                     "sample '" + key_ + "' has two members with the suffix '" + extension + "'");
     if (member.is_hard_link()) links_.push_back({builder_.members(), member, key_});
-    builder_.add_member(extension, member.offset, member.bytes);
+    builder_.add_member(extension, member.offset, member.bytes, integer);
     if (extension == "__bad__" && member.bytes > 0) bad_ = true;
   }
 
   bool has_links() const { return !links_.empty(); }
-  // targets: all members of the archive by name; if names repeat, the last one, which `tar` extracts.
+  // Resolves links. `targets` maps each name in the archive to its member or, if the name repeats, to the last one, as
+  // in `tar`.
   void resolve(const std::map<std::string, TarMember>& targets) {
     for (const HardLink& link : links_) {
       const TarMember* target = &link.member;
@@ -65,7 +77,7 @@ class SampleGrouper {
       if (target == nullptr)
         report("link_without_target", Severity::kError, link.member,
                "member '" + link.member.name + "' is a hard link to '" + *link.member.link +
-                   "', which is not in the archive: write it again, with the targets of links");
+                   "', which is not in the archive: write the archive again, including the targets of links");
       else if (!target->is_regular())
         report("link_without_target", Severity::kError, link.member,
                "member '" + link.member.name + "' is a hard link to '" + target->name + "', which is not a file");
@@ -89,14 +101,14 @@ class SampleGrouper {
       report("key_not_adjacent", Severity::kError, member,
              "key '" + std::string(key) + "' appears twice, at bytes " + std::to_string(first->second) + " and " +
                  std::to_string(member.offset) +
-                 ", with other samples in between: the members of a sample must follow "
-                 "one another. Sort the archive (`tar --sort=name`)");
+                 ", with other samples in between: the members of a sample must be consecutive. Sort the archive (`tar "
+                 "--sort=name`)");
     key_ = key;
     open_ = true;
     builder_.add_sample(key);
   }
 
-  // WebDataset's way to withdraw a sample: a member "key.__bad__" that is not empty.
+  // Ends a sample. Drops it if it has a non-empty member "key.__bad__", with which WebDataset marks bad samples.
   void end_sample() {
     if (!std::exchange(open_, false) || !std::exchange(bad_, false)) return;
     builder_.drop_last_sample();
@@ -134,7 +146,7 @@ class SampleGrouper {
   bool bad_ = false;   // whether the current sample is dropped
 };
 
-// All members by name, only needed for links: most archives have none, so names are not collected at first.
+// Returns all members by name. Scans the archive again, which is necessary only if there are links to resolve.
 Result<std::map<std::string, TarMember>> members_by_name(const storage::Reader& reader, std::uint64_t bytes) {
   std::map<std::string, TarMember> members;
   Findings seen;  // from the first scan
@@ -142,7 +154,7 @@ Result<std::map<std::string, TarMember>> members_by_name(const storage::Reader& 
   while (true) {
     FEEDLINE_TRY(std::optional<TarMember> member, scanner.next());
     if (!member) return members;
-    // A link to its own name, as after an update of the archive, refers to the earlier member.
+    // A link to its own name, which can occur after the archive was updated, refers to the earlier member.
     if (member->is_hard_link() && *member->link == member->name) continue;
     std::string name = member->name;
     members.insert_or_assign(std::move(name), std::move(*member));
@@ -158,7 +170,12 @@ Result<ShardScan> scan_shard(const storage::Reader& reader, const storage::Objec
   while (true) {
     FEEDLINE_TRY(const std::optional<TarMember> member, scanner.next());
     if (!member) break;
-    grouper.add(*member);
+    std::optional<std::int64_t> integer;
+    if (SampleGrouper::is_integer(*member)) {
+      FEEDLINE_TRY(const auto payload, scanner.short_payload(*member));
+      if (payload) integer = parse_integer(*payload);
+    }
+    grouper.add(*member, integer);
   }
   grouper.end();
   if (grouper.has_links()) {

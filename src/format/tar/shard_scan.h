@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "feedline/error.h"
-#include "format/finding.h"
+#include "format/shards/finding.h"
 #include "format/tar/shard_index.h"
 #include "storage/reader.h"
 
@@ -20,9 +20,9 @@ struct ShardScan {
   std::map<std::string, std::uint64_t> extensions;  // number of members of each, including dropped ones
 };
 
-// Reads every header of `reader` up to `stat.bytes`. Damage is added to `findings`; the index contains everything that
-// could be read, but must only be used if findings has no error. Returns an error if the storage fails. class_names:
-// stored in the index.
+// Reads every header up to `stat.bytes`. Adds damage to `findings`. The index contains everything that could be read,
+// but must be used only if there are no errors in `findings`. `class_names` are stored in the index. Fails if the
+// storage fails.
 Result<ShardScan> scan_shard(const storage::Reader& reader, const storage::ObjectStat& stat, const std::string& shard,
                              Findings& findings, std::vector<std::string> class_names = {});
 

@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "format/compression/compression.h"
-#include "format/folder_files.h"
-#include "format/glob.h"
-#include "format/image_names.h"
-#include "format/plain_copy.h"
-#include "format/source_list.h"
+#include "format/index/plain_copy.h"
+#include "format/sources/folder_files.h"
+#include "format/sources/glob.h"
+#include "format/sources/image_names.h"
+#include "format/sources/sample_name.h"
+#include "format/sources/source_list.h"
 #include "format/tar/packed_folder.h"
-#include "format/tar/sample_name.h"
 #include "format/tar/tar_format.h"
 #include "format/tar/tar_header.h"
 #include "format/tar/tar_inspection.h"
@@ -33,7 +33,8 @@ bool is_tar_name(std::string_view path) {
   return name.ends_with(".tar") || name.ends_with(".tgz") || name.ends_with(".tar.gz");
 }
 
-// Checks data compressed by gzip. kConfig: it is not a tar. Damage is reported when the file is opened.
+// Checks gzip-compressed data. Fails with kConfig if the decompressed data is not a tar. Damage is reported later, when
+// the file is opened.
 Result<bool> looks_like_packed_tar(const storage::Reader& reader, const std::string& path) {
   constexpr std::size_t kPacked = 64 << 10;  // larger than any compressed block
   std::vector<std::byte> packed(kPacked);
@@ -55,7 +56,7 @@ Result<bool> looks_like_packed_tar(const storage::Reader& reader, const std::str
                       "the tables .csv.gz, .tsv.gz, .jsonl.gz and .json.gz: decompress it");
 }
 
-// Checks the content, for files whose name does not show their format.
+// Checks the contents of files whose names do not show their format.
 Result<bool> looks_like_tar(const storage::Storage& storage, const std::string& path) {
   FEEDLINE_TRY(const auto reader, storage.open(path, storage::Access::kRead));
   FEEDLINE_TRY(const bool gzip, is_gzip(*reader));
@@ -65,8 +66,8 @@ Result<bool> looks_like_tar(const storage::Storage& storage, const std::string& 
   return got == sizeof block && (is_zero(block) || parse_header(block));
 }
 
-// Returns whether this is a folder of shards: it has tars and no subfolders, which could be classes, or its subfolders
-// contain tars and no images.
+// Returns whether this is a folder of shards. A folder of shards has tar files and no subfolders (which could be
+// classes), or has subfolders with tar files and no images.
 bool holds_tars(const std::string& folder, const storage::Storage& storage) {
   const auto entries = storage.list(folder);
   if (!entries) return false;
@@ -83,17 +84,19 @@ Result<std::vector<std::string>> tars_of(const std::string& source, const storag
   FEEDLINE_TRY(const auto names, names_of_list(source, storage, kWhat));
   FEEDLINE_TRY(auto shards, with_packed_tars(names, storage));
   if (shards != names) return shards;
-  // Checking whether a remote name is a folder takes a request, unless the name shows it.
+  // A request is needed to check whether a remote name is a folder, unless the name shows it.
   const bool is_shard = storage.is_remote() && (is_list(source) || is_tar_name(source.substr(0, source.find('?'))));
   if (is_shard || !storage.is_directory(source).value_or(false)) return shards_of(source, storage, kWhat);
   return files_of_folder(source, storage, is_tar_name, ".tar");
 }
 
-// A missing file may be a list, or is a shard that opening will report as missing.
+// If no file has the name `source`, it may be a list of files. If it is not a list, opening it reports that the file
+// does not exist.
 Result<bool> is_tar(const std::string& source, const storage::Storage& storage) {
   const auto folder = storage.is_directory(source);
   if (!folder) return true;
-  // The folder entry checks remote folders, so that opening a folder of images needs no request for other formats.
+  // Remote folders are checked by the folder entry, so that opening a folder of images does not need requests for other
+  // formats.
   if (*folder) return !storage.is_remote() && (has_manifest(source, storage) || holds_tars(source, storage));
   if (storage.is_remote())
     return true;  // the only remaining format: lists and the names of signed URLs are not looked
@@ -105,7 +108,7 @@ Result<std::shared_ptr<const Format>> open_tars(const std::string& source, const
   FEEDLINE_TRY(const auto shards, tars_of(source, *options.storage));
   auto format = TarFormat::open(source, shards, options);
   if (!format && format.error().code == ErrorCode::kConfig && options.storage->is_directory(source).value_or(false))
-    format.error().what += "; the folder holds " + shown_names(shards);
+    format.error().what += "; the folder contains " + shown_names(shards);
   return format;
 }
 

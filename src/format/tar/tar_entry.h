@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "format/registry.h"
+#include "format/format_entry.h"
 
 namespace feedline::format {
 
-// Tar files: one or a list.
+// Returns the registry entry for tar files. A source is one file or a list.
 const FormatEntry& tar_entry();
 
 }  // namespace feedline::format

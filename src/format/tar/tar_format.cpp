@@ -9,9 +9,9 @@
 
 #include "base/check.h"
 #include "format/checksum.h"
-#include "format/each_shard.h"
 #include "format/field_kind.h"
-#include "format/index_store.h"
+#include "format/shards/each_shard.h"
+#include "format/tar/index_store.h"
 #include "format/tar/listed_members.h"
 #include "format/tar/tar_members.h"
 
@@ -21,10 +21,11 @@ namespace {
 using Bytes = std::span<const std::byte>;
 using Member = ShardIndex::Member;
 
-// The extension of an optional member that the sample lacks: no bytes, at the sample's first member.
+// Marks an optional member that the sample lacks. The marker has the offset of the sample's first member, and no bytes.
 constexpr auto kAbsent = std::numeric_limits<decltype(Member::extension)>::max();
 
-// Returns the class names of all shards; empty if they differ, because the same label would have different meanings.
+// Returns the class names of all shards, or an empty list if they differ, because the same label would then have
+// different meanings.
 std::vector<std::string> class_names_of(const std::vector<std::unique_ptr<Shard>>& shards) {
   std::vector<std::string> first = shards.front()->index().class_names();
   for (const auto& shard : shards)
@@ -37,13 +38,9 @@ std::vector<std::string> class_names_of(const std::vector<std::unique_ptr<Shard>
 Result<std::shared_ptr<const RecordFormat>> TarFormat::open(const std::string& source,
                                                             const std::vector<std::string>& names,
                                                             const OpenOptions& options) {
-  const auto located = [&source](Error error) {
-    error.where.dataset = source;
-    return std::unexpected(std::move(error));
-  };
   auto fields =
       options.fields.empty() ? Result<std::vector<FieldChoice>>(default_fields()) : parse_fields(options.fields);
-  if (!fields) return located(std::move(fields).error());
+  if (!fields) return std::unexpected(std::move(fields).error());
   const IndexStore indexes(options.index_directory, options.notes);
   Shard::Scans scans(scans_at_once());
   const Shard::Opening opening{indexes, scans, options.listing_age.count() == 0};
@@ -54,16 +51,16 @@ Result<std::shared_ptr<const RecordFormat>> TarFormat::open(const std::string& s
   };
   auto shards =
       each_shard<std::unique_ptr<Shard>>(names.size(), open_one, shards_side_by_side(options.storage->is_remote()));
-  if (!shards) return located(std::move(shards).error());
+  if (!shards) return std::unexpected(std::move(shards).error());
   std::vector<const ShardIndex*> tables;
   for (const auto& shard : *shards) tables.push_back(&shard->index());
   fields = keep_present(std::move(*fields), options.fields.empty(), tables);
-  if (!fields) return located(std::move(fields).error());
+  if (!fields) return std::unexpected(std::move(fields).error());
   auto classes = class_names_of(*shards);
   auto format = std::shared_ptr<const RecordFormat>(
       new TarFormat(source, options, std::move(*shards), *fields, std::move(classes)));
   if (format->size() > 0) return format;
-  return located(config_error("missing=\"skip\" leaves no sample: each lacks one of the fields").error());
+  return config_error("missing=\"skip\" omits all samples: each lacks one of the fields");
 }
 
 TarFormat::TarFormat(std::string source, OpenOptions options, std::vector<std::unique_ptr<Shard>> shards,
@@ -91,7 +88,7 @@ void TarFormat::note_unopened(const std::vector<FieldChoice>& fields) {
     unopened_.push_back({extension, std::string(name_of(usual_kind(extension, extension))), reason, extension});
 }
 
-// Selects the samples according to the handling of samples that lack a field.
+// Selects the samples according to options_.missing.
 void TarFormat::take_samples() {
   std::uint64_t end = 0;
   for (const auto& shard : shards_) {
@@ -121,7 +118,7 @@ std::string TarFormat::summary() const {
   return lines + (lines.empty() || left_out.empty() ? "" : "\n") + left_out;
 }
 
-// The shards' paths are not included, so a copy of the dataset elsewhere has the same fingerprint.
+// Does not depend on the paths of shards, so that copies of the dataset have the same fingerprint.
 std::uint64_t TarFormat::compute_fingerprint(const std::vector<FieldChoice>& fields) const {
   Fingerprint fingerprint;
   fingerprint.add(name());
@@ -143,65 +140,65 @@ std::uint64_t TarFormat::compute_fingerprint(const std::vector<FieldChoice>& fie
   return fingerprint.value();
 }
 
-TarFormat::Place TarFormat::place_of(std::uint64_t index) const {
+TarFormat::Location TarFormat::find_sample(std::uint64_t index) const {
   const auto [shard, sample] = position_of(index);
   return {shards_[shard].get(), whole_.empty() ? sample : whole_[shard][sample]};
 }
 
 Where TarFormat::where(std::uint64_t index) const {
-  const Place place = place_of(index);
-  const ShardIndex& table = place.shard->index();
+  const Location location = find_sample(index);
+  const ShardIndex& table = location.shard->index();
   Where where;
   where.dataset = source_;
-  where.shard = place.shard->name();
-  where.key = table.key(place.sample);
+  where.shard = location.shard->name();
+  where.key = table.key(location.sample);
   where.record = index;
-  where.offset = table.member(table.first_member(place.sample)).offset;
+  where.offset = table.member(table.first_member(location.sample)).offset;
   for (std::size_t field = fields_.size(); field-- > 0;)
     if (fields_[field].kind == FieldKind::kImage)
-      if (const auto member = place.shard->finder().find(place.sample, field)) where.offset = member->offset;
+      if (const auto member = location.shard->finder().find(location.sample, field)) where.offset = member->offset;
   return where;
 }
 
 Where TarFormat::where_field(std::uint64_t index, std::size_t field) const {
-  const Place place = place_of(index);
+  const Location location = find_sample(index);
   Where where = this->where(index);
-  if (const auto member = place.shard->finder().find(place.sample, field)) where.offset = member->offset;
+  if (const auto member = location.shard->finder().find(location.sample, field)) where.offset = member->offset;
   return where;
 }
 
 void TarFormat::forget(std::size_t shard) const { shards_[shard]->forget_index(IndexStore(options_.index_directory)); }
 
 Result<void> TarFormat::read(std::uint64_t index, memory::Record& record) const {
-  auto done = read_sample(place_of(index), record);
+  auto done = read_sample(find_sample(index), record);
   if (!done) return at(index, std::move(done).error());
   return done;
 }
 
 Result<SampleFiles> TarFormat::files(std::uint64_t index) const {
-  auto sample = read_files(place_of(index));
+  auto sample = read_files(find_sample(index));
   if (!sample) return at(index, std::move(sample).error());
   return sample;
 }
 
 Result<SampleFileSizes> TarFormat::file_sizes(std::uint64_t sample) const {
-  const Place place = place_of(sample);
-  const ShardIndex& index = place.shard->index();
-  SampleFileSizes sizes{std::string(index.key(place.sample)), std::nullopt, {}};
-  for (std::uint64_t i = index.first_member(place.sample); i < index.first_member(place.sample + 1); ++i)
+  const Location location = find_sample(sample);
+  const ShardIndex& index = location.shard->index();
+  SampleFileSizes sizes{std::string(index.key(location.sample)), std::nullopt, {}};
+  for (std::uint64_t i = index.first_member(location.sample); i < index.first_member(location.sample + 1); ++i)
     sizes.files.push_back({std::string(index.extension(index.member(i).extension)), index.member(i).bytes});
   return sizes;
 }
 
-Result<SampleFiles> TarFormat::read_files(const Place& place) const {
-  const ShardIndex& index = place.shard->index();
+Result<SampleFiles> TarFormat::read_files(const Location& location) const {
+  const ShardIndex& index = location.shard->index();
   std::vector<ShardIndex::Member> members;
-  for (std::uint64_t i = index.first_member(place.sample); i < index.first_member(place.sample + 1); ++i)
+  for (std::uint64_t i = index.first_member(location.sample); i < index.first_member(location.sample + 1); ++i)
     members.push_back(index.member(i));
-  SampleFiles sample{std::string(index.key(place.sample)), std::nullopt, {}};
+  SampleFiles sample{std::string(index.key(location.sample)), std::nullopt, {}};
   if (members.empty()) return sample;
-  FEEDLINE_TRY(const auto reader, open_shards_.reader(*place.shard));
-  if (front(place) > 0) FEEDLINE_CHECK_OK(check_headers(place, members, *reader));
+  FEEDLINE_TRY(const auto reader, open_shards_.reader(*location.shard));
+  if (front(location) > 0) FEEDLINE_CHECK_OK(check_headers(location, members, *reader));
   memory::Record record;
   record.most_bytes = memory::usual_sample_limit();
   std::vector<Bytes> payloads(members.size());
@@ -212,64 +209,102 @@ Result<SampleFiles> TarFormat::read_files(const Place& place) const {
   return sample;
 }
 
-Result<void> TarFormat::find_members(const Place& place, std::span<Member> members) const {
-  const std::uint64_t first = place.shard->index().first_member(place.sample);
+Result<Member> TarFormat::find_member(const Location& location, std::size_t field) const {
+  const auto member = location.shard->finder().find(location.sample, field);
+  const FieldDescription& description = fields_[field];
+  if (!member && !description.may_be_absent)
+    return data_error("field '" + description.name + "': the sample has no member for this field", "format");
+  const std::uint64_t first = location.shard->index().first_member(location.sample);
+  if (!member) return Member{.offset = location.shard->index().member(first).offset, .extension = kAbsent};
+  if (member->bytes > 0 || may_be_empty(description.kind)) return *member;
+  auto error = data_error("field '" + description.name + "': an empty file", "format");
+  error.error().where.offset = member->offset;
+  return error;
+}
+
+Result<void> TarFormat::find_members(const Location& location, std::span<Member> members) const {
   for (std::size_t i = 0; i < fields_.size(); ++i) {
-    const auto member = place.shard->finder().find(place.sample, i);
-    if (!member && !fields_[i].may_be_absent)
-      return data_error("field '" + fields_[i].name + "': the sample has no member for this field", "format");
-    members[i] = member.value_or(Member{.offset = place.shard->index().member(first).offset, .extension = kAbsent});
-    if (!member || member->bytes > 0 || may_be_empty(fields_[i].kind)) continue;
-    auto error = data_error("field '" + fields_[i].name + "': an empty file", "format");
-    error.error().where.offset = member->offset;
-    return error;
+    FEEDLINE_TRY(members[i], find_member(location, i));
   }
   return {};
 }
 
-Result<void> TarFormat::check_header(const Place& place, const Member& member, TarBlock block) const {
-  const ShardIndex& index = place.shard->index();
-  const std::string why = differs(block, index.key(place.sample), index.extension(member.extension), member.bytes);
+Result<void> TarFormat::check_header(const Location& location, const Member& member, TarBlock block) const {
+  const ShardIndex& index = location.shard->index();
+  const std::string why = differs(block, index.key(location.sample), index.extension(member.extension), member.bytes);
   if (why.empty()) return {};
-  auto error = data_error("the index '" + place.shard->listed_by() + "' does not belong to this shard: " + why +
+  auto error = data_error("the index '" + location.shard->listed_by() + "' does not belong to this shard: " + why +
                               "; without the index the shard is scanned again",
                           "format");
   error.error().where.offset = member.offset - kBlockBytes;
   return error;
 }
 
-Result<void> TarFormat::check_headers(const Place& place, std::span<const Member> members,
+Result<void> TarFormat::check_headers(const Location& location, std::span<const Member> members,
                                       const storage::Reader& reader) const {
   std::array<std::byte, kBlockBytes> block;
   for (const Member& member : members) {
     if (member.extension == kAbsent) continue;
     FEEDLINE_TRY(const std::size_t got, reader.read_at(member.offset - kBlockBytes, block));
     if (got < block.size()) return storage_error("the file ends before a member: the file became shorter", 0);
-    FEEDLINE_CHECK_OK(check_header(place, member, block));
+    FEEDLINE_CHECK_OK(check_header(location, member, block));
   }
   return {};
 }
 
-Result<void> TarFormat::read_sample(const Place& place, memory::Record& record) const {
+Result<void> TarFormat::read_sample(const Location& location, memory::Record& record) const {
   record.pin.reset();
   ShortList<Member> members(fields_.size());
-  FEEDLINE_CHECK_OK(find_members(place, members.all()));
-  FEEDLINE_TRY(const auto reader, open_shards_.reader(*place.shard));
-  if (front(place) > 0) FEEDLINE_CHECK_OK(check_headers(place, members.all(), *reader));
+  FEEDLINE_CHECK_OK(find_members(location, members.all()));
+  FEEDLINE_TRY(const auto reader, open_shards_.reader(*location.shard));
+  if (front(location) > 0) FEEDLINE_CHECK_OK(check_headers(location, members.all(), *reader));
   ShortList<Bytes> payloads(fields_.size());
   FEEDLINE_CHECK_OK(fetch_members(reader, members.all(), record, payloads.all()));
   return accept_members(members.all(), payloads.all(), record);
 }
 
+// Returns the integers that the index has.
+bool TarFormat::find_value(std::uint64_t index, std::size_t field, memory::Record::Field& value,
+                           std::string& /*room*/) const {
+  if (fields_[field].kind != FieldKind::kInteger) return false;
+  const Location location = find_sample(index);
+  const auto number = location.shard->finder().find_number(location.sample, field);
+  if (!number && !fields_[field].may_be_absent) return false;  // read_field() returns the error
+  value = {};
+  value.absent = !number;
+  if (value.absent) return true;
+  const auto integer = location.shard->index().integer(*number);
+  value.value = integer.value_or(0);
+  return integer.has_value();
+}
+
+// Reads one member.
+Result<bool> TarFormat::read_field(std::uint64_t index, std::size_t field, memory::Record& record) const {
+  const Location location = find_sample(index);
+  const auto read_one = [&]() -> Result<void> {
+    FEEDLINE_TRY(const Member member, find_member(location, field));
+    record.pin.reset();
+    record.fields.assign(1, {});
+    FEEDLINE_TRY(const auto reader, open_shards_.reader(*location.shard));
+    if (front(location) > 0) FEEDLINE_CHECK_OK(check_headers(location, {&member, 1}, *reader));
+    Bytes payload;
+    FEEDLINE_CHECK_OK(fetch_members(reader, {&member, 1}, record, {&payload, 1}));
+    record.bytes_read = payload.size();
+    return accept_member(field, member, payload, record.fields.front());
+  };
+  if (auto done = read_one(); !done) return at(index, std::move(done).error());
+  return true;
+}
+
 Result<void> TarFormat::find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const {
-  const Place place = place_of(index);
+  const Location location = find_sample(index);
   ShortList<Member> members(fields_.size());
-  FEEDLINE_CHECK_OK(find_members(place, members.all()));
+  FEEDLINE_CHECK_OK(find_members(location, members.all()));
   const Range range = range_of(members.all());
   if (!range.is_dense()) return {};
-  FEEDLINE_TRY(auto reader, open_shards_.owned_reader(*place.shard));
+  FEEDLINE_TRY(auto reader, open_shards_.owned_reader(*location.shard));
   if (const auto view = reader->view(range.begin, 0); view && *view) return {};
-  const std::uint64_t begin = range.begin - front(place);
+  const std::uint64_t begin = range.begin - front(location);
   pieces.push_back({std::move(reader), {}, begin, range.end - begin});
   return {};
 }
@@ -279,16 +314,16 @@ Result<void> TarFormat::accept(std::uint64_t index, std::span<const std::span<co
   record.pin.reset();
   const Bytes bytes = pieces.front();
   ShortList<Member> members(fields_.size());
-  const Place place = place_of(index);
-  if (auto found = find_members(place, members.all()); !found) return at(index, std::move(found).error());
-  const std::uint64_t begin = range_of(members.all()).begin - front(place);
+  const Location location = find_sample(index);
+  if (auto found = find_members(location, members.all()); !found) return at(index, std::move(found).error());
+  const std::uint64_t begin = range_of(members.all()).begin - front(location);
   ShortList<Bytes> payloads(fields_.size());
   for (std::size_t i = 0; i < fields_.size(); ++i) {
     const Member& member = members.all()[i];
     FEEDLINE_CHECK(member.offset - begin + member.bytes <= bytes.size());
-    if (front(place) > 0 && member.extension != kAbsent)
+    if (front(location) > 0 && member.extension != kAbsent)
       if (auto same =
-              check_header(place, member, bytes.subspan(member.offset - kBlockBytes - begin).first<kBlockBytes>());
+              check_header(location, member, bytes.subspan(member.offset - kBlockBytes - begin).first<kBlockBytes>());
           !same)
         return at(index, std::move(same).error());
     payloads.all()[i] = bytes.subspan(member.offset - begin, member.bytes);
@@ -304,19 +339,23 @@ Result<void> TarFormat::accept_members(std::span<const Member> members, std::spa
   record.bytes_read = 0;
   for (std::size_t i = 0; i < fields_.size(); ++i) {
     record.bytes_read += payloads[i].size();
-    record.fields[i].bytes = payloads[i];
-    record.fields[i].absent = members[i].extension == kAbsent;
-    if (fields_[i].kind != FieldKind::kInteger || record.fields[i].absent) continue;
-    const auto value = parse_integer(payloads[i]);
-    if (value) {
-      record.fields[i].value = *value;
-      continue;
-    }
-    auto error = data_error("field '" + fields_[i].name + "': not an integer", "format");
-    error.error().where.offset = members[i].offset;
-    return error;
+    FEEDLINE_CHECK_OK(accept_member(i, members[i], payloads[i], record.fields[i]));
   }
   return {};
+}
+
+Result<void> TarFormat::accept_member(std::size_t field, const Member& member, Bytes payload,
+                                      memory::Record::Field& value) const {
+  value.bytes = payload;
+  value.absent = member.extension == kAbsent;
+  if (fields_[field].kind != FieldKind::kInteger || value.absent) return {};
+  if (const auto integer = parse_integer(payload)) {
+    value.value = *integer;
+    return {};
+  }
+  auto error = data_error("field '" + fields_[field].name + "': " + not_an_integer(payload), "format");
+  error.error().where.offset = member.offset;
+  return error;
 }
 
 }  // namespace feedline::format

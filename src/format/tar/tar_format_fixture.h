@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Shared fixtures for tests of tars.
+// Shared fixtures for tar tests.
 
 #include <gtest/gtest.h>
 
@@ -45,7 +45,7 @@ class TarFormatTest : public ::testing::TestWithParam<Reads> {
   std::string write(const std::string& archive, const std::string& name = "x.tar") const {
     return folder_.write(name, archive);
   }
-  // Returns the error message from opening the archive.
+  // Opens the archive and returns the error message.
   Error refused(const std::string& archive) const {
     const auto format = open(write(archive), options());
     EXPECT_FALSE(format) << "opened, " << (*format)->size() << " samples";

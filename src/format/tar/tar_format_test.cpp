@@ -145,7 +145,7 @@ TEST_P(TarFormatTest, RefusesSparseMembersByName) {
 }
 
 TEST_P(TarFormatTest, RefusesWhatIsNoTar) {
-  EXPECT_CONTAINS(refused("").what, "an empty file");
+  EXPECT_CONTAINS(refused("").what, "the file is empty, so it is not a tar file");
   EXPECT_CONTAINS(refused(std::string(4000, 't')).what, "not a tar file");
   EXPECT_CONTAINS(refused("\xff\xd8\xff" + std::string(4000, 't')).what, "an image");
   EXPECT_CONTAINS(refused("\x28\xb5\x2f\xfd" + std::string(4000, 't')).what, "zstd");
@@ -317,7 +317,7 @@ TEST_P(TarFormatTest, SamplesThatLackAFieldAreErrorsOrLeftOutOrSaySo) {
   ASSERT_TRUE(skip->read(1, record));
   EXPECT_EQ(record.fields[1].bytes.size(), 1u);
   EXPECT_EQ(skip->shard_ends(), std::vector<std::uint64_t>{2});
-  EXPECT_CONTAINS(skip->summary(), "2 samples left out");
+  EXPECT_CONTAINS(skip->summary(), "2 samples were omitted");
   EXPECT_EQ(inspected(source, chosen), "missing_field:warning missing_field:warning");
 
   const auto none = with(Missing::kNone);
@@ -337,7 +337,7 @@ TEST_P(TarFormatTest, SamplesThatLackAFieldAreErrorsOrLeftOutOrSaySo) {
   const std::string lacking = write(TarWriter().add("1.jpg", "x").add("2.txt", "y").add("3.cls", "1").finish());
   const auto refused = open(lacking, chosen);
   ASSERT_FALSE(refused);
-  EXPECT_CONTAINS(refused.error().what, "leaves no sample");
+  EXPECT_CONTAINS(refused.error().what, "omits all samples");
 }
 
 TEST_P(TarFormatTest, FieldsThatNoSampleHasAreAConfigError) {
@@ -373,14 +373,15 @@ TEST_P(TarFormatTest, KeepsAnIndexAndRebuildsItWhenStaleOrDamaged) {
   const std::string index = folder_.path(".feedline/x.tar.feedline-index");
   const std::uint64_t fingerprint = opened(source)->fingerprint();
   ASSERT_TRUE(std::filesystem::exists(index));
-  const std::string kept = TemporaryFolder::read(index);
+  const std::string original = TemporaryFolder::read(index);
   const auto written = std::filesystem::last_write_time(index);
   EXPECT_EQ(opened(source)->fingerprint(), fingerprint);
   EXPECT_EQ(std::filesystem::last_write_time(index), written) << "was rebuilt";
-  for (const std::string& damaged : {std::string(), kept.substr(0, 100), kept + "x", std::string(kept.size(), 'x')}) {
+  for (const std::string& damaged :
+       {std::string(), original.substr(0, 100), original + "x", std::string(original.size(), 'x')}) {
     folder_.write(".feedline/x.tar.feedline-index", damaged);
     EXPECT_EQ(opened(source)->fingerprint(), fingerprint);
-    EXPECT_EQ(TemporaryFolder::read(index), kept);
+    EXPECT_EQ(TemporaryFolder::read(index), original);
   }
   write(tar_of(some_samples(2, 4)));
   EXPECT_EQ(opened(source)->size(), 8u);
@@ -426,7 +427,7 @@ TEST_P(TarFormatTest, AShardDeletedAfterItsFirstReadGoesOn) {
   EXPECT_TRUE(format->read(2, record));
 }
 
-// Read or mapped: reading the pages of a hole would load them, too.
+// The pages of a hole must not be loaded, neither by reading nor through a mapping.
 TEST_P(TarFormatTest, AHugeSparseMemberIsThatSamplesError) {
   constexpr std::uint64_t kTerabyte = std::uint64_t{1} << 40;
   TarWriter head, tail;
@@ -498,7 +499,7 @@ TEST_P(TarFormatTest, ThousandsOfShardsStayWithinTheLimitOnOpenFiles) {
   EXPECT_LE(open_files(), before + static_cast<std::ptrdiff_t>(OpenShards::kMost) + 1);
 }
 
-// Local files that are read like remote ones.
+// Storage of local files that are read like remote files.
 class HeldStorage final : public storage::Storage {
  public:
   Result<std::unique_ptr<storage::Reader>> open(const std::string& path, storage::Access access) const override {
@@ -556,7 +557,7 @@ TEST_P(TarFormatTest, FindsItsShards) {
   EXPECT_EQ(error_of(folder_.path("no_suffix") + "::" + folder_.path()).code, ErrorCode::kConfig);
 }
 
-// Common programs that create shards, if they are installed.
+// Tests shards created by common programs, if these are installed.
 TEST_P(TarFormatTest, ReadsWhatOtherWritersWrite) {
   const auto samples = some_samples(2, 3);
   const std::string long_folder(60, 'l');

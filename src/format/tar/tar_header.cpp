@@ -12,7 +12,7 @@ namespace {
 //     0      100    108   116   124    136     148   156    157        257     263   265     297     329        337        345      500  512
 //     | name | mode | uid | gid | size | mtime | sum | type | linkname | magic | ver | uname | gname | devmajor | devminor | prefix | -    |
 //
-// Old GNU sparse members ('S') have a flag at 482: another block of the sparse map follows.
+// Old GNU sparse members ('S') have a flag at 482, which is set if another block of the sparse map follows.
 struct Field {
   std::size_t offset, bytes;
 };
@@ -29,8 +29,8 @@ std::string_view text(TarBlock block, Field field) {
   return all.substr(0, all.find('\0'));
 }
 
-// Parses octal digits between optional spaces, up to a NUL; or, if the first bit is set, a big-endian binary number
-// with the sign in its next bit (GNU tar's encoding of sizes above 8 GiB).
+// Parses octal digits between optional spaces, up to a NUL. If the first bit is set, parses a big-endian binary number
+// whose next bit is the sign, which GNU tar uses for sizes above 8 GiB.
 std::optional<std::uint64_t> number(std::string_view field) {
   const auto first = static_cast<unsigned char>(field[0]);
   std::uint64_t value = 0;
@@ -53,7 +53,8 @@ std::optional<std::uint64_t> number(std::string_view field) {
   return value;
 }
 
-// The sum of all bytes, with spaces in place of the checksum field. Some old writers added signed bytes.
+// Compares the checksum: the sum of all bytes, with the checksum field replaced by spaces. Some old writers summed the
+// bytes as signed numbers.
 bool sum_matches(TarBlock block) {
   const auto stored = number(raw(block, kSum));
   if (!stored) return false;
@@ -84,14 +85,14 @@ bool is_zero(TarBlock block) {
 }
 
 std::expected<TarHeader, TarDefect> parse_header(TarBlock block) {
-  if (!sum_matches(block)) return std::unexpected(TarDefect{true, "no tar header: its checksum is wrong"});
+  if (!sum_matches(block)) return std::unexpected(TarDefect{true, "not a tar header: its checksum is wrong"});
   TarHeader header;
   header.name = text(block, kName);
   header.type = static_cast<char>(block[kTypeOffset]);
   if (header.type == '\0') header.type = header.name.ends_with('/') ? '5' : '0';
   if (header.type == '1' || header.type == '2') header.link = text(block, kLink);
   const auto bytes = number(raw(block, kSize));
-  if (!bytes) return defect("a tar header with an invalid size");
+  if (!bytes) return defect("the tar header has an invalid size");
   header.bytes = *bytes;
   header.sparse_continues = header.type == 'S' && block[kSparseContinuesOffset] != std::byte{0};
   // "ustar" with a NUL; old GNU has a space here, and times instead of a prefix after devminor
@@ -107,10 +108,10 @@ std::expected<void, TarDefect> parse_pax(std::string_view data, PaxRecords& reco
     const std::size_t space = data.find(' ');
     const auto length = space == std::string_view::npos ? std::nullopt : decimal(data.substr(0, space));
     if (!length || *length <= space + 1 || *length > data.size() || data[*length - 1] != '\n')
-      return defect("a damaged PAX header: a record's length is wrong");
+      return defect("damaged PAX header: a record's length is wrong");
     const std::string_view record = data.substr(space + 1, *length - space - 2);
     const std::size_t equals = record.find('=');
-    if (equals == std::string_view::npos) return defect("a damaged PAX header: a record without '='");
+    if (equals == std::string_view::npos) return defect("damaged PAX header: a record has no '='");
     const std::string_view keyword = record.substr(0, equals), value = record.substr(equals + 1);
     if (keyword == "path") {
       records.path = value.substr(0, value.find('\0'));
@@ -118,7 +119,7 @@ std::expected<void, TarDefect> parse_pax(std::string_view data, PaxRecords& reco
       records.link = value.substr(0, value.find('\0'));
     } else if (keyword == "size") {
       records.bytes = decimal(value);
-      if (!records.bytes) return defect("a damaged PAX header: the size is not a number");
+      if (!records.bytes) return defect("damaged PAX header: the size is not a number");
     } else if (keyword.starts_with("GNU.sparse.")) {
       records.sparse = true;
       if (keyword == "GNU.sparse.name") records.sparse_path = value;

@@ -24,7 +24,7 @@ struct TarHeader {
   bool sparse_continues = false;  // type 'S': another block of the sparse map follows
 };
 
-// The reason why a block is not a header, with a text for the user.
+// The reason why a block is not a valid header.
 struct TarDefect {
   bool checksum = false;  // the checksum is wrong: not a header at all
   std::string text;
@@ -33,7 +33,7 @@ struct TarDefect {
 bool is_zero(TarBlock block);
 std::expected<TarHeader, TarDefect> parse_header(TarBlock block);
 
-// The relevant records of an extended header ('x' applies to the next member, 'g' to all that follow).
+// The relevant records of an extended header, which applies to the next member ('x') or to all following members ('g').
 struct PaxRecords {
   std::optional<std::string> path;
   std::optional<std::string> link;
@@ -41,7 +41,7 @@ struct PaxRecords {
   bool sparse = false;                     // there is a GNU.sparse.* record
   std::optional<std::string> sparse_path;  // the sparse file's real name; `path` is then a generated one
 };
-// Adds to `records`; a later record replaces an earlier one with the same keyword.
+// Parses records and adds them to `records`. A later record replaces an earlier one with the same keyword.
 std::expected<void, TarDefect> parse_pax(std::string_view data, PaxRecords& records);
 
 }  // namespace feedline::format

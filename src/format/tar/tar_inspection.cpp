@@ -6,10 +6,10 @@
 #include <optional>
 #include <utility>
 
-#include "format/class_names.h"
-#include "format/each_shard.h"
 #include "format/field_kind.h"
-#include "format/finding.h"
+#include "format/shards/each_shard.h"
+#include "format/shards/finding.h"
+#include "format/tar/class_names.h"
 #include "format/tar/field_choice.h"
 #include "format/tar/listed_members.h"
 #include "format/tar/shard.h"
@@ -25,7 +25,7 @@ struct Looked {
   Findings findings;
 };
 
-// Reads every integer like a reader, because only the data shows whether a label is an integer.
+// Reads all integers in the same way as a reader, because only the data shows whether a label is an integer.
 Result<void> look_at_labels(const storage::Reader& reader, const std::vector<FieldChoice>& fields,
                             const std::string& shard, Looked& looked) {
   constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 20;  // more than enough white space around a number
@@ -43,18 +43,18 @@ Result<void> look_at_labels(const storage::Reader& reader, const std::vector<Fie
       const auto value = member->bytes > kMostBytes || read < text.size() ? std::nullopt : parse_integer(text);
       if (value && is_first) ++looked.labels[*value];
       if (!value)
-        looked.findings.add({"not_an_integer", Severity::kError, shard, std::string(index.key(sample)), member->offset,
-                             "the member for the field '" + fields[i].description.name + "' (." +
-                                 std::string(index.extension(member->extension)) +
-                                 ") is not an integer: write the class's number there, or read only the images, as in "
-                                 "fields=\"jpg;png\""});
+        looked.findings.add(
+            {"not_an_integer", Severity::kError, shard, std::string(index.key(sample)), member->offset,
+             "the member for the field '" + fields[i].description.name + "' (." +
+                 std::string(index.extension(member->extension)) +
+                 ") is not an integer: write the class number, or read only the images, as in fields=\"jpg;png\""});
     }
     is_first = false;
   }
   return {};
 }
 
-// Errors of the storage and of decompression become findings, so that the other shards are inspected.
+// Adds storage and decompression errors as findings, so that the other shards are inspected.
 Looked look(const OpenOptions& options, const std::vector<FieldChoice>& fields, const std::string& name) {
   Looked looked;
   const auto give_up = [&](const Error& error) {
@@ -69,7 +69,7 @@ Looked look(const OpenOptions& options, const std::vector<FieldChoice>& fields, 
   auto scan = scan_shard(**reader, file->version, name, looked.findings);
   if (!scan) return give_up(scan.error()), std::move(looked);
   if (scan->index.samples() == 0 && !looked.findings.first_error())
-    looked.findings.add({"no_samples", Severity::kWarning, name, "", {}, "the tar file holds no samples"});
+    looked.findings.add({"no_samples", Severity::kWarning, name, "", {}, "the tar file has no samples"});
   looked.scan = std::move(*scan);
   if (!looked.findings.first_error())
     compare_listed_indexes(*options.storage, *file, looked.scan->index, looked.findings);
@@ -145,8 +145,8 @@ void count_classes(const std::string& source, const std::vector<Looked>& shards,
                            source,
                            "",
                            {},
-                           "the shards were packed with different class names, so a label means one class here and "
-                           "another there: open the shards of each packing separately, or map the labels"});
+                           "the shards were packed with different class names, so the same label means different "
+                           "classes: open the shards of each packing separately, or map the labels"});
     for (const auto& [label, count] : shard.labels) counts[label] += count;
   }
   for (std::size_t label = 0; label < names.size(); ++label)

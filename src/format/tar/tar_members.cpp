@@ -9,7 +9,7 @@ namespace {
 using Bytes = std::span<const std::byte>;
 using Member = ShardIndex::Member;
 
-// Returns the bytes of a range: mapped, or read into `room`.
+// Returns the bytes of a range, either mapped or read into `room`.
 Result<Bytes> fetch(const storage::Reader& reader, std::uint64_t offset, std::span<std::byte> room) {
   FEEDLINE_TRY(const std::size_t got, reader.read_at(offset, room));
   if (got == room.size()) return room;
@@ -23,7 +23,7 @@ std::uint64_t bytes_of(std::span<const Range> ranges) {
   return total;
 }
 
-// Maps each range; returns false if they must be read instead.
+// Maps each range. Returns false if the ranges must be read instead.
 Result<bool> view(const storage::Reader& reader, std::span<const Range> ranges, std::span<Bytes> pieces) {
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     FEEDLINE_TRY(const auto mapped, reader.view(ranges[i].begin, ranges[i].end - ranges[i].begin));

@@ -29,8 +29,8 @@ struct Range {
     end = std::max(end, member.offset + member.bytes);
     wanted += member.bytes;
   }
-  // A sample's members are adjacent, so one request can read all of them, unless there are large unwanted members in
-  // between.
+  // Returns whether one request should read all members. The members of a sample are adjacent, but there may be large
+  // unwanted members between them.
   bool is_dense() const {
     constexpr std::uint64_t kWorthAnotherRequest = 64 << 10;
     return end - begin <= wanted + kWorthAnotherRequest;
@@ -39,7 +39,8 @@ struct Range {
 
 Range range_of(std::span<const ShardIndex::Member> members);
 
-// Returns the members' payloads, one per member, pinned or in record.storage. kData: they exceed record.most_bytes.
+// Sets `payloads` to the contents of the members, which record.pin or record.storage owns. Fails with kData if the
+// members exceed record.most_bytes.
 Result<void> fetch_members(const std::shared_ptr<const storage::Reader>& reader,
                            std::span<const ShardIndex::Member> members, memory::Record& record,
                            std::span<std::span<const std::byte>> payloads);

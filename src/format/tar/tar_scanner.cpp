@@ -12,10 +12,11 @@
 namespace feedline::format {
 namespace {
 
-// No file system has names this long; a header with a longer name is damaged and must not cause a large allocation.
+// The maximum length of a name, which is longer than any file system supports. This limit prevents large allocations
+// for damaged headers.
 constexpr std::uint64_t kLongestExtension = 1 << 20;
-// Writers pad the last record with zeros, by default to 10 KiB, and at most to 1 MiB in practice. More zeros mean that
-// the file was preallocated, or lost its tail in a power failure.
+// Writers pad the last record with zeros, by default to 10 KiB and in practice at most to 1 MiB. If there are more
+// zeros, the file was preallocated, or its end was lost in a power failure.
 constexpr std::uint64_t kLongestZeroTail = 1 << 20;
 
 std::uint64_t round_up_to_block(std::uint64_t bytes) { return (bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes; }
@@ -51,6 +52,13 @@ Result<std::optional<TarMember>> TarScanner::next() {
   }
 }
 
+Result<std::optional<std::span<const std::byte>>> TarScanner::short_payload(const TarMember& member) {
+  if (member.bytes > kBlockBytes) return std::nullopt;
+  FEEDLINE_TRY(const auto block, block_at(member.offset));
+  if (!block) return std::nullopt;
+  return std::span<const std::byte>(*block).first(static_cast<std::size_t>(member.bytes));
+}
+
 TarScanner::Step TarScanner::stop(std::string_view code, std::string text) {
   findings_.add({code, Severity::kError, shard_, "", header_, std::move(text)});
   return Step::kStop;
@@ -64,10 +72,10 @@ TarScanner::Step TarScanner::truncated(const std::string& name) {
 
 Result<TarScanner::Step> TarScanner::read_one(TarMember& member) {
   header_ = std::min(position_, archive_bytes_);  // beyond the end if the file is truncated in a payload's padding
-  if (archive_bytes_ == 0) return stop("empty_file", "an empty file, not a tar file");
+  if (archive_bytes_ == 0) return stop("empty_file", "the file is empty, so it is not a tar file");
   if (position_ >= archive_bytes_)
     return stop("no_end_of_archive",
-                "the tar file ends without its end mark (two blocks of zeros): members are missing. Copy or download "
+                "the tar file ends without its end marker (two blocks of zeros): members are missing. Copy or download "
                 "it again");
   FEEDLINE_TRY(const auto block, block_at(position_));
   if (!block && position_ == 0) {  // shorter than a header
@@ -90,8 +98,8 @@ Result<TarScanner::Step> TarScanner::read_one(TarMember& member) {
   return place_member(std::move(*header), member);
 }
 
-// 'L' and 'K': the full name or link target of the next member. 'x' (Solaris: 'X') and 'g': PAX records. If several
-// name the next member, the first is used, as in Python's tarfile.
+// Reads an extended header: the full name ('L') or link target ('K') of the next member, or PAX records ('x', 'g', and
+// 'X' on Solaris). If several headers name the next member, the first is used, as in Python's tarfile.
 Result<TarScanner::Step> TarScanner::read_extension(const TarHeader& header) {
   if (header.bytes > kLongestExtension)
     return stop("bad_header", "damaged: an extended header of " + std::to_string(header.bytes) + " bytes");
@@ -142,9 +150,9 @@ Result<TarScanner::Step> TarScanner::place_member(TarHeader header, TarMember& m
   return Step::kMember;
 }
 
-// Handles a zero block. POSIX ends an archive with two of them. One is not enough: all members exist, but the writer
-// did not finish the file, for an unknown reason. Writers pad the last record with zeros, so more zeros may follow;
-// members may not, because every reader of the format stops here and would lose them.
+// Handles a zero block. POSIX ends an archive with two zero blocks. If there is only one zero block, all members exist,
+// but the writer did not finish the file. More zeros may follow, because writers pad the last record. Members must not
+// follow, because all tar readers stop here and would not see later members.
 Result<TarScanner::Step> TarScanner::read_end() {
   if (next_.path || next_.link || next_.bytes || next_.sparse)
     return stop("no_end_of_archive", "the tar file ends after an extended header, before its member");
@@ -152,29 +160,28 @@ Result<TarScanner::Step> TarScanner::read_end() {
   if (!second)
     return stop(
         "no_end_of_archive",
-        "the tar file is truncated inside its end mark (two blocks of zeros, only one is there): copy or download it "
-        "again");
+        "the tar file is truncated inside its end marker, which has two blocks of zeros: copy or download it again");
   if (!is_zero(*second))
     return stop("no_end_of_archive",
-                "damaged: a lone block of zeros between members; readers stop here and lose the rest");
+                "damaged: a single block of zeros between members; readers stop here and lose the rest");
   std::uint64_t zeros = position_ + 2 * kBlockBytes;
   for (; zeros < archive_bytes_ && zeros - position_ <= kLongestZeroTail; zeros += kBlockBytes) {
     FEEDLINE_TRY(const auto block, block_at(zeros));
     if (!block || is_zero(*block)) continue;
     header_ = zeros;
     if (parse_header(*block))
-      return stop("data_after_end",
-                  "members follow the end mark, as after `cat a.tar b.tar`; readers stop at the mark and lose them. "
-                  "Join archives with `tar --concatenate`, or list them one by one");
+      return stop(
+          "data_after_end",
+          "members follow the end marker, as after `cat a.tar b.tar`; readers stop at the marker and lose them. "
+          "Join archives with `tar --concatenate`, or list them one by one");
     findings_.add(
-        {"data_after_end", Severity::kWarning, shard_, "", zeros, "bytes that are not members follow the end mark"});
+        {"data_after_end", Severity::kWarning, shard_, "", zeros, "bytes that are not members follow the end marker"});
     return Step::kStop;
   }
   if (zeros < archive_bytes_)
-    return stop("zero_filled_tail",
-                std::to_string((archive_bytes_ - position_) >> 20) +
-                    " MiB of zeros instead of members: a preallocated file that was never filled, or "
-                    "one that lost its tail. Copy or download it again");
+    return stop("zero_filled_tail", std::to_string((archive_bytes_ - position_) >> 20) +
+                                        " MiB of zeros instead of members: the file was preallocated and never filled, "
+                                        "or its end was lost. Copy or download it again");
   return Step::kStop;
 }
 

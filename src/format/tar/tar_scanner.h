@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Walks the headers of a tar archive and skips the payloads. Any archive without an end mark is reported as damaged,
-// wherever it was truncated.
+// Walks the headers of a tar archive and skips the payloads. Reports any archive without an end marker as damaged, no
+// matter where it was truncated.
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "feedline/error.h"
-#include "format/finding.h"
+#include "format/shards/finding.h"
 #include "format/tar/tar_header.h"
 #include "storage/reader.h"
 
@@ -30,12 +31,15 @@ struct TarMember {
 // Not thread-safe.
 class TarScanner {
  public:
-  // Requires: reader and findings outlive the scanner. `shard` is the archive's name in findings.
+  // Requires: `reader` and `findings` outlive the scanner. `shard` is the archive's name in findings.
   TarScanner(const storage::Reader& reader, std::uint64_t archive_bytes, std::string shard, Findings& findings);
 
-  // Returns the next member; nullopt at the end, or after damage that cannot be skipped, which is then the last
-  // finding. Returns an error if the storage fails.
+  // Returns the next member. Returns nullopt at the end, or after damage that cannot be skipped, which is the last
+  // finding. Fails if the storage fails.
   Result<std::optional<TarMember>> next();
+  // Returns the payload of a member that next() has just returned, or nullopt if it is longer than a block. This costs
+  // no request beyond those for the headers. The result is valid until the next call.
+  Result<std::optional<std::span<const std::byte>>> short_payload(const TarMember& member);
 
  private:
   enum class Step : std::uint8_t { kMember, kGoOn, kStop };

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "format/memory_reader.h"
+#include "format/index/memory_reader.h"
 #include "format/tar/tar_writer.h"
 
 namespace feedline::format {
@@ -16,7 +16,7 @@ struct Scanned {
   Findings findings;
   std::string codes() const {
     std::string text;
-    for (const Finding& finding : findings.kept()) text += (text.empty() ? "" : " ") + std::string(finding.code);
+    for (const Finding& finding : findings.examples()) text += (text.empty() ? "" : " ") + std::string(finding.code);
     return text;
   }
 };

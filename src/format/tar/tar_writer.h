@@ -18,7 +18,7 @@ class TarWriter {
 
   explicit TarWriter(Dialect dialect = Dialect::kUstar) : dialect_(dialect) {}
 
-  // Long names are stored as the dialect requires: prefix, 'L' member or PAX path.
+  // Long names are stored in the form of the dialect: prefix, 'L' member or PAX path.
   TarWriter& add(const std::string& name, std::string_view content, char type = '0') {
     return header(prepare(name), content.size(), type).payload(content);
   }
@@ -41,7 +41,7 @@ class TarWriter {
     bytes_ += block;
     return *this;
   }
-  // Updates the checksum of the first header of `archive`, after a test changed the header.
+  // Updates the checksum of the first header of `archive`, after a test has changed the header.
   static void write_sum(std::string& archive, Sum sum = Sum::kUnsigned) {
     archive.replace(148, 8, "        ");
     std::int64_t total = sum == Sum::kWrong ? 1 : 0;
@@ -56,7 +56,8 @@ class TarWriter {
     bytes_.resize((bytes_.size() + 511) / 512 * 512, '\0');
     return *this;
   }
-  // Writes one record of an extended header, "LENGTH keyword=value\n"; the length includes itself.
+  // Writes one record of an extended header: "LENGTH keyword=value\n". The length includes the digits of the length
+  // itself.
   static std::string pax_record(const std::string& keyword, const std::string& value) {
     const std::size_t rest = keyword.size() + value.size() + 3;
     std::size_t length = rest + 1;

@@ -8,7 +8,7 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-// Counts the varints in a run; nullopt if one is truncated or too long.
+// Counts the varints in a run. Returns nullopt if one is truncated or too long.
 std::optional<std::uint64_t> count_varints(Bytes run) {
   std::uint64_t count = 0;
   for (; !run.empty(); ++count)
@@ -16,7 +16,7 @@ std::optional<std::uint64_t> count_varints(Bytes run) {
   return count;
 }
 
-// A map entry: its name, and the parts of its value.
+// Reads the name of a map entry and the parts of its value.
 bool read_entry(Bytes entry, std::string_view& name, Pieces& value) {
   WireReader reader(entry);
   while (reader.next()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Reads tf.train.Example and tf.train.SequenceExample in place: the names of features and their values.
+// Reads the features of tf.train.Example and tf.train.SequenceExample messages in place.
 //
 //     Example          { Features features = 1; }
 //     SequenceExample  { Features context = 1; FeatureLists feature_lists = 2; }    an Example is one without lists
@@ -10,8 +10,8 @@
 //     FeatureList      { repeated Feature feature = 1; }
 //     Feature          { oneof { BytesList = 1; FloatList = 2; Int64List = 3; } }    each: repeated value = 1
 //
-// Source: tensorflow/core/example/{example,feature}.proto. As in protocol buffers, map entries may have any order and
-// the last entry of a name is used, numbers may be packed or not, and messages in several parts are merged.
+// Source: tensorflow/core/example/{example,feature}.proto. As in other protocol buffers, map entries may have any
+// order, and the last entry with a name is used. Numbers may be packed or not, and the parts of a message are merged.
 
 #include <cstddef>
 #include <cstdint>
@@ -26,7 +26,7 @@
 
 namespace feedline::format {
 
-// The content of a message, which may be in several parts.
+// The contents of a message, which may be in several parts.
 class Pieces {
  public:
   void clear() { *this = {}; }
@@ -55,21 +55,21 @@ enum class ValueKind : std::uint8_t { kNone, kBytes, kFloats, kInts };  // the f
 // Returns "bytes", "float" or "int64".
 std::string_view name_of(ValueKind kind);
 
-// The values of a feature. The record's bytes must outlive it.
+// The values of a feature. The bytes of the record must outlive this object.
 class Feature {
  public:
   // Merges a Feature message into this one. Returns false if it is damaged.
   bool merge(std::span<const std::byte> message);
 
   ValueKind kind() const { return kind_; }
-  // Calls `take` for each byte string until it returns false. Returns false in that case, or if the values are damaged.
-  // Requires: kBytes.
+  // Calls `take` for each byte string until `take` returns false. Returns false if `take` did, or if the values are
+  // damaged. Requires: kBytes.
   template <typename Take>
   bool each_bytes(Take&& take) const;
-  // Returns the number of values; nullopt if they are damaged.
+  // Returns the number of values, or nullopt if they are damaged.
   std::optional<std::uint64_t> count() const;
-  // Writes all values, float32 or int64, to memory that may be unaligned. Requires: kFloats or kInts, count()
-  // succeeded, and `out` has room.
+  // Writes all values as float32 or int64 to memory that may be unaligned. Requires: the kind is kFloats or kInts,
+  // count() has succeeded, and `out` is large enough.
   void write_numbers(std::byte* out) const;
 
  private:
@@ -81,19 +81,20 @@ class Feature {
   Pieces lists_;  // BytesList, FloatList or Int64List messages
 };
 
-// One feature per step. The record's bytes must outlive it.
+// A list with one feature per step. The bytes of the record must outlive this object.
 class FeatureList {
  public:
   explicit FeatureList(Pieces lists) : lists_(std::move(lists)) {}
-  // Calls `take` for each step's feature until it returns false. Returns false in that case, or if the list is damaged.
+  // Calls `take` for the feature of each step until `take` returns false. Returns false if `take` did, or if the list
+  // is damaged.
   bool each(const std::function<bool(const Feature&)>& take) const;
 
  private:
   Pieces lists_;
 };
 
-// Calls `feature` for every feature of the record and `list` for every list, in the order of the record; if names
-// repeat, the last one is valid. Returns false if the record is not an Example or a callback returned false.
+// Calls `feature` for every feature and `list` for every list, in the order of the record. If a name repeats, its last
+// entry is valid. Returns false if the record is not an Example or a callback returned false.
 bool walk_example(std::span<const std::byte> record,
                   const std::function<bool(std::string_view, const Feature&)>& feature,
                   const std::function<bool(std::string_view, const FeatureList&)>& list);

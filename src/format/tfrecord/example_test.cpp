@@ -32,7 +32,7 @@ std::string shown(const Feature& feature) {
   return text;
 }
 
-// Describes a record as a reader gets it, one line per name.
+// Returns a description of a record as it is read, with one line per name.
 std::map<std::string, std::string> seen(const std::string& record) {
   std::map<std::string, std::string> all;
   const auto feature = [&](std::string_view name, const Feature& one) {
@@ -95,7 +95,7 @@ TEST(Example, WhatIsNotKnownIsSkipped) {
             (Seen{{"a", "int64 7"}}));
 }
 
-TEST(Example, SequencesHaveStepsBesidesTheirContext) {
+TEST(Example, SequencesHaveStepsNextToTheirContext) {
   EXPECT_EQ(seen(sequence_example({{"id", ints_feature({9})}}, {{"x", {floats_feature({1, 2}), floats_feature({3, 4})}},
                                                                 {"s", {bytes_feature({"p"}), bytes_feature({"q"})}},
                                                                 {"none", {}}})),

@@ -21,7 +21,7 @@ inline std::string varint(std::uint64_t value) {
   return bytes + static_cast<char>(value);
 }
 inline std::string tag(std::uint32_t number, unsigned type) { return varint(std::uint64_t{number} << 3 | type); }
-// A field of wire type 2: bytes, text, message or packed numbers.
+// Returns a field of wire type 2: bytes, text, a message or packed numbers.
 inline std::string field(std::uint32_t number, std::string_view content) {
   return tag(number, 2) + varint(content.size()) + std::string(content);
 }
@@ -63,7 +63,7 @@ inline std::string features_message(const NamedFeatures& features) {
   return message;
 }
 inline std::string example(const NamedFeatures& features) { return field(1, features_message(features)); }
-// lists: names, and the features of their steps.
+// `lists` contains names, each with the features of its steps.
 inline std::string sequence_example(const NamedFeatures& context,
                                     const std::vector<std::pair<std::string, std::vector<std::string>>>& lists) {
   std::string message;

@@ -7,17 +7,17 @@
 #include <utility>
 
 #include "format/field_kind.h"
-#include "format/image_names.h"
+#include "format/sources/image_names.h"
 #include "format/wanted_field.h"
 
 namespace feedline::format {
 namespace {
 
-// Names used by TensorFlow's image classification and detection scripts, followed by other common names.
+// The names in TensorFlow's image classification and detection scripts, followed by other common names.
 constexpr std::array<std::string_view, 4> kLabels{"image/class/label", "label", "cls", "class"};
 
-// Returns whether a component of the name, such as "segmentation" in "image/segmentation/encoded", means that the
-// feature holds labels.
+// Returns whether the feature has labels according to a component of its name, such as "segmentation" in
+// "image/segmentation/encoded".
 bool is_of_labels(std::string_view name) {
   while (true) {
     if (name.starts_with("mask") || name.starts_with("seg")) return true;
@@ -91,11 +91,11 @@ Result<FeatureChoice> choose(const WantedField& spec, const FeatureSurvey& surve
                           std::string(name_of(seen.kind)) + " values in the feature '" + feature + "'");
   }
   if (field.values != ValueKind::kNone) return field;
-  return config_error("no sample has the field '" + spec.name + "' (" + spec.names() + "), of the " +
+  return config_error("no sample has the field '" + spec.name + "' (" + spec.names() + ") among the " +
                       std::to_string(survey.records()) + " examined records; there are: " + survey.names());
 }
 
-// Returns the feature with a known name, or the only feature that is an image.
+// Returns the feature with a common name, or the only feature that is an image.
 Result<FeatureChoice> default_image(const FeatureSurvey& survey) {
   WantedField spec{"image", {}, FieldKind::kImage};
   static const std::vector<std::string_view> names = image_column_names({"image/encoded", "image"});
@@ -110,7 +110,7 @@ Result<FeatureChoice> default_image(const FeatureSurvey& survey) {
       if (seen.is_image && seen.most == 1 && !is_of_labels(name)) spec.alternatives.push_back(name);
   if (spec.alternatives.size() == 1) return choose(spec, survey);
   return config_error(std::string(spec.alternatives.empty() ? "no feature" : "not exactly one feature") +
-                      " is known to be the image; choose the fields, as in fields=(\"image=" +
+                      " can be recognised as the image; choose the fields, as in fields=(\"image=" +
                       (spec.alternatives.empty() ? "photo" : spec.alternatives.front()) +
                       ":image\", \"label\"); there are: " + survey.names());
 }

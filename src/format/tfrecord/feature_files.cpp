@@ -9,7 +9,7 @@
 
 #include "decode/image_formats.h"
 #include "format/field_kind.h"
-#include "format/member_files.h"
+#include "format/shards/member_files.h"
 #include "format/tfrecord/example.h"
 #include "format/tfrecord/number_file.h"
 
@@ -153,8 +153,8 @@ Result<std::vector<File>> files_of(Bytes record, const std::vector<FeatureChoice
   FileWriter writer;
   for (const Named& one : *features)
     if (!writer.add(one))
-      return data_error("the feature '" + one.name + "' has values of different kinds or numbers at its steps, " +
-                            "or damaged ones, so it cannot be written as a file",
+      return data_error("the feature '" + one.name + "' cannot be written as a file: the values of its steps have " +
+                            "different kinds or numbers, or are damaged",
                         "format");
   auto files = writer.take();
   if (files.empty()) return data_error("the record has no feature with values", "format");

@@ -15,10 +15,10 @@
 namespace feedline::format {
 
 // Returns all features, including those that no field uses. The first image is named after its format ("jpg"),
-// and the first integer "cls". The other files are named after their feature, reduced to lower-case letters, digits,
-// "-" and "_": "NAME.jpg", "NAME.cls" (one integer), "NAME.npy" (numbers), "NAME.txt", "NAME.json" and
-// "NAME.bin" (bytes), and "NAME.K.bin" for the K-th of several byte strings. kData: not an Example, no features, or a
-// feature with different numbers of values at its steps.
+// and the first integer "cls". Other files are named after their feature, in lower-case letters, digits, "-" and "_":
+// "NAME.jpg", "NAME.cls" (one integer), "NAME.npy" (numbers), "NAME.txt", "NAME.json" and "NAME.bin" (bytes), and
+// "NAME.K.bin" for byte string number K if there are several. Fails with kData if the record is not an Example, has no
+// features, or has a feature with different numbers of values in its steps.
 Result<std::vector<SampleFiles::File>> files_of(std::span<const std::byte> record,
                                                 const std::vector<FeatureChoice>& fields);
 

@@ -48,7 +48,7 @@ class FieldOfRecord {
     found_ = {rank, {}, list, {}};
   }
 
-  // Returns the shape of the numbers if it matches the field.
+  // Determines the shape of the numbers, and checks that it matches the field.
   std::expected<void, ReadProblem> measure() {
     found_.shape.kind = field_.values;
     return found_.list ? measure_steps() : measure_feature();
@@ -68,7 +68,7 @@ class FieldOfRecord {
       return true;
     });
   }
-  // Returns the only byte string.
+  // Returns the byte string of a field, which must have exactly one.
   std::expected<Bytes, ReadProblem> bytes() const {
     std::uint64_t count = 0;
     Bytes value;
@@ -80,7 +80,7 @@ class FieldOfRecord {
     const bool is_whole = found_.list ? found_.list->each(take) : take(found_.feature);
     if (!is_of_kind) return other_kind();
     if (!is_whole) return damaged();
-    if (count != 1) return differs("holds " + std::to_string(count) + " byte strings, but one was expected");
+    if (count != 1) return differs("has " + std::to_string(count) + " byte strings, but one was expected");
     if (value.empty() && !may_be_empty(field_.description.kind)) return problem("empty_file", "an empty file");
     return value;
   }
@@ -97,7 +97,7 @@ class FieldOfRecord {
   Problem differs(const std::string& how) const {
     return problem("feature_differs", "the feature '" + field_.alternatives[found_.rank] + "' " + how);
   }
-  Problem damaged() const { return differs("has values that cannot be read: the record was written wrongly"); }
+  Problem damaged() const { return differs("has values that cannot be read: the record is malformed"); }
   Problem other_kind() const {
     return differs("does not hold " + std::string(name_of(field_.values)) + " values, unlike the first records");
   }
@@ -108,10 +108,10 @@ class FieldOfRecord {
     const auto count = feature.count();
     if (!count) return damaged();
     if (field_.is_scalar && *count != 1)
-      return differs("holds " + std::to_string(*count) +
+      return differs("has " + std::to_string(*count) +
                      " values, but one was expected; \":array\" after a spec of fields= accepts any number");
     if (field_.columns > 0 && *count % field_.columns != 0)
-      return differs("holds " + std::to_string(*count) + " values, which do not form rows of " +
+      return differs("has " + std::to_string(*count) + " values, which do not form rows of " +
                      std::to_string(field_.columns));
     found_.shape.dims = field_.is_scalar ? 0 : field_.columns > 0 ? 2 : 1;
     found_.shape.columns = std::max<std::uint64_t>(field_.columns, 1);
@@ -128,7 +128,7 @@ class FieldOfRecord {
       if (step.kind() != field_.values)
         wrong = other_kind();
       else if (count && *count != wanted)
-        wrong = differs("holds " + std::to_string(*count) + " values at step " + std::to_string(steps) + ", but " +
+        wrong = differs("has " + std::to_string(*count) + " values at step " + std::to_string(steps) + ", but " +
                         std::to_string(wanted) + " in the first records");
       ++steps;
       return count && !wrong;
@@ -158,7 +158,7 @@ std::expected<void, ReadProblem> fill_bytes(const FieldOfRecord& field, FieldKin
   out.bytes = *bytes;
   if (kind != FieldKind::kInteger) return {};
   const auto value = parse_integer(*bytes);
-  if (!value) return field.problem("not_an_integer", "not an integer");
+  if (!value) return field.problem("not_an_integer", not_an_integer(*bytes));
   out.value = *value;
   return {};
 }

@@ -16,7 +16,7 @@
 
 namespace feedline::format {
 
-// The reason why a record is not a sample: its error, and the code of a finding.
+// The error of an invalid record, with the code of its finding.
 struct ReadProblem {
   std::string_view code;
   Error error;
@@ -28,7 +28,8 @@ class FeatureReader {
   explicit FeatureReader(std::vector<FeatureChoice> fields) : fields_(std::move(fields)) {}
 
   const std::vector<FeatureChoice>& fields() const { return fields_; }
-  // Byte strings refer to `data`. Numbers are converted to .npy files in record.more, for array fields.
+  // Converts a record. Byte strings are views of `data`. The numbers of array fields are written as .npy files to
+  // record.more.
   std::expected<void, ReadProblem> read(std::span<const std::byte> data, memory::Record& record) const;
 
  private:

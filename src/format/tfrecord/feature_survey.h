@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Collects the features of records, as the basis for choosing fields.
+// Collects the features of records, from which fields are chosen.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace feedline::format {
 
-// Summarizes the values of one name in all examined records.
+// A summary of the values of one feature in all examined records.
 struct FeatureSeen {
   ValueKind kind = ValueKind::kNone;   // type of the first feature with values
   bool is_list = false;                // in a SequenceExample's feature_lists: one feature per step
@@ -27,7 +27,7 @@ struct FeatureSeen {
 // Not thread-safe.
 class FeatureSurvey {
  public:
-  // Returns false, and ignores the record, if it is not an Example.
+  // Adds a record. Ignores a record that is not an Example, and returns false.
   bool add(std::span<const std::byte> record);
   void add(const FeatureSurvey& other);
 

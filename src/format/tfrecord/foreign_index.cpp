@@ -11,7 +11,8 @@
 namespace feedline::format {
 namespace {
 
-// Removes a number from the front of the text; nullopt if there is none, or if it does not fit into 64 bits.
+// Parses a number and removes it from the front of the text. Returns nullopt if there is none, or if it does not fit
+// into 64 bits.
 std::optional<std::uint64_t> take_number(std::string_view& text) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -34,8 +35,9 @@ std::optional<Line> parse_line(std::string_view line) {
   return Line{*offset, *bytes};
 }
 
-// Returns "x/train.tfrecord" with every possible extension of an index, replacing the extension or appended to it.
-std::vector<std::string> names_beside(const std::string& shard, bool is_remote) {
+// Returns the possible names of indexes for "x/train.tfrecord": extensions replace the shard's extension or are
+// appended to it.
+std::vector<std::string> index_names(const std::string& shard, bool is_remote) {
   const std::size_t slash = shard.rfind('/'), dot = shard.rfind('.');
   const bool has_end = dot != shard.npos && dot > 0 && (slash == shard.npos || dot > slash + 1);
   std::vector<std::string> names;
@@ -47,14 +49,15 @@ std::vector<std::string> names_beside(const std::string& shard, bool is_remote) 
   return names;
 }
 
-// Returns why a record in the index does not match the shard, or an empty text if the record's header matches.
+// Returns the reason why a record in the index does not match the shard, or an empty string if the record's header
+// matches.
 std::string compare(const storage::Reader& reader, std::span<const std::uint64_t> ends, std::size_t record) {
   const std::uint64_t begin = record == 0 ? 0 : ends[record - 1];
   std::array<std::byte, kRecordHeaderBytes> header;
   const auto got = reader.read_at(begin, header);
   const auto length = got ? length_in_header(std::span(header).first(*got)) : std::nullopt;
   if (length && *length == ends[record] - begin - kRecordFrameBytes) return {};
-  return "the shard has no such record " + std::to_string(record) + " at byte " + std::to_string(begin);
+  return "the shard does not have record " + std::to_string(record) + " at byte " + std::to_string(begin);
 }
 
 std::string compare_some(const storage::Reader& reader, std::span<const std::uint64_t> ends, bool is_remote) {
@@ -95,13 +98,14 @@ std::expected<std::vector<std::uint64_t>, std::string> parse_foreign_index(std::
 
 ForeignIndexes find_foreign_index(const storage::Storage& storage, const ShardFile& shard,
                                   const storage::Reader& reader) {
-  // A line has two numbers of at most 20 digits, and describes at least 16 bytes of the shard.
+  // This limit is sufficient because a line has two numbers of at most 20 digits, and describes at least 16 bytes of
+  // the shard.
   const std::uint64_t most = 4096 + 3 * shard.version.bytes;
   ForeignIndexes indexes;
   memory::ByteBuffer buffer;
-  for (const std::string& name : names_beside(shard.name, storage.is_remote())) {
+  for (const std::string& name : index_names(shard.name, storage.is_remote())) {
     const auto file = storage.read_all(name, buffer, most);
-    if (!file) continue;  // The index is unreadable; use Feedline's.
+    if (!file) continue;  // unreadable: Feedline builds its own index
     auto ends = parse_foreign_index({reinterpret_cast<const char*>(file->data()), file->size()}, shard.version.bytes);
     const std::string wrong = ends ? compare_some(reader, *ends, storage.is_remote()) : ends.error();
     if (wrong.empty()) {

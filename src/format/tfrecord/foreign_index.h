@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Reads indexes of other programs next to a TFRecord file: those of the `tfrecord` package (.tfindex, .index) and of
-// DALI's tfrecord2idx (.idx). Both are text with a line "OFFSET LENGTH" per record; the length includes the frame.
+// Reads indexes that other programs store next to a TFRecord file: those from the `tfrecord` package (.tfindex, .index)
+// and from DALI's tfrecord2idx (.idx). Both kinds of indexes are text files with a line "OFFSET LENGTH" for each
+// record. The length includes the frame.
 
 #include <cstdint>
 #include <expected>
@@ -12,7 +13,7 @@
 #include <vector>
 
 #include "feedline/error.h"
-#include "format/shard_reader.h"
+#include "format/index/shard_reader.h"
 
 namespace feedline::format {
 
@@ -29,8 +30,9 @@ struct ForeignIndexes {
   std::vector<std::string> not_fitting;  // one sentence per index that does not match
 };
 
-// Finds indexes next to the shard and compares them with it: all offsets with its size, and the headers of some
-// records, including the first and the last. storage: contains the shard under its name, and the index.
+// Finds indexes next to the shard and compares them with the shard: all offsets with the shard's size, and some
+// lengths, including the first and the last, with record headers. `storage` contains the index and the shard under its
+// name.
 ForeignIndexes find_foreign_index(const storage::Storage& storage, const ShardFile& shard,
                                   const storage::Reader& reader);
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Writes the numbers of features as .npy files of version 1 (drawn in memory/npy_header.h), with a header of fixed
-// size.
+// Writes the numbers of features as .npy files of version 1 (see memory/npy_header.h) with a header of fixed size.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +12,7 @@ namespace feedline::format {
 
 inline constexpr std::size_t kNumberHeaderBytes = 128;
 
-// The file's dtype is float32 or int64.
+// The shape of the numbers. The dtype is float32 or int64.
 struct NumberShape {
   ValueKind kind = ValueKind::kFloats;
   std::size_t dims = 1;  // number of dimensions: 0, 1 or 2
@@ -23,7 +22,7 @@ struct NumberShape {
   std::uint64_t file_bytes() const { return kNumberHeaderBytes + data_bytes(); }
 };
 
-// Writes the header, which the numbers must follow. Requires: room for the header.
+// Writes the header, after which the numbers must follow. Requires: `out` has kNumberHeaderBytes bytes.
 void write_number_header(const NumberShape& shape, std::byte* out);
 
 }  // namespace feedline::format

@@ -12,7 +12,8 @@ namespace {
 
 std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
 
-// Masked as in tensorflow/core/lib/hash/crc32c.h, for values from RFC 3720: the digits have the CRC 0xe3069283.
+// Compares with CRCs from RFC 3720 after masking them as in tensorflow/core/lib/hash/crc32c.h. The CRC of "123456789"
+// is 0xe3069283.
 TEST(RecordFrame, MasksTheChecksum) {
   EXPECT_EQ(masked_crc(bytes_of("123456789")), ((0xe3069283U >> 15U) | (0xe3069283U << 17U)) + 0xa282ead8U);
   EXPECT_EQ(masked_crc(bytes_of(std::string(32, '\0'))), ((0x8a9136aaU >> 15U) | (0x8a9136aaU << 17U)) + 0xa282ead8U);

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "format/checksum.h"
-#include "format/finding.h"
-#include "format/memory_reader.h"
+#include "format/index/memory_reader.h"
+#include "format/shards/finding.h"
 #include "format/tfrecord/example_writer.h"
 #include "format/tfrecord/foreign_index.h"
 #include "format/tfrecord/record_scan.h"
@@ -33,10 +33,10 @@ TEST(RecordIndex, ComesBackFromItsFile) {
   const auto index = parse(built.file_bytes());
   ASSERT_TRUE(index);
   ASSERT_EQ(index->records(), 3u);
-  EXPECT_EQ(index->place(0).offset, 0u);
-  EXPECT_EQ(index->place(1).offset, 16u);
-  EXPECT_EQ(index->place(1).bytes, 34u);
-  EXPECT_EQ(index->place(2).bytes, 50u);
+  EXPECT_EQ(index->location(0).offset, 0u);
+  EXPECT_EQ(index->location(1).offset, 16u);
+  EXPECT_EQ(index->location(1).bytes, 34u);
+  EXPECT_EQ(index->location(2).bytes, 50u);
   EXPECT_EQ(RecordIndex::build({}, {0, 7}).records(), 0u);
 }
 
@@ -53,7 +53,7 @@ TEST(RecordIndex, IsRefusedWhenStaleOrDamaged) {
   }
 }
 
-// A valid checksum does not mean that the numbers are valid.
+// Numbers can be invalid even if the checksum is valid.
 TEST(RecordIndex, IsRefusedWhenItsNumbersLeadOutside) {
   const RecordIndex built = RecordIndex::build(kEnds, kShard);
   for (std::size_t word = 0; word + 16 <= built.file_bytes().size(); word += 8)
@@ -76,7 +76,7 @@ TEST(RecordIndex, EndsFitAFileThatTheyFill) {
   EXPECT_FALSE(ends_fit(std::vector<std::uint64_t>{50, 16, 100}, 100));
 }
 
-TEST(RecordIndexStore, KeepsBesideTheShard) {
+TEST(RecordIndexStore, KeepsNextToTheShard) {
   const storage::TemporaryFolder folder;
   const RecordIndexStore store{"", nullptr};
   const std::string shard = folder.path("x.tfrecord");
@@ -92,7 +92,7 @@ std::string scanned(const std::string& file) {
   const auto ends = scan_records(MemoryReader(file), file.size(), "x", findings);
   std::string text;
   for (const std::uint64_t end : ends.value()) text += std::to_string(end) + " ";
-  for (const Finding& finding : findings.kept())
+  for (const Finding& finding : findings.examples())
     text += std::string(finding.code) + "@" + std::to_string(finding.offset.value_or(0)) + " ";
   return text;
 }
@@ -133,7 +133,7 @@ TEST(RecordScan, EndsAtABrokenLength) {
   }
 }
 
-// Returns the ends, "16 50 100", or the reason why there are none.
+// Returns the ends of records as text, such as "16 50 100", or the error.
 std::string parsed(std::string_view text, std::uint64_t bytes = 100) {
   const auto ends = parse_foreign_index(text, bytes);
   if (!ends) return ends.error();

@@ -13,13 +13,13 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-// Reads headers through windows of the file: small windows if records are large, to read little data unnecessarily, and
-// larger ones if each contains many headers.
+// Reads headers through windows of the file. Windows are small if records are large, to avoid reading unnecessary data,
+// and larger if each contains many headers.
 class HeaderReader {
  public:
   explicit HeaderReader(const storage::Reader& reader) : reader_(reader), window_bytes_(reader.worthwhile_bytes()) {}
 
-  // Returns the header at `offset`, or fewer bytes at the file's end. Requires: ascending offsets.
+  // Returns the header at `offset`, or fewer bytes at the end of the file. Requires: ascending offsets.
   Result<Bytes> at(std::uint64_t offset) {
     if (offset < begin_ || offset + kRecordHeaderBytes > begin_ + held_) FEEDLINE_CHECK_OK(read(offset));
     ++used_;
@@ -51,7 +51,7 @@ std::string record_at(std::size_t record, std::uint64_t offset) {
   return "record " + std::to_string(record) + ", at byte " + std::to_string(offset) + ",";
 }
 
-// Returns the problem with the header of the next record; nullopt if there is none.
+// Returns the problem with the header of the next record, or nullopt if the header is valid.
 std::optional<Finding> wrong_header(Bytes header, std::size_t record, std::uint64_t offset, std::uint64_t bytes,
                                     const std::string& shard) {
   const std::uint64_t left = bytes - offset;
@@ -64,22 +64,22 @@ std::optional<Finding> wrong_header(Bytes header, std::size_t record, std::uint6
                            " is truncated: the file ends within its header; copy or download " + "the file again"};
   const auto length = length_in_header(header);
   if (!length)
-    return Finding{.code = "bad_length",
-                   .shard = shard,
-                   .key = {},
-                   .offset = offset,
-                   .text = record_at(record, offset) + " has a length whose checksum differs: " +
-                           (record == 0 ? "this is not a TFRecord file, or it is damaged at its first byte"
-                                        : "the file is damaged there, and nothing after it can be found; copy or "
-                                          "download it again")};
+    return Finding{
+        .code = "bad_length",
+        .shard = shard,
+        .key = {},
+        .offset = offset,
+        .text = record_at(record, offset) + " has a length with a wrong checksum: " +
+                (record == 0 ? "this is not a TFRecord file, or it is damaged at its first byte"
+                             : "the file is damaged, and later records cannot be found; copy or download it again")};
   if (left >= kRecordFrameBytes && *length <= left - kRecordFrameBytes) return {};
   return Finding{.code = "cut_record",
                  .shard = shard,
                  .key = {},
                  .offset = offset,
                  .text = record_at(record, offset) + " has " + std::to_string(*length) +
-                         " bytes according to its header, but the file has only " + std::to_string(left) +
-                         " after that: the file is truncated; copy or download it again"};
+                         " bytes according to its header, but only " + std::to_string(left) +
+                         " bytes follow: the file is truncated; copy or download it again"};
 }
 
 }  // namespace

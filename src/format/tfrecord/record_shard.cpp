@@ -4,8 +4,8 @@
 #include <array>
 #include <utility>
 
-#include "format/finding.h"
-#include "format/plain_copy.h"
+#include "format/index/plain_copy.h"
+#include "format/shards/finding.h"
 #include "format/tfrecord/foreign_index.h"
 #include "format/tfrecord/record_frame.h"
 #include "format/tfrecord/record_scan.h"
@@ -15,7 +15,7 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-// A length may look like the start of gzip or zlib data, but then its checksum does not match by chance.
+// A length may look like the start of gzip or zlib data, but compressed data would not have a matching checksum.
 Result<bool> is_compressed(const storage::Reader& reader) {
   std::array<std::byte, kRecordHeaderBytes> header;
   FEEDLINE_TRY(const std::size_t got, reader.read_at(0, header));
@@ -29,7 +29,7 @@ struct Indexed {
   std::string foreign = {};
 };
 
-// storage: contains the shard under its name.
+// Builds the index of a shard. `storage` contains the shard under its name.
 Result<Indexed> make_index(const storage::Storage& storage, const ShardFile& file, const RecordIndexStore& indexes,
                            RecordShard::Scans& scans) {
   struct Turn {
@@ -53,7 +53,7 @@ Result<Indexed> make_index(const storage::Storage& storage, const ShardFile& fil
   return made;
 }
 
-// Adds the position in the indexed shard; the caller adds the dataset and the sample.
+// Adds the position in the indexed shard to an error. The caller adds the dataset and the sample.
 std::unexpected<Error> damaged(std::uint64_t number, std::uint64_t offset, const std::string& how) {
   auto error = data_error("record " + std::to_string(number) + " of the shard: " + how, "format");
   error.error().where.offset = offset;
@@ -70,60 +70,60 @@ Result<ShardFile> locate_records(std::shared_ptr<const storage::Storage> storage
 Result<std::unique_ptr<RecordShard>> RecordShard::open(std::shared_ptr<const storage::Storage> storage,
                                                        const std::string& name, const Opening& opening) {
   const RecordIndexStore& indexes = opening.indexes;
-  if (auto kept = opening.asks ? std::nullopt : indexes.at_hand(*storage, name)) {
-    const storage::Version version = kept->version();
+  if (auto stored = opening.checks_version ? std::nullopt : indexes.at_hand(*storage, name)) {
+    const storage::Version version = stored->version();
     return std::unique_ptr<RecordShard>(
-        new RecordShard({name, name, std::move(storage), version}, std::move(*kept), {}, false));
+        new RecordShard({name, name, std::move(storage), version}, std::move(*stored), {}, false));
   }
   FEEDLINE_TRY(ShardFile file, locate_records(storage, name, indexes.notes()));
   file.reader.reset();
-  if (auto kept = indexes.load(*file.storage, file.path, file.version))
-    return std::unique_ptr<RecordShard>(new RecordShard(std::move(file), std::move(*kept), {}));
+  if (auto stored = indexes.load(*file.storage, file.path, file.version))
+    return std::unique_ptr<RecordShard>(new RecordShard(std::move(file), std::move(*stored), {}));
   FEEDLINE_TRY(Indexed made, make_index(*storage, file, indexes, opening.scans));
   return std::unique_ptr<RecordShard>(new RecordShard(std::move(file), std::move(made.index), std::move(made.foreign)));
 }
 
 std::unique_ptr<RecordShard> RecordShard::of(ShardFile file, std::span<const std::uint64_t> ends) {
-  // The index ends with the last intact record of a damaged file.
+  // If the file is damaged, the index ends with the last intact record.
   storage::Version version = file.version;
   version.bytes = ends.empty() ? 0 : ends.back();
   return std::unique_ptr<RecordShard>(new RecordShard(std::move(file), RecordIndex::build(ends, version), {}));
 }
 
 Result<Bytes> RecordShard::data_of(std::uint64_t number, Bytes bytes) const {
-  const RecordIndex::Place place = index_.place(number);
+  const RecordIndex::Location location = index_.location(number);
   const auto length = length_in_header(bytes);
   if (!length && foreign_.empty())
-    return damaged(number, place.offset, "the checksum of the record's length differs: the file is damaged there");
-  if (!length || *length != place.bytes - kRecordFrameBytes)
-    return damaged(number, place.offset,
+    return damaged(number, location.offset, "the checksum of the record's length is wrong: the file is damaged");
+  if (!length || *length != location.bytes - kRecordFrameBytes)
+    return damaged(number, location.offset,
                    foreign_.empty()
                        ? "the record has " + std::to_string(*length) + " bytes according to its header but " +
-                             std::to_string(place.bytes - kRecordFrameBytes) + " according to the index"
-                       : "the shard does not have the record there that the index '" + foreign_ +
-                             "' requires: one of them is damaged; without the index the shard is scanned " + "again");
+                             std::to_string(location.bytes - kRecordFrameBytes) + " according to the index"
+                       : "the shard does not have this record at the position in the index '" + foreign_ +
+                             "': one of them is damaged; without the index the shard is scanned " + "again");
   if (!has_good_data(bytes))
-    return damaged(number, place.offset,
-                   "the checksum of the record's data differs: the record is damaged; copy or download the file "
-                   "again");
+    return damaged(
+        number, location.offset,
+        "the checksum of the record's data is wrong: the record is damaged; copy or download the file again");
   return data_in(bytes);
 }
 
 Result<Bytes> RecordShard::read(const std::shared_ptr<const storage::Reader>& reader, std::uint64_t number,
                                 memory::Record& record) const {
-  const RecordIndex::Place place = index_.place(number);
+  const RecordIndex::Location location = index_.location(number);
   // mapped or not: reading a view loads its pages
-  if (place.bytes > record.most_bytes) return memory::too_large(place.bytes, record.most_bytes);
-  FEEDLINE_TRY(const auto view, reader->view(place.offset, place.bytes));
+  if (location.bytes > record.most_bytes) return memory::too_large(location.bytes, record.most_bytes);
+  FEEDLINE_TRY(const auto view, reader->view(location.offset, location.bytes));
   if (view) {
     record.pin = reader;
     return data_of(number, *view);
   }
-  FEEDLINE_TRY(const auto room, record.storage.make_room(place.bytes, record.most_bytes));
-  FEEDLINE_TRY(const std::size_t got, reader->read_at(place.offset, room));
+  FEEDLINE_TRY(const auto room, record.storage.make_room(location.bytes, record.most_bytes));
+  FEEDLINE_TRY(const std::size_t got, reader->read_at(location.offset, room));
   if (got < room.size())
     return storage_error(
-        "the file ends at byte " + std::to_string(place.offset + got) + ", inside a record: the file became shorter",
+        "the file ends at byte " + std::to_string(location.offset + got) + ", inside a record: the file became shorter",
         0);
   return data_of(number, room);
 }

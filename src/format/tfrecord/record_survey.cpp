@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "format/each_shard.h"
+#include "format/shards/each_shard.h"
 #include "format/tfrecord/feature_reader.h"
 
 namespace feedline::format {
@@ -14,8 +14,8 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-// Calls `take` with the number and data of each record of a shard until it returns false; for damaged records, passes
-// the error. Returns an error if the storage fails.
+// Calls `take` with the number and data of each record of a shard until `take` returns false. For damaged records,
+// passes the error instead of the data. Fails if the storage fails.
 template <typename Take>
 Result<void> each_record(const RecordShard& shard, Take&& take) {
   if (shard.index().records() == 0) return {};
@@ -31,8 +31,8 @@ Result<void> each_record(const RecordShard& shard, Take&& take) {
   return {};
 }
 
-// Calls `take` for the first `most` records. Reads them at once if they are small, because in a remote shard each would
-// be a sequential request. Returns the number of records taken.
+// Calls `take` for the first `most` records. If these records are small, reads all of them at once, because reading
+// them separately from a remote shard would need one request per record. Returns the number of calls.
 template <typename Take>
 Result<std::uint64_t> each_of_first(const RecordShard& shard, std::uint64_t most, Take&& take) {
   constexpr std::uint64_t kAtOnce = std::uint64_t{8} << 20;
@@ -53,15 +53,15 @@ Result<std::uint64_t> each_of_first(const RecordShard& shard, std::uint64_t most
     return storage_error("the file ends at byte " + std::to_string(got) + ", inside a record: the file became shorter",
                          0);
   for (bool goes_on = true; goes_on;) {
-    const RecordIndex::Place place = shard.index().place(taken);
+    const RecordIndex::Location location = shard.index().location(taken);
     goes_on = take_one(shard.data_of(
-        taken, room.subspan(static_cast<std::size_t>(place.offset), static_cast<std::size_t>(place.bytes))));
+        taken, room.subspan(static_cast<std::size_t>(location.offset), static_cast<std::size_t>(location.bytes))));
   }
   shard.close();  // the shard may not be read again soon
   return taken;
 }
 
-// Number of first records, enough to show whether a feature always has one value.
+// Collects the features of the first records, which are enough to show whether a feature always has one value.
 Result<FeatureSurvey> survey_first(const RecordShards& shards) {
   constexpr std::uint64_t kLookedAt = 32;
   FeatureSurvey survey;
@@ -79,7 +79,7 @@ Result<FeatureSurvey> survey_first(const RecordShards& shards) {
   }
   if (survey.records() > 0) return survey;
   if (damage) return std::unexpected(std::move(*damage));
-  return config_error(looked_at == 0 ? "the TFRecord files hold no records"
+  return config_error(looked_at == 0 ? "the TFRecord files have no records"
                                      : "the records are not tf.train.Example, nor any other type that this version "
                                        "reads");
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Finds properties of a dataset's records that opening needs and that only the records show.
+// Determines the properties that are needed to open a dataset and are stored only in its records.
 
 #include <cstdint>
 #include <memory>
@@ -22,12 +22,12 @@ struct ChosenFeatures {
   std::vector<UnopenedColumn> unopened;  // from the first records
 };
 
-// Chooses the fields of the specs based on the dataset's first records, or on all records if samples may lack a field
-// and the first ones have none of its features. Ignores damaged records, unless all are damaged.
+// Chooses the fields of the specs based on the first records. Reads all records if samples may lack a field and none of
+// the first records has its features. Ignores damaged records, unless all are damaged.
 Result<ChosenFeatures> choose_fields(const RecordShards& shards, const OpenOptions& options);
 
-// Reads all records and returns, per shard, those that lack no field. Includes unreadable records; reading them reports
-// the error. Sets `may_be_absent` of fields that a record lacks.
+// Reads all records and returns for each shard the records that have all fields. Includes unreadable records, since
+// reading them reports the error. Sets `may_be_absent` for fields that a record lacks.
 Result<std::vector<std::vector<std::uint32_t>>> whole_records(const RecordShards& shards,
                                                               std::vector<FeatureChoice>& fields, bool is_remote);
 

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "format/folder_files.h"
-#include "format/source_list.h"
-#include "format/tar/sample_name.h"
+#include "format/sources/folder_files.h"
+#include "format/sources/sample_name.h"
+#include "format/sources/source_list.h"
 #include "format/tfrecord/record_frame.h"
 #include "format/tfrecord/tfrecord_format.h"
 #include "format/tfrecord/tfrecord_inspection.h"
@@ -20,7 +20,7 @@ constexpr std::string_view kWhat = "TFRecord file";
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Matches "train-00000-of-01024", the name of a shard from TensorFlow's tools, with nothing after it.
+// Returns whether a name ends like "train-00000-of-01024", as TensorFlow's tools name shards.
 bool is_numbered(std::string_view name) {
   const auto take_number = [&name] {
     const std::size_t digits = name.size() - (name.find_last_not_of("0123456789") + 1);
@@ -32,7 +32,7 @@ bool is_numbered(std::string_view name) {
   return take_number() && name.ends_with('-');
 }
 
-// Checks only the name, without a URL's query.
+// Checks the name, without the query of a URL.
 bool has_name_of_records(std::string_view path) {
   path = path.substr(0, path.find('?'));
   const std::string name = to_lower(path.substr(path.rfind('/') + 1));
@@ -40,7 +40,7 @@ bool has_name_of_records(std::string_view path) {
   return name.contains(".tfrecord") || name.contains(".tfrec") || is_numbered(name);
 }
 
-// Checks the content of an existing file, whatever its name: a length with its checksum.
+// Returns whether a file begins with a length and the matching checksum.
 bool begins_with_record(const storage::Storage& storage, const std::string& path) {
   const auto reader = storage.open(path, storage::Access::kRead);
   if (!reader) return false;  // opening the file reports the error
@@ -49,7 +49,7 @@ bool begins_with_record(const storage::Storage& storage, const std::string& path
   return got && length_in_header(std::span(header).first(*got)).has_value();
 }
 
-// Makes no network requests: remote files are recognised by name or by format=.
+// Does not send requests: remote files are recognised by name, or need format=.
 Result<bool> is_tfrecord(const std::string& source, const storage::Storage& storage) {
   const std::string first = first_of_list(source, storage);
   if (storage.is_remote()) return has_name_of_records(first);
@@ -62,7 +62,7 @@ Result<bool> is_tfrecord(const std::string& source, const storage::Storage& stor
 }
 
 Result<std::vector<std::string>> files_of_source(const std::string& source, const storage::Storage& storage) {
-  // Checking whether a remote name is a folder takes a request, unless the name shows it.
+  // A request is needed to check whether a remote name is a folder, unless the name shows it.
   const bool is_shard = storage.is_remote() && (is_list(source) || has_name_of_records(source));
   if (is_shard || !storage.is_directory(source).value_or(false)) return shards_of(source, storage, kWhat);
   return files_of_folder(source, storage, has_name_of_records, "");

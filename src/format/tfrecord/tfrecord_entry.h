@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "format/registry.h"
+#include "format/format_entry.h"
 
 namespace feedline::format {
 
-// TFRecord files: one or a list.
+// Returns the registry entry for TFRecord files. A source is one file or a list.
 const FormatEntry& tfrecord_entry();
 
 }  // namespace feedline::format

@@ -7,8 +7,8 @@
 
 #include "base/check.h"
 #include "format/checksum.h"
-#include "format/each_shard.h"
-#include "format/record_keys.h"
+#include "format/shards/each_shard.h"
+#include "format/shards/record_keys.h"
 #include "format/tfrecord/feature_files.h"
 #include "format/tfrecord/record_frame.h"
 #include "format/tfrecord/record_survey.h"
@@ -40,10 +40,6 @@ std::vector<std::string> stems_of(const std::vector<std::string>& shards) {
 Result<std::shared_ptr<const RecordFormat>> TfrecordFormat::open(const std::string& source,
                                                                  const std::vector<std::string>& names,
                                                                  const OpenOptions& options) {
-  const auto located = [&source](Error error) {
-    error.where.dataset = source;
-    return std::unexpected(std::move(error));
-  };
   const RecordIndexStore indexes(options.index_directory, options.notes);
   RecordShard::Scans scans(scans_at_once());
   const RecordShard::Opening opening{indexes, scans, options.listing_age.count() == 0};
@@ -54,14 +50,15 @@ Result<std::shared_ptr<const RecordFormat>> TfrecordFormat::open(const std::stri
   };
   auto shards = each_shard<std::unique_ptr<RecordShard>>(names.size(), open_one,
                                                          shards_side_by_side(options.storage->is_remote()));
-  if (!shards) return located(std::move(shards).error());
+  if (!shards) return std::unexpected(std::move(shards).error());
   auto fields = choose_fields(*shards, options);
-  if (!fields) return located(std::move(fields).error());
+  if (!fields) return std::unexpected(std::move(fields).error());
   std::shared_ptr<TfrecordFormat> format(new TfrecordFormat(source, options, std::move(*shards)));
   format->unopened_ = std::move(fields->unopened);
-  if (auto taken = format->take_samples(std::move(fields->fields)); !taken) return located(std::move(taken).error());
+  if (auto taken = format->take_samples(std::move(fields->fields)); !taken)
+    return std::unexpected(std::move(taken).error());
   if (format->size() > 0) return format;
-  return located(config_error("missing=\"skip\" leaves no sample: each lacks one of the fields").error());
+  return config_error("missing=\"skip\" omits all samples: each lacks one of the fields");
 }
 
 TfrecordFormat::TfrecordFormat(std::string source, OpenOptions options, Shards shards)
@@ -72,7 +69,7 @@ TfrecordFormat::TfrecordFormat(std::string source, OpenOptions options, Shards s
   expect(shards_);
 }
 
-// Selects the samples according to the handling of samples that lack a field.
+// Selects the samples according to options_.missing.
 Result<void> TfrecordFormat::take_samples(std::vector<FeatureChoice> fields) {
   const bool skips = options_.missing == Missing::kSkip;
   if (options_.missing != Missing::kError) {
@@ -94,7 +91,7 @@ Result<void> TfrecordFormat::take_samples(std::vector<FeatureChoice> fields) {
   return {};
 }
 
-// The shards' names are not included, so a copy of the dataset elsewhere has the same fingerprint.
+// Does not depend on the names of shards, so that copies of the dataset have the same fingerprint.
 std::uint64_t TfrecordFormat::compute_fingerprint() const {
   Fingerprint fingerprint;
   fingerprint.add(name());
@@ -110,19 +107,19 @@ std::uint64_t TfrecordFormat::compute_fingerprint() const {
   return fingerprint.value();
 }
 
-TfrecordFormat::Place TfrecordFormat::place_of(std::uint64_t index) const {
+TfrecordFormat::Location TfrecordFormat::find_sample(std::uint64_t index) const {
   const auto [shard, sample] = position_of(index);
   return {shards_[shard].get(), shard, whole_.empty() ? sample : whole_[shard][sample]};
 }
 
 Where TfrecordFormat::where(std::uint64_t index) const {
-  const Place place = place_of(index);
+  const Location location = find_sample(index);
   Where where;
   where.dataset = source_;
-  where.shard = place.shard->name();
-  where.key = record_key(stems_[place.number], place.record);
+  where.shard = location.shard->name();
+  where.key = record_key(stems_[location.number], location.record);
   where.record = index;
-  where.offset = place.shard->index().place(place.record).offset;
+  where.offset = location.shard->index().location(location.record).offset;
   return where;
 }
 
@@ -130,10 +127,10 @@ void TfrecordFormat::forget(std::size_t shard) const {
   shards_[shard]->forget_index(RecordIndexStore(options_.index_directory, nullptr));
 }
 
-Result<Bytes> TfrecordFormat::fetch(const Place& place, memory::Record& record) const {
+Result<Bytes> TfrecordFormat::fetch(const Location& location, memory::Record& record) const {
   record.pin.reset();
-  FEEDLINE_TRY(const auto reader, open_shards_.reader(*place.shard));
-  return place.shard->read(reader, place.record, record);
+  FEEDLINE_TRY(const auto reader, open_shards_.reader(*location.shard));
+  return location.shard->read(reader, location.record, record);
 }
 
 Result<void> TfrecordFormat::accept_data(Bytes data, memory::Record& record) const {
@@ -144,16 +141,16 @@ Result<void> TfrecordFormat::accept_data(Bytes data, memory::Record& record) con
 }
 
 Result<void> TfrecordFormat::read(std::uint64_t index, memory::Record& record) const {
-  const auto data = fetch(place_of(index), record);
+  const auto data = fetch(find_sample(index), record);
   auto done = data ? accept_data(*data, record) : std::unexpected(data.error());
   if (!done) return at(index, std::move(done).error());
   return done;
 }
 
 Result<void> TfrecordFormat::find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const {
-  const Place place = place_of(index);
-  const RecordIndex::Place range = place.shard->index().place(place.record);
-  FEEDLINE_TRY(auto reader, open_shards_.owned_reader(*place.shard));
+  const Location location = find_sample(index);
+  const RecordIndex::Location range = location.shard->index().location(location.record);
+  FEEDLINE_TRY(auto reader, open_shards_.owned_reader(*location.shard));
   if (const auto view = reader->view(range.offset, 0); view && *view) return {};
   pieces.push_back({std::move(reader), {}, range.offset, range.bytes});
   return {};
@@ -161,22 +158,22 @@ Result<void> TfrecordFormat::find_pieces(std::uint64_t index, std::vector<storag
 
 Result<void> TfrecordFormat::accept(std::uint64_t index, std::span<const Bytes> pieces, memory::Record& record) const {
   record.pin.reset();
-  const Place place = place_of(index);
-  FEEDLINE_CHECK(pieces.front().size() == place.shard->index().place(place.record).bytes);
-  const auto data = place.shard->data_of(place.record, pieces.front());
+  const Location location = find_sample(index);
+  FEEDLINE_CHECK(pieces.front().size() == location.shard->index().location(location.record).bytes);
+  const auto data = location.shard->data_of(location.record, pieces.front());
   auto done = data ? accept_data(*data, record) : std::unexpected(data.error());
   if (!done) return at(index, std::move(done).error());
   return done;
 }
 
 Result<SampleFiles> TfrecordFormat::files(std::uint64_t index) const {
-  const Place place = place_of(index);
+  const Location location = find_sample(index);
   memory::Record record;
   record.most_bytes = memory::usual_sample_limit();
-  const auto data = fetch(place, record);
+  const auto data = fetch(location, record);
   auto files = data ? files_of(*data, reader_->fields()) : std::unexpected(data.error());
   if (!files) return at(index, std::move(files).error());
-  return SampleFiles{record_key(stems_[place.number], place.record), std::nullopt, std::move(*files)};
+  return SampleFiles{record_key(stems_[location.number], location.record), std::nullopt, std::move(*files)};
 }
 
 }  // namespace feedline::format

@@ -8,17 +8,17 @@
 #include <string>
 #include <vector>
 
-#include "format/sharded_format.h"
+#include "format/shards/sharded_format.h"
 #include "format/tfrecord/feature_reader.h"
 #include "format/tfrecord/record_shard.h"
 
 namespace feedline::format {
 
-// One or several TFRecord files of tf.train.Example or SequenceExample records, plain or compressed. Sample numbers are
-// consecutive across shards.
+// One or several TFRecord files of tf.train.Example or SequenceExample records, plain or compressed. Samples are
+// numbered consecutively across shards.
 class TfrecordFormat final : public ShardedRecordFormat {
  public:
-  // Requires: options.storage, and at least one shard.
+  // Requires: options.storage is set, and there is at least one shard.
   static Result<std::shared_ptr<const RecordFormat>> open(const std::string& source,
                                                           const std::vector<std::string>& shards,
                                                           const OpenOptions& options);
@@ -34,7 +34,7 @@ class TfrecordFormat final : public ShardedRecordFormat {
 
  private:
   using Shards = std::vector<std::unique_ptr<RecordShard>>;
-  struct Place {
+  struct Location {
     const RecordShard* shard;
     std::size_t number;    // number of the shard
     std::uint64_t record;  // record within the shard
@@ -43,8 +43,8 @@ class TfrecordFormat final : public ShardedRecordFormat {
   TfrecordFormat(std::string source, OpenOptions options, Shards shards);
   Result<void> take_samples(std::vector<FeatureChoice> fields);
   std::uint64_t compute_fingerprint() const;
-  Place place_of(std::uint64_t index) const;
-  Result<std::span<const std::byte>> fetch(const Place& place, memory::Record& record) const;
+  Location find_sample(std::uint64_t index) const;
+  Result<std::span<const std::byte>> fetch(const Location& location, memory::Record& record) const;
   Result<void> accept_data(std::span<const std::byte> data, memory::Record& record) const;
   void forget(std::size_t shard) const override;
 
@@ -55,7 +55,7 @@ class TfrecordFormat final : public ShardedRecordFormat {
   std::vector<UnopenedColumn> unopened_;
 };
 
-// Returns the prefixes of keys (record_keys.h): the shards' names without folders and extensions.
+// Returns the key prefixes of shards (record_keys.h): their names without folders and extensions.
 std::vector<std::string> stems_of(const std::vector<std::string>& shards);
 
 }  // namespace feedline::format

@@ -11,7 +11,7 @@
 #include "format/deflated_fixture.h"
 #include "format/format_contract.h"
 #include "format/inspected.h"
-#include "format/record_keys.h"
+#include "format/shards/record_keys.h"
 #include "format/tfrecord/example_writer.h"
 #include "storage/mapped_storage.h"
 #include "storage/short_reads_storage.h"
@@ -34,7 +34,7 @@ std::string store_one(const TemporaryFolder& folder, const std::vector<StoredSam
   return folder.write("data.tfrecord", records_of(samples));
 }
 
-// Writes three shards, the middle one without samples, with names as from TensorFlow's tools.
+// Writes three shards, the middle one without samples, with names like those from TensorFlow's tools.
 std::string store_list(const TemporaryFolder& folder, const std::vector<StoredSample>& samples) {
   const auto half = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
   folder.write("data-00000-of-00003", records_of({samples.begin(), half}));
@@ -48,7 +48,7 @@ std::string key_of_one(std::size_t i) { return "data/" + std::string(i < 10 ? 7 
 constexpr std::size_t kBefore = 128;  // an image in its record
 
 FormatUnderTest under_test(const std::string& name, std::function<std::shared_ptr<const storage::Storage>()> storage) {
-  return {name, "tfrecord", store_one, std::move(storage), {}, "image/encoded", key_of_one, kBefore};
+  return {name, "tfrecord", store_one, std::move(storage), {}, "image/encoded", key_of_one, kBefore, false, true};
 }
 
 INSTANTIATE_TEST_SUITE_P(Tfrecord, FormatContract,
@@ -62,7 +62,9 @@ INSTANTIATE_TEST_SUITE_P(Tfrecord, FormatContract,
                                                            {},
                                                            "image/encoded",
                                                            [](std::size_t) { return std::string(); },
-                                                           kBefore}),
+                                                           kBefore,
+                                                           false,
+                                                           true}),
                          name_of_format);
 
 std::string index_of(const std::string& shard) {
@@ -84,7 +86,7 @@ class Tfrecord : public ::testing::Test {
     options.notes = notes_;
     return open_records(source, options);
   }
-  // Returns a sample's fields: numbers, and bytes, which for arrays follow the header's contents.
+  // Returns a sample's fields as text: numbers and bytes, and for arrays the header before the bytes.
   static std::string shown(const RecordFormat& format, std::uint64_t index) {
     memory::Record record;
     if (const auto read = format.read(index, record); !read) return "error: " + read.error().message();
@@ -160,7 +162,7 @@ TEST_F(Tfrecord, StepsBecomeRows) {
   EXPECT_EQ(shown(**format, 0), "7 (2, 2):10,20,30,40 (2,):1,2");
   EXPECT_EQ(shown(**format, 1), "7 (1, 2):50,60 (2,):1,2");
   EXPECT_EQ(shown(**format, 2), "7 (0, 2): (2,):1,2");
-  EXPECT_CONTAINS(shown(**format, 3), "holds 1 values at step 1, but 2 in the first records");
+  EXPECT_CONTAINS(shown(**format, 3), "has 1 values at step 1, but 2 in the first records");
 }
 
 TEST_F(Tfrecord, TellsImagesAndLabelsByNameAndContent) {
@@ -224,7 +226,7 @@ TEST_F(Tfrecord, FieldsThatCannotBeAreRefusedBeforeTheFirstRead) {
     }
     return format ? std::string("opened") : format.error().what;
   };
-  EXPECT_CONTAINS(why({"nothing"}), "no sample has the field 'nothing' (nothing), of the 1 examined records");
+  EXPECT_CONTAINS(why({"nothing"}), "no sample has the field 'nothing' (nothing) among the 1 examined records");
   EXPECT_CONTAINS(why({"nothing"}), "f (float), i (int64), s (bytes), t (bytes)");
   EXPECT_CONTAINS(why({"i:image"}), "holds int64 values, so the field 'i' cannot be of kind image");
   EXPECT_CONTAINS(why({"s"}), "up to 2 byte strings");
@@ -248,10 +250,10 @@ TEST_F(Tfrecord, ARecordThatDiffersIsAnErrorOfThatSampleAlone) {
   ASSERT_TRUE(format) << format.error().message();
   EXPECT_EQ(shown(**format, 32), "5 x");
   EXPECT_EQ(shown(**format, 39), "5 x");
-  EXPECT_CONTAINS(shown(**format, 33), "field 'n': the feature 'n' holds 2 values, but one was expected");
+  EXPECT_CONTAINS(shown(**format, 33), "field 'n': the feature 'n' has 2 values, but one was expected");
   EXPECT_CONTAINS(shown(**format, 34), "does not hold int64 values");
   EXPECT_CONTAINS(shown(**format, 35), "field 'n': the record has no feature 'n'");
-  EXPECT_CONTAINS(shown(**format, 36), "holds 2 byte strings");
+  EXPECT_CONTAINS(shown(**format, 36), "has 2 byte strings");
   EXPECT_CONTAINS(shown(**format, 37), "not a tf.train.Example");
   EXPECT_CONTAINS(shown(**format, 38), "cannot be read");
   memory::Record record;
@@ -277,7 +279,7 @@ TEST_F(Tfrecord, MissingFeaturesAreSkippedOrAbsent) {
   ASSERT_EQ((*skipped)->size(), 1u);
   EXPECT_EQ(shown(**skipped, 0), "2 r");
   EXPECT_EQ((*skipped)->where(0).key, "x/00000040");
-  EXPECT_EQ((*skipped)->summary(), "49 samples left out because they lack a field");
+  EXPECT_EQ((*skipped)->summary(), "49 samples were omitted because they lack a field");
   const auto none = opened(source, {"a", "rare"}, Missing::kNone);
   ASSERT_TRUE(none) << none.error().message();
   ASSERT_EQ((*none)->size(), 50u);
@@ -338,7 +340,7 @@ TEST_F(Tfrecord, CompressedFilesReadTheSame) {
   }
 }
 
-// 35,615 is 0x8b1f and 40,056 is 0x9c78, lengths that look like the start of gzip and zlib data.
+// The lengths 35,615 (0x8b1f) and 40,056 (0x9c78) look like the start of gzip and zlib data.
 TEST_F(Tfrecord, ALengthIsNotTakenForCompressedData) {
   for (const std::size_t length : {std::size_t{0x8b1f}, std::size_t{0x9c78}}) {
     const std::string around = example({{"t", bytes_feature({std::string(30'000, 'x')})}});
@@ -379,7 +381,7 @@ TEST_F(Tfrecord, IndexesOfOthersAreReadWhereTheyFit) {
                   "x.idx' does not belong to this shard and is not used: the listed records end at byte 50");
 }
 
-// The index covers the shard to its last byte, and some of its records are compared when it is opened.
+// The index covers the whole shard. Some of the indexed records are compared when the shard is opened.
 TEST_F(Tfrecord, AnIndexOfOtherRecordsIsSeenWhenAShardIsOpened) {
   const std::string one = example({{"n", ints_feature({1})}});
   const std::uint64_t bytes = one.size() + 16;
@@ -390,12 +392,13 @@ TEST_F(Tfrecord, AnIndexOfOtherRecordsIsSeenWhenAShardIsOpened) {
     const auto format = opened(source, {"n"});
     ASSERT_TRUE(format) << format.error().message();
     EXPECT_EQ(shown(**format, 0) + shown(**format, 1), "11") << first;
-    EXPECT_CONTAINS(notes_->lines().front(), "the shard has no such record 0 at byte 0");
+    EXPECT_CONTAINS(notes_->lines().front(), "the shard does not have record 0 at byte 0");
     std::filesystem::remove(index_of(source));
   }
 }
 
-// The ends are right, but those between them are wrong: for a long index, not every record is compared on opening.
+// The first and last offsets are correct, but those between them are wrong. In a long index, not all records are
+// compared on opening.
 TEST_F(Tfrecord, AnIndexThatLiesInBetweenNeverGivesAWrongSample) {
   const std::string data = example({{"n", ints_feature({1})}});
   const std::uint64_t bytes = data.size() + 16;
@@ -411,9 +414,9 @@ TEST_F(Tfrecord, AnIndexThatLiesInBetweenNeverGivesAWrongSample) {
   ASSERT_TRUE(format) << format.error().message();
   EXPECT_EQ(shown(**format, 500), "1");
   EXPECT_EQ(shown(**format, 503), "1");
-  EXPECT_CONTAINS(
-      shown(**format, 501),
-      "record 501 of the shard: the shard does not have the record there that the index '" + folder_.path("x.idx"));
+  EXPECT_CONTAINS(shown(**format, 501),
+                  "record 501 of the shard: the shard does not have this record at the position in the index '" +
+                      folder_.path("x.idx"));
   EXPECT_CONTAINS(shown(**format, 502), "one of them is damaged");
   OpenOptions options;
   options.fields = {"n"};
@@ -441,7 +444,7 @@ TEST_F(Tfrecord, SourcesAreToldByNameAndContent) {
   // damaged or missing: the format is recognised by the name
   EXPECT_EQ(opened(folder_.write("g.tfrecord", "nothing of the kind"), {"n"}).error().code, ErrorCode::kData);
   EXPECT_CONTAINS(opened(folder_.path("h.tfrecord")).error().message(), "h.tfrecord");
-  EXPECT_CONTAINS(opened(folder_.write("empty.tfrecord", "")).error().what, "the TFRecord files hold no records");
+  EXPECT_CONTAINS(opened(folder_.write("empty.tfrecord", "")).error().what, "the TFRecord files have no records");
   EXPECT_EQ(inspected(folder_.path("empty.tfrecord")), "no_field:error no_samples:warning");
   const auto list = opened(folder_.path("a") + "::" + folder_.path("{b.bin,c.tfrecords}"), {"n"});
   ASSERT_TRUE(list) << list.error().message();
@@ -491,7 +494,7 @@ TEST_F(Tfrecord, NumbersThatAreNoRowsAreThatSamplesError) {
              {"b:boxes", "p=b:keypoints"});
   ASSERT_TRUE(format) << format.error().message();
   EXPECT_EQ(shown(**format, 0), "(1, 4):10,20,30,40 (2, 2):10,20,30,40");
-  EXPECT_CONTAINS(shown(**format, 1), "field 'b': the feature 'b' holds 5 values, which do not form rows of 4");
+  EXPECT_CONTAINS(shown(**format, 1), "field 'b': the feature 'b' has 5 values, which do not form rows of 4");
   EXPECT_EQ(shown(**format, 2), "(0, 4): (0, 2):");
 }
 

@@ -5,9 +5,9 @@
 #include <optional>
 #include <utility>
 
-#include "format/each_shard.h"
-#include "format/finding.h"
-#include "format/record_keys.h"
+#include "format/shards/each_shard.h"
+#include "format/shards/finding.h"
+#include "format/shards/record_keys.h"
 #include "format/tfrecord/feature_reader.h"
 #include "format/tfrecord/foreign_index.h"
 #include "format/tfrecord/record_frame.h"
@@ -54,7 +54,7 @@ void compare_foreign(const storage::Storage& storage, const storage::Reader& rea
                               "' lists records that differ from the shard's: remove it, or create it again"});
 }
 
-// Errors of the storage and of decompression become findings, so that the other shards are inspected.
+// Adds storage and decompression errors as findings, so that the other shards are inspected.
 Scanned scan(const OpenOptions& options, const std::string& name) {
   Scanned scanned;
   const auto give_up = [&](const Error& error) { add_unreadable(scanned.findings, name, error); };
@@ -65,7 +65,7 @@ Scanned scan(const OpenOptions& options, const std::string& name) {
   auto ends = scan_records(**reader, file->version.bytes, name, scanned.findings);
   if (!ends) return give_up(ends.error()), std::move(scanned);
   if (ends->empty() && !scanned.findings.first_error())
-    scanned.findings.add({"no_samples", Severity::kWarning, name, "", {}, "the file holds no records"});
+    scanned.findings.add({"no_samples", Severity::kWarning, name, "", {}, "the file has no records"});
   scanned.file = std::move(*file);
   scanned.file->reader.reset();
   scanned.ends = std::move(*ends);
@@ -73,7 +73,7 @@ Scanned scan(const OpenOptions& options, const std::string& name) {
   return scanned;
 }
 
-// Inspects the records of a shard, as far as it could be scanned.
+// Inspects the records of a shard that could be scanned.
 class ShardLook {
  public:
   ShardLook(const ShardFile& file, std::string stem, const FeatureReader& reader, Missing missing)
@@ -107,7 +107,7 @@ class ShardLook {
   void take(Bytes record) {
     if (!has_good_data(record))
       return report("bad_record", Severity::kError,
-                    "record " + std::to_string(number_) + ": the checksum of the data differs: the record is damaged");
+                    "record " + std::to_string(number_) + ": the checksum of the data is wrong: the record is damaged");
     const Bytes data = data_in(record);
     looked_.survey.add(data);
     if (auto read = reader_.read(data, record_); !read) {
@@ -162,7 +162,7 @@ void add_unread(const std::string& source, const FeatureSurvey& survey, const st
   }
 }
 
-// Totals of the records in all shards.
+// Totals for the records in all shards.
 Result<void> look_at_records(const std::string& source, const std::vector<std::string>& shards,
                              const std::vector<Scanned>& scanned, const std::vector<FeatureChoice>& fields,
                              Missing missing, Inspection& inspection, Findings& findings) {

@@ -19,7 +19,8 @@ Element element_as(DType output, std::int64_t token) {
   return output == DType::kInt32 ? element_of(static_cast<std::int32_t>(token)) : element_of(token);
 }
 
-// Finds the documents in one pass over the files and, if options.vocabulary is set, checks that all tokens are in it.
+// Finds the documents in one pass over the files and, if options.vocabulary is set, checks that all tokens are below
+// it.
 Result<DocumentIndex> index_of(const TokenFiles& files, const TokenOptions& options) {
   DocumentIndex index(options.window, options.stride, options.shortest);
   std::vector<std::uint64_t> separators;
@@ -45,7 +46,7 @@ Result<DocumentIndex> index_of(const TokenFiles& files, const TokenOptions& opti
   if (!any) return no_separator(files, *options.separator);
   if (index.size() == 0)
     return config_error("tokens: no document has " + std::to_string(options.shortest) +
-                        " tokens or more, its separator among them");
+                        " tokens or more, including its separator");
   index.shrink();
   return index;
 }
@@ -64,8 +65,8 @@ void DocumentIndex::add(std::uint64_t first, std::uint64_t last) {
     first_.push_back(begin);
     tokens_.push_back(static_cast<std::uint32_t>(piece));
     longest_ = std::max(longest_, piece);
-    // If the stride exceeds the window, the remaining tokens may be between two pieces, or be a single token, which
-    // predicts nothing.
+    // If the stride exceeds the window, the remaining tokens may be in a gap between two pieces, or may be a single
+    // token, which has no target.
     if (begin + piece == last || begin + stride_ + 2 > last) return;
   }
 }
@@ -107,7 +108,7 @@ DocumentFormat::DocumentFormat(TokenFiles files, DocumentIndex index, const Toke
   for (const TokenFiles::File& file : files_.files()) ends_.push_back(end += file.tokens);
 }
 
-std::pair<std::size_t, std::uint64_t> DocumentFormat::place_of(std::uint64_t sample) const {
+std::pair<std::size_t, std::uint64_t> DocumentFormat::find_sample(std::uint64_t sample) const {
   const std::uint64_t token = index_.first(sample);
   const auto file = static_cast<std::size_t>(std::ranges::upper_bound(ends_, token) - ends_.begin());
   FEEDLINE_CHECK(file < ends_.size());
@@ -124,7 +125,7 @@ Result<std::uint64_t> DocumentFormat::fill(std::span<const std::uint64_t> sample
   for (const std::uint64_t sample : samples) {
     const std::uint64_t count = index_.tokens(sample) - 1;
     FEEDLINE_CHECK(count <= padded);
-    const auto [file, first] = place_of(sample);
+    const auto [file, first] = find_sample(sample);
     FEEDLINE_TRY(const auto tokens, files_.read(files_.files()[file], first, count + 1));
     widen_(tokens.data(), count, x, y);
     fill_elements(x + count * out_bytes, padded - count, pad_, out_bytes);
@@ -145,13 +146,13 @@ std::vector<std::uint64_t> DocumentFormat::shard_ends() const {
 
 std::string DocumentFormat::summary() const {
   const std::string held = files_.summary();
-  return std::to_string(index_.documents()) + " documents in " + std::to_string(index_.size()) + " samples; " +
-         std::to_string(index_.left_out()) + " of fewer than " + std::to_string(options_.shortest) +
-         " tokens left out" + (held.empty() ? "" : "; " + held);
+  return std::to_string(index_.documents()) + " documents in " + std::to_string(index_.size()) + " samples; omitted " +
+         std::to_string(index_.left_out()) + " with fewer than " + std::to_string(options_.shortest) + " tokens" +
+         (held.empty() ? "" : "; " + held);
 }
 
 Where DocumentFormat::where(std::uint64_t index) const {
-  const auto [file, token] = place_of(index);
+  const auto [file, token] = find_sample(index);
   Where where = files_.where(file, token);
   where.key = "token " + std::to_string(token);
   where.record = index;

@@ -15,7 +15,7 @@
 
 namespace feedline::format {
 
-// The positions of the samples that documents are divided into. The end of a file also ends a document.
+// The positions of samples, which are documents or pieces of documents. The end of a file also ends a document.
 //
 //   a document of n tokens, including its separator:    |t t t t t t t t t t S|
 //   piece 0, window + 1 tokens, the last one only a target:  |t t t t t|
@@ -26,7 +26,7 @@ class DocumentIndex {
   DocumentIndex(std::uint64_t window, std::uint64_t stride, std::uint64_t shortest)
       : window_(window), stride_(stride), shortest_(shortest) {}
 
-  // Adds a document: tokens [first, last), counted from the start of the first file. Requires: ascending order.
+  // Adds a document with the tokens [first, last), counted from the start of the first file. Requires: ascending order.
   void add(std::uint64_t first, std::uint64_t last);
   void shrink();  // call after the last document
 
@@ -45,12 +45,12 @@ class DocumentIndex {
   std::uint64_t documents_ = 0, left_out_ = 0, longest_ = 0;
 };
 
-// Token files with separate documents: a sample is a document or a piece of one, with ragged fields "x" and "y" (the
-// same shifted by one token), and "length".
+// Token files in which each sample is a document or a piece of one. The fields are ragged "x", "y" (shifted by one
+// token), and "length".
 class DocumentFormat final : public FilledFormat {
  public:
-  // Reads all files once. Requires: options checked by open_tokens(). kConfig: the separator never occurs, or all
-  // documents are too short. kData: a token is outside options.vocabulary.
+  // Reads all files once. Requires: open_tokens() has checked the options. Fails with kConfig if the separator does not
+  // occur or all documents are too short, and with kData if a token is not below options.vocabulary.
   static Result<std::shared_ptr<const RowFormat>> make(TokenFiles files, const TokenOptions& options);
 
   std::string_view name() const override { return "tokens"; }
@@ -67,7 +67,7 @@ class DocumentFormat final : public FilledFormat {
  private:
   DocumentFormat(TokenFiles files, DocumentIndex index, const TokenOptions& options, Widen widen);
   // Returns the file of a sample, and its first token in that file.
-  std::pair<std::size_t, std::uint64_t> place_of(std::uint64_t sample) const;
+  std::pair<std::size_t, std::uint64_t> find_sample(std::uint64_t sample) const;
 
   TokenFiles files_;
   std::vector<std::uint64_t> ends_;  // cumulative number of tokens, per file

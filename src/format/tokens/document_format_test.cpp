@@ -61,7 +61,7 @@ TEST_F(DocumentFormatTest, NoSampleHasTokensOfTwoDocuments) {
   EXPECT_EQ((*format)->where(3).offset, 3u);
   EXPECT_EQ((*format)->longest(0), 3u);
   EXPECT_EQ((*format)->shard_ends(), (std::vector<std::uint64_t>{3, 4}));
-  EXPECT_NE((*format)->summary().find("4 documents in 4 samples; 1 of fewer than 2 tokens left out"),
+  EXPECT_NE((*format)->summary().find("4 documents in 4 samples; omitted 1 with fewer than 2 tokens"),
             std::string::npos);
 }
 
@@ -105,13 +105,13 @@ TEST(DocumentIndex, PiecesBeginAStrideApartUntilOneReachesTheEnd) {
   EXPECT_EQ(pieces(4, 2, 5), (Pieces{{0, 5}}));
   EXPECT_EQ(pieces(4, 2, 8), (Pieces{{0, 5}, {2, 5}, {4, 4}}));
   EXPECT_EQ(pieces(4, 1, 7), (Pieces{{0, 5}, {1, 5}, {2, 5}}));
-  EXPECT_EQ(pieces(4, 10, 11), (Pieces{{0, 5}}));  // The second piece would have one token, which predicts nothing.
+  EXPECT_EQ(pieces(4, 10, 11), (Pieces{{0, 5}}));  // The second piece would have only one token, which has no target.
   EXPECT_EQ(pieces(4, 10, 12), (Pieces{{0, 5}, {10, 2}}));
   EXPECT_EQ(pieces(4, 4, 1), Pieces{});
 }
 
-// The files are read in blocks of a megabyte: tests separators at both ends of a block, and on both sides of the chunks
-// that are searched in it.
+// Files are read in blocks of a megabyte. Tests separators at both ends of a block, and on both sides of the boundaries
+// between the chunks in which a block is searched.
 TEST_F(DocumentFormatTest, SeparatorsAreFoundWhereverTheyAre) {
   std::mt19937 random(3);
   Tokens tokens((std::size_t{1} << 19) + 12345, 7);
@@ -141,7 +141,8 @@ TEST_F(DocumentFormatTest, FilesWithoutDocumentsAreRefused) {
   EXPECT_NE(why({1, 2, 3}, {}).find("separator 0 is not among the 3 tokens of the files"), std::string::npos);
   EXPECT_NE(why({0, 0, 0}, {}).find("no document has 2 tokens"), std::string::npos);
   EXPECT_NE(why({1, 2, 0, 3, 0}, {.shortest = 4}).find("no document has 4 tokens"), std::string::npos);
-  EXPECT_NE(why({1, 70, 0}, {.vocabulary = 60}).find("position 1 holds 70; the vocabulary has 60"), std::string::npos);
+  EXPECT_NE(why({1, 70, 0}, {.vocabulary = 60}).find("position 1 has token 70, but the vocabulary size is 60"),
+            std::string::npos);
   EXPECT_NE(why({}, {}).find("not among the 0 tokens"), std::string::npos);
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/cpus.h"
 #include "format/tokens/token_kernels.h"
 #include "memory/record.h"
 
@@ -47,6 +48,11 @@ std::uint64_t TokenFiles::tokens() const {
   std::uint64_t tokens = 0;
   for (const File& file : files_) tokens += file.tokens;
   return tokens;
+}
+
+std::uint64_t TokenFiles::most_held() {
+  constexpr std::uint64_t kMost = 256 << 20, kShare = 64;
+  return std::min(kMost, base::usable_memory_bytes() / kShare);
 }
 
 void TokenFiles::hold(std::uint64_t most_bytes) {
@@ -102,8 +108,8 @@ Result<void> TokenFiles::check(std::size_t file, std::uint64_t first, std::span<
   const std::uint64_t at = first_outside(stored_, tokens.data(), count, vocabulary);
   if (at == count) return {};
   const std::int64_t token = first_token(stored_, tokens.data() + at * token_bytes());
-  Error error = data_error("position " + std::to_string(first + at) + " holds " + std::to_string(token) +
-                               "; the vocabulary has " + std::to_string(vocabulary),
+  Error error = data_error("position " + std::to_string(first + at) + " has token " + std::to_string(token) +
+                               ", but the vocabulary size is " + std::to_string(vocabulary),
                            "format")
                     .error();
   error.where.offset = where(file, first + at).offset;

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/cpus.h"
 #include "format/tokens/document_format.h"
 
 namespace feedline::format {
@@ -49,13 +48,7 @@ Result<void> check_documents(const TokenOptions& options) {
   return {};
 }
 
-// The default limit: little enough for every process, even if eight ranks share a machine.
-std::uint64_t most_held() {
-  constexpr std::uint64_t kMost = 256 << 20, kShare = 64;
-  return std::min(kMost, base::usable_memory_bytes() / kShare);
-}
-
-// Reads all tokens and checks that they are in the vocabulary and that the separator occurs.
+// Reads all tokens, and checks that they are below the vocabulary size and that the separator occurs.
 Result<void> check_tokens(const TokenFiles& files, const TokenOptions& options) {
   std::vector<std::uint64_t> separators;
   const auto see = [&](std::size_t file, std::uint64_t first, std::span<const std::byte> tokens) {
@@ -77,7 +70,7 @@ Result<std::shared_ptr<const RowFormat>> open_tokens(const std::vector<TokenFile
   FEEDLINE_CHECK_OK(widen_of(options.stored, options.output));
   FEEDLINE_CHECK_OK(check_documents(options));
   FEEDLINE_TRY(auto opened, TokenFiles::open(files, options.stored, storage));
-  opened.hold(options.memory_bytes.value_or(most_held()));
+  opened.hold(options.memory_bytes.value_or(TokenFiles::most_held()));
   if (options.documents == Documents::kApart) return DocumentFormat::make(std::move(opened), options);
   return TokenFormat::make(std::move(opened), options);
 }
@@ -92,7 +85,7 @@ Result<std::shared_ptr<const RowFormat>> TokenFormat::make(TokenFiles files, con
   }
   if (samples == 0)
     return config_error("tokens: no file has the " + std::to_string(options.window + 1) +
-                        " tokens that a window and its targets need; all together have " +
+                        " tokens that a window and its targets need; all files together have " +
                         std::to_string(files.tokens()));
   if (options.vocabulary > 0) FEEDLINE_CHECK_OK(check_tokens(files, options));
   return std::shared_ptr<const RowFormat>(new TokenFormat(std::move(files), std::move(ends), options, widen));
@@ -114,7 +107,7 @@ TokenFormat::TokenFormat(TokenFiles files, std::vector<std::uint64_t> ends, cons
   fingerprint_ = fingerprint.value();
 }
 
-std::pair<std::size_t, std::uint64_t> TokenFormat::place_of(std::uint64_t sample) const {
+std::pair<std::size_t, std::uint64_t> TokenFormat::find_sample(std::uint64_t sample) const {
   const auto file = static_cast<std::size_t>(std::ranges::upper_bound(ends_, sample) - ends_.begin());
   FEEDLINE_CHECK(file < ends_.size());
   return {file, sample - (file > 0 ? ends_[file - 1] : 0)};
@@ -124,12 +117,12 @@ Result<std::uint64_t> TokenFormat::fill(std::span<const std::uint64_t> samples,
                                         std::span<const ArrayView> first_rows) const {
   ArrayView x = first_rows[0], y = first_rows[1];
   const std::uint64_t tokens_of_one = options_.window + 1;
-  auto next = samples.empty() ? std::pair<std::size_t, std::uint64_t>() : place_of(samples[0]);
+  auto next = samples.empty() ? std::pair<std::size_t, std::uint64_t>() : find_sample(samples[0]);
   for (std::size_t i = 0; i < samples.size(); ++i) {
     const auto [file, window] = next;
     FEEDLINE_TRY(const auto tokens, files_.read(files_.files()[file], window * options_.stride, tokens_of_one));
     if (i + 1 < samples.size()) {  // prefetches the next sample while this one is converted
-      next = place_of(samples[i + 1]);
+      next = find_sample(samples[i + 1]);
       files_.prefetch(files_.files()[next.first], next.second * options_.stride, tokens_of_one);
     }
     widen_(tokens.data(), options_.window, x.data, y.data);
@@ -143,7 +136,7 @@ Result<std::uint64_t> TokenFormat::fill(std::span<const std::uint64_t> samples,
 }
 
 Where TokenFormat::where(std::uint64_t index) const {
-  const auto [file, window] = place_of(index);
+  const auto [file, window] = find_sample(index);
   Where where = files_.where(file, window * options_.stride);
   where.key = "window " + std::to_string(window);
   where.record = index;

@@ -15,18 +15,18 @@
 
 namespace feedline::format {
 
-// Opens token files according to the options: as DocumentFormat if documents are separate, else as TokenFormat.
-// kConfig: an invalid option, a file whose size is not a multiple of the token size, or no samples. kStorage: a file
-// cannot be opened. kData: a token is not below options.vocabulary.
+// Opens token files as DocumentFormat if documents are separate samples, otherwise as TokenFormat. Fails with kConfig
+// if an option is invalid, a file's size is not a multiple of the token size, or there are no samples; with kStorage if
+// a file cannot be opened; and with kData if a token is not below options.vocabulary.
 Result<std::shared_ptr<const RowFormat>> open_tokens(const std::vector<TokenFile>& files, const TokenOptions& options,
                                                      const std::shared_ptr<const storage::Storage>& storage);
 
-// Concatenated files of token numbers, divided into windows: sample i has tokens [i * stride, i * stride + window) of
-// its file as field "x", and the same shifted by one token as field "y". No window spans two files. With a separator,
-// field "document" numbers the documents of a window.
+// Files of tokens, divided into windows. Sample i of a file has the tokens [i * stride, i * stride + window) as field
+// "x", and the same range shifted by one token as field "y". No window spans two files. With a separator, field
+// "document" has the index of each token's document in the window.
 class TokenFormat final : public FilledFormat {
  public:
-  // Requires: options checked by open_tokens().
+  // Requires: open_tokens() has checked the options.
   static Result<std::shared_ptr<const RowFormat>> make(TokenFiles files, const TokenOptions& options);
 
   std::string_view name() const override { return "tokens"; }
@@ -40,8 +40,8 @@ class TokenFormat final : public FilledFormat {
 
  private:
   TokenFormat(TokenFiles files, std::vector<std::uint64_t> ends, const TokenOptions& options, Widen widen);
-  // Returns the file of a sample, and the sample's number within it.
-  std::pair<std::size_t, std::uint64_t> place_of(std::uint64_t sample) const;
+  // Returns the file of a sample, and the index of the sample in this file.
+  std::pair<std::size_t, std::uint64_t> find_sample(std::uint64_t sample) const;
 
   TokenFiles files_;
   std::vector<std::uint64_t> ends_;  // cumulative number of samples, per file

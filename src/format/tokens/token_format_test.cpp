@@ -23,7 +23,7 @@ class TokenFormatTest : public testing::Test {
   static Result<std::shared_ptr<const RowFormat>> open(const std::vector<TokenFile>& files, TokenOptions options) {
     return open_tokens(files, options, storage::local_storage());
   }
-  // Buffer for x followed by y.
+  // A buffer for x followed by y.
   template <typename Out>
   static std::vector<ArrayView> rows_of(const RowFormat& format, std::vector<Out>& xy) {
     auto* x = reinterpret_cast<std::byte*>(xy.data());
@@ -90,7 +90,8 @@ TEST_F(TokenFormatTest, RefusesWhatIsNotTokens) {
   EXPECT_NE(why(file("a.bin", 9), {}).find("window must be at least 1"), std::string::npos);
   EXPECT_NE(why(file("a.bin", 9), {.window = 2, .stored = DType::kFloat32}).find("float32 tokens"), std::string::npos);
   EXPECT_NE(why({folder_.path("nowhere"), 0}, {.window = 2}).find("nowhere"), std::string::npos);
-  EXPECT_NE(why({folder_.write("none.bin", ""), 0}, {.window = 2}).find("all together have 0"), std::string::npos);
+  EXPECT_NE(why({folder_.write("none.bin", ""), 0}, {.window = 2}).find("all files together have 0"),
+            std::string::npos);
 }
 
 TEST_F(TokenFormatTest, ATokenOutsideTheVocabularyIsNamedWithItsPlace) {
@@ -99,12 +100,12 @@ TEST_F(TokenFormatTest, ATokenOutsideTheVocabularyIsNamedWithItsPlace) {
   const auto format = open({tokens}, {.window = 2, .vocabulary = 57});
   ASSERT_FALSE(format);
   EXPECT_EQ(format.error().code, ErrorCode::kData);
-  EXPECT_EQ(format.error().what, "position 7 holds 57; the vocabulary has 57");
+  EXPECT_EQ(format.error().what, "position 7 has token 57, but the vocabulary size is 57");
   EXPECT_EQ(format.error().where.offset, 14u);
   const auto negative = file("n.bin", 4, std::int16_t{-1});
   const auto refused = open({negative}, {.window = 2, .stored = DType::kInt16, .vocabulary = 100});
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().what, "position 0 holds -1; the vocabulary has 100");
+  EXPECT_EQ(refused.error().what, "position 0 has token -1, but the vocabulary size is 100");
 }
 
 TEST_F(TokenFormatTest, PackedDocumentsAreNumberedAndNothingIsPredictedAcrossTheirEnds) {

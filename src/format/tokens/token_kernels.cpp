@@ -10,11 +10,11 @@
 namespace feedline::format {
 namespace {
 
-// Number of tokens that find_token() compares without a branch, so that the compiler can vectorize the loop. Documents
-// have hundreds of tokens, so most blocks of this size contain no separator.
+// The number of tokens that find_token() compares without a branch, so that the compiler can vectorize the loop.
+// Documents have hundreds of tokens, so most blocks of this size do not contain a separator.
 constexpr std::uint64_t kGlance = 64;
 
-// Writes both outputs in one pass over the input, which stays in the first-level cache between the two loops.
+// Writes both outputs. The input is still in the L1 cache when the second loop reads it.
 template <typename In, typename Out>
 void widen(const std::byte* tokens, std::uint64_t count, std::byte* x, std::byte* y) {
   const auto convert = [count](const std::byte* from, std::byte* to) {
@@ -29,12 +29,15 @@ void widen(const std::byte* tokens, std::uint64_t count, std::byte* x, std::byte
   convert(tokens + sizeof(In), y);
 }
 
-// Calls `call` with a number of the type that stores tokens of this dtype, or `otherwise` if there is none.
+// Calls `call` with a value of the C++ type for stored tokens of this dtype. Returns `otherwise` if the dtype is not
+// supported.
 template <typename Call, typename T>
 T with_stored(DType stored, Call call, T otherwise) {
   switch (stored) {
     case DType::kUint8:
       return call(std::uint8_t{});
+    case DType::kInt8:
+      return call(std::int8_t{});
     case DType::kUint16:
       return call(std::uint16_t{});
     case DType::kInt16:
@@ -65,17 +68,17 @@ void number_as(T separator, T ignored, ArrayView x, ArrayView y, std::int32_t* d
 }
 
 template <typename T>
-void find_as(const T* tokens, std::uint64_t count, T token, std::uint64_t base, std::vector<std::uint64_t>& places) {
+void find_as(const T* tokens, std::uint64_t count, T token, std::uint64_t base, std::vector<std::uint64_t>& locations) {
   std::uint64_t i = 0;
   for (; i + kGlance <= count; i += kGlance) {
     T found = 0;
     for (std::uint64_t k = 0; k < kGlance; ++k) found |= static_cast<T>(tokens[i + k] == token);
     if (found == 0) continue;
     for (std::uint64_t k = 0; k < kGlance; ++k)
-      if (tokens[i + k] == token) places.push_back(base + i + k);
+      if (tokens[i + k] == token) locations.push_back(base + i + k);
   }
   for (; i < count; ++i)
-    if (tokens[i] == token) places.push_back(base + i);
+    if (tokens[i] == token) locations.push_back(base + i);
 }
 
 }  // namespace
@@ -90,7 +93,7 @@ Result<Widen> widen_of(DType stored, DType output) {
                                                 : nullptr;
   if (found != nullptr) return found;
   return config_error("tokens: " + std::string(name_of(stored)) + " tokens as " + std::string(name_of(output)) +
-                      ": the stored dtype must be uint8, int16, uint16, int32, uint32 or int64, and the delivered "
+                      ": the stored dtype must be uint8, int8, int16, uint16, int32, uint32 or int64, and the output "
                       "dtype int32 or int64");
 }
 
@@ -127,10 +130,10 @@ std::int64_t first_token(DType stored, const std::byte* tokens) {
 }
 
 void find_token(DType stored, std::span<const std::byte> tokens, std::int64_t token, std::uint64_t base,
-                std::vector<std::uint64_t>& places) {
+                std::vector<std::uint64_t>& locations) {
   const auto find = [&]<typename In>(In) {
     find_as(reinterpret_cast<const In*>(tokens.data()), tokens.size() / sizeof(In), static_cast<In>(token), base,
-            places);
+            locations);
     return true;
   };
   FEEDLINE_CHECK(with_stored(stored, find, false));

@@ -6,9 +6,9 @@
 namespace feedline::pipeline {
 namespace {
 
-// Random streams of operations count from 0; this one is far from their range.
+// The random streams of operations are numbered from 0; this number is far outside their range.
 constexpr std::uint32_t kSubstituteStream = 0x5B5B5B5Bu;
-// If half of all samples are bad, 32 bad substitutes in a row have a probability of one in 4 billion.
+// If half of all samples are bad, the probability of 32 bad substitutes in a row is one in 4 billion.
 constexpr std::uint32_t kMaxAttempts = 32;
 
 }  // namespace

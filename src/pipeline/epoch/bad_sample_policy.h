@@ -9,13 +9,15 @@
 
 namespace feedline::pipeline {
 
-// Decides how to handle a bad sample. Stateless, so the outcome does not depend on thread timing.
+// Determines how a bad sample is handled. The policy is stateless, so the result does not depend on the timing of
+// threads.
 //
-//   raise     the batch is dropped, and next() returns its first error in row order.
-//   replace   the thread immediately draws another sample from (seed, epoch, sample, attempt).
-//   skip      the sample is dropped, and its row is refilled with the last unused sample of the epoch's order, which
-//             then ends one sample earlier. Refills are assigned in batch order, so they do not depend on threads. A
-//             refill may be loaded twice (once in a batch near the end that is later truncated) but is delivered once.
+// - raise: the batch is dropped, and next() returns its first error in row order.
+// - replace: the thread immediately draws another sample from (seed, epoch, sample, attempt).
+// - skip: the sample is dropped, and its row is refilled with the last unused sample of the epoch's order, which
+//   therefore ends one sample earlier. Refills are assigned in batch order, so they do not depend on the timing of
+//   threads. A refill may be loaded twice (once in a batch near the end that is truncated later), but is delivered only
+//   once.
 //
 // If skip is not possible, the plan uses replace (PipelinePlan::on_error_reason).
 class BadSamplePolicy {
@@ -23,10 +25,10 @@ class BadSamplePolicy {
   BadSamplePolicy(OnError on_error, std::uint64_t error_budget) : on_error_(on_error), error_budget_(error_budget) {}
 
   OnError on_error() const { return on_error_; }
-  // Returns the substitute for `key.sample` at the given attempt, one of `size` numbers, or nullopt to give up and
-  // raise.
+  // Returns the substitute for `key.sample` at the given attempt, a number below `size`; nullopt to give up and raise
+  // the error.
   std::optional<std::uint64_t> substitute(const base::SampleKey& key, std::uint64_t size, std::uint32_t attempt) const;
-  // Returns true if an epoch with this many bad samples must stop.
+  // Returns whether an epoch with this many bad samples must stop.
   bool over_budget(std::uint64_t bad_samples) const;
   Error budget_error(const Error& last) const;
 

@@ -14,7 +14,7 @@
 namespace feedline::pipeline {
 namespace {
 
-// Text becomes Python objects on every device.
+// Text becomes Python objects, whatever the device.
 batch::Composed::Memory variable_memory_of(device::Device& device) {
   return {device.variable_allocator(),
           device.is_host() ? device.variable_allocator() : device::host_device()->variable_allocator()};
@@ -68,7 +68,7 @@ std::uint64_t BatchMemory::make_ready(Slot& slot, std::uint64_t epoch) {
   return variable_bytes;
 }
 
-// Mixes in place. Random draws depend on the batch's number in its epoch and differ between ranks.
+// Mixes in place. The random draws depend on the number of the batch in its epoch, and differ between ranks.
 void BatchMemory::mix(Slot& slot, std::uint64_t epoch) {
   const std::uint64_t started = base::now_ns();
   const std::uint64_t number = slot.plan->index_of(slot.batch) * plan_.ranks.world_size + plan_.ranks.rank;

@@ -28,7 +28,7 @@ class DeliveryTest : public testing::Test {
     epoch_ = std::make_unique<Epoch>(config, policy_);
     delivery_.begin({.epoch = 3}, 1000);
   }
-  // Returns the next batch, complete, with errors in these rows.
+  // Returns the next batch, complete, with errors in the given rows.
   std::shared_ptr<Slot> filled(const std::vector<std::uint64_t>& failed = {}) {
     auto lease = memory::Lease::take(device_->memory, layout_->bytes());
     EXPECT_TRUE(lease);
@@ -43,7 +43,7 @@ class DeliveryTest : public testing::Test {
     EXPECT_TRUE(ready);
     return ready;
   }
-  // Delivers a slot like the pipeline does.
+  // Delivers a slot as the pipeline does.
   Result<void> take(Slot& slot, Batch& out, std::uint64_t now_ns = 2000) {
     const auto noted = delivery_.note(*epoch_, slot, now_ns);
     return delivery_.hand_over(slot, noted, epoch_->index_of(slot.batch), out);
@@ -59,7 +59,7 @@ class DeliveryTest : public testing::Test {
   std::shared_ptr<FakeDevice> device_ = std::make_shared<FakeDevice>();
   std::shared_ptr<const batch::BatchLayout> layout_ =
       std::make_shared<batch::BatchLayout>(Schema{{"x", {DType::kInt64, {}}}}, kRows);
-  Delivery delivery_{policy_, device_->place()};
+  Delivery delivery_{policy_, device_->location()};
 };
 
 TEST_F(DeliveryTest, AnEpochGoesOnBehindWhatWasNoted) {

@@ -111,7 +111,7 @@ void Epoch::resolve() {
   }
 }
 
-// With Config::prepares: the slot's rows will not change any more, and it is known which of them are delivered.
+// With Config::prepares: marks that the slot's rows will not change any more and that the rows to deliver are known.
 void Epoch::finalize(Slot& slot) {
   slot.is_final = true;
   const std::uint64_t rows = deliverable_rows(slot);
@@ -126,7 +126,7 @@ void Epoch::finalize(Slot& slot) {
   *last = slot.prepared->slot.lock();
 }
 
-// Finalizes slots that can be delivered out of order, ahead of slots that still get refills.
+// Finalizes slots that can be delivered out of order, even if earlier slots still receive refills.
 void Epoch::finalize_ahead() {
   for (auto slot = unresolved_; slot != slots_.end(); ++slot)
     if ((*slot)->complete && !(*slot)->is_final && safe_out_of_order(**slot)) finalize(**slot);
@@ -138,8 +138,8 @@ void Epoch::note_ready(Slot& slot) {
   variable_bytes_ += slot.prepared->composed.bytes();
 }
 
-// Hands out one refill for the slot's first failed row that counts, if any. Only one at a time: the result of a refill,
-// which may fail too, determines the next.
+// Creates one refill ticket for the slot's first failed row that still counts, if there is one. Creates only one at a
+// time, because the result of a refill, which may also fail, determines the next refill.
 bool Epoch::refill(const std::shared_ptr<Slot>& slot) {
   while (!slot->failures.empty()) {
     const auto failure = slot->failures.begin();
@@ -155,7 +155,7 @@ bool Epoch::refill(const std::shared_ptr<Slot>& slot) {
     if (position >= end_) continue;
     const std::uint64_t last = --end_;
     if (last == position) continue;  // the end of the order: no replacement is left, so the batch gets shorter
-    const plan::Placed placed = plan_->at(last);
+    const plan::OrderedSample placed = plan_->at(last);
     slot->samples[row] = placed.sample;
     slot->draws[row] = placed.draw;
     slot->complete = false;
@@ -174,14 +174,14 @@ std::uint64_t Epoch::deliverable_rows(const Slot& slot) const {
   return config_.plan.drop_last && rows < plan_->rows(slot.batch) ? 0 : rows;
 }
 
-// A slot may be delivered before earlier ones are settled only if their refills can never reach its rows.
+// A slot may be delivered before earlier slots are settled only if refills of the earlier slots cannot take its rows.
 bool Epoch::safe_out_of_order(const Slot& slot) const {
   if (policy_.on_error() != OnError::kSkip) return true;
   // each unsettled row needs at most one good refill, and every bad refill uses one more position: reserve twice that
   return slot.failures.empty() && slot.first + slot.rows + 2 * unsettled_rows_ <= end_;
 }
 
-// Out-of-order delivery searches the open batches, once one is ready; their number is independent of the number of
+// Out-of-order delivery searches the open batches if one is ready; their number does not depend on the number of
 // threads.
 Epoch::Slots::iterator Epoch::next_ready() {
   if (resolved_ > 0 && (!config_.prepares || slots_.front()->ready)) return slots_.begin();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// State of one epoch, without threads or locks: the batches being filled and the rows not handed out yet.
+// The state of one epoch, without threads or locks: the batches that are being filled, and the rows that no thread has
+// taken.
 
 #include <cstdint>
 #include <list>
@@ -16,8 +17,8 @@
 
 namespace feedline::pipeline {
 
-// Not thread-safe: called under the pipeline's lock, so it scans no lists and does not allocate. Threads with tickets
-// of an abandoned epoch get no further ones.
+// Not thread-safe. This class is used under the pipeline's lock, so it neither scans lists nor allocates. Threads with
+// tickets of an abandoned epoch receive no further tickets.
 class Epoch {
  public:
   struct Config {
@@ -36,27 +37,29 @@ class Epoch {
   Epoch(const Epoch&) = delete;
   Epoch& operator=(const Epoch&) = delete;
 
-  // Returns the next rows of an open slot, or a refill; nullopt if none is left.
+  // Returns the next rows of an open slot, or a refill; nullopt if there are none.
   std::optional<Ticket> take_ticket();
   bool has_refill() const { return refill_.has_value(); }
   // With Config::given: adds the samples of the next batch, at most batch_rows; end_giving() marks the last one.
   void give(std::list<std::vector<GivenSample>> batch) { given_.splice(given_.end(), batch); }
   void end_giving() { all_given_ = true; }
   bool can_open() const;  // the plan has another batch
-  // Makes the slot the next batch. Requires: can_open(), and a slot made for most_rows(). The rows are available after
-  // the caller has assigned the slot, set its layout and resumed its tickets.
+  // Assigns the next batch to the slot. Requires: can_open(), and the slot was made for most_rows() rows. The slot's
+  // rows become available when the caller has assigned the slot, set its layout and resumed its tickets.
   void claim(const std::shared_ptr<Slot>& slot);
   std::uint64_t most_rows() const { return config_.plan.batch_rows; }
   bool prepares() const { return config_.prepares; }
-  // Returns true if take_ticket() found no rows only because the next ones are being prepared.
+  // Returns whether take_ticket() found no rows only because the next ones are still being prepared.
   bool rows_follow() const { return drained_ != slots_.end() && (*drained_)->tickets.is_paused(); }
-  // Records the outcome of a row that is not its own sample. Call it before the row is finished.
+  // Records the outcome of a row if it does not contain its own sample. Must be called before the row is reported as
+  // finished.
   void note(Slot& slot, std::uint64_t row, Outcome outcome);
-  // Called when a slot's last row is finished. Settles complete slots in batch order, so that refills do not depend on
-  // completion order.
+  // Called when the last row of a slot is finished. Settles complete slots in batch order, so that refills do not
+  // depend on the order of completion.
   void settle(Slot& completed);
-  // With Config::prepares: returns slots that became final since the last call, linked by Slot::Prepared, whose `rows`
-  // are the number to deliver, or nullptr. The caller makes each ready without the lock and then calls note_ready().
+  // With Config::prepares: returns a list of the slots that became final since the last call, or nullptr. The list is
+  // linked by Slot::Prepared, whose `rows` is the number of rows to deliver. The caller prepares each slot without the
+  // lock and then calls note_ready().
   std::shared_ptr<Slot> take_final() { return std::move(final_); }
   void note_ready(Slot& slot);
 
@@ -73,13 +76,13 @@ class Epoch {
      // delivered
 
   std::uint64_t epoch() const { return config_.epoch; }
-  // Returns true if this epoch, which has delivered nothing, delivers the same as `other` from its start.
+  // Returns whether this epoch, which has not delivered anything, delivers the same as `other` does from its start.
   bool delivers_as(const Epoch& other) const;
-  // The samples delivered so far, in the form needed to plan the rest.
+  // Describes the samples delivered so far, in the form needed to plan the rest.
   std::uint64_t position() const { return plan_->begin_of(next_batch_); }
   std::vector<Positions> delivered(std::vector<Positions> memory = {}) const;  // reuses the memory of its argument
   std::uint64_t left_out() const { return config_.plan.left_out + refilled_; }
-  // Returns a batch's number in the epoch, counted in batches of this size from the start.
+  // Returns a batch's number in the epoch, in batches of the current size from the epoch's start.
   std::uint64_t index_of(std::uint64_t batch) const;
   const std::shared_ptr<const plan::Plan>& plan() const { return plan_; }
 
@@ -100,7 +103,8 @@ class Epoch {
   std::uint64_t end_;            // positions from here on were used by refills and are not delivered
   std::uint64_t next_open_ = 0;  // next batch to open
   Slots slots_;                  // open, in batch order
-  // Avoid scanning all slots: those before drained_ have no rows left, those before unresolved_ are resolved.
+  // These iterators avoid scanning all slots: slots before drained_ have no rows left, and slots before unresolved_ are
+  // resolved.
   Slots::iterator drained_ = slots_.end(), unresolved_ = slots_.end();
   std::size_t resolved_ = 0, complete_ = 0;  // counts of slots; complete_ excludes resolved ones
   std::size_t ready_ = 0;                    // resolved slots that are ready; with Config::prepares

@@ -11,12 +11,12 @@
 
 namespace feedline::pipeline {
 
-// The entry of one bad row.
+// Returns a list with the entry of one bad row.
 inline BadEntries one_bad(std::uint64_t row, std::uint64_t sample, std::string what = "bad") {
   return {{row, {Error{ErrorCode::kData, std::move(what), {}, 0}, 0, 0, sample}}};
 }
 
-// Opens the next batch, whose rows can be taken. The caller sets its layout.
+// Opens the next batch, so that its rows can be taken. The caller sets the layout of the batch.
 inline Slot& open_batch(Epoch& epoch, std::shared_ptr<memory::Lease> lease = nullptr) {
   auto slot = Slot::make(epoch.most_rows(), epoch.prepares());
   slot->lease = std::move(lease);

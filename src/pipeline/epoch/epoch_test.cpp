@@ -23,7 +23,7 @@ std::shared_ptr<const plan::Order> order_of(std::uint64_t size) {
   return plan::make_order(config, 1);
 }
 
-// Runs an epoch without threads: rows finish in the order drawn by `schedule`, and samples in `bad` fail.
+// Runs an epoch without threads: rows finish in a random order drawn from `schedule`, and samples in `bad` fail.
 class EpochRun {
  public:
   std::uint64_t size = 50;
@@ -50,7 +50,7 @@ class EpochRun {
     int overtaken = 0;          // deliveries of an early batch
   };
 
-  // The same run, resumed from the state.
+  // Returns the same run, resumed from the state.
   EpochRun from(const Outcome::State& state) const {
     EpochRun rest = *this;
     rest.position = state.position;
@@ -208,7 +208,7 @@ TEST_P(EpochSkips, ResumesAtEveryBatch) {
   }
 }
 
-// Early batches are neither lost nor delivered twice, whatever the batch size after resuming.
+// Batches that were delivered early are neither lost nor delivered twice, whatever the batch size after resuming.
 TEST(Epoch, ResumesBehindBatchesThatCameEarly) {
   EpochRun run;
   run.size = 300;

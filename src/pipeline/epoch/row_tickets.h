@@ -3,15 +3,15 @@
 
 // Distributes the rows of a batch to threads without a lock.
 //
-// 1. Under the pipeline's lock a thread finds a batch with untaken rows and takes the first of them.
-// 2. From then on it takes further ones on its own: take() is one compare-and-swap.
+// 1. Under the pipeline's lock, a thread finds a batch with untaken rows and takes the first of them.
+// 2. The thread then takes further rows without the lock: take() is one compare-and-swap.
 // 3. A thread that must work on untaken rows reserves all of them with pause() and releases them with resume(), without
-//    the lock: threads that find none in between take the lock and wait.
-// 4. When no rows are left, or the pipeline recalls its threads, each reports once how many rows it filled. The thread
-//    whose finish() returns true was the last one, and settles the batch under the lock.
+//    the lock. Threads that find no rows because of a pause take the lock and wait.
+// 4. When no rows are left, or the pipeline recalls its threads, each thread reports once how many rows it filled. The
+//    thread whose finish() returns true was the last, and settles the batch under the lock.
 //
-// So a batch costs each thread one critical section, however many rows it has. Rows are handed out one by one, or in
-// runs of the format's grain, as they would be under the lock: a slow sample delays no other row.
+// Each batch therefore costs a thread one critical section, however many rows the batch has. Rows are handed out one by
+// one, or in runs of the format's grain, so a slow sample does not delay other rows.
 
 #include <algorithm>
 #include <atomic>
@@ -31,7 +31,7 @@ struct RowRun {
 
 class RowTickets {
  public:
-  // Call before other threads see the batch. Rows are unavailable until resume(0).
+  // Must be called before other threads can see the batch. Rows are not available before resume(0).
   void announce(std::uint64_t rows) {
     rows_ = rows;
     missing_.store(rows, std::memory_order_relaxed);
@@ -42,7 +42,7 @@ class RowTickets {
     resume(0);
   }
 
-  // Any thread: takes up to `most` rows to fill.
+  // May be called by any thread: takes up to `most` rows to fill.
   RowRun take(std::uint64_t most) {
     // acquire: see writes to the memory of these rows between pause() and resume()
     std::uint64_t first = next_.load(std::memory_order_acquire);
@@ -52,8 +52,9 @@ class RowTickets {
     }
     return {0, 0, first == kPaused};
   }
-  // Any thread: reports how many of its rows it has filled. Returns true if all rows of the batch are filled, and their
-  // writes are visible. Threads without rows must not access the batch's memory any more.
+  // May be called by any thread: reports how many of its rows the thread has filled. Returns true if all rows of the
+  // batch are filled and their writes are visible to the caller. Threads that have reported all their rows must not
+  // access the batch's memory any more.
   bool finish(std::uint64_t rows) {
     if (rows == 0) return false;
     const std::uint64_t missing = missing_.fetch_sub(rows, std::memory_order_acq_rel);
@@ -61,12 +62,12 @@ class RowTickets {
     return missing == rows;
   }
 
-  // Unfinished rows, for messages.
+  // Returns the number of unfinished rows, for messages.
   std::uint64_t missing() const { return missing_.load(std::memory_order_relaxed); }
 
   bool is_paused() const { return next_.load(std::memory_order_relaxed) == kPaused; }
-  // Any thread that has rows of the batch: blocks take() until resume(). Returns the first untaken row; nullopt if
-  // there is none, or another thread has paused it.
+  // May be called by any thread that has rows of the batch: blocks take() until resume(). Returns the first untaken
+  // row, or nullopt if there is none or another thread has paused the batch.
   std::optional<std::uint64_t> pause() {
     std::uint64_t first = next_.load(std::memory_order_relaxed);
     while (first < rows_)
@@ -79,7 +80,7 @@ class RowTickets {
   }
   // Permanently blocks take().
   void close() { next_.store(kClosed, std::memory_order_relaxed); }
-  // Under the lock: adds one row to fill, for which the caller has the ticket.
+  // Called under the lock: adds one row to fill; the caller has its ticket.
   void reopen_one() { missing_.store(1, std::memory_order_relaxed); }
 
  private:

@@ -61,7 +61,7 @@ TEST(RowTickets, AnnouncedNobodyGetsOneUntilTheyAreResumed) {
   EXPECT_EQ(tickets.pause(), std::nullopt) << "there is none to keep";
 }
 
-// Each row goes to one thread, one thread is the last, and no row is taken during a pause.
+// Each row is taken by one thread, one thread is the last, and no row is taken during a pause.
 TEST(RowTickets, ThreadsShareTheRows) {
   constexpr std::uint64_t kRows = 400'000;
   for (const std::uint64_t grain : {1, 7}) {

@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A batch being filled, the rows that a thread has taken, and the outcome of a row.
+// A batch that is being filled, the rows that a thread has taken, and the outcome of a row.
 //
-// A slot goes through these states. All but the first two change under the pipeline's lock, where Epoch tracks them:
+// A slot passes through these states. All changes except the first two happen under the pipeline's lock, and Epoch
+// tracks them:
 //
-//   claimed    it has its position in the epoch, and its thread prepares it without the lock; no row can be taken
-//   open       some rows are untaken or in progress: RowTickets tracks them without the lock
-//   complete   every row was tried: the thread that finished the last one reports it (Epoch::settle)
-//   judged     every earlier slot is resolved: it is known which of its failed rows still count. Happens once
-//   resolved   every row has its sample or its error. With OnError::kSkip a judged slot may first return to open, for
-//              one row at a time that is refilled from the end of the order
+// - claimed: the slot has its position in the epoch, and its thread prepares it without the lock. No row can be taken.
+// - open: some rows are untaken or in progress; RowTickets tracks them without the lock.
+// - complete: all rows were tried. The thread that finished the last row reports this state (Epoch::settle).
+// - judged: every earlier slot is resolved, so it is known which of this slot's failed rows still count. A slot is
+//   judged once.
+// - resolved: every row has its sample or its error. With OnError::kSkip, a judged slot may first return to open, to
+//   refill one row at a time from the end of the order.
 //
-// Two more states prepare its memory for delivery:
+// In two more states, the memory of the slot is prepared for delivery:
 //
-//   final      rows will not change any more: resolved, or complete and out of reach of refills
-//   ready      rows are mixed, variable-size fields are composed, and device work has started. The thread that made it
-//              final does this without the lock (BatchMemory::make_ready), if there is any work
+// - final: the rows will not change any more, because the slot is resolved, or complete and out of reach of refills.
+// - ready: rows are mixed, variable-size fields are composed, and device work has started. The thread that made the
+//   slot final does this work, if there is any, without the lock (BatchMemory::make_ready).
 //
 // A resolved slot that is ready is removed from its epoch and delivered; with out-of-order delivery, so is a complete
-// one that no refill can reach. A slot of an abandoned epoch is closed, in whatever state it is: it hands out no
-// further rows, and lives until the last thread has finished its rows.
+// slot that no refill can reach. A slot in an abandoned epoch is closed regardless of its state: it hands out no
+// further rows, and exists until all threads have finished their rows.
 
 #include <array>
 #include <atomic>
@@ -42,18 +44,18 @@
 
 namespace feedline::pipeline {
 
-// The error of a row's sample. Created as a list with one element, outside the lock: under it, entries are only
-// spliced.
+// The error of a row's sample. Created outside the lock as a list with one element, because entries may only be spliced
+// under the lock.
 struct BadEntry {
   std::uint64_t row = 0;
   BadSample sample;  // the epoch sets its batch and action
 };
 using BadEntries = std::list<BadEntry>;
 
-// A thread may write the memory, samples and draws of rows that it has a ticket for; everything else belongs to the
+// A thread may write the memory, samples and draws of rows that it has a ticket for; all other members belong to the
 // Epoch.
 struct Slot {
-  // The parts of a slot, besides its rows, that are prepared when it is final.
+  // The parts of a slot, apart from its rows, that are prepared when it is final.
   struct Prepared {
     std::weak_ptr<Slot> slot;                              // its owner
     std::uint64_t used_up = 0;                             // last rows, consumed by mixing and not delivered
@@ -65,14 +67,15 @@ struct Slot {
     std::shared_ptr<Slot> next_final;                      // see Epoch::take_final()
   };
 
-  // Creates a slot, with its list node for an epoch, for up to `rows` rows. Without the lock. prepares: as in
-  // Epoch::Config.
+  // Creates a slot for up to `rows` rows, including its list node for an epoch. Called without the lock. prepares: as
+  // in Epoch::Config.
   static std::shared_ptr<Slot> make(std::uint64_t rows, bool prepares = false);
-  // Without the lock, by the thread that claimed it: sets its samples, if they must be known before its rows are.
+  // Called without the lock by the thread that claimed the slot: sets its samples, if they must be known before its
+  // rows are filled.
   void assign_samples();
   // Sets the samples of these rows from the plan.
   void assign_samples(std::uint64_t row, std::uint64_t count);
-  // Called by a thread that has the row: sets the destination of each field; `rows` is reused.
+  // Called by the thread that has taken the row: sets the destination of each field; `rows` is reused.
   void rows_at(std::uint64_t row, std::vector<memory::Row>& rows) {
     const bool has_variable = prepared && prepared->items;
     layout->rows_at(lease ? lease->data() : nullptr,
@@ -107,21 +110,21 @@ struct Slot {
   std::list<std::shared_ptr<Slot>> node_in_epoch;  // node for the epoch's list, which therefore does not allocate
 };
 
-// One or more consecutive rows to fill, whose samples start at slot->samples[row] once assigned.
+// One or more consecutive rows to fill; their samples start at slot->samples[row] once assigned.
 struct Ticket {
   std::shared_ptr<Slot> slot;
   std::uint64_t row = 0;
   std::uint64_t rows = 1;
   bool is_refill = false;  // its sample is set, and differs from the plan's
 
-  // Computes the samples of the rows. The work takes time and needs only the ticket, no lock.
+  // Computes the samples of the rows. The computation takes time and needs only the ticket, not the lock.
   void assign_samples() const;
-  // Moves to the next rows of the batch. Returns false if there are none.
+  // Moves to the next rows of the batch, or returns false if there are none.
   bool advance();
   std::uint64_t sample() const { return slot->samples[row]; }  // of the first, once assigned
 };
 
-// The outcome of a row.
+// The result of filling a row.
 struct Outcome {
   std::uint64_t sample = 0;  // fills the row: the ticket's, or its substitute
   BadEntries failed;         // one entry if the row is not filled

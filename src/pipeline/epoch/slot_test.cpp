@@ -112,7 +112,7 @@ TEST(Slot, GoesThroughItsStates) {
   EXPECT_EQ(slot->bad.size(), 1u);
 }
 
-// A slot's failed rows are judged only after the slots before it have had their refills.
+// The failed rows of a slot are judged only after earlier slots have received their refills.
 TEST(Slot, IsJudgedAfterThoseAheadOfIt) {
   const BadSamplePolicy policy(OnError::kSkip, 0);
   Epoch epoch(config_of(4, 2), policy);
@@ -145,7 +145,7 @@ TEST(Slot, IsJudgedAfterThoseAheadOfIt) {
   EXPECT_FALSE(epoch.has_refill());
 }
 
-// Returns the next batch, complete, with or without a failure.
+// Completes and returns the next batch; one of its rows fails if `fails` is set.
 Slot& completed(Epoch& epoch, bool fails = false) {
   Slot& slot = open_batch(epoch);
   while (const auto ticket = epoch.take_ticket()) {
@@ -156,7 +156,7 @@ Slot& completed(Epoch& epoch, bool fails = false) {
   return slot;
 }
 
-// Batches with variable-size fields, or for a device, are made ready once they are final.
+// Batches with variable-size fields, or for a device, are prepared when they are final.
 TEST(Slot, IsFinalWhenItIsCompleteAndDeliveredOnceItIsReady) {
   const BadSamplePolicy policy(OnError::kRaise, 0);
   Epoch::Config config = config_of(6, 2);

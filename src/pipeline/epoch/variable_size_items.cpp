@@ -6,8 +6,8 @@
 namespace feedline::pipeline {
 namespace {
 
-// An item retains memory for this many rows of the usual size. Sizes vary between samples, but the memory of an
-// unusually large one must not stay in every slot.
+// An item retains at most the memory of this many rows of typical size. Sizes vary between samples, but the memory of
+// an unusually large sample must not be retained in every slot.
 constexpr std::size_t kRetainedTimes = 8;
 constexpr std::size_t kAlwaysRetained = std::size_t{64} << 10;
 

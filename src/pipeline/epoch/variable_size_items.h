@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Holds the rows of a batch's variable-size fields until it settles. Composed batches return them for the next one to
-// open, so a row costs no allocation once its item has grown.
+// Stores the rows of a batch's variable-size fields until the batch is complete. Batches return their items after
+// composition, for reuse by the next batch, so a row needs no allocation once its item has grown.
 
 #include <atomic>
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace feedline::pipeline {
 
-// The items of one slot: one for each variable-size field, row by row.
+// The items of one slot: row by row, one item for each variable-size field.
 struct VariableSizeItems {
   std::vector<memory::ListItem> all;
 
@@ -25,7 +25,8 @@ struct VariableSizeItems {
   VariableSizeItems(const VariableSizeItems&) = delete;
   VariableSizeItems& operator=(const VariableSizeItems&) = delete;
 
-  // Called by a thread that owns them: frees unused memory and counts the rest. Returns the bytes held before.
+  // Called by the thread that owns the items: frees unused memory and counts the rest. Returns the number of bytes that
+  // were held before.
   std::uint64_t tidy();
 
  private:
@@ -40,7 +41,7 @@ class VariableSizeItemPool {
 
   std::unique_ptr<VariableSizeItems> take();  // one slot's items; nullptr if there are no variable-size fields
   void give_back(std::unique_ptr<VariableSizeItems> items);
-  // Bytes held in the pool and in slots, measured when each was last composed.
+  // Returns the bytes held in the pool and in slots, as measured when each was last composed.
   std::uint64_t held_bytes() const { return *held_; }
 
  private:

@@ -29,7 +29,7 @@ Result<void> ArrayPath::fill(const memory::Record::Field& stored, FieldWork& wor
   return {};
 }
 
-// Any dtype and shape: batch assembly checks which ones fit together.
+// Any dtype and shape is accepted here: batch assembly checks which arrays fit together.
 Result<void> ArrayPath::prepare(const memory::Record::Field& stored, FieldWork& work,
                                 format::PixelRecordBuilder& record) const {
   FEEDLINE_TRY(decode::NpyArray array, read_array(stored));

@@ -15,7 +15,7 @@ namespace {
 
 using Numbers = std::array<double, 4>;
 
-// Left, top, right, bottom.
+// Returns left, top, right and bottom.
 Numbers edges_of(const Numbers& box, BoxFormat format) {
   switch (format) {
     case BoxFormat::kXyxy:
@@ -38,12 +38,12 @@ std::string text(const Numbers& box) {
   return all + ")";
 }
 
-// Describes the box's fault; empty if there is none.
+// Describes why the box is invalid; empty if it is valid.
 std::string fault_of(const Numbers& box, BoxFormat format, const std::optional<Size>& image) {
   if (!std::ranges::all_of(box, [](double number) { return std::isfinite(number); }))
     return "has a value that is not a finite number";
   const auto [left, top, right, bottom] = edges_of(box, format);
-  if (right < left || bottom < top) return "is inverted: its end precedes its begin";
+  if (right < left || bottom < top) return "is inverted: its end precedes its start";
   if (image && (right < 0 || bottom < 0 || left > image->width || top > image->height))
     return "is entirely outside the image, which is " + std::to_string(image->height) + " x " +
            std::to_string(image->width);

@@ -11,7 +11,7 @@
 
 namespace feedline::pipeline {
 
-// A uint8 chain leaves no conversion: the bytes are the elements.
+// A uint8 chain needs no conversion: the bytes are the elements.
 std::shared_ptr<const transform::DeviceElements> elements_on_device(const transform::Chain& chain, Layout layout) {
   if (auto elements = chain.device_elements()) return elements;
   const ArraySpec& spec = chain.output();
@@ -45,10 +45,11 @@ Result<void> DeviceCachePath::fill(const memory::Record::Field& stored, FieldWor
     FEEDLINE_CHECK_OK(check_drawn_size(work.scratch.drawn_for, image, spec().name));
   FEEDLINE_CHECK_OK(rest_->draw(image, work.key, scratch.drawing));
   const std::span bytes(static_cast<std::byte*>(row.view.data), row.view.spec.bytes());
-  const std::size_t behind = rectangles_bytes(device_elements_->most_rectangles);
+  const std::size_t rectangle_bytes = rectangles_bytes(device_elements_->most_rectangles);
   FEEDLINE_CHECK_OK(write_device_row(scratch.drawing, stored.pixels, scratch.columns, scratch.rows,
-                                     bytes.first(bytes.size() - behind)));
-  if (behind > 0) write_rectangles(rest_->list_rectangles(scratch.drawing, scratch.workspace), bytes.last(behind));
+                                     bytes.first(bytes.size() - rectangle_bytes)));
+  if (rectangle_bytes > 0)
+    write_rectangles(rest_->list_rectangles(scratch.drawing, scratch.workspace), bytes.last(rectangle_bytes));
   work.meter.count(telemetry::Stage::kTransform, started, row.view.spec.bytes());
   return {};
 }

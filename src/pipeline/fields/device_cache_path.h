@@ -11,10 +11,11 @@
 
 namespace feedline::pipeline {
 
-// Returns the conversion that a device applies to rows of bytes, also if it is the identity, as for uint8.
+// Returns the conversion that a device applies to rows of bytes, even if it is the identity (for uint8).
 std::shared_ptr<const transform::DeviceElements> elements_on_device(const transform::Chain& chain, Layout layout);
 
-// An image cached on a device: draws the operations after the cache and writes them into the row for the device.
+// An image cached on a device: draws the operations after the cache and writes the drawn values into the row for the
+// device.
 class DeviceCachePath final : public FieldPath {
  public:
   // rest: the operations after the cache. row_bytes: the sum of device_row_bytes() and rectangles_bytes(). needs_size:
@@ -26,7 +27,7 @@ class DeviceCachePath final : public FieldPath {
     return device_elements_;
   }
   void add_scratch(FieldScratch& scratch) const override;
-  // Requires: the stored field is an image on the device.
+  // Requires: the stored field is an image in the device's memory.
   Result<void> fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const override;
   Result<void> prepare(const memory::Record::Field& stored, FieldWork& work,
                        format::PixelRecordBuilder& cached) const override;

@@ -39,7 +39,7 @@ bool DeviceDecodePath::is_for_decoder(const memory::Record::Field& stored) const
          (!applies_exif_ || decode::stored_orientation(jpeg, stored.bytes).is_stored());
 }
 
-// Returns false, without writing, if the host must make the row.
+// Returns false without writing anything if the host must make the row.
 Result<bool> DeviceDecodePath::fill_on_device(const memory::Record::Field& stored, Size image, FieldWork& work,
                                               std::span<std::byte> row) const {
   ImageScratch& scratch = *work.scratch.image;
@@ -73,13 +73,14 @@ Result<void> DeviceDecodePath::fill_on_host(const memory::Record::Field& stored,
 Result<void> DeviceDecodePath::fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const {
   ImageScratch& scratch = *work.scratch.image;
   const std::span all(static_cast<std::byte*>(row.view.data), row.view.spec.bytes());
-  const std::size_t behind = rectangles_bytes(device_elements_->most_rectangles);
-  const std::span bytes = all.first(all.size() - behind);
+  const std::size_t rectangle_bytes = rectangles_bytes(device_elements_->most_rectangles);
+  const std::span bytes = all.first(all.size() - rectangle_bytes);
   FEEDLINE_TRY(const Size image, open_image(stored, applies_exif_, scratch));
   if (needs_size_ || work.scratch.drawn_for.field == nullptr)
     FEEDLINE_CHECK_OK(check_drawn_size(work.scratch.drawn_for, image, spec().name));
   FEEDLINE_CHECK_OK(rest_->draw(image, work.key, scratch.drawing));
-  if (behind > 0) write_rectangles(rest_->list_rectangles(scratch.drawing, scratch.workspace), all.last(behind));
+  if (rectangle_bytes > 0)
+    write_rectangles(rest_->list_rectangles(scratch.drawing, scratch.workspace), all.last(rectangle_bytes));
   if (is_for_decoder(stored)) {
     FEEDLINE_TRY(const bool is_there, fill_on_device(stored, image, work, bytes));
     if (is_there) return {};

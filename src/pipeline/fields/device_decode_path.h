@@ -11,12 +11,12 @@
 
 namespace feedline::pipeline {
 
-// An image that a device decodes: the host reads its header, draws the geometry and writes the device's instructions
-// into the row. Images that the device cannot decode arrive from the host as finished rows.
+// An image that a device decodes: the host reads its header, draws the geometry, and writes the device's instructions
+// into the row. If the device cannot decode an image, the host makes the finished row.
 class DeviceDecodePath final : public FieldPath {
  public:
-  // rest: the operations after decode. on_host: the same in NHWC, for rows made by the host. row_bytes: the sum of
-  // device_row_bytes() and rectangles_bytes(). needs_size: as in PixelsPath.
+  // rest: the operations after decode. on_host: the same operations in NHWC, for rows that the host makes. row_bytes:
+  // the sum of device_row_bytes() and rectangles_bytes(). needs_size: as in PixelsPath.
   DeviceDecodePath(std::string name, std::shared_ptr<device::ImageDecoder> decoder,
                    std::shared_ptr<const transform::Chain> rest, std::shared_ptr<const transform::Chain> on_host,
                    Layout layout, std::size_t row_bytes, bool applies_exif, bool needs_size);

@@ -18,7 +18,7 @@ constexpr std::uint64_t kUnit = 256;  // the device's allocation granularity for
 
 std::uint64_t aligned(std::uint64_t bytes) { return (bytes + kUnit - 1) / kUnit * kUnit; }
 
-// Returns the size of a sample's prepared images.
+// Returns the total size of a sample's images after preparation.
 Result<std::uint64_t> prepared_bytes(const memory::Record& record, std::span<const format::FieldDescription> fields,
                                      const transform::Preparation& preparation, ImageScratch& scratch) {
   std::uint64_t bytes = 0;
@@ -34,7 +34,7 @@ Result<std::uint64_t> prepared_bytes(const memory::Record& record, std::span<con
 
 }  // namespace
 
-// A sample with the storage of all its fields except images.
+// A cached sample, with the memory of all its fields except images.
 struct DevicePixels::Sample {
   std::vector<memory::Record::Field> fields;
   std::vector<std::byte> bytes;

@@ -17,7 +17,7 @@
 
 namespace feedline::pipeline {
 
-// Caches a dataset's images on a device and all other fields in host memory, for this process only. Thread-safe.
+// Caches a dataset's images on a device, and all other fields in host memory, for this process only. Thread-safe.
 class DevicePixels {
  public:
   DevicePixels(std::shared_ptr<device::ResidentImages> images, std::uint64_t samples);
@@ -25,15 +25,15 @@ class DevicePixels {
   DevicePixels(const DevicePixels&) = delete;
   DevicePixels& operator=(const DevicePixels&) = delete;
 
-  // Returns the bytes that a dataset's images need on a device: exact if all have the same size, otherwise a slightly
-  // high estimate from samples spread over the dataset, which it reads. Returns an error if none of them can be read.
+  // Returns how many bytes a dataset's images need on a device: exact if all have the same size, otherwise a slightly
+  // high estimate from samples spread over the dataset. Reads these samples. Returns an error if no sample can be read.
   static Result<std::uint64_t> bytes_needed(const format::RecordFormat& records,
                                             const transform::Preparation& preparation);
 
-  // Points `record` at a cached sample, valid as long as this object; an image's `data` is a device address. Returns
+  // Points `record` to a cached sample, valid as long as this object; an image's `data` is a device address. Returns
   // false if the sample is not cached.
   bool read(std::uint64_t sample, memory::Record& record) const;
-  // Stores a prepared sample, whose fields are in host memory, and points `record` at the stored copy. kStorage: the
+  // Stores a prepared sample, whose fields are in host memory, and points `record` to the stored copy. kStorage: the
   // device is out of memory.
   Result<void> store(std::uint64_t sample, std::span<const format::FieldDescription> fields, memory::Record& record);
 

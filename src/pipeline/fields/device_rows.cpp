@@ -19,20 +19,20 @@
 namespace feedline::pipeline {
 namespace {
 
-using device::cuda::KeptColour;
-using device::cuda::KeptRow;
+using device::cuda::CachedRow;
+using device::cuda::ColourChange;
 using device::cuda::PixelRow;
 using device::cuda::Rectangle;
 using transform::AxisTable;
 
-static_assert(KeptRow::kConstant == static_cast<int>(PaddingMode::kConstant) &&
-              KeptRow::kEdge == static_cast<int>(PaddingMode::kEdge) &&
-              KeptRow::kReflect == static_cast<int>(PaddingMode::kReflect) &&
-              KeptRow::kSymmetric == static_cast<int>(PaddingMode::kSymmetric));
-static_assert(device::cuda::kKeptBits == transform::kWeightBits);
+static_assert(CachedRow::kConstant == static_cast<int>(PaddingMode::kConstant) &&
+              CachedRow::kEdge == static_cast<int>(PaddingMode::kEdge) &&
+              CachedRow::kReflect == static_cast<int>(PaddingMode::kReflect) &&
+              CachedRow::kSymmetric == static_cast<int>(PaddingMode::kSymmetric));
+static_assert(device::cuda::kWeightBits == transform::kWeightBits);
 
-// Each column and row of the output has room for the offset and count of its weights and for this many weights: enough
-// for bilinear downscaling by 15.
+// Each column and row of the output has room for the offset and count of its weights and for this many weights, enough
+// for bilinear downscaling by a factor of 15.
 constexpr int kMostTaps = 32;
 
 std::uint64_t table_bytes(const AxisTable& table) {
@@ -51,45 +51,45 @@ std::byte* write_table(const AxisTable& table, std::byte* to) {
   return to;
 }
 
-void take_border(const transform::PadStep& pad, KeptRow& row) {
+void take_border(const transform::PadStep& pad, CachedRow& row) {
   row.shift_x = pad.window.left - pad.padding.left;
   row.shift_y = pad.window.top - pad.padding.top;
   row.border = static_cast<std::uint32_t>(pad.mode);
   for (std::size_t c = 0; c < pad.fill.size(); ++c) row.fill |= std::uint32_t{pad.fill[c]} << (8 * c);
 }
 
-void add_colour(KeptRow& row, KeptColour::Kind kind, std::uint32_t value) {
+void add_colour(CachedRow& row, ColourChange::Kind kind, std::uint32_t value) {
   FEEDLINE_CHECK(row.colours < device::cuda::kMostColours);
   row.colour[row.colours++] = {kind, value};
 }
 
-// In the same order as transform/kernels/colour.cpp.
-void take_colours(const transform::JitterDrawing& drawing, KeptRow& row) {
-  const auto blend = [&row](const std::optional<double>& factor, KeptColour::Kind kind) {
+// The order of the colour changes is the same as in transform/kernels/colour.cpp.
+void take_colours(const transform::JitterDrawing& drawing, CachedRow& row) {
+  const auto blend = [&row](const std::optional<double>& factor, ColourChange::Kind kind) {
     if (factor) add_colour(row, kind, std::bit_cast<std::uint32_t>(static_cast<float>(*factor)));
   };
   for (const int which : drawing.order) {
-    if (which == 0) blend(drawing.brightness, KeptColour::kBrightness);
-    if (which == 1) blend(drawing.contrast, KeptColour::kContrast);
-    if (which == 2) blend(drawing.saturation, KeptColour::kSaturation);
-    if (which == 3 && drawing.hue) add_colour(row, KeptColour::kHue, transform::hue_shift(*drawing.hue));
+    if (which == 0) blend(drawing.brightness, ColourChange::kBrightness);
+    if (which == 1) blend(drawing.contrast, ColourChange::kContrast);
+    if (which == 2) blend(drawing.saturation, ColourChange::kSaturation);
+    if (which == 3 && drawing.hue) add_colour(row, ColourChange::kHue, transform::hue_shift(*drawing.hue));
   }
 }
 
 // Returns false if the step does not change colours.
-bool take_colours(const transform::Step& step, KeptRow& row) {
+bool take_colours(const transform::Step& step, CachedRow& row) {
   if (const auto* const jitter = std::get_if<transform::JitterStep>(&step)) {
     take_colours(jitter->drawing, row);
     return true;
   }
   if (!std::holds_alternative<transform::GrayscaleStep>(step)) return false;
-  add_colour(row, KeptColour::kGrey, 0);
+  add_colour(row, ColourChange::kGrey, 0);
   return true;
 }
 
-// Writes the resize with its weight tables.
+// Writes the resize and its weight tables.
 Result<void> take_resize(const transform::ResizeStep& resize, AxisTable& columns, AxisTable& rows, std::size_t room,
-                         KeptRow& row) {
+                         CachedRow& row) {
   columns.compute(transform::columns_of(resize), resize.left);
   rows.compute(transform::rows_of(resize), resize.top);
   if (sizeof row + table_bytes(columns) + table_bytes(rows) > room)
@@ -100,7 +100,7 @@ Result<void> take_resize(const transform::ResizeStep& resize, AxisTable& columns
                       "transform");
   row.column_taps = static_cast<std::uint32_t>(columns.taps());
   row.row_taps = static_cast<std::uint32_t>(rows.taps());
-  row.flags |= KeptRow::kResized | (transform::is_vertical_first(resize) ? KeptRow::kVerticalFirst : 0u);
+  row.flags |= CachedRow::kResized | (transform::is_vertical_first(resize) ? CachedRow::kVerticalFirst : 0u);
   return {};
 }
 
@@ -145,7 +145,8 @@ Result<void> check_device_operations(std::span<const Operation> operations, cons
     if (does.adds_border && (resize != nullptr || border != nullptr))
       return refuse(
           "follows " + std::string(name_of(resize != nullptr ? *resize : *border)) +
-          ", but a GPU adds one border, to images that it does not resize: place one of them before that step");
+          ", but a GPU can add only one border, and none to images that it resizes: place one of the two before that "
+          "step");
     if (does.resizes) resize = &operation;
     if (does.adds_border) border = &operation;
     if (does.adds_border || does.is_flip) mover = &operation;
@@ -155,7 +156,7 @@ Result<void> check_device_operations(std::span<const Operation> operations, cons
 
 std::size_t device_row_bytes(std::span<const Operation> operations, Size size) {
   constexpr std::size_t kAlign = memory::Allocator::kAlignment;
-  std::size_t bytes = sizeof(KeptRow);
+  std::size_t bytes = sizeof(CachedRow);
   if (std::ranges::any_of(operations, [](const Operation& one) { return one->properties().resizes; }))
     bytes += static_cast<std::size_t>(size.width + size.height) * (2 + kMostTaps) * sizeof(std::int32_t);
   return (bytes + kAlign - 1) / kAlign * kAlign;
@@ -165,13 +166,13 @@ Result<void> write_device_row(const transform::Drawing& drawing, const memory::P
                               AxisTable& rows, std::span<std::byte> row) {
   const transform::Drawing::Steps& steps = *drawing.steps;
   const Box& region = drawing.region;
-  KeptRow made{.pixels = reinterpret_cast<std::uintptr_t>(image.data),
-               .stride = static_cast<std::uint32_t>(image.stride),
-               .left = region.left,
-               .top = region.top,
-               .width = region.width,
-               .height = region.height};
-  made.flags = (steps.flip_x ? KeptRow::kMirrored : 0u) | (steps.flip_y ? KeptRow::kFlipped : 0u);
+  CachedRow made{.pixels = reinterpret_cast<std::uintptr_t>(image.data),
+                 .stride = static_cast<std::uint32_t>(image.stride),
+                 .left = region.left,
+                 .top = region.top,
+                 .width = region.width,
+                 .height = region.height};
+  made.flags = (steps.flip_x ? CachedRow::kMirrored : 0u) | (steps.flip_y ? CachedRow::kFlipped : 0u);
   const auto* const resize = steps.list.empty() ? nullptr : std::get_if<transform::ResizeStep>(&steps.list.front());
   const auto* const pad = steps.list.empty() ? nullptr : std::get_if<transform::PadStep>(&steps.list.front());
   const bool has_first = resize != nullptr || pad != nullptr;
@@ -189,7 +190,7 @@ Result<void> write_device_row(const transform::Drawing& drawing, const memory::P
   return {};
 }
 
-// The count followed by the rectangles.
+// The bytes of the count and the rectangles that follow it.
 std::size_t rectangles_bytes(int most) {
   constexpr std::size_t kAlign = memory::Allocator::kAlignment;
   const std::size_t bytes = sizeof(std::uint64_t) + static_cast<std::size_t>(most) * sizeof(Rectangle);
@@ -229,19 +230,19 @@ void gather_rectangles(const std::byte* row, std::size_t stride, std::uint64_t r
 }
 
 void set_resident_image(std::span<std::byte> row, std::uint64_t address) {
-  std::memcpy(row.data() + offsetof(KeptRow, pixels), &address, sizeof address);
+  std::memcpy(row.data() + offsetof(CachedRow, pixels), &address, sizeof address);
 }
 
 void write_made_row(std::uint64_t address, Size size, int channels, std::span<std::byte> row) {
-  const KeptRow made{.pixels = address,
-                     .stride = static_cast<std::uint32_t>(size.width * channels),
-                     .width = size.width,
-                     .height = size.height};
+  const CachedRow made{.pixels = address,
+                       .stride = static_cast<std::uint32_t>(size.width * channels),
+                       .width = size.width,
+                       .height = size.height};
   std::memcpy(row.data(), &made, sizeof made);
 }
 
 void clear_device_row(std::span<std::byte> row, int most_rectangles) {
-  const KeptRow none{};
+  const CachedRow none{};
   std::memcpy(row.data(), &none, sizeof none);
   if (most_rectangles > 0) write_rectangles({}, row.last(rectangles_bytes(most_rectangles)));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Rows made from a device's cached images, by the kernel running on the CPU, equal those of the engine's own path byte
-// for byte, given the same drawing.
+// Compares rows that the kernel, running on the CPU, makes from a device's cached images with those of the engine's CPU
+// path: for the same drawing, they must be equal byte for byte.
 
 #include "pipeline/fields/device_rows.h"
 
@@ -124,14 +124,14 @@ TEST_P(DeviceRows, AreThoseOfTheEngine) {
     ASSERT_TRUE(written) << written.error().message();
     clear_device_row(bytes.subspan(bytes.size() / 2));
     std::vector<std::uint8_t> found(2 * expected.size(), 9);
-    const cuda::KeptJob job{.in = reinterpret_cast<const std::uint8_t*>(row.data()),
-                            .in_stride = bytes.size() / 2,
-                            .out = found.data(),
-                            .out_stride = expected.size(),
-                            .rows = 2,
-                            .width = static_cast<std::uint32_t>(out.width),
-                            .height = static_cast<std::uint32_t>(out.height),
-                            .channels = static_cast<std::uint32_t>(channels)};
+    const cuda::CachedRowsJob job{.in = reinterpret_cast<const std::uint8_t*>(row.data()),
+                                  .in_stride = bytes.size() / 2,
+                                  .out = found.data(),
+                                  .out_stride = expected.size(),
+                                  .rows = 2,
+                                  .width = static_cast<std::uint32_t>(out.width),
+                                  .height = static_cast<std::uint32_t>(out.height),
+                                  .channels = static_cast<std::uint32_t>(channels)};
     ASSERT_TRUE(cuda::check_job(job));
     cuda::run_on_cpu(job);
     cuda::change_colours_on_cpu(job);
@@ -181,10 +181,10 @@ TEST(DeviceRowsRefuse, WhatADeviceDoesNot) {
 TEST(DeviceRows, NameWhatIsWrittenOverThem) {
   constexpr int kMost = 2;
   EXPECT_EQ(rectangles_bytes(0), 0u);
-  const std::size_t behind = rectangles_bytes(kMost), stride = device_row_bytes({}, {1, 1}) + behind;
+  const std::size_t rectangle_bytes = rectangles_bytes(kMost), stride = device_row_bytes({}, {1, 1}) + rectangle_bytes;
   std::vector<std::byte> rows(3 * stride, std::byte{9});
   const auto write = [&](std::size_t row, const std::vector<transform::DeviceRectangle>& rectangles) {
-    write_rectangles(rectangles, std::span(rows).subspan((row + 1) * stride - behind, behind));
+    write_rectangles(rectangles, std::span(rows).subspan((row + 1) * stride - rectangle_bytes, rectangle_bytes));
   };
   write(0, {{{1, 2, 3, 4}, {5, 6, 7}}, {{8, 9, 10, 11}, {}}});
   clear_device_row(std::span(rows).subspan(stride, stride), kMost);
@@ -207,7 +207,7 @@ TEST(DeviceRows, NameWhatIsWrittenOverThem) {
   EXPECT_EQ(rows[0], std::byte{9}) << "the bytes before them";
 }
 
-// Colours spread over the whole cube, and greys.
+// Uses colours spread over the whole RGB cube, and greys.
 TEST(DeviceRows, TurnEveryHueAsTheEngineDoes) {
   constexpr int kSide = 48;
   Image image{{kSide, kSide}, 3, {}};
@@ -218,8 +218,8 @@ TEST(DeviceRows, TurnEveryHueAsTheEngineDoes) {
     const double factor = (shift + (shift < 0 ? -0.5 : 0.5)) / 255;
     memory::PixelBuffer expected;
     ASSERT_TRUE(transform::adjust_hue(image.view(), factor, expected));
-    cuda::KeptRow row{.colours = 1};
-    row.colour[0] = {cuda::KeptColour::kHue, transform::hue_shift(factor)};
+    cuda::CachedRow row{.colours = 1};
+    row.colour[0] = {cuda::ColourChange::kHue, transform::hue_shift(factor)};
     std::vector<std::uint8_t> found = image.pixels;
     cuda::change_colours_on_cpu({.in = reinterpret_cast<const std::uint8_t*>(&row),
                                  .in_stride = sizeof row,

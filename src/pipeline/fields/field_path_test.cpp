@@ -28,14 +28,14 @@ std::string text_of(const std::vector<std::byte>& bytes) {
 
 std::string image(std::uint32_t width = 8, std::uint32_t height = 6) { return text_of(plain_png(9, width, height)); }
 
-// An 8-bit grey PNG whose pixels count from 0.
+// Returns an 8-bit grey PNG whose pixels are numbered from 0.
 std::string mask(std::uint32_t width = 8, std::uint32_t height = 6) {
   std::vector<std::uint8_t> labels(std::size_t{width} * height);
   std::iota(labels.begin(), labels.end(), std::uint8_t{0});
   return text_of(decode::made_png(width, height, SPNG_COLOR_TYPE_GRAYSCALE, labels));
 }
 
-// A .npy file of int16 rows with two elements each.
+// Returns a .npy file of int16 rows with two elements each.
 std::string npy(const std::vector<std::int16_t>& numbers, const std::string& dtype = "<i2") {
   std::string header = "{'descr': '" + dtype + "', 'fortran_order': False, 'shape': (" +
                        std::to_string(numbers.size() / 2) + ", 2), }\n";
@@ -45,7 +45,7 @@ std::string npy(const std::vector<std::int16_t>& numbers, const std::string& dty
 
 class FieldPathTest : public testing::Test {
  protected:
-  // Sample i has the members `samples[i]`, by extension.
+  // Opens a source whose sample i has the members `samples[i]`, by extension.
   Source opened(const std::vector<std::map<std::string, std::string>>& samples, std::vector<std::string> fields,
                 Missing missing = Missing::kError) {
     format::TarWriter tar;
@@ -62,7 +62,7 @@ class FieldPathTest : public testing::Test {
     FEEDLINE_TRY(auto recipe, make_recipe(source, operations, std::nullopt, Layout::kNhwc, {}, collations));
     return SampleReader(std::move(recipe)).read(GivenSample{index, index}, 1, 0);
   }
-  // Returns the error of reading the sample or making the recipe.
+  // Returns the error that reading the sample or making the recipe causes.
   std::string refusal(const Source& source, std::uint64_t index, const std::vector<Operation>& operations = {},
                       const std::vector<Collation>& collations = {}) {
     const auto sample = read(source, index, operations, collations);
@@ -191,7 +191,7 @@ TEST_F(FieldPathTest, OperationsAreForTheFieldsThatTheyName) {
   EXPECT_EQ(wrong(op::Grayscale{1}, "left.png"), "fine");
 }
 
-// The image has the mask's pixels: cropping and flipping must keep both equal.
+// The image and the mask have the same pixels, and must be equal after cropping and flipping.
 TEST_F(FieldPathTest, ImageAndMaskAreDrawnTogether) {
   const Source source = opened({{{"png", mask(40, 6)}, {"mask.png", mask(40, 6)}}}, {"mask.png", "png"});
   const std::vector<Operation> operations{op::Decode{ColorMode::kL}, op::RandomHorizontalFlip{},

@@ -21,7 +21,7 @@
 
 namespace feedline::pipeline {
 
-// Per-thread state for images.
+// State of one thread for images.
 struct ImageScratch {
   decode::ImageDecoder decoder;
   decode::Depth deepest = decode::Depth::k8Bits;  // of the images opened since the last reset
@@ -33,7 +33,7 @@ struct ImageScratch {
   transform::AlignedVector<std::byte> made;  // a row that the host makes instead of the device
 };
 
-// Per-thread state for views, in addition to ImageScratch, which has the drawing of the shared steps.
+// State of one thread for views, in addition to ImageScratch, which has the drawing of the shared steps.
 struct ViewScratch {
   std::vector<transform::Drawing> drawings;       // one per view
   transform::AlignedVector<std::uint8_t> shared;  // source pixels of the views, if steps are applied
@@ -41,7 +41,7 @@ struct ViewScratch {
   std::vector<ArrayView> destinations;            // one per field
 };
 
-// Per-thread state for masks.
+// State of one thread for masks.
 struct LabelScratch {
   decode::LabelDecoder decoder;
   memory::PixelBuffer labels;
@@ -49,7 +49,7 @@ struct LabelScratch {
   transform::LabelDrawing drawing;
 };
 
-// Per-thread state for boxes, keypoints and arrays whose rows belong to boxes.
+// State of one thread for boxes, keypoints and arrays whose rows belong to boxes.
 struct TargetScratch {
   transform::TargetDrawing boxes;          // the sample's
   transform::TargetDrawing rows;           // for keypoints and arrays
@@ -59,14 +59,15 @@ struct TargetScratch {
   std::vector<std::byte> file, rows_file;  // for a cache
 };
 
-// The first image or mask of a sample, whose size determines the geometry: later ones must have the same size.
+// The first image or mask of a sample. The size of the first field determines the geometry, and later images and masks
+// must have the same size.
 struct DrawnFor {
   Size size;
   const std::string* field = nullptr;  // nullptr if there is none yet
 };
 
-// Memory that a thread reuses across samples. Fields are made one after the other, so those of one kind share a part.
-// Parts are created by the paths that need them.
+// Memory that a thread reuses across samples. Fields are processed one after another, so fields of the same kind share
+// a part. Parts are created by the paths that need them.
 struct FieldScratch {
   std::unique_ptr<ImageScratch> image;
   std::unique_ptr<LabelScratch> labels;
@@ -74,15 +75,15 @@ struct FieldScratch {
   std::unique_ptr<ViewScratch> views;
   DrawnFor drawn_for;  // of the current sample
 
-  // Call after all parts are created.
+  // Must be called after all parts have been created.
   void connect();
-  // Discards the drawings of the last sample.
+  // Discards the drawings of the previous sample.
   void begin_sample();
 };
 
-// Records the size of a field if it is the first of its sample.
+// Records the size of a field if it is the first one of its sample.
 void note_drawn_size(DrawnFor& drawn_for, Size size, const std::string& field);
-// Records the size or compares it. kData: they differ.
+// Records the size, or compares it with the recorded one. kData: they differ.
 Result<void> check_drawn_size(DrawnFor& drawn_for, Size size, const std::string& field);
 
 }  // namespace feedline::pipeline

@@ -12,15 +12,15 @@
 
 namespace feedline::pipeline {
 
-// Selects the rows of a field that remain after sanitize_bounding_boxes dropped the boxes that they belong to.
+// Selects the rows of a field that remain after sanitize_bounding_boxes has dropped boxes: each row belongs to one box.
 class FilteredRows {
  public:
-  // scratch: of a sample whose boxes are transformed; nullptr if the field does not belong to boxes.
+  // scratch: the memory of a sample whose boxes have been transformed; nullptr if the field does not belong to boxes.
   explicit FilteredRows(const TargetScratch* scratch)
       : boxes_(scratch != nullptr && scratch->boxes.sanitized ? &scratch->boxes : nullptr) {}
 
   bool are_all() const { return boxes_ == nullptr; }
-  // Returns the shape of the remaining array. kData: it does not have one row per box.
+  // Returns the shape of the array without the dropped rows. kData: the array does not have one row per box.
   Result<Shape> shape_of(const Shape& shape) const {
     if (are_all()) return shape;
     if (shape.dims() == 0 || shape[0] != static_cast<std::int64_t>(boxes_->rows_before))
@@ -28,7 +28,7 @@ class FilteredRows {
                             std::to_string(boxes_->rows_before) +
                             " boxes; sanitize_bounding_boxes(labels=) needs fields with one row per box",
                         "transform");
-    return shape.with_first(static_cast<std::int64_t>(boxes_->kept.size()));
+    return shape.with_first(static_cast<std::int64_t>(boxes_->remaining.size()));
   }
   // Requires: shape_of() succeeded, and `out` has room for the remaining rows.
   void copy(std::span<const std::byte> array, std::byte* out) const {
@@ -37,8 +37,8 @@ class FilteredRows {
       return;
     }
     const std::size_t row = boxes_->rows_before == 0 ? 0 : array.size() / boxes_->rows_before;
-    for (const std::uint32_t kept : boxes_->kept) {
-      if (row > 0) std::memcpy(out, array.data() + kept * row, row);
+    for (const std::uint32_t remaining : boxes_->remaining) {
+      if (row > 0) std::memcpy(out, array.data() + remaining * row, row);
       out += row;
     }
   }

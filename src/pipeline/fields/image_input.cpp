@@ -9,7 +9,7 @@
 namespace feedline::pipeline {
 namespace {
 
-// Returns a region of an image stored as pixels, with the mode's number of channels.
+// Returns a region of an image that is stored as pixels, with the mode's number of channels.
 Result<memory::PixelView> region_of(memory::PixelView view, const Box& region, ColorMode mode,
                                     memory::PixelBuffer& converted) {
   view.data = view.row(region.top) + region.left * view.channels;

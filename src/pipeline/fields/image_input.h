@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Reads a stored image, which is an encoded file or raw pixels, for the paths that make rows of it.
+// Reads a stored image (an encoded file or raw pixels) for the paths that make rows from it.
 
 #include <cstdint>
 #include <string>
@@ -18,10 +18,10 @@
 namespace feedline::pipeline {
 
 bool is_encoded(const memory::Record::Field& stored);  // an encoded file
-// Returns the image's size, for a file from its header, with the EXIF orientation applied if requested.
+// Returns the image's size; for a file, reads its header. Applies the EXIF orientation if requested.
 Result<Size> open_image(const memory::Record::Field& stored, bool applies_exif, ImageScratch& scratch);
-// Returns a region's pixels, valid until the scratch is used again. started_ns: when reading the header began.
-// Requires: open_image() was called.
+// Returns a region's pixels, valid until the scratch memory is used again. started_ns: the time at which reading the
+// header began. Requires: open_image() was called.
 Result<memory::PixelView> read_region(const memory::Record::Field& stored, const Box& region, ColorMode mode,
                                       FieldWork& work, std::uint64_t started_ns);
 // Adds the prepared image to a record that Dataset::cache stores.

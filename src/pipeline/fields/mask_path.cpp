@@ -22,14 +22,14 @@ void MaskPath::add_scratch(FieldScratch& scratch) const {
   if (!scratch.labels) scratch.labels = std::make_unique<LabelScratch>();
 }
 
-// Draws the geometry of a mask, and decodes it unless it is stored as labels.
+// Draws the geometry of a mask, and decodes the mask unless it is stored as labels.
 Result<memory::PixelView> MaskPath::draw(const memory::Record::Field& stored, const transform::LabelChain& chain,
                                          FieldWork& work) const {
   LabelScratch& scratch = *work.scratch.labels;
   const std::uint64_t started = base::now_ns();
   FEEDLINE_TRY(const decode::LabelHeader header, open_labels(stored, scratch.decoder));
   if (header.dtype != spec().array.dtype)
-    return data_error("labels of " + std::string(name_of(header.dtype)) + ", but the first sample's are " +
+    return data_error("labels of " + std::string(name_of(header.dtype)) + ", but those of the first sample are " +
                           std::string(name_of(spec().array.dtype)),
                       "decode");
   std::optional<decode::FrameTurn> turn;

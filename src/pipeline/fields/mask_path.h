@@ -11,11 +11,11 @@
 
 namespace feedline::pipeline {
 
-// Returns the size and dtype of a stored mask, from the file's header or of raw labels.
+// Returns the size and dtype of a stored mask, from the header of its file or from its raw labels.
 Result<decode::LabelHeader> open_labels(const memory::Record::Field& stored, decode::LabelDecoder& decoder);
 
-// An image of labels: decoded as integers, transformed geometrically like the sample's images, never interpolated or
-// changed in colour.
+// An image of labels: decoded as integers, and transformed geometrically like the sample's images, but never
+// interpolated or changed in colour.
 class MaskPath final : public FieldPath {
  public:
   // The operations before and after Dataset::cache, as in PixelsPath::CacheSplit.
@@ -23,7 +23,7 @@ class MaskPath final : public FieldPath {
     std::shared_ptr<const transform::LabelChain> preparation;
     std::shared_ptr<const transform::LabelChain> rest;
   };
-  // turns_image: the sample's image is decoded with its EXIF orientation applied.
+  // turns_image: the sample's image is decoded with its EXIF orientation.
   MaskPath(FieldSpec spec, std::shared_ptr<const transform::LabelChain> chain, CacheSplit split, bool turns_image)
       : FieldPath(std::move(spec)), chain_(std::move(chain)), split_(std::move(split)), turns_image_(turns_image) {}
 

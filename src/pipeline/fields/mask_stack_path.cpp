@@ -42,7 +42,7 @@ Result<void> MaskStackPath::fill(const memory::Record::Field& stored, FieldWork&
   const std::size_t plane = static_cast<std::size_t>(size.height) * static_cast<std::size_t>(size.width);
   for (std::int64_t i = 0; i < left[0]; ++i) {
     const auto from =
-        static_cast<std::size_t>(filtered.are_all() ? i : targets->boxes.kept[static_cast<std::size_t>(i)]);
+        static_cast<std::size_t>(filtered.are_all() ? i : targets->boxes.remaining[static_cast<std::size_t>(i)]);
     const auto* labels = reinterpret_cast<const std::uint8_t*>(stored.bytes.data()) + from * stored_plane;
     memory::PixelView mask{labels, stored_width, stored_height, 1, static_cast<std::size_t>(stored_width)};
     if (turn) {
@@ -59,7 +59,7 @@ Result<void> MaskStackPath::fill(const memory::Record::Field& stored, FieldWork&
 
 Result<void> MaskStackPath::prepare(const memory::Record::Field& /*stored*/, FieldWork& /*work*/,
                                     format::PixelRecordBuilder& /*cached*/) const {
-  return internal_error("masks of objects in a cache");
+  return internal_error("object masks cannot be cached");
 }
 
 std::vector<std::string> MaskStackPath::explain() const {

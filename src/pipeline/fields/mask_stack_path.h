@@ -11,11 +11,11 @@
 
 namespace feedline::pipeline {
 
-// Object masks of a sample, (N, height, width): transformed like the sample's images, each as a single mask.
+// The object masks of a sample, (N, height, width). Each mask is transformed like a single mask field.
 class MaskStackPath final : public FieldPath {
  public:
-  // belongs_to_boxes: masks are dropped with their boxes.
-  // turns_image: the sample's image is decoded with its EXIF orientation applied.
+  // belongs_to_boxes: masks are dropped with their boxes. turns_image: the sample's image is decoded with its EXIF
+  // orientation.
   MaskStackPath(FieldSpec spec, std::shared_ptr<const transform::LabelChain> chain, bool belongs_to_boxes,
                 bool turns_image)
       : FieldPath(std::move(spec)),
@@ -25,7 +25,7 @@ class MaskStackPath final : public FieldPath {
 
   void add_scratch(FieldScratch& scratch) const override;
   Result<void> fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const override;
-  // Not cached: make_field_path() rejects it.
+  // Object masks cannot be cached: make_field_path() rejects this.
   Result<void> prepare(const memory::Record::Field& stored, FieldWork& work,
                        format::PixelRecordBuilder& cached) const override;
   std::vector<std::string> explain() const override;

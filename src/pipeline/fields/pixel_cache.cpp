@@ -9,13 +9,13 @@
 #include "base/cpus.h"
 #include "device/device.h"
 #include "format/pixels/pixel_file.h"
-#include "format/source_list.h"
+#include "format/sources/source_list.h"
 #include "storage/registry.h"
 
 namespace feedline::pipeline {
 namespace {
 
-// Fraction of the memory available to this process: the model, batches and other caches need some too.
+// The fraction of the memory available to this process; the model, batches and other caches need memory too.
 constexpr std::uint64_t kMemoryShare = 2;
 
 std::string rounded(std::uint64_t bytes) {
@@ -23,17 +23,17 @@ std::string rounded(std::uint64_t bytes) {
                             : std::to_string((bytes + (1u << 19)) >> 20) + " MiB";
 }
 
-// Adds the cache and alternatives to a device's error about images that do not fit.
+// Adds the cache's name and alternatives to a device's error about images that do not fit.
 Error not_stored(Error error) {
   error.what = "cache(\"device\"): " + error.what +
                "; place a resize to a smaller size before the cache, free GPU memory, or use cache(\"memory\")";
   return error;
 }
 
-// Files that are named while reading have no fingerprint to recognize them by.
+// Samples in file lists ("files") have no fingerprint that would identify them.
 bool has_fixed_samples(const format::Format& format) { return format.name() != "files"; }
 
-// Returns the same string for all spellings of the path of a dataset or of its parts.
+// Returns the same string for all spellings of the path of a dataset or of its part.
 std::string location_of(const std::string& source) {
   std::string location;
   for (const std::string& part : format::split_list(source))
@@ -41,8 +41,8 @@ std::string location_of(const std::string& source) {
   return location;
 }
 
-// Checks the path of a new cache file: its folder must exist. A missing folder is usually a typo, which creating it
-// would hide.
+// Checks the path of a new cache file: its folder must exist, because a missing folder is usually a typo, and creating
+// it would hide the typo.
 Result<void> check_file(const std::string& path) {
   if (const std::size_t end = path.find("://"); end != std::string::npos)
     return config_error("cache: '" + path + "': pixels can be cached in memory or in a local file, not at " +
@@ -177,12 +177,12 @@ std::string PixelCache::explain() const {
   if (on_device_)
     return "cache on " + device_ + ": " + std::to_string(now.present) + " of " + std::to_string(now.samples) +
            " samples cached, " + rounded(now.bytes) + " of " + rounded(on_device_->images()->bytes()) +
-           " allocated there; steps above run once, on the CPU, steps below for every batch";
+           " allocated; the operations above run once, on the CPU, and those below for every batch";
   std::string text = "cache in " + (in_memory() ? where_ : "'" + where_ + "'") + ": " + std::to_string(now.present) +
                      " of " + std::to_string(now.samples) + " samples cached, " + rounded(now.bytes);
   if (now.budget_bytes > 0) text += " of at most " + rounded(now.budget_bytes);
   if (now.full) return text + "; it is full: the other samples are read and decoded in every epoch";
-  return text + "; steps above run once, steps below in every epoch";
+  return text + "; the operations above run once, and those below in every epoch";
 }
 
 }  // namespace feedline::pipeline

@@ -30,7 +30,7 @@ struct Drawn {
   std::vector<transform::Erasure> erasures;
 };
 
-// A batch made both ways, with a shape drawn from the seed.
+// A batch that both the CPU path and the kernel compute; its shape is drawn from the seed.
 class Batch {
  public:
   Batch(std::uint32_t seed, DType dtype, Layout layout, bool normalized)
@@ -80,7 +80,7 @@ class Batch {
     }
   }
 
-  // The result of the engine's CPU path, without mixing.
+  // Returns the result of the engine's CPU path, without mixing.
   std::vector<std::byte> on_cpu() const {
     const transform::Kernels& kernels = transform::active_kernels();
     const transform::Emitter emitter(pointwise_, channels_, size_, layout_);
@@ -106,7 +106,7 @@ class Batch {
     return {of.data(), dtype_, size_, channels_, layout_};
   }
 
-  // The result of the kernel. `mixed`: for each output row; empty if rows are not mixed.
+  // Returns the result of the kernel. mixed: one element for each output row; empty if rows are not mixed.
   std::vector<std::byte> by_kernel(const std::vector<cuda::MixedRow>& mixed = {}) const {
     return by_kernel(mixed, element(), tables());
   }
@@ -153,8 +153,8 @@ class Batch {
   }
 
  private:
-  // One value if it is constant per channel, otherwise a patch: the eraser's output on an image of the rectangle's
-  // size.
+  // Returns a rectangle with one value if the erasure is constant per channel, otherwise with a patch: the eraser's
+  // output on an image of the rectangle's size.
   cuda::Rectangle rectangle(const transform::Erasure& erasure, std::vector<std::byte>& patches) const {
     const Box& box = erasure.box;
     cuda::Rectangle made{box.left, box.top, box.width, box.height, {}, cuda::kNoPatch};
@@ -218,7 +218,7 @@ Mix draw_mix(Batch& batch) {
   }
 }
 
-// Calls work(batch) for many shapes, with every element type and layout of the engine.
+// Calls work(batch) for many shapes, with every element type and layout that the engine supports.
 template <typename Work>
 void each_batch(std::vector<DType> dtypes, Work work) {
   for (const DType dtype : dtypes)
@@ -277,7 +277,7 @@ TEST(PixelKernels, MixInPairsAsTheEngineDoes) {
   });
 }
 
-// timm's "half": the output has half of the rows.
+// As in timm's mode "half", the output has half of the rows.
 TEST(PixelKernels, MixHalfOfTheRowsWithTheOthers) {
   each_batch({kF32, kF16}, [](Batch& batch) {
     batch.draw(true);
@@ -294,7 +294,7 @@ TEST(PixelKernels, MixHalfOfTheRowsWithTheOthers) {
   });
 }
 
-// The CPU has no bfloat16: it equals the rounded float32, with torch's arithmetic from there.
+// The CPU path has no bfloat16: expects float32 rounded to bfloat16, and from there torch's arithmetic.
 TEST(PixelKernels, Bfloat16IsFloat32Rounded) {
   const auto rounded = [](const std::vector<std::byte>& floats) {
     std::vector<std::uint16_t> halves(floats.size() / 4);
@@ -334,7 +334,7 @@ TEST(PixelKernels, Bfloat16IsFloat32Rounded) {
   });
 }
 
-// Later rectangles overwrite earlier ones, and bytes are overwritten unconverted.
+// Later rectangles overwrite earlier ones; bytes are overwritten without conversion.
 TEST(PixelKernels, BytesAreWrittenOverToo) {
   const std::vector<std::uint8_t> pixels(4 * 3 * 3, 9);
   std::vector<std::uint8_t> out(pixels.size());
@@ -354,7 +354,7 @@ TEST(PixelKernels, BytesAreWrittenOverToo) {
   EXPECT_EQ(out[(4 + 1) * 3 + 2], 6);
 }
 
-// Rows may have gaps between them, which must not change.
+// There may be gaps between rows, which must not change.
 TEST(PixelKernels, WriteNothingBetweenRows) {
   const std::vector<std::uint8_t> pixels = {1, 2, 77, 3, 4, 77};
   std::vector<std::uint8_t> out(8, 50);

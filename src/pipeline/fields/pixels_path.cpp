@@ -31,7 +31,7 @@ Result<void> PixelsPath::check_size(Size image, FieldScratch& scratch) const {
   return check_drawn_size(scratch.drawn_for, image, spec().name);
 }
 
-// Uses the scratch's drawing.
+// Reads the drawing in the scratch memory.
 Result<ArrayView> PixelsPath::destination_of(memory::Row& row, const transform::Chain& chain, FieldWork& work) const {
   if (row.item == nullptr) return row.view;
   return destination(row, shape_drawn(chain, work.scratch.image->drawing), work);

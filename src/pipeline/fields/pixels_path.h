@@ -14,13 +14,13 @@ namespace feedline::pipeline {
 
 struct ImageScratch;
 
-// Returns the shape of a chain's output; extents that vary come from the drawing.
+// Returns the shape of a chain's output; varying extents are those of the drawing.
 Shape shape_drawn(const transform::Chain& chain, const transform::Drawing& drawing);
 
-// An image: reads its header, draws the geometry, decodes the needed region, and writes the transformed row.
+// An image: the path reads its header, draws the geometry, decodes the needed region, and writes the transformed row.
 class PixelsPath final : public FieldPath {
  public:
-  // The operations before and after Dataset::cache. Together they produce the output of the whole chain.
+  // The operations before and after Dataset::cache, which together produce the output of the whole chain.
   struct CacheSplit {
     std::shared_ptr<const transform::Preparation> preparation;
     std::shared_ptr<const transform::Chain> rest;
@@ -42,17 +42,17 @@ class PixelsPath final : public FieldPath {
 
   std::vector<std::string> explain() const override { return (rest() != nullptr ? *rest() : *chain_).explain(); }
 
-  // Reads the header and draws the geometry into the scratch; returns the image's size.
+  // Reads the header and draws the geometry into the scratch memory; returns the image's size.
   Result<Size> draw(const memory::Record::Field& stored, const base::SampleKey& key, FieldScratch& scratch) const;
 
   // Returns the size of the stored image from its header.
   Result<Size> size(const memory::Record::Field& stored, FieldScratch& scratch) const;
 
-  // fill() in parts, for two images of one thread whose decoding is interleaved, each with its own scratch. If begin()
-  // returns false, call fill() instead, which also reports errors, and none of the other parts.
+  // The parts of fill(), for two images of one thread whose decoding is interleaved; each image has its own scratch
+  // memory. If begin() returns false, call fill() instead of the other parts; fill() also reports errors.
   bool begin(const memory::Record::Field& stored, const FieldWork& work) const;
   std::array<Result<void>, 2> decode_in_turn(FieldScratch& first, FieldScratch& second) const;
-  // workspace: the one of the two to use, as its memory is in the CPU's caches.
+  // workspace: the workspace that both images share, whose memory is in the CPU's caches.
   Result<void> finish(FieldWork& work, transform::Workspace& workspace, memory::Row& row) const;
 
  private:

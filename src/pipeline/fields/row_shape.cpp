@@ -6,7 +6,7 @@
 namespace feedline::pipeline {
 namespace {
 
-// Returns true if the row's extents match those of all rows.
+// Returns whether the row's extents match those common to all rows.
 bool fits(const Shape& row, const FieldSpec& field) {
   const Shape& shape = field.array.shape;
   if (field.form == BatchForm::kList) return true;

@@ -7,7 +7,7 @@
 
 namespace feedline::pipeline {
 
-// Returns the numbers of a stored array, in memory or in its .npy file. kData: as decode::read_npy().
+// Returns a stored array, which is in memory or in a .npy file. kData: as for decode::read_npy().
 inline Result<decode::NpyArray> read_array(const memory::Record::Field& stored) {
   if (stored.array) return decode::NpyArray{*stored.array, stored.bytes};
   return decode::read_npy(stored.bytes);

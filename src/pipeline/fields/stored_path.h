@@ -7,7 +7,7 @@
 
 namespace feedline::pipeline {
 
-// Bytes, text or JSON: validated and delivered as stored.
+// Bytes, text or JSON, which are validated and delivered as stored.
 class StoredPath final : public FieldPath {
  public:
   using Check = Result<void> (*)(std::span<const std::byte> stored);

@@ -39,7 +39,7 @@ std::optional<DType> taken_as(DType stored) {
 
 std::string_view word_of(TargetKind kind) { return kind == TargetKind::kBoxes ? "boxes" : "keypoints"; }
 
-// kData: not a shape of boxes or points.
+// kData: `shape` is not a shape of boxes or points.
 Result<void> check_shape(TargetKind kind, const Shape& shape) {
   if (shape.dims() == 1 && shape[0] == 0) return {};
   const bool is_sound = kind == TargetKind::kBoxes
@@ -55,7 +55,7 @@ Result<void> check_shape(TargetKind kind, const Shape& shape) {
                     "decode");
 }
 
-// Stored targets as numbers of one dtype. `json`: memory for those from lists.
+// The stored boxes or points, all with the same dtype. `json`: the memory of numbers that were parsed from JSON lists.
 struct Stored {
   ArraySpec spec;
   std::span<const std::byte> data;
@@ -95,7 +95,7 @@ void convert_halves(std::span<const std::byte> from, std::span<float> to) {
   }
 }
 
-// Requires: taken_as(dtype), and does not convert floats to integers.
+// Requires: taken_as(dtype) returns the dtype of `To`, or an integer dtype if `To` is float.
 template <typename To>
 void convert(DType dtype, std::span<const std::byte> from, std::span<To> to) {
   switch (dtype) {
@@ -194,7 +194,7 @@ Result<void> TargetPath::draw(const memory::Record::Field& stored, FieldWork& wo
   return {};
 }
 
-// Uses the extents common to all samples; without rows, those of the first sample.
+// Uses the extents that are common to all samples; for a sample without rows, those of the first sample.
 Shape TargetPath::shape_of(const transform::TargetRows& rows) const {
   const auto count = static_cast<std::int64_t>(rows.rows());
   if (chain_->kind() == TargetKind::kBoxes) return {count, 4};

@@ -12,12 +12,12 @@
 
 namespace feedline::pipeline {
 
-// Returns the dtype and shape of stored boxes or points, in memory, in a .npy file or as lists in JSON: float32 for
-// floats and JSON, int64 for integers; (N, 4) or (N, 2) or (N, K, 2). kData: neither boxes nor points. The shape (0,)
-// of an empty list is returned unchanged.
+// Returns the dtype and shape of stored boxes or points, which are in memory, in a .npy file, or in JSON lists. dtype:
+// float32 for floats and JSON, int64 for integers. shape: (N, 4), (N, 2) or (N, K, 2). kData: neither boxes nor points.
+// The shape (0,) of an empty list is returned unchanged.
 Result<ArraySpec> read_target_spec(transform::TargetKind kind, const memory::Record::Field& stored);
 
-// Boxes or keypoints: read as numbers, transformed like the sample's images.
+// Boxes or keypoints, which are read as numbers and transformed like the sample's images.
 class TargetPath final : public FieldPath {
  public:
   // The operations before and after Dataset::cache, as in PixelsPath::CacheSplit.
@@ -25,14 +25,14 @@ class TargetPath final : public FieldPath {
     std::shared_ptr<const transform::TargetChain> preparation;
     std::shared_ptr<const transform::TargetChain> rest;
   };
-  // The field's relation to the others of its sample.
+  // How the field depends on the other fields of its sample.
   enum class Part : std::uint8_t {
     kAlone,
     kLeads,           // the sample's only boxes: others depend on their geometry and on which of them remain
     kBelongsToBoxes,  // its rows are dropped with those
   };
-  // refuses_unsound: impossible boxes are an error, because no operation drops them.
-  // turns_image: the sample's image is decoded with its EXIF orientation applied.
+  // refuses_unsound: invalid boxes are an error, because no operation drops them. turns_image: the sample's image is
+  // decoded with its EXIF orientation.
   TargetPath(FieldSpec spec, std::shared_ptr<const transform::TargetChain> chain, CacheSplit split, Part part,
              bool refuses_unsound, bool turns_image)
       : FieldPath(std::move(spec)),
@@ -50,8 +50,8 @@ class TargetPath final : public FieldPath {
                        format::PixelRecordBuilder& record) const override;
   std::vector<std::string> explain() const override;
 
-  // Transforms them before the sample's images, once the size is recorded; fill() then only writes them. Requires:
-  // kLeads.
+  // Transforms the boxes or points before the sample's images, when the size is recorded; fill() then only writes them.
+  // Requires: kLeads.
   Result<void> draw(const memory::Record::Field& stored, FieldWork& work) const;
 
  private:

@@ -9,7 +9,7 @@
 
 namespace feedline::pipeline {
 
-// An integer, already parsed by the format.
+// An integer that the format has already parsed.
 class ValuePath final : public FieldPath {
  public:
   ValuePath(std::string name, BatchForm form)
@@ -20,6 +20,7 @@ class ValuePath final : public FieldPath {
     std::memcpy(out.data, &stored.value, sizeof stored.value);
     return {};
   }
+  bool copies_numbers() const override { return spec().form == BatchForm::kDense; }
   Result<void> prepare(const memory::Record::Field& stored, FieldWork& /*work*/,
                        format::PixelRecordBuilder& cached) const override {
     cached.add_integer(stored.value);

@@ -21,13 +21,13 @@ using transform::SharedSteps;
 
 Box moved(const Box& box, int right, int down) { return {box.left + right, box.top + down, box.width, box.height}; }
 
-// Lists the regions of the views, in pixels of their source, or, shifted, of the image.
+// Lists the regions of the views in pixels of their source, or, if shifted, in pixels of the image.
 void list_regions(ViewScratch& views, int right = 0, int down = 0) {
   views.regions.clear();
   for (const Drawing& drawing : views.drawings) views.regions.push_back(moved(drawing.region, right, down));
 }
 
-// Returns the part at `box` of an image whose pixels from (left, top) on are in `view`.
+// Returns the part at `box` of an image; `view` contains the image's pixels from (left, top) on.
 memory::PixelView part_of(memory::PixelView view, const Box& box, int left, int top) {
   view.data = view.row(box.top - top) + (box.left - left) * view.channels;
   view.width = box.width;
@@ -35,7 +35,7 @@ memory::PixelView part_of(memory::PixelView view, const Box& box, int left, int 
   return view;
 }
 
-// Returns the coarsest planes that all views support; nullopt if one needs pixels.
+// Returns the coarsest planes that all views support; nullopt if a view needs pixels.
 std::optional<memory::Coarseness> common_planes(const std::vector<Drawing>& drawings) {
   memory::Coarseness common{1 << 20, 1 << 20};
   for (const Drawing& drawing : drawings) {
@@ -85,7 +85,7 @@ bool ViewsPath::is_made_apart(const memory::Record::Field& stored, bool is_prepa
   return decode::is_cheaper_apart(scratch.image->decoder.header(), stored.bytes.size(), scratch.views->regions);
 }
 
-// Sets the destination of the fields: the batch, or memory of the drawn size.
+// Sets the destinations of the fields: rows of the batch, or memory of the drawn size.
 Result<void> ViewsPath::set_destinations(FieldWork& work, std::span<memory::Row> rows) const {
   ViewScratch& scratch = *work.scratch.views;
   scratch.destinations.resize(rows.size());
@@ -163,7 +163,7 @@ Result<void> ViewsPath::make_at_once(const memory::Record::Field& stored, Size i
   return {};
 }
 
-// Returns false if the image has no planes, or a view needs pixels. Requires: no shared steps.
+// Returns false if the image cannot be decoded to planes, or a view needs pixels. Requires: there are no shared steps.
 Result<bool> ViewsPath::make_of_planes(const Box& all, FieldWork& work, std::uint64_t started) const {
   ImageScratch& scratch = *work.scratch.image;
   ViewScratch& views = *work.scratch.views;
@@ -184,7 +184,7 @@ Result<bool> ViewsPath::make_of_planes(const Box& all, FieldWork& work, std::uin
   return true;
 }
 
-// Requires: no shared steps, and the image's header was read.
+// Requires: there are no shared steps, and the image's header was read.
 Result<void> ViewsPath::make_apart(const memory::Record::Field& stored, FieldWork& work, std::uint64_t started) const {
   ImageScratch& scratch = *work.scratch.image;
   const ViewScratch& views = *work.scratch.views;
@@ -248,8 +248,8 @@ Result<std::vector<DrawnValue>> ViewsPath::values(Size image, const base::Sample
 
 // ---- as text ----
 
-// Describes how often the views of a typical photo are decoded together or separately. Reads nothing: draws depend only
-// on sample numbers.
+// Describes how often the views of a typical photo are decoded together, and how often separately. Reads no samples:
+// draws depend only on sample numbers.
 std::string ViewsPath::explain_decoding() const {
   constexpr Size kPhoto{375, 500};
   constexpr std::uint64_t kSamples = 256;
@@ -264,7 +264,7 @@ std::string ViewsPath::explain_decoding() const {
     scratch.drawn_for = {};
     if (!draw(kPhoto, {0, 0, sample}, false, scratch)) return start + "one decode";
     const Drawing& drawing = scratch.image->drawing;
-    if (!SharedSteps::is_nothing(drawing)) return start + "one decode; the steps above run once for all views";
+    if (!SharedSteps::is_nothing(drawing)) return start + "one decode; the operations above run once for all views";
     if (fidelity() == Fidelity::kFast)
       return start + "one decode of the region that the views need, as planes if all views support planes";
     list_regions(*scratch.views, drawing.region.left, drawing.region.top);

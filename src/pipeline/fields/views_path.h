@@ -19,8 +19,8 @@ namespace feedline::pipeline {
 
 struct ViewScratch;
 
-// The views of an image: reads its header, draws all of them, decodes their regions together, or separately if that is
-// cheaper, and writes the result of each view's steps.
+// The views of an image: the path reads the image's header, draws all views, decodes their regions together (or
+// separately if that is cheaper), and writes the result of each view's steps.
 class ViewsPath final : public FieldPath {
  public:
   struct View {
@@ -30,12 +30,12 @@ class ViewsPath final : public FieldPath {
     std::size_t index = 0;  // index in the field's array
     bool is_stacked = false;
   };
-  // The operations before Dataset::cache, and the shared ones after it.
+  // The operations before Dataset::cache, and the shared operations after it.
   struct CacheSplit {
     std::shared_ptr<const transform::Preparation> preparation;
     std::shared_ptr<const transform::SharedSteps> shared;
   };
-  // image: their source field. needs_size: as in PixelsPath.
+  // image: the source field of the views. needs_size: as in PixelsPath.
   ViewsPath(std::string image, std::vector<FieldSpec> specs, std::vector<View> views,
             std::shared_ptr<const transform::SharedSteps> shared, CacheSplit split, bool needs_size);
 
@@ -54,21 +54,21 @@ class ViewsPath final : public FieldPath {
                        format::PixelRecordBuilder& cached) const override;
   std::vector<std::string> explain() const override;
 
-  // A region to decode for a sample, optionally as planes; valid until the scratch is used again.
+  // A region of a sample to decode, optionally to planes; valid until the scratch memory is used again.
   struct Region {
     Box box;
     std::optional<memory::Coarseness> planes;
   };
   Result<void> find_regions(const memory::Record::Field& stored, const base::SampleKey& key, FieldScratch& scratch,
                             std::vector<Region>& regions) const;
-  // Returns the values drawn for an image of this size as text.
+  // Returns the values drawn for an image of this size, as text.
   Result<std::vector<DrawnValue>> values(Size image, const base::SampleKey& key) const;
 
  private:
   const transform::SharedSteps& shared(bool is_prepared) const { return is_prepared ? *split_.shared : *shared_; }
-  // Draws all views and their shared steps into the scratch.
+  // Draws all views and their shared steps into the scratch memory.
   Result<void> draw(Size image, const base::SampleKey& key, bool is_prepared, FieldScratch& scratch) const;
-  // Returns true if each view is decoded separately.
+  // Returns whether each view is decoded separately.
   bool is_made_apart(const memory::Record::Field& stored, bool is_prepared, FieldScratch& scratch) const;
   Result<void> set_destinations(FieldWork& work, std::span<memory::Row> rows) const;
   ArrayView destination_of(std::size_t view, const ViewScratch& scratch) const;

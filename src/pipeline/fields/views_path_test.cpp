@@ -44,7 +44,7 @@ View crops(const std::string& name, int size, double low, double high, int count
   return {name, {op::RandomResizedCrop{{size, size}, {low, high}}, op::RandomHorizontalFlip{}}, count};
 }
 
-// Returns the views when each is made from the whole image by its own chain.
+// Returns the views, each made from the whole image by a separate chain.
 std::vector<std::byte> made_of_whole(const ViewPoint& point, const std::vector<Operation>& operations,
                                      const std::vector<std::byte>& encoded, const base::SampleKey& key) {
   ImageScratch scratch;

@@ -17,13 +17,15 @@
 namespace feedline::pipeline {
 namespace {
 
-// Random stream of mixing, far above those of a sample's operations: row or pair r of a batch draws from kStream + r.
+// The first random stream of mixing, far above those of a sample's operations: row or pair r of a batch uses stream
+// kStream + r.
 constexpr std::uint32_t kStream = 0xFF000000u;
 constexpr std::uint64_t kMostRows = std::uint64_t{1} << 24;
 constexpr std::uint64_t kMostClasses = std::numeric_limits<std::int32_t>::max();
 
-// Bounds of alpha in Beta(alpha, alpha). Below the first, every share is 0 or 1; above the second, it is 0.5 within
-// 1e-5. Outside them the rejection methods (mixup.cpp) exceed the range of double and never accept a number.
+// The bounds of alpha in Beta(alpha, alpha). At the lower bound, every share is 0 or 1; at the upper bound, every share
+// is 0.5 within 1e-5. Outside the bounds, the rejection methods (mixup.cpp) exceed the range of double and never accept
+// a number.
 constexpr double kLeastAlpha = 1e-9, kMostAlpha = 1e9;
 
 std::string shown(double value) {
@@ -71,14 +73,14 @@ bool is_class(const FieldSpec& field) {
   return !field.is_late() && field.content == Content::kArray && field.array == ArraySpec{DType::kInt64, {}};
 }
 
-// Kinds of fields that mixing leaves unchanged. How to mix others, such as masks, is undefined.
+// Returns whether mixing leaves fields of this kind unchanged. For other kinds, such as masks, mixing is not defined.
 bool may_stay(format::FieldKind kind) {
   using format::FieldKind;
   return kind == FieldKind::kInteger || kind == FieldKind::kArray || kind == FieldKind::kBytes ||
          kind == FieldKind::kText || kind == FieldKind::kJson;
 }
 
-// Among several integer fields, picks the one with a label's name.
+// If there are several integer fields, selects the one whose name is usual for labels.
 Result<std::size_t> find_label(const Schema& schema) {
   std::vector<std::size_t> classes;
   std::string names;
@@ -106,7 +108,7 @@ struct BatchMix::Rows {
   std::vector<transform::RowMix>& later;  // empty if no image is left to a device
   std::span<const std::int64_t> classes = layout.classes(data);
 
-  // Calls work(rows of a field) for each field with images that are mixed here.
+  // Calls work(rows of a field) for each image field that the CPU mixes.
   template <typename Work>
   void each_image(Work work) const {
     for (std::size_t i = 0; i < mix.images_.size(); ++i) {
@@ -116,7 +118,7 @@ struct BatchMix::Rows {
       work(rows);
     }
   }
-  // Fills a row's target and records the mix for the device.
+  // Computes a row's target, and records the mix for the device.
   void take_partner(std::uint64_t row, std::uint64_t partner, const transform::Mix& mixed) const {
     fill_target(row, partner, mixed.share);
     if (!later.empty()) later[row] = {row, partner, mixed};
@@ -186,7 +188,7 @@ Result<void> BatchMix::take_fields(const Recipe& recipe, Layout layout) {
   return {};
 }
 
-// elements: the device's work on the field's bytes; nullptr if the CPU makes the field.
+// elements: the device's work on the field's bytes; nullptr if the CPU computes the field.
 Result<void> BatchMix::take_image(const FieldSpec& field, const transform::DeviceElements* elements,
                                   std::size_t field_index, Layout layout) {
   const auto refuse = [&](const std::string& why) {

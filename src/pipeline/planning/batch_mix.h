@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// MixUp and CutMix: mix the rows of a batch after all are filled and before device work starts.
+// MixUp and CutMix: mix the rows of a batch after all rows are filled and before device work starts.
 
 #include <cstddef>
 #include <cstdint>
@@ -28,22 +28,22 @@ namespace feedline::pipeline {
 
 struct Recipe;
 
-// The mixing options, checked before the first read. Immutable and thread-safe; allocates nothing after construction
-// unless a device mixes.
+// The options for mixing, which are checked before the first read. Immutable and thread-safe; after construction, this
+// class allocates memory only if a device mixes.
 class BatchMix {
  public:
-  // Returns nullptr if the options request no mixing. kConfig: numbers out of range, samples without an image or a
+  // Returns nullptr if the options do not request mixing. kConfig: numbers out of range, samples without an image or a
   // class, images that cannot be mixed, an unknown number of classes, or an odd number of rows.
   static Result<std::shared_ptr<const BatchMix>> make(const Recipe& recipe, const LoaderOptions& options);
 
   const Schema& schema() const { return schema_; }  // of a mixed row: the label holds its target
   std::size_t label() const { return label_; }      // index of its field
-  // Returns kData if the class of a row is out of range.
+  // Returns kData if the class of the row is out of range.
   Result<void> check(std::span<const memory::Row> row) const;
   // Returns the number of rows delivered from a batch of `filled` rows.
   std::uint64_t rows_of(std::uint64_t filled) const { return mode_ == MixMode::kHalf ? (filled + 1) / 2 : filled; }
-  // Mixes `rows` rows of a batch at `data` and makes targets from their classes. key: identifies the batch instead of a
-  // sample. Returns the device's work on each output row if images of a field are left to one, or nothing.
+  // Mixes `rows` rows of a batch at `data`, and computes targets from their classes. key: identifies the batch, not a
+  // sample. If a device mixes images, returns its work for each output row; otherwise an empty vector.
   std::vector<transform::RowMix> mix(const batch::BatchLayout& layout, std::byte* data, std::uint64_t rows,
                                      const base::SampleKey& key) const;
   std::string explain() const;

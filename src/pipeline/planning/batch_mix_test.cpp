@@ -53,7 +53,7 @@ struct Mixed {
   std::uint64_t rows() const { return samples.size(); }
 };
 
-// Returns batches in which sample i has 144 values of i / 255 and class i.
+// Returns batches of samples; sample i has 144 values of i / 255 and class i.
 std::vector<Mixed> run(const std::shared_ptr<const Recipe>& recipe, const LoaderOptions& options,
                        const EpochStart& start = {}) {
   const auto plan = plan_pipeline(*recipe, options);
@@ -80,7 +80,8 @@ bool operator==(const Mixed& a, const Mixed& b) {
   return a.index == b.index && a.samples == b.samples && a.pixels == b.pixels && a.targets == b.targets;
 }
 
-// Returns the other class of a row's target and the row's own share, or nullopt if its own class is the only one.
+// Returns the other class in a row's target and the share of the row's own class, or nullopt if its own class is the
+// only one.
 std::optional<std::pair<std::uint64_t, float>> partner_in(const Mixed& batch, std::uint64_t row) {
   const float* target = &batch.targets[row * kClasses];
   std::optional<std::uint64_t> partner;
@@ -96,7 +97,8 @@ std::optional<std::pair<std::uint64_t, float>> partner_in(const Mixed& batch, st
   return std::pair(*partner, target[batch.samples[row]]);
 }
 
-// A row's target determines its pixels: all alike after mixup, with the partner's share in a box after cutmix.
+// The target of a row determines its pixels: after mixup, all have the same share of the partner; after cutmix, a box
+// is the partner's.
 void expect_pixels_follow_targets(const Mixed& batch) {
   for (std::uint64_t row = 0; row < batch.rows(); ++row) {
     const float* pixels = &batch.pixels[row * 144];
@@ -209,7 +211,7 @@ TEST(BatchMix, DeliversHalfTheRowsAndTellsSo) {
   EXPECT_EQ(schema_of(*recipe, *plan)[1].array, (ArraySpec{DType::kFloat32, {kClasses}}));
 }
 
-// The size of a batch includes the targets and a class for each row.
+// The size of a batch includes the targets, and a class for each row.
 TEST(BatchMix, CountsTargetsAndClassesInTheBudget) {
   const auto recipe = recipe_of(kClasses);
   LoaderOptions options = options_of(MixMode::kBatch);

@@ -22,7 +22,7 @@ Result<void> check_context(const Recipe& recipe, const LoaderOptions& options) {
   return {};
 }
 
-// The length of each sample's longest field.
+// Returns the length of the longest field of each sample.
 std::vector<std::uint64_t> lengths_of(const Recipe& recipe) {
   std::vector<std::uint64_t> lengths(recipe.format->size());
   for (std::size_t field = 0; field < recipe.schema.size(); ++field) {

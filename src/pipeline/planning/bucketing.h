@@ -9,8 +9,8 @@
 
 namespace feedline::pipeline {
 
-// Returns the requested buckets with the recipe's samples in them, or nullptr if none are requested. Reads the length
-// of every sample. kConfig: an option that does not fit the samples or another option.
+// Returns the requested buckets for the recipe's samples, or nullptr if no buckets are requested. Reads the length of
+// every sample. kConfig: an option conflicts with the samples or another option.
 Result<std::shared_ptr<const plan::Buckets>> make_buckets(const Recipe& recipe, const LoaderOptions& options);
 
 }  // namespace feedline::pipeline

@@ -21,14 +21,14 @@ std::size_t aligned(std::size_t bytes) {
   return (bytes + kAlign - 1) / kAlign * kAlign;
 }
 
-// Returns true if a row holds instructions for a cached image instead of an image.
+// Returns whether the rows contain instructions for a cached image instead of pixels.
 bool is_from_resident(const FieldSpec& filled) { return filled.array.shape.dims() == 1; }
 
 std::size_t image_bytes(const transform::DeviceElements& elements) {
   return static_cast<std::size_t>(elements.size.width * elements.size.height * elements.channels);
 }
 
-// A row of stacked views is several images.
+// A row of stacked views consists of several images.
 std::uint64_t images_of_row(const FieldSpec& filled, const transform::DeviceElements& elements) {
   if (is_from_resident(filled)) return 1;
   return filled.array.bytes() / image_bytes(elements);

@@ -13,31 +13,34 @@
 namespace feedline::pipeline {
 namespace {
 
-// Default budget: this fraction of the memory available to the process. A loader should not fill a machine that also
-// runs the model, the optimizer and other ranks.
+// The default budget is this fraction of the memory available to the process. A loader should not use all memory of a
+// machine that also runs the model, the optimizer and other ranks.
 constexpr std::uint64_t kMemoryShare = 8;
-// One batch being filled and one waiting: the unit of work is a row, so more batches would not smooth anything. Small
-// batches are filled faster than a thread wakes up: use as many as fit in this much memory.
+// One batch is filled while another waits. The unit of work is a row, so more batches would not help. Small batches are
+// filled faster than a thread wakes up, so as many are used as fit in kSmallBatchesBytes.
 constexpr std::uint64_t kDefaultSlots = 2;
 constexpr std::uint64_t kSmallBatchesBytes = std::uint64_t{4} << 20;
 constexpr std::uint64_t kMostSmallBatches = 32;
-// Multiplier of the maximum if the training loop consumes in bursts and the controller sets the number of threads.
+// Multiplies the maximum number of batches if the training loop consumes in bursts and the controller sets the number
+// of threads.
 constexpr std::uint64_t kDeeper = 4;
-// For samples that are read ahead: 256 photos. If a given budget leaves less than kSomeReadAhead, and less than an
-// eighth of it, small batches give up their share.
+// The memory for samples that are read ahead, enough for 256 photos. If batches leave less than kSomeReadAhead and less
+// than an eighth of the budget, small batches use less memory.
 constexpr std::uint64_t kMostReadAhead = std::uint64_t{32} << 20;
 constexpr std::uint64_t kSomeReadAhead = std::uint64_t{4} << 20;
-// For remote storage, the data of two round trips: 1.3 GB/s at 100 ms. Only the part needed is used (read_depth.h), and
-// a given budget reserves an eighth for it.
+// For remote storage: the data of two round trips, 1.3 GB/s at 100 ms. Only as much as needed is used (read_depth.h),
+// and an eighth of a user's budget is reserved for read-ahead.
 constexpr std::uint64_t kMostFromFar = std::uint64_t{256} << 20;
-// Shards in transfer to a cache get this fraction of the budget, and at most two of them with all their pieces.
+// Shards that are copied to a cache may use this fraction of the budget, and at most the size of all pieces of two
+// shards.
 constexpr std::uint64_t kCopyShare = 8;
 constexpr std::uint64_t kMostCopying = 2 * cache::kPiecesAtOnce * cache::kPieceBytes;
-// Assumed size of a row of a variable-size field if the format does not know it. The first batch is measured.
+// The assumed size of a row of a variable-size field if the format does not know it, until the first batch has been
+// measured.
 constexpr std::uint64_t kUnknownRowBytes = 1024;
 
-// Returns the bytes of a batch's variable-size fields: each row as read, and its copy in the batch. unknown: assumed
-// for rows whose size the format does not know.
+// Returns the size of a batch's variable-size fields in bytes: each row as read, and its copy in the batch. unknown:
+// the assumed size of rows whose size the format does not know.
 std::uint64_t variable_bytes_of(const Recipe& recipe, std::uint64_t rows, std::uint64_t unknown) {
   std::uint64_t row_bytes = 0;
   for (const FieldSpec& field : recipe.schema)
@@ -45,7 +48,7 @@ std::uint64_t variable_bytes_of(const Recipe& recipe, std::uint64_t rows, std::u
   return 2 * rows * row_bytes;
 }
 
-// Returns the cached storage backends; several if datasets are mixed.
+// Returns the storage backends that use a cache; there may be several if datasets are mixed.
 std::vector<std::shared_ptr<const cache::CachedStorage>> cached_storages(const Recipe& recipe) {
   std::vector<std::shared_ptr<const cache::CachedStorage>> cached;
   if (!recipe.records) return cached;

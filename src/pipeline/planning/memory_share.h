@@ -9,11 +9,11 @@
 
 namespace feedline::pipeline {
 
-// Sets the memory budget of a plan whose batches are laid out, and its shares for batches and read-ahead.
-// asked_for: the user's budget in bytes, or 0. kConfig: it is too small for one batch.
+// Sets the memory budget of a plan whose batches are laid out, and its shares for batches and read-ahead. asked_for:
+// the user's budget in bytes, or 0. kConfig: the budget is too small for one batch.
 Result<void> share_memory(const Recipe& recipe, std::uint64_t asked_for, PipelinePlan& plan);
 
-// Reserves the plan's memory for shards in transfer to caches, in each cache, during its lifetime.
+// While this object exists, it reserves the plan's memory for copying shards in each cache.
 class CopyMemory {
  public:
   CopyMemory(const Recipe& recipe, const PipelinePlan& plan);

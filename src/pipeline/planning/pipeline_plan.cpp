@@ -20,9 +20,10 @@
 namespace feedline::pipeline {
 namespace {
 
-// A larger number is surely a mistake.
+// Larger numbers are assumed to be mistakes.
 constexpr int kMaxThreads = 1024;
-// Maximum samples of a batch: positions in an epoch are 64-bit numbers of samples, counted in batches.
+// The maximum number of samples in a batch across all ranks: positions in an epoch are 64-bit numbers of samples,
+// counted in batches.
 constexpr std::uint64_t kMostOfAllRanks = std::uint64_t{1} << 48;
 
 Result<void> check_options(const LoaderOptions& options) {
@@ -44,7 +45,7 @@ Result<void> check_options(const LoaderOptions& options) {
   return {};
 }
 
-// Batches are laid out for the plan's samples: a replacement may be longer.
+// Rejects replacing bad samples, because batches are laid out for the plan's samples and a replacement may be longer.
 Result<void> check_ragged(const LoaderOptions& options) {
   const auto refuse = [](const std::string& option) {
     return config_error("loader: " + option + " does not support samples of different lengths; use on_error=\"raise\"");
@@ -65,7 +66,7 @@ Result<void> check_repeat(const plan::OrderConfig& order, const LoaderOptions& o
   return {};
 }
 
-// The samples that an epoch delivers over all ranks, without those repeated by padding.
+// Returns the number of samples that an epoch delivers over all ranks, without those that padding repeats.
 std::uint64_t positions_of(const plan::OrderConfig& order) {
   const auto& [mixture, sampling] = order.selection;
   return mixture ? mixture->samples : sampling ? sampling->positions() : order.size;
@@ -96,7 +97,7 @@ Result<plan::OrderConfig> order_config(const Recipe& recipe, const LoaderOptions
   const std::uint64_t positions = positions_of(order);
   if (positions < options.world_size)
     return config_error("loader: world_size=" + std::to_string(options.world_size) + " exceeds the " +
-                        std::to_string(positions) + " samples of an epoch: a rank would have none");
+                        std::to_string(positions) + " samples of an epoch, so some ranks would have no samples");
   FEEDLINE_TRY(order.buckets, make_buckets(recipe, options));
   FEEDLINE_CHECK_OK(check_repeat(order, options));
   order.repeat = options.repeat;
@@ -108,7 +109,7 @@ Result<plan::OrderConfig> order_config(const Recipe& recipe, const LoaderOptions
   return order;
 }
 
-// Skipping ends a rank's epoch earlier, because refills come from the end of the order.
+// Skipping ends a rank's epoch earlier, because refills are taken from the end of the order.
 void resolve_on_error(OnError on_error, PipelinePlan& plan) {
   plan.on_error = on_error;
   if (on_error != OnError::kSkip) return;
@@ -121,7 +122,7 @@ void resolve_threads(const LoaderOptions& options, PipelinePlan& plan) {
   plan.adapts = options.num_workers == 0;
   const int share = plan.adapts ? share_of_cpus() : options.num_workers;
   plan.threads = plan.adapts && options.most_workers > 0 ? std::min(share, options.most_workers) : share;
-  plan.threads_beside_gpu = plan.adapts ? std::clamp(share - 1, 1, plan.threads) : plan.threads;
+  plan.threads_with_gpu = plan.adapts ? std::clamp(share - 1, 1, plan.threads) : plan.threads;
 }
 
 Result<std::shared_ptr<const batch::BatchLayout>> layout_of(Schema schema, std::uint64_t rows,
@@ -135,14 +136,14 @@ Result<std::shared_ptr<const batch::BatchLayout>> layout_of(Schema schema, std::
                                                     plan.postprocess ? plan.postprocess->extra_bytes(rows) : 0);
 }
 
-// Returns the maximum rows of a batch of at most `rows`. A given order may repeat samples, and a later sampling may
-// have more of them.
+// Returns the maximum number of rows in a batch that is planned with at most `rows` rows. An order given by the caller
+// may repeat samples, and a later sampling may repeat more.
 std::uint64_t most_rows_of(std::uint64_t rows, const PipelinePlan& plan) {
   if (plan.is_given || plan.order.selection.sampling) return rows;
   return std::min(rows, (positions_of(plan.order) + plan.ranks.world_size - 1) / plan.ranks.world_size);
 }
 
-// Sets batch shapes and the size of the largest batch.
+// Sets the shapes of batches, and the size of the largest batch.
 Result<void> lay_out(const Recipe& recipe, std::optional<std::uint64_t> batch_size, PipelinePlan& plan) {
   if (!plan.order.buckets) {
     FEEDLINE_CHECK(batch_size);  // only buckets have another size
@@ -166,7 +167,7 @@ Result<void> lay_out(const Recipe& recipe, std::optional<std::uint64_t> batch_si
   return {};
 }
 
-// Requires: the order of `plan` is set, and whether it is given.
+// Requires: `plan` has its order, and specifies whether the caller gives the order.
 Result<PipelinePlan> resolve(const Recipe& recipe, const LoaderOptions& options, PipelinePlan plan) {
   plan.ranks = {.rank = options.rank,
                 .world_size = options.world_size,
@@ -177,7 +178,7 @@ Result<PipelinePlan> resolve(const Recipe& recipe, const LoaderOptions& options,
   plan.in_order = options.in_order || options.world_size > 1;
   plan.error_budget = options.error_budget;
   plan.timeout = options.timeout;
-  plan.short_rows = recipe.format->grain() > 1;
+  plan.short_rows = rows_at_once(recipe) > 1;
   resolve_on_error(options.on_error, plan);
   resolve_threads(options, plan);
   FEEDLINE_TRY(plan.mix, BatchMix::make(recipe, options));

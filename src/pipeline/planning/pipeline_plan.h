@@ -21,8 +21,8 @@ namespace feedline::pipeline {
 class BatchMix;
 class DevicePostprocess;
 
-// The settings of a pipeline, computed and checked before the first read. Options are resolved only here: other code
-// reads the plan, not the options.
+// The settings of a pipeline, which are computed and checked before the first read. Options are resolved only here: all
+// other code reads the plan instead of the options.
 struct PipelinePlan {
   // selection of samples
   plan::OrderConfig order;
@@ -39,8 +39,8 @@ struct PipelinePlan {
 
   // threads
   int threads = 1;
-  int threads_beside_gpu = 1;  // threads if one CPU is left to the thread that feeds a GPU
-  bool adapts = false;         // the number of working threads and of slots changes at runtime
+  int threads_with_gpu = 1;  // threads if one CPU is left to the thread that feeds a GPU
+  bool adapts = false;       // the number of working threads and of slots changes at runtime
 
   // applied to filled batches; nullptr if there is none
   std::shared_ptr<const BatchMix> mix;
@@ -51,7 +51,7 @@ struct PipelinePlan {
   // memory
   std::uint64_t memory_budget = 0;
   std::string budget_reason;  // source of the budget, for explain()
-  // For every batch, or per bucket; empty if each batch has a different length and there are no buckets.
+  // One layout for every batch, or one per bucket; empty if each batch has a different length and there are no buckets.
   std::vector<std::shared_ptr<const batch::BatchLayout>> layouts;
   std::uint64_t batch_bytes = 0;       // of the largest batch, without its variable-size fields
   std::uint64_t variable_bytes = 0;    // variable-size fields of a typical batch; 0 if there are none
@@ -67,16 +67,16 @@ struct PipelinePlan {
 
 // Returns the schema of a delivered row.
 Schema schema_of(const Recipe& recipe, const PipelinePlan& plan);
-// Returns the rows delivered from a batch of this many samples.
+// Returns the number of rows that are delivered from a batch of this many samples.
 std::uint64_t rows_delivered(const PipelinePlan& plan, std::uint64_t samples);
 std::string explain_mix(const PipelinePlan& plan);  // empty if nothing is mixed
 
 // kConfig: an option out of range, samples that cannot be mixed as requested, or a budget too small for one batch.
 Result<PipelinePlan> plan_pipeline(const Recipe& recipe, const LoaderOptions& options);
-// For an order that the caller gives: options of the order are ignored.
+// Like plan_pipeline(), for an order that the caller gives; options for the order are ignored.
 Result<PipelinePlan> plan_given(const Recipe& recipe, const LoaderOptions& options);
 
-// The start of an epoch or the progress in it, as in LoaderState.
+// The position where an epoch starts or resumes, as in LoaderState.
 struct EpochStart {
   std::uint64_t epoch = 0;
   std::uint64_t position = 0;
@@ -84,9 +84,9 @@ struct EpochStart {
   std::uint64_t left_out = 0;
 };
 
-// Returns how the rest of an epoch is divided into this rank's batches.
+// Returns how the rest of an epoch is divided into batches of this rank.
 plan::PlanConfig cut_of(const PipelinePlan& plan, const EpochStart& start = {});
-// This rank's plan for a whole epoch.
+// Returns this rank's plan for a whole epoch.
 plan::Plan whole_epoch(const PipelinePlan& plan, std::uint64_t epoch = 0);
 
 }  // namespace feedline::pipeline

@@ -13,13 +13,13 @@ using base::local_ranks;
 using base::LocalRanks;
 using base::share_of_cpus;
 
-// The NUMA node that a process's threads use first. For a single process: the node of `cpu`, where its training loop
-// runs now. For several processes with the same CPUs: an equal share of the nodes each, because the current CPUs of
-// their loops are not significant, and placing all on one node would be worst.
+// Returns the NUMA node that a process's threads use first. A single process uses the node of `cpu`, where its training
+// loop is running. Several processes with the same CPUs get equal shares of the nodes: the CPUs on which their loops
+// are running now are not significant, and placing all processes on one node would be slowest.
 std::optional<int> near_node(const base::CpuTopology& topology, int cpu, const LocalRanks& ranks);
 
-// Returns the CPUs of each worker thread of a loader used by the calling thread; empty if unrestricted.
-// leaves_core: see base::PlacementWish.
+// Returns the CPUs of each worker thread of a loader that the calling thread uses; empty if unrestricted. leaves_core:
+// see base::PlacementWish.
 std::vector<std::vector<int>> place_workers(int threads, bool leaves_core = false);
 
 }  // namespace feedline::pipeline

@@ -39,7 +39,7 @@ void FetchOrder::forget(Past& past) {
   next_ = {};
 }
 
-// nullopt at the end of the given samples.
+// Returns nullopt at the end of the samples that the caller has given.
 std::optional<std::uint64_t> FetchOrder::next_given() {
   if (next_.batch < given_.first) next_ = {.batch = given_.first, .is_given = true};
   for (; next_.batch - given_.first < given_.samples.size(); ++next_.batch, next_.row = 0) {

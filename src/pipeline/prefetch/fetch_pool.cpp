@@ -11,8 +11,8 @@ namespace feedline::pipeline {
 namespace {
 
 constexpr std::uint64_t kMostReads = 256;  // a sample in several objects counts for each
-// Limits for joined reads: the upper makes requests for small samples worth a round trip, the lower leaves some to join
-// if the storage is near.
+// Limits for joined reads: the upper limit makes requests for small samples worth a round trip; the lower limit ensures
+// that several reads can be joined even if the latency is low.
 constexpr std::uint64_t kMostJoined = 4096, kLeastJoined = 128;
 constexpr std::uint64_t kFirstMean = 128 << 10;  // bytes per sample, before any were measured: a photo
 
@@ -24,7 +24,7 @@ std::uint64_t most_reads(std::uint64_t slack, std::size_t parts, bool joins) {
   return std::max((joins ? kMostJoined : kMostReads) / parts, 4 * slack);
 }
 
-// A linked list of abandoned tables: never freed, but reachable.
+// A linked list of abandoned tables, which are never freed but stay reachable.
 std::atomic<FetchTable*> last_left = nullptr;
 
 }  // namespace
@@ -41,8 +41,8 @@ FetchPool::FetchPool(std::uint64_t slack, std::uint64_t most_bytes, std::size_t 
       held_bytes_(held),
       mean_bytes_(kFirstMean) {}
 
-// Returns the maximum number of fetches. Joined reads are limited to those that fit in memory, so that has_much_room()
-// can become true.
+// Returns the maximum number of simultaneous fetches. The number of joined reads is limited to those that fit in
+// memory, so that has_much_room() can become true.
 std::uint64_t FetchPool::most() const {
   const std::uint64_t reads = depth_.reads();
   return joins_ ? std::min(reads, std::max<std::uint64_t>(most_bytes_ / std::max<std::uint64_t>(mean_bytes_, 1), 1))

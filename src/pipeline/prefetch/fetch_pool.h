@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The fetches of read-ahead, their maximum number, and their memory:
+// The fetches of read-ahead, their maximum number, and their memory.
 //
 //   begin() -> in flight -> finish() -> finished -> put_away() -> spare, for the next one
 //                  └── claimed by the thread that needs it, or abandoned ──┘
 //
-// Owned by a FetchScheduler and used under its lock: entries that do not become spare are moved to the caller's
-// `unused`, to be destroyed outside the lock.
+// Owned by a FetchScheduler and used under its lock: entries that do not become spare are moved to the caller's list
+// `unused`, which is destroyed outside the lock.
 
 #include <cstddef>
 #include <cstdint>
@@ -25,31 +25,32 @@ class FetchPool {
   using Entry = FetchTable::Entry;
   using Entries = FetchTable::Entries;
 
-  // slack: samples that threads may still need after a later one was taken. most_bytes: total limit. parts: maximum
-  // objects per sample. joins: the storage merges simultaneous reads into fewer requests, so many are started at a
-  // time. `held` counts the same bytes and must outlive it.
+  // slack: the number of samples that threads may still need after a later sample was taken. most_bytes: the total
+  // limit. parts: the maximum number of objects per sample. joins: the storage merges simultaneous reads into fewer
+  // requests, so many are started at a time. `held` counts the same bytes and must outlive this object.
   FetchPool(std::uint64_t slack, std::uint64_t most_bytes, std::size_t parts, bool joins, telemetry::HeldBytes& held);
 
   std::size_t room() const;    // number of further fetches
   bool has_much_room() const;  // enough to wake a thread: waking takes longer than fetching
-  // Returns true if another fetch may start. Joined reads wait until there is much room, then fill it.
+  // Returns whether another fetch may start. Joined reads wait until much memory is free, and then use it.
   bool may_begin();
   bool has_spare() const { return !spare_.empty(); }
-  // Starts a fetch for this sample in a spare entry, or else in the first of `fresh`; it is wanted from now on.
-  // Requires: either has an entry.
+  // Starts a fetch for this sample in a spare entry, or else in the first entry of `fresh`; the fetch is marked as
+  // wanted. Requires: there is a spare entry, or `fresh` has one.
   Entry& begin(std::uint64_t sample, Entries& fresh);
   void finish(Entry& entry, const FetchTable::Outcome& outcome, Entries& unused);
-  // Called when a thread needs a sample. Returns its fetch, which becomes unwanted; nullptr if there is none.
+  // Called when a thread needs a sample. Returns the sample's fetch, which is then no longer marked as wanted; nullptr
+  // if there is none.
   Entry* claim(std::uint64_t sample);
-  // Called when the thread has copied the bytes; abandons much older fetches.
+  // Called when the thread has copied the bytes; abandons fetches that are much older.
   void taken(Entry& entry, Entries& unused);
   void abandon_all(Entries& unused);
 
-  // Retains finished fetches as spare entries from now on.
+  // Reuses finished fetches as spare entries from now on.
   void keep_spare() { keeps_spare_ = true; }
   void keep_none(Entries& unused);  // and abandons all
-  // Leaks all entries, because reads in flight may still write to them and their end will never be reported. Does not
-  // allocate.
+  // Leaks all entries, because reads in flight may still write to them, and their completion will never be reported.
+  // Does not allocate.
   void leave_behind();
 
   Entries& all() { return entries_.all(); }

@@ -9,7 +9,7 @@
 namespace feedline::pipeline {
 namespace {
 
-// Consecutive fetches found in memory before the storage counts as near.
+// If this many consecutive fetches were served from memory, the storage is treated as near.
 constexpr int kNearInARow = 256;
 constexpr int kFarWeighs = 16;  // one fetch from storage offsets this many from memory
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Connects the threads that read samples and the thread that fetches them: their lock and all shared state.
+// Connects the threads that read samples and the thread that fetches them. Contains the lock and the state that these
+// threads share.
 //
 //   pipeline's owner     begin(), give(), stop()
 //   reader threads       take() ──────────► turn_far(), started()
@@ -12,8 +13,9 @@
 //                                             ─► kCancel: all reads in flight, then kWait for them; then kEnd
 //                        break_off() if it ends by an exception
 //
-// The lock is held briefly, like the pipeline's (brief_lock.h): fetches are found by sample, each wakes only the thread
-// that waits for it, and system calls (waking a thread, freeing memory) and planning an epoch happen outside the lock.
+// The lock is held briefly, like that of the pipeline (brief_lock.h). Fetches are found by sample number, and each
+// wakes only the thread that waits for it. System calls (waking a thread, freeing memory) and planning an epoch happen
+// outside the lock.
 
 #include <atomic>
 #include <cstdint>
@@ -38,13 +40,14 @@ class FetchScheduler {
   using Entry = FetchTable::Entry;
   using Entries = FetchTable::Entries;
 
-  // turns_near: whether to stop fetching once all fetches are served from memory. The plan must outlive it. parts:
-  // maximum objects per sample. joins: see FetchPool.
+  // turns_near: stop fetching once all fetches are served from memory. The plan must outlive this object. parts: the
+  // maximum number of objects per sample. joins: see FetchPool.
   FetchScheduler(const PipelinePlan& plan, std::size_t parts, bool turns_near, bool joins, telemetry::HeldBytes& held);
 
-  // Any thread, without the lock: returns true if samples are fetched ahead.
+  // May be called by any thread without the lock: returns whether samples are fetched ahead.
   bool is_far() const { return is_far_.load(std::memory_order_relaxed); }
-  // Likewise: returns true if fetching stopped because fetches were served from memory.
+  // May be called by any thread without the lock: returns whether fetching has stopped because fetches were served from
+  // memory.
   bool has_turned_near() const { return has_turned_near_.load(std::memory_order_relaxed); }
 
   // ---- the pipeline's owner ----
@@ -54,10 +57,11 @@ class FetchScheduler {
 
   // ---- reader threads ----
   // Swaps the fetched parts of this row's sample with `parts` and returns their number; waits if the fetch is in
-  // flight. Returns nullopt if the sample was not fetched. Requires: `parts` has the maximum size.
+  // flight. Returns nullopt if the sample was not fetched. Requires: `parts` has the maximum number of elements.
   std::optional<std::size_t> take(const PlanRow& row, std::uint64_t sample, const std::shared_ptr<FetchWaiter>& waiter,
                                   FetchTable::Parts& parts);
-  // Starts fetching. If it returns true, the caller must start the thread and report its success to started().
+  // Starts fetching. If this returns true, the caller must start the thread and report to started() whether that
+  // succeeded.
   bool turn_far();
   void started(bool is_running);
 
@@ -68,13 +72,13 @@ class FetchScheduler {
     Entry* entry = nullptr;            // kFetch: only this thread finishes it, so its address is stable
     FetchOrder::PlannedEpoch ended{};  // kPlanEpoch
   };
-  // fresh: new entries, used if none is spare.
+  // fresh: new entries, which are used if no entry is spare.
   Step next(Entries& fresh);
   void finished(std::span<storage::Fetch* const> fetches);  // parts of entries
   void finished(Entry& entry);                              // for an entry with nothing to fetch
   void follow(const FetchOrder::PlannedEpoch& ended, FetchOrder::PlannedEpoch& following);
   std::vector<storage::Fetch*> under_way();
-  // From now on the readers read on their own. Does not allocate.
+  // Ends fetching: from now on, reader threads read samples themselves. Does not allocate.
   void break_off();
 
   // ---- any thread ----
@@ -86,7 +90,7 @@ class FetchScheduler {
   Report report() const;
 
  private:
-  // Work for after the lock is released.
+  // Work to do after the lock is released.
   struct After {
     storage::FetchQueue* sleeping = nullptr;             // to wake
     Entries unused;                                      // to free

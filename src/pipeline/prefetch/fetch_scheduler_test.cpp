@@ -38,7 +38,7 @@ class FetchSchedulerTest : public testing::Test {
     for (const std::uint64_t sample : samples) given.push_back({sample, 0});
     scheduler.give(given, oldest);
   }
-  // Starts all pending fetches.
+  // Starts all pending fetches and returns their entries.
   std::vector<FetchScheduler::Entry*> started(FetchScheduler& scheduler) {
     std::vector<FetchScheduler::Entry*> entries;
     while (true) {
@@ -66,7 +66,7 @@ class FetchSchedulerTest : public testing::Test {
     storage::Fetch* const fetch = &part;
     scheduler.finished({&fetch, 1});
   }
-  // Returns the bytes of each part, or nothing if the sample was not fetched.
+  // Returns the size of each part, or an empty vector if the sample was not fetched.
   std::vector<std::size_t> take(FetchScheduler& scheduler, std::uint64_t batch, std::uint64_t row,
                                 std::uint64_t sample) {
     std::vector<std::size_t> bytes;

@@ -10,14 +10,14 @@ namespace feedline::pipeline {
 
 void FetchWaiter::wait() {
   std::unique_lock lock(mutex_);
-  told_.wait(lock, [this] { return is_told_; });
-  is_told_ = false;
+  reported_.wait(lock, [this] { return is_reported_; });
+  is_reported_ = false;
 }
 
 void FetchWaiter::tell() {
   const std::lock_guard lock(mutex_);
-  is_told_ = true;
-  told_.notify_one();
+  is_reported_ = true;
+  reported_.notify_one();
 }
 
 std::uint64_t FetchTable::Entry::buffer_bytes() const {
@@ -52,15 +52,15 @@ FetchTable::Entry& FetchTable::add(Entries& from) {
   wanted_.last = &entry;
   Chain& bucket = buckets_[bucket_of(entry.sample, buckets_.size())];
   entry.before_ = bucket.last;
-  entry.behind_ = nullptr;
-  (bucket.last != nullptr ? bucket.last->behind_ : bucket.first) = &entry;
+  entry.after_ = nullptr;
+  (bucket.last != nullptr ? bucket.last->after_ : bucket.first) = &entry;
   bucket.last = &entry;
   return entry;
 }
 
 FetchTable::Entry* FetchTable::find(std::uint64_t sample) const {
   Entry* entry = buckets_[bucket_of(sample, buckets_.size())].first;
-  while (entry != nullptr && entry->sample != sample) entry = entry->behind_;
+  while (entry != nullptr && entry->sample != sample) entry = entry->after_;
   return entry;
 }
 
@@ -68,8 +68,8 @@ void FetchTable::claim(Entry& entry) {
   (entry.older_ != nullptr ? entry.older_->newer_ : wanted_.first) = entry.newer_;
   (entry.newer_ != nullptr ? entry.newer_->older_ : wanted_.last) = entry.older_;
   Chain& bucket = buckets_[bucket_of(entry.sample, buckets_.size())];
-  (entry.before_ != nullptr ? entry.before_->behind_ : bucket.first) = entry.behind_;
-  (entry.behind_ != nullptr ? entry.behind_->before_ : bucket.last) = entry.before_;
+  (entry.before_ != nullptr ? entry.before_->after_ : bucket.first) = entry.after_;
+  (entry.after_ != nullptr ? entry.after_->before_ : bucket.last) = entry.before_;
 }
 
 }  // namespace feedline::pipeline

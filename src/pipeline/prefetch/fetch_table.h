@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Holds fetches that are in flight, or finished but not yet used. Finds them by sample, by age and by the queue's
-// completion in constant time for any number of threads and reads. A sample may be in several objects, which are
-// fetched together.
+// Holds fetches that are in flight, or that are finished but not yet used. Fetches are found by sample, by age and by
+// the queue's completion in constant time, for any number of threads and reads. A sample may consist of several
+// objects, which are fetched together.
 //
 //   wanted       a thread may need it: find(), oldest_wanted()
 //   not wanted   a thread has claimed it and is waiting for it or taking it, or it is abandoned
@@ -19,7 +19,7 @@
 
 namespace feedline::pipeline {
 
-// Blocks one thread until its fetch finishes; reusable.
+// Blocks a thread until its fetch finishes; can be reused.
 class FetchWaiter {
  public:
   void wait();  // until tell() was called since the last wait()
@@ -27,11 +27,11 @@ class FetchWaiter {
 
  private:
   std::mutex mutex_;
-  std::condition_variable told_;
-  bool is_told_ = false;
+  std::condition_variable reported_;
+  bool is_reported_ = false;
 };
 
-// Not thread-safe. Does not allocate after construction.
+// Not thread-safe. Does not allocate memory after construction.
 class FetchTable {
  public:
   struct Entry;
@@ -40,7 +40,7 @@ class FetchTable {
     Entry* entry = nullptr;  // owner while in flight
   };
   using Parts = std::vector<Part>;
-  // The result of fetching a sample's parts.
+  // The result of fetching the parts of a sample.
   struct Outcome {
     bool is_whole = true;
     bool was_near = true;  // all of them were in memory
@@ -63,20 +63,21 @@ class FetchTable {
 
    private:
     friend class FetchTable;
-    Entries::iterator node_;                       // in the list that owns it
-    Entry *older_ = nullptr, *newer_ = nullptr;    // neighbours among wanted entries
-    Entry *before_ = nullptr, *behind_ = nullptr;  // neighbours in the same bucket, oldest first
+    Entries::iterator node_;                      // position in the list that owns this entry
+    Entry *older_ = nullptr, *newer_ = nullptr;   // neighbours among wanted entries
+    Entry *before_ = nullptr, *after_ = nullptr;  // neighbours in the same bucket, oldest first
   };
 
-  // most: the usual maximum number of entries.
+  // most: the expected maximum number of entries.
   explicit FetchTable(std::size_t most);
 
-  // Adds the first entry of `from`, whose sample is set and whose number is higher than all before. It becomes wanted.
+  // Adds the first entry of `from`; its sample must be set, and its number must be higher than all before. It becomes
+  // wanted.
   Entry& add(Entries& from);
-  // Returns the oldest wanted entry of this sample; nullptr if there is none.
+  // Returns the oldest wanted entry of this sample, or nullptr if there is none.
   Entry* find(std::uint64_t sample) const;
   Entry* oldest_wanted() const { return wanted_.first; }
-  // Makes it unwanted. Requires: it is wanted.
+  // Makes it unwanted. Requires: the entry is wanted.
   void claim(Entry& entry);
   // Moves an unwanted entry to the end of another list.
   void move_to(Entries& to, Entry& entry) { to.splice(to.end(), entries_, entry.node_); }

@@ -41,7 +41,7 @@ TEST(FetchTable, FindsTheOldestOfASampleThatIsWanted) {
   EXPECT_EQ(table.find(7), nullptr);
 }
 
-// Compares it with a linear list as a reference.
+// Compares FetchTable with a linear list.
 TEST(FetchTable, IsAListThatIsLookedThrough) {
   std::mt19937 random(5);
   FetchTable table(16);  // exceeding it makes lookups slower, not wrong

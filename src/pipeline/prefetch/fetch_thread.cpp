@@ -21,7 +21,7 @@ bool FetchThread::start() {
   return true;
 }
 
-// Called if memory runs out or an invariant fails. Does not allocate.
+// Called if memory runs out or an invariant is violated. Does not allocate.
 void FetchThread::break_off() {
   scheduler_.break_off();
   static_cast<void>(queue_.release());  // reads may be in flight in it

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The thread that runs reads in flight, as instructed by FetchScheduler::next(). It owns the queue of the reads; no
-// other thread starts, cancels or completes any.
+// The thread that runs the reads in flight, as instructed by FetchScheduler::next(). This thread owns the queue of
+// reads; no other thread starts, cancels or completes reads.
 
 #include <memory>
 #include <optional>
@@ -15,8 +15,9 @@
 
 namespace feedline::pipeline {
 
-// For one owner and one successful start(). The plan and the scheduler must outlive it. Requires at destruction: the
-// scheduler is stopped and no longer called. The destructor joins the thread but waits for none of its reads.
+// The thread has one owner, and start() may succeed only once. The plan and the scheduler must outlive this object.
+// Requires at destruction: the scheduler is stopped, and no thread calls it any more. The destructor joins the thread
+// without waiting for its reads.
 class FetchThread {
  public:
   FetchThread(std::shared_ptr<const format::RecordFormat> format, const PipelinePlan& plan, storage::QueueKind kind,

@@ -13,7 +13,7 @@
 namespace feedline::pipeline {
 namespace {
 
-// Four slow reads in a row, or more than one in five for a while.
+// The storage counts as slow if four reads in a row are slow, or if more than one read in five is slow for some time.
 constexpr int kSlowWeighs = 4;
 constexpr int kSlowEnough = 16;
 
@@ -21,7 +21,7 @@ std::unexpected<Error> cancelled() {
   return std::unexpected(Error{ErrorCode::kCancelled, "the loader is closed", {}, 0});
 }
 
-// Requires: as many buffers as parts.
+// Requires: the record has as many buffers as there are parts.
 void swap_buffers(FetchTable::Parts& parts, memory::Record& record) {
   std::swap(parts.front().buffer, record.storage);
   for (std::size_t i = 1; i < parts.size(); ++i) std::swap(parts[i].buffer, record.more[i - 1]);
@@ -138,8 +138,8 @@ std::string ReadAhead::explain() const {
     return text + "never, because batches leave no memory for it: raise memory_budget";
   if (report.most_under_way == 0) return text + "not yet";
   return text + (scheduler_.is_far() ? "now, " : "no longer, ") + "at most " + std::to_string(report.most_under_way) +
-         " at once by " + std::string(report.queue) + ", a read takes " + std::to_string(report.latency_ns / 1000) +
-         " us";
+         " reads at once by " + std::string(report.queue) + "; a read takes " +
+         std::to_string(report.latency_ns / 1000) + " us";
 }
 
 }  // namespace feedline::pipeline

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Fetches the next samples of the plan while the threads decode, once the storage turns out to be slow.
+// Fetches the next samples of the plan while the threads decode, if the storage is slow.
 //
 //   near     threads read on their own, as without this class, and measure how long it takes
 //   far      one thread keeps ReadDepth reads in flight; a thread that needs a sample takes its fetch, or waits for it
 //
-// near -> far if reads wait for a device or a network (read_speed.h), and for remote storage; far -> near if nearly all
-// of 256 consecutive fetches were in memory: for remote storage, once all of it is cached. In a warm epoch this class
-// uses no thread, no lock and no memory.
+// near -> far if reads wait for a device or a network (read_speed.h), and for remote storage. far -> near if nearly all
+// of 256 consecutive fetches were served from memory; for remote storage, if all of it is cached. In an epoch whose
+// data is cached, this class uses no thread, no lock and no memory.
 //
 // Owners and threads:
 //
@@ -19,10 +19,10 @@
 //   FetchThread      the queue of the reads in flight                                          the fetching thread
 //   ShardPrefetcher      for cached storage: whole shards, before all of the above                 all, and its own
 //
-// A failed fetch is not reported: the thread that needs the sample reads it itself, and reports the error of that read.
+// A failed fetch is not reported: the thread that needs the sample reads it again, and reports the error of that read.
 //
-// Reads have no deadline: otherwise the set of good samples would depend on the speed of the storage. A read that never
-// completes shows as a missing batch: the loader's timeout reports it, and close() does not wait for fetches.
+// Reads have no deadline, because the set of good samples would otherwise depend on the speed of the storage. A read
+// that never completes causes a missing batch: the loader's timeout reports it, and close() does not wait for fetches.
 
 #include <atomic>
 #include <cstdint>
@@ -44,11 +44,11 @@ namespace feedline::pipeline {
 
 using base::ReadAheadMode;
 
-// Any thread may call read(), reader(), held_bytes(), held() and explain(); only the pipeline's owner calls begin() and
-// stop().
+// Any thread may call read(), reader(), held_bytes(), held() and explain(); only the pipeline's owner may call begin()
+// and stop().
 class ReadAhead {
  public:
-  // Returns nullptr if format is null, if the format fetches no data, or if read-ahead is disabled. The plan must
+  // Returns nullptr if `format` is nullptr, the format fetches no data, or read-ahead is disabled. The plan must
   // outlive the result.
   static std::unique_ptr<ReadAhead> make(std::shared_ptr<const format::RecordFormat> format, const PipelinePlan& plan,
                                          ReadAheadMode mode);
@@ -56,16 +56,16 @@ class ReadAhead {
 
   // goes_on: another epoch is likely to follow this one.
   void begin(bool goes_on);
-  // With a given order: adds the samples of the epoch's next batch. Samples of batches before `oldest` are no longer
-  // needed.
+  // For an order given by the caller: adds the samples of the epoch's next batch. Samples of batches before `oldest`
+  // are no longer needed.
   void give(std::span<const GivenSample> samples, std::uint64_t oldest) { scheduler_.give(samples, oldest); }
-  // Makes current and later calls of read() that wait for a fetch return kCancelled at once; does not wait for the
-  // reads.
+  // Makes current and later calls of read() that wait for a fetch return kCancelled immediately, without waiting for
+  // the reads.
   void cancel();
-  // Cancels and joins the thread. Requires: no current or later calls of read().
+  // Cancels and joins the thread. Requires: no thread calls read() now or later.
   void stop();
 
-  // Per-thread state: the speed of the thread's own reads, and notification of finished fetches.
+  // State of one thread: the speed of its own reads, and the notification of finished fetches.
   struct Watch {
     int slow = 0;
     std::shared_ptr<FetchWaiter> waiter;
@@ -73,9 +73,9 @@ class ReadAhead {
     FetchTable::Parts parts;
     std::vector<std::span<const std::byte>> bytes;
   };
-  // Returns a reader for one thread, which must not outlive this object.
+  // Returns a reader for one thread; it must not outlive this object.
   std::unique_ptr<RecordReader> reader();
-  // Like RecordReader::read(), for that thread's watch.
+  // Like RecordReader::read(), for the thread that owns `watch`.
   Result<void> read(const PlanRow& row, std::uint64_t sample, memory::Record& record, Watch& watch);
 
   std::uint64_t held_bytes() const { return scheduler_.held_bytes(); }

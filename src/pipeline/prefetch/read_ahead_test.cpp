@@ -87,7 +87,7 @@ class ReadAheadTest : public testing::Test {
   std::unique_ptr<Pipeline> given_pipeline(std::shared_ptr<const storage::Storage> storage) {
     return pipeline(std::move(storage), options_, true);
   }
-  // Returns the labels after checking that the images match; errors are recorded as -1.
+  // Returns the labels after checking that the images match; an error is recorded as -1.
   Labels run(Pipeline& pipeline, EpochStart start = {}, bool prepare_next = false, std::size_t batches = 1000) {
     Labels labels;
     EXPECT_TRUE(pipeline.begin(start, prepare_next));
@@ -107,7 +107,7 @@ class ReadAheadTest : public testing::Test {
     return labels;
   }
 
-  // An order as from a sampler: `count` samples, some of them repeated, in batches of eight.
+  // Returns an order like that of a sampler: `count` samples, some of them repeated, in batches of eight.
   static std::vector<std::vector<GivenSample>> sampled(std::uint64_t count, std::uint64_t seed) {
     std::vector<std::vector<GivenSample>> batches;
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -116,7 +116,7 @@ class ReadAheadTest : public testing::Test {
     }
     return batches;
   }
-  // Returns the labels of an epoch of these batches, with `ahead` of them given before the first is requested.
+  // Returns the labels of an epoch of these batches; `ahead` batches are given before the first one is requested.
   Labels run_given(Pipeline& pipeline, const std::vector<std::vector<GivenSample>>& batches, std::size_t ahead) {
     Labels labels;
     EXPECT_TRUE(pipeline.begin({}, true));
@@ -177,7 +177,8 @@ TEST_F(ReadAheadTest, FollowsEpochsThatAreBrokenOffAndPlacesInTheirMiddle) {
   }
 }
 
-// Three threads on their own have three reads in flight. Counted in the storage, not by the clock.
+// Three threads without read-ahead have three reads in flight. Reads are counted in the storage, without measuring
+// time.
 TEST_F(ReadAheadTest, KeepsMoreReadsUnderWayThanThereAreThreads) {
   for (const char* mode : {"always", "threads", "auto"}) {
     set_mode(mode);
@@ -191,7 +192,7 @@ TEST_F(ReadAheadTest, KeepsMoreReadsUnderWayThanThereAreThreads) {
   }
 }
 
-// Each sample is spread over up to three objects; every fourth has no text.
+// Each sample consists of up to three objects; every fourth sample has no text.
 class SeveralObjectsTest : public ReadAheadTest {
  protected:
   SeveralObjectsTest() {
@@ -212,7 +213,7 @@ class SeveralObjectsTest : public ReadAheadTest {
                                      .missing = Missing::kNone}),
         options);
   }
-  // Like run(), and returns all texts by label.
+  // Like run(), but returns all texts by label.
   std::map<std::int64_t, std::string> texts(Pipeline& pipeline) {
     std::map<std::int64_t, std::string> texts;
     EXPECT_TRUE(pipeline.begin({}, false));
@@ -429,7 +430,7 @@ TEST_F(ReadAheadTest, OfAGivenBudgetAnEighthIsForANetwork) {
   EXPECT_GE(pipeline(std::make_shared<FarStorage>(), options)->plan().read_ahead_bytes, options.memory_budget / 8);
 }
 
-// The reads take an hour: only cancellation ends the waiting.
+// The reads take an hour, so only cancellation can end the wait.
 TEST_F(ReadAheadTest, WhoWaitsForAReadIsTold) {
   for (const ReadAheadMode mode : {ReadAheadMode::kAlways, ReadAheadMode::kThreads}) {
     const auto slow = std::make_shared<SlowStorage>(storage::local_storage(), SlowReads{.latency = 1h});
@@ -460,8 +461,9 @@ TEST_F(ReadAheadTest, WhoWaitsForAReadIsTold) {
   }
 }
 
-// A storage that does not respond fails no read; otherwise the set of good samples would depend on its speed. The
-// loader's timeout reports it, with the usual message, and once the storage responds the result is unaffected.
+// Storage that does not respond causes no read errors, because the set of good samples would otherwise depend on its
+// speed. The loader's timeout reports the missing batch with the usual message, and the result is unaffected once the
+// storage responds.
 TEST_F(ReadAheadTest, WhatDoesNotComeIsAStallAndNoBadSample) {
   set_mode("never");
   const Labels expected = run(*pipeline(storage::local_storage(), options_));

@@ -6,10 +6,10 @@
 namespace feedline::pipeline {
 namespace {
 
-// Long enough to measure a rate, short enough to reach any depth within the first second.
+// The measuring period: long enough to measure a rate, and short enough to reach any depth within the first second.
 constexpr std::uint64_t kPeriodNs = 20'000'000;
 constexpr std::uint64_t kTakenInPeriod = 16;
-// A change of the depth affects the rate after one latency.
+// A change of the depth affects the rate only after one latency.
 constexpr std::uint64_t kLatenciesInPeriod = 2;
 constexpr int kPeriodsBetweenTrials = 32;
 constexpr double kWorthMore = 1.1;

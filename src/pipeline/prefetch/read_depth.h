@@ -5,18 +5,18 @@
 
 namespace feedline::pipeline {
 
-// Computes how many reads to keep in flight from measurements. By Little's law, a storage backend with latency L keeps
-// up with threads that take a sample every 1/r if r * L reads are in flight. The target is twice that: it absorbs
-// variation in latency, and while the threads still wait, r is the storage's rate, so the depth doubles until they no
-// longer wait. A saturated storage backend finishes additional reads later, not faster; L is therefore capped at twice
-// the lowest latency seen, which more reads do not raise, so the depth ends at four times the storage's parallelism.
-// Occasional trials detect a backend that has become slower: a depth 1.5 times as large is retained if the rate rises
-// with it. Not thread-safe.
+// Computes from measurements how many reads to keep in flight. By Little's law, storage with latency L keeps up with
+// threads that take r samples per second if r * L reads are in flight. The target is 2 * r * L reads, which absorbs
+// variation in latency. While the threads still wait, r is the storage's rate, so the depth doubles until they no
+// longer wait. Additional reads from saturated storage only take longer; the throughput does not increase. L is
+// therefore limited to twice the lowest measured latency, which additional reads do not raise, so the depth ends at
+// four times the storage's parallelism. Occasional trials detect storage that has become slower: each tries 1.5 times
+// the depth, which is used from then on if it increases the rate. Not thread-safe.
 //
-// Measuring a rate takes two latencies, and the depth doubles from there, while threads far from the storage wait for
-// nearly every read. kWithAnswers therefore starts like TCP's slow start: the depth grows by one with each completed
-// read, within twice the lowest latency, until the threads no longer wait. A narrow link completes reads slowly, so the
-// first samples share it with few others.
+// Measuring a rate takes two latencies, and the depth doubles after each measurement; until then, threads that use
+// remote storage wait for nearly every read. kWithAnswers therefore begins like TCP's slow start: the depth grows by
+// one with each completed read that took less than twice the lowest latency, until the threads no longer wait. On a
+// narrow link, reads complete slowly, so the depth grows slowly and the first samples share the link with few others.
 class ReadDepth {
  public:
   enum class Start : std::uint8_t { kAtLeast, kWithAnswers };

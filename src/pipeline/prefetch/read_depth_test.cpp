@@ -12,8 +12,8 @@ namespace {
 
 constexpr double kMs = 1e6;
 
-// Simulates a storage backend with `at_once` parallel reads of `latency_ms` each, and threads that use a sample every
-// `interval_ms`. Returns the depth after `seconds`, and whether the threads were waiting at the end.
+// Simulates storage that completes `at_once` reads in parallel, each in `latency_ms`, and threads that use a sample
+// every `interval_ms`. Returns the depth after `seconds`, and whether the threads were still waiting.
 struct Simulated {
   std::uint64_t depth;
   double rate_share;  // of the threads' own rate
@@ -67,8 +67,8 @@ TEST(ReadDepth, NeverLeavesItsBounds) {
   EXPECT_EQ(ReadDepth(8, 3).reads(), 3u);
 }
 
-// Simulates the first samples of an epoch: reads that take `latency_ms` and complete at least `between_ms` apart; a
-// thread takes one every `interval_ms`, in order. Returns how long the thread waited.
+// Simulates the first samples of an epoch: reads take `latency_ms` and complete at least `between_ms` apart; a thread
+// consumes one sample every `interval_ms`, in order. Returns how long the thread waited.
 double waited_ms(ReadDepth& depth, double latency_ms, double between_ms, double interval_ms, int samples) {
   struct Read {
     double began, comes;

@@ -9,9 +9,10 @@
 namespace feedline::pipeline {
 namespace {
 
-// Minimum number of shards fetched ahead of their first sample: one is ready while the next is fetched.
+// The minimum number of shards to fetch before their first sample is needed: one is complete while the next is being
+// fetched.
 constexpr std::size_t kLeastAhead = 2;
-// Prefetched shards may use this fraction of the cache, or one shard if that is larger.
+// Shards that are fetched in advance may use this fraction of the cache, or one shard if that is larger.
 constexpr std::uint64_t kPartAhead = 4;
 
 std::uint64_t bytes_of(const std::vector<format::StoredShard>& shards) {
@@ -44,9 +45,9 @@ std::unique_ptr<ShardPrefetcher> ShardPrefetcher::make(const format::RecordForma
   for (std::size_t i = 0; i < shards.size(); ++i)
     if (!shards[i].path.empty()) numbers.emplace(storage->identity(shards[i].path), i);
   if (numbers.empty()) return nullptr;
-  // Threads may still read the batch before the latest one. Ranks whose users receive batches together may lag: one may
-  // read what this rank had ready when its user requested it. If the copy has been evicted by then, the shard is
-  // fetched again.
+  // Threads may still be reading the batch before the latest one. Other ranks may lag: if all ranks deliver batches in
+  // step, another rank may still be reading batches that this rank had prefetched before its user requested them. If
+  // the cached copy of a shard has been evicted by then, the shard is fetched again.
   const std::uint64_t batches = plan.ranks.world_size == 1 ? 1 : 1 + std::max(plan.slots, plan.most_slots);
   const std::uint64_t slack = batches * plan.ranks.batch_rows * plan.ranks.world_size;
   auto shared = std::make_shared<SharedSchedule>(ShardSchedule(plan, std::move(ends), slack), std::move(shards),
@@ -105,7 +106,8 @@ void ShardPrefetcher::reached(const PlanRow& row) {
   changed_cv_.notify_one();
 }
 
-// If all shards fit, readers keep their copies open: open copies need no lookup and cannot be evicted by other jobs.
+// If all shards fit in the cache, readers keep their copies open: open copies need no lookup, and other jobs cannot
+// evict them.
 void ShardPrefetcher::release_past() {
   std::vector<std::size_t> past;
   std::vector<cache::HeldCopy> held;  // closed outside the lock
@@ -118,7 +120,7 @@ void ShardPrefetcher::release_past() {
       was_read_[shard] = !is_past && (was_read_[shard] || shared_->schedule.until(shard) == 0);
     }
     for (const std::size_t shard : past)
-      if (auto kept = held_.extract(shard)) held.push_back(std::move(kept.mapped()));
+      if (auto extracted = held_.extract(shard)) held.push_back(std::move(extracted.mapped()));
   }
   held.clear();
   if (!is_too_large_ || past.empty()) return;

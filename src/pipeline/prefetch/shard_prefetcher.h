@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Connects the plan and the node's cache: selects the copies to evict when there is no room, and fetches whole shards
+// Connects the plan and the node's cache: selects the copies to evict if there is no room, and fetches whole shards
 // before their first sample is needed.
 //
 //   reader threads       reached() ──► the position in the plan ──► ShardSchedule ◄── NextUse ── NodeCache, any thread
 //                                      fully read shards are released
 //   one thread           fetches the next wanted shards whole, and holds them until they were read
 //
-// Without prefetching, the reader of a shard's first bytes waits for the whole shard; and open shards are never
-// evicted, so a small cache stores the first shards and all others are read sample by sample.
+// Without the prefetcher, the reader of a shard's first bytes waits for the whole shard. In addition, open shards are
+// never evicted, so a small cache would store the first shards, and all others would be read sample by sample.
 //
-// It is an optimization only: missing shards are fetched when they are read.
+// This is only an optimization: missing shards are fetched when they are read.
 
 #include <atomic>
 #include <condition_variable>
@@ -32,11 +32,11 @@
 
 namespace feedline::pipeline {
 
-// Any thread may call reached() and explain(); only the pipeline's owner may call the others.
+// Any thread may call reached() and explain(); only the pipeline's owner may call the other functions.
 class ShardPrefetcher {
  public:
-  // Returns nullptr if nothing is cached, the caller sets the order, or the format does not report its shards. The plan
-  // must outlive it.
+  // Returns nullptr if no storage is cached, the caller gives the order, or the format does not report its shards. The
+  // plan must outlive this object.
   static std::unique_ptr<ShardPrefetcher> make(const format::RecordFormat& format, const PipelinePlan& plan);
   ~ShardPrefetcher();  // calls stop()
 
@@ -49,7 +49,7 @@ class ShardPrefetcher {
   std::string explain() const;
 
  private:
-  // The state that the cache queries for the plan. It may outlive this object.
+  // The state that the cache reads to find out when a copy is needed. This state may outlive the prefetcher.
   using Shards = std::vector<format::StoredShard>;
   struct SharedSchedule {
     SharedSchedule(ShardSchedule schedule_of, Shards all, std::unordered_map<std::string, std::size_t> named);
@@ -82,7 +82,7 @@ class ShardPrefetcher {
   const bool is_too_large_;  // the shards together exceed the cache
   cache::Stop stop_;
   std::atomic<std::uint64_t> fetched_{0};
-  // Position of the latest row, to avoid the lock for most rows. Written under mutex_.
+  // The position of the latest row, which lets most rows skip the lock. Written under mutex_.
   std::atomic<std::uint64_t> batch_seen_{0};     // its number plus 1; 0 if there was none
   std::atomic<const void*> plan_seen_{nullptr};  // only compared
 

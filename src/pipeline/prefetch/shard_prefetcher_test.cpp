@@ -25,7 +25,7 @@ constexpr auto kHang = 200s;  // exceeded only by a hang
 constexpr int kShards = 32, kEach = 8;
 constexpr std::size_t kBallast = 20'000;  // makes a shard much larger than one of its samples
 
-// Counts all reads of the shards.
+// Counts all reads of shards.
 struct Traffic {
   std::atomic<std::uint64_t> bytes{0}, reads{0};
   std::mutex mutex;
@@ -105,7 +105,7 @@ class ShardPrefetcherTest : public testing::Test {
     EXPECT_TRUE(format::TarFormat::open("shards", shards_, plain));  // stores their indexes
   }
   std::uint64_t dataset_bytes() const { return shard_bytes_ * kShards; }
-  // A limit with room for this many shards.
+  // Returns a limit with room for this many shards.
   CacheLimit room(std::uint64_t shards) const { return {.bytes = shards * cache::disk_bytes(shard_bytes_)}; }
 
   std::unique_ptr<Pipeline> pipeline(const LoaderOptions& options, CacheLimit limit) {
@@ -132,7 +132,7 @@ class ShardPrefetcherTest : public testing::Test {
     options.shard_window = window;
     return options;
   }
-  // Returns the next batch's labels after checking that its images match, or nothing at the end of the epoch.
+  // Returns the labels of the next batch after checking that its images match; empty at the end of the epoch.
   std::vector<std::int64_t> next(Pipeline& pipeline) {
     Batch batch;
     const auto polled = pipeline.poll(kHang, batch);
@@ -143,7 +143,8 @@ class ShardPrefetcherTest : public testing::Test {
       EXPECT_EQ(batch.fields()[0].array.as<std::uint8_t>()[row * 48], static_cast<std::uint8_t>(values[row]));
     return {values, values + batch.rows()};
   }
-  // Returns the bytes fetched while the rest of an epoch is read from this position, each sample once.
+  // Reads the rest of an epoch from this position, checks that each sample is delivered once, and returns the number of
+  // bytes fetched.
   std::uint64_t epoch(Pipeline& pipeline, std::uint64_t number, std::uint64_t position = 0) {
     const std::uint64_t before = traffic_->bytes;
     EXPECT_TRUE(pipeline.begin({number, position, {}, 0}, false));
@@ -153,7 +154,7 @@ class ShardPrefetcherTest : public testing::Test {
     EXPECT_EQ(std::set(labels.begin(), labels.end()).size(), labels.size());
     return traffic_->bytes - before;
   }
-  // The same for several ranks, with the bytes of all of them.
+  // Like epoch(), for several ranks; returns the total number of bytes that they fetched.
   std::uint64_t epoch_of_ranks(LoaderOptions of_rank, std::uint64_t world, CacheLimit limit, std::uint64_t number) {
     of_rank.world_size = world;
     for (of_rank.rank = ranks_.size(); of_rank.rank < world; ++of_rank.rank) ranks_.push_back(pipeline(of_rank, limit));
@@ -170,7 +171,8 @@ class ShardPrefetcherTest : public testing::Test {
     EXPECT_EQ(std::set(labels.begin(), labels.end()).size(), labels.size());
     return traffic_->bytes - before;
   }
-  // The same without a plan: each shard is opened, read and closed in turn, as with thousands of shards.
+  // Like epoch(), without a plan: each shard is opened, read and closed in turn, as for datasets with thousands of
+  // shards.
   std::uint64_t without_plan(const LoaderOptions& options, CacheLimit limit, std::uint64_t epochs) {
     auto opened = cache::NodeCache::open(folder_.path("lru"), limit);
     EXPECT_TRUE(opened);
@@ -207,8 +209,8 @@ class ShardPrefetcherTest : public testing::Test {
   std::vector<std::unique_ptr<Pipeline>> ranks_;
 };
 
-// With LRU eviction and a cache of half the dataset, sequential epochs fetch everything again. With the plan, the
-// shards needed next stay cached.
+// With LRU eviction and a cache of half the dataset's size, sequential epochs fetch everything again. With the plan,
+// shards that are needed next stay cached.
 TEST_F(ShardPrefetcherTest, OfACacheOfHalfTheDatasetThePlanMakesWhatTheLeastRecentlyUsedDoesNot) {
   const auto in_order = options(false, 0);
   EXPECT_EQ(without_plan(in_order, room(kShards / 2), 3), dataset_bytes())
@@ -232,7 +234,7 @@ TEST_F(ShardPrefetcherTest, ShuffledByShardsLessIsFetchedThanByTheLeastRecentlyU
   EXPECT_LT(planned, least_recent);
 }
 
-// All shards are needed all the time: cached ones stay, and the others are read sample by sample.
+// If all shards are needed at all times, cached shards stay cached, and all other shards are read sample by sample.
 TEST_F(ShardPrefetcherTest, InARandomOrderNoShardMakesRoomForAnother) {
   const auto loader = pipeline(options(true, 0), room(kShards / 2));
   EXPECT_LE(epoch(*loader, 0), dataset_bytes() * 6 / 10);
@@ -251,14 +253,14 @@ TEST_F(ShardPrefetcherTest, OfACacheOfTheWholeDatasetNothingIsFetchedTwice) {
   EXPECT_LE(traffic_->bytes, dataset_bytes() + 1024) << "file types are checked, but no sample is read";
 }
 
-// Ranks with their own cache objects, as in several processes, take batches in turn.
+// Each rank has its own cache object, as in a separate process, and the ranks read batches in turn.
 TEST_F(ShardPrefetcherTest, RanksShareWhatIsThereAndEachShardIsFetchedOnceForAll) {
   EXPECT_LE(epoch_of_ranks(options(false, 0), 2, room(kShards), 0), dataset_bytes() + 2048);
   EXPECT_EQ(epoch_of_ranks(options(false, 0), 2, room(kShards), 1), 0u);
 }
 
-// With a cache of a third of the dataset, nothing is fetched twice in an epoch, however many ranks need it; and shards
-// that fit are still cached in the next epoch.
+// With a cache of a third of the dataset's size, no shard is fetched twice in an epoch, however many ranks need it, and
+// shards that fit are still cached in the next epoch.
 TEST_F(ShardPrefetcherTest, RanksWithACacheThatIsTooSmallFetchNoShardTwiceInAnEpoch) {
   constexpr std::uint64_t kGlances = std::uint64_t{4} * kShards * 1024;
   for (const auto& order : {options(false, 0), options(true, 1), options(true, 2)}) {
@@ -272,14 +274,14 @@ TEST_F(ShardPrefetcherTest, RanksWithACacheThatIsTooSmallFetchNoShardTwiceInAnEp
   }
 }
 
-// One of four ranks reads ahead of its user and has released what it read: the others may be only as far as their users
-// and have opened nothing yet.
+// One of four ranks reads ahead of its user and has released the shards that it read. The other ranks may have read no
+// further than their users have requested, and have not opened any shard yet.
 TEST_F(ShardPrefetcherTest, WhatARankBehindMayStillReadMakesNoRoom) {
   constexpr std::uint64_t kRoom = 6;  // in batches of all ranks, each of two shards
   auto of_rank = options(true, 2);
   of_rank.world_size = 4;
-  const auto kept = pipeline(of_rank, room(2 * kRoom));
-  PipelinePlan plan = kept->plan();
+  const auto of_four_ranks = pipeline(of_rank, room(2 * kRoom));
+  PipelinePlan plan = of_four_ranks->plan();
   plan.slots = plan.most_slots = 8;
   auto opened = cache::NodeCache::open(folder_.path("of a rank"), room(2 * kRoom));
   ASSERT_TRUE(opened);
@@ -308,7 +310,7 @@ TEST_F(ShardPrefetcherTest, WhatARankBehindMayStillReadMakesNoRoom) {
   }
 }
 
-// Shards are fetched in pieces that fit the memory budget, which all loaders of a storage backend share.
+// Shards are fetched in pieces that fit in the memory budget, which all loaders of a storage share.
 TEST_F(ShardPrefetcherTest, WhatIsOnItsWayIntoTheCacheIsWithinTheBudget) {
   traffic_->is_remote = true;
   auto small = options(false, 0);
@@ -335,7 +337,7 @@ TEST_F(ShardPrefetcherTest, AnEpochThatIsResumedInTheMiddleGoesOnWithTheSameCopi
   EXPECT_LE(epoch(*loader, 3), dataset_bytes() * 7 / 10) << "and the first half is still cached";
 }
 
-// While the consumer is stopped, two shards that no sample needed yet are fetched, and no more.
+// While the consumer is stopped, two shards whose samples are not needed yet are fetched, and no more.
 TEST_F(ShardPrefetcherTest, WholeShardsComeBeforeTheirFirstSample) {
   auto of_one = options(false, 0);
   const auto loader = pipeline(of_one, room(kShards));

@@ -36,7 +36,7 @@ void ShardSchedule::go_to(std::uint64_t epoch, const plan::Plan& plan, std::uint
   position_ = plan.begin_of(batch);
 }
 
-// No reader was before the position where the plan begins.
+// No reader can be before the position at which the plan begins.
 bool ShardSchedule::may_be_read_behind(std::size_t shard) const {
   const ShardUse use = now_.shards[shard];
   if (position_ >= use.end && use.end > std::max(use.first, batches_begin_) && position_ - use.end < slack_)
@@ -58,7 +58,7 @@ bool ShardSchedule::is_past(std::size_t shard) const {
   return !may_be_read_behind(shard) && (position_ >= now.end || position_ < now.first);
 }
 
-// A rank has `batch_rows` consecutive positions of each global batch, unless the ranks take turns.
+// A rank has `batch_rows` consecutive positions in each global batch, unless samples are interleaved across ranks.
 bool ShardSchedule::has_rows_in(const ShardUse& use, std::uint64_t batches_begin) const {
   const std::uint64_t whole = plan_.ranks.batch_rows * plan_.ranks.world_size;
   const std::uint64_t full = batches_begin + (size_ - std::min(size_, batches_begin)) / whole * whole;

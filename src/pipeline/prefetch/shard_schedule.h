@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Computes when each shard is next needed, seen from a position in the plan: decides what a cache of whole shards
-// retains and fetches. Positions are the order's, so all ranks that share a cache agree.
+// Computes when each shard is needed next, relative to a position in the plan. A cache of whole shards uses this to
+// decide which shards to retain and to fetch. Positions refer to the global order, so all ranks that share a cache
+// compute the same result.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,36 +16,37 @@
 
 namespace feedline::pipeline {
 
-// Not thread-safe. The plan must outlive it.
+// Not thread-safe. The plan must outlive this object.
 class ShardSchedule {
  public:
   static constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
 
-  // shard_ends: cumulative number of samples up to the end of each shard. slack: samples before the latest one that may
-  // still be read, by this rank or by ranks that lag.
+  // shard_ends: the cumulative number of samples up to the end of each shard. slack: the number of samples before the
+  // latest one that may still be read by this rank or by ranks that lag.
   ShardSchedule(const PipelinePlan& plan, std::vector<std::uint64_t> shard_ends, std::uint64_t slack);
 
-  // Sets the position to batch `batch` of this plan in this epoch. The shards of a plan do not depend on how much was
-  // delivered.
+  // Sets the position to batch `batch` of this plan in this epoch. The shards of a plan do not depend on how many
+  // samples were delivered.
   void go_to(std::uint64_t epoch, const plan::Plan& plan, std::uint64_t batch);
 
-  // Returns true if any shard is read from only during part of the epoch.
+  // Returns whether any shard is needed only during a part of the epoch.
   bool walks() const { return walks_; }
-  // Returns the number of samples read until the shard is needed, in this epoch or the next; 0 while it is being read,
-  // also by lagging ranks; kNever if it is needed in neither.
+  // Returns the number of samples that are read before the shard is needed, in this epoch or the next: 0 while any
+  // rank, including lagging ones, is reading it; kNever if it is needed in neither epoch.
   std::uint64_t until(std::size_t shard) const;
-  // Returns true if it was needed in this epoch and no longer is, also by lagging ranks.
+  // Returns whether the shard was needed earlier in this epoch and is no longer needed by any rank, including lagging
+  // ones.
   bool is_past(std::size_t shard) const;
-  // Returns the shards with samples of this rank that are being read, then up to `ahead` later ones, in the order of
-  // need. goes_on: include those of the next epoch.
+  // Returns the shards with samples for this rank that are being read, and then up to `ahead` later ones, in the order
+  // in which they are needed. goes_on: include shards of the next epoch.
   std::vector<std::size_t> wanted(std::size_t ahead, bool goes_on) const;
-  // Returns the next position in the epoch at which one of the results above changes. Positions of the order; at most
-  // its size.
+  // Returns the next position in the epoch at which one of the results above changes. The result is a position in the
+  // global order, at most the size of the order.
   std::uint64_t next_change() const;
   std::uint64_t position() const { return position_; }
 
  private:
-  // The positions at which shards are used in one epoch.
+  // The positions at which an epoch uses each shard.
   struct Uses {
     std::uint64_t epoch = 0;
     std::vector<plan::ShardUse> shards;

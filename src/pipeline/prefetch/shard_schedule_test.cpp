@@ -25,8 +25,8 @@ std::size_t shard_of(const std::vector<std::uint64_t>& ends, std::uint64_t sampl
   return static_cast<std::size_t>(std::distance(ends.begin(), std::ranges::upper_bound(ends, sample)));
 }
 
-// Compares with the samples of two consecutive epochs: never later than the shard's next sample, and exactly then if an
-// order reads shard by shard; wherever an epoch was resumed.
+// Compares the schedule with the samples of two consecutive epochs, from any resumed position: the schedule must never
+// report a position later than the shard's next sample, and must be exact for orders that read shard by shard.
 TEST(ShardSchedule, SaysWhenEachShardIsNeededNext) {
   std::mt19937 random(2);
   for (int trial = 0; trial < 60; ++trial) {
@@ -105,7 +105,7 @@ TEST(ShardSchedule, NobodyReadsAfterThePositionOfAResumedEpoch) {
   EXPECT_EQ(schedule.until(1), 0u);
 }
 
-// A rank fetches only the shards that have its samples; together, the ranks fetch all shards.
+// A rank fetches only shards that contain its own samples; together, the ranks fetch all shards.
 TEST(ShardSchedule, ARankWantsTheShardsOfItsOwnSamples) {
   const std::vector<std::uint64_t> ends{4, 8, 12, 16, 20, 24, 28, 32, 33, 36};
   std::set<std::size_t> all;

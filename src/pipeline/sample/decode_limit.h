@@ -9,8 +9,8 @@
 
 namespace feedline::pipeline {
 
-// Measures decoding of the drawn regions of the first `images` samples with `threads` threads. The encoded bytes are
-// loaded into memory first; nothing is transformed or batched. Blocks until done.
+// Measures how fast `threads` threads decode the drawn regions of the first `images` samples. The encoded bytes are
+// loaded into memory first; images are neither transformed nor batched. Blocks until done.
 Result<DecodeLimit> measure_decode(std::shared_ptr<const Recipe> recipe, std::uint64_t images, int threads,
                                    std::uint64_t seed);
 

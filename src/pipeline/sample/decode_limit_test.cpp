@@ -11,7 +11,7 @@
 namespace feedline::pipeline {
 namespace {
 
-// Throws when the decoding thread queries the location of a damaged sample.
+// Throws an exception when the decoding thread queries the location of a damaged sample.
 class ThrowingFormat final : public format::RecordFormat {
  public:
   explicit ThrowingFormat(std::function<void()> thrower) : thrower_(std::move(thrower)) {}

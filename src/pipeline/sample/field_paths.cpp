@@ -43,7 +43,7 @@ bool is_stored(const Field& field) {
   return field.kind == FieldKind::kBytes || field.kind == FieldKind::kText || field.kind == FieldKind::kJson;
 }
 
-// Returns true if the image of the sample's targets and masks is decoded with its EXIF orientation applied.
+// Returns whether the EXIF orientation is applied to the image to which the sample's targets and masks belong.
 bool turns_image(const FieldStages& stages) {
   for (const Field& field : stages.records.fields()) {
     if (field.kind != FieldKind::kImage) continue;
@@ -54,7 +54,7 @@ bool turns_image(const FieldStages& stages) {
   return false;
 }
 
-// Suggests collate("list") in the error if rows of any size can be made.
+// If the chain can produce rows of varying size, the error suggests collate("list").
 template <typename Compile>
 auto compiled(BatchForm form, Compile compile) -> decltype(compile(transform::Chain::OutputSize::kFixed)) {
   using OutputSize = transform::Chain::OutputSize;
@@ -66,10 +66,10 @@ auto compiled(BatchForm form, Compile compile) -> decltype(compile(transform::Ch
 
 bool is_target(const Field& field) { return field.kind == FieldKind::kBoxes || field.kind == FieldKind::kKeypoints; }
 
-// Object masks of a sample, (N, height, width).
+// Returns whether the field contains a sample's object masks, with shape (N, height, width).
 bool is_stack(const Field& field) { return field.kind == FieldKind::kMask && field.array.shape.dims() == 3; }
 
-// Calls read() on the first stored value of the field that is not damaged, among the first samples.
+// Calls read() with the field's value in one sample after another, until a value is not damaged.
 template <typename Read>
 auto first_of(const Field& field, const FieldStages& stages, Read read)
     -> decltype(read(std::declval<const memory::Record::Field&>())) {
@@ -79,7 +79,7 @@ auto first_of(const Field& field, const FieldStages& stages, Read read)
                                               records.fields().begin());
   memory::Record record;
   record.most_bytes = memory::usual_sample_limit();
-  Error failure = config_error("'" + field.name + "': none of the first samples has it").error();
+  Error failure = config_error("'" + field.name + "': the first samples do not have this field").error();
   for (std::uint64_t sample = 0; sample < std::min(kTries, records.size()); ++sample) {
     if (auto done = records.read(sample, record); !done) {
       failure = with_location(std::move(done).error(), records, stages.dataset, sample);
@@ -102,7 +102,7 @@ Result<void> refuse_absent(const Field& field, BatchForm form) {
                       field.name + "\"]), or missing=\"skip\" to leave out these samples");
 }
 
-// Functions receive images in their final form.
+// Functions receive images in their final dtype and layout.
 transform::Chain::Elements elements_of(const FieldStages& stages, BatchForm form) {
   const bool are_on_device = stages.has_device_elements && form == BatchForm::kDense && stages.map == nullptr;
   return are_on_device ? transform::Chain::Elements::kOnDevice : transform::Chain::Elements::kMade;
@@ -116,8 +116,8 @@ Made make_device_cache_path(const Field& field, const FieldStages& stages, Batch
                         "' is collated as lists, which a GPU does not support; omit collate, or use cache(\"memory\")");
   const auto operations = transform::operations_for(stages.operations, field.name);
   const std::size_t first = stages.cache->position;
-  const auto behind = std::span(operations).subspan(first);
-  FEEDLINE_CHECK_OK(check_device_operations(behind));
+  const auto after = std::span(operations).subspan(first);
+  FEEDLINE_CHECK_OK(check_device_operations(after));
   FEEDLINE_TRY(auto rest, transform::Chain::compile_rest(operations, first, stages.dtype, stages.layout,
                                                          transform::Chain::OutputSize::kFixed,
                                                          transform::Chain::Elements::kOnDeviceUnderRectangles));
@@ -133,7 +133,7 @@ Made make_device_cache_path(const Field& field, const FieldStages& stages, Batch
                         : Size{static_cast<int>(shape[is_planar ? 1 : 0]), static_cast<int>(shape[is_planar ? 2 : 1])};
   const bool needs_size = std::ranges::any_of(operations, &transform::draws_by_size);
   const std::size_t row_bytes =
-      device_row_bytes(behind, size) + rectangles_bytes(elements ? elements->most_rectangles : 0);
+      device_row_bytes(after, size) + rectangles_bytes(elements ? elements->most_rectangles : 0);
   return std::make_shared<const DeviceCachePath>(field.name, stages.cache->pixels->preparation(), std::move(rest),
                                                  stages.layout, row_bytes, needs_size);
 }
@@ -185,7 +185,7 @@ bool belongs_to_boxes(const Field& field, const FieldStages& stages) {
   return std::ranges::count(labels_of_boxes(stages.operations), field.name) > 0;
 }
 
-// Masks are transformed one after the other, as many as the sample has.
+// Transforms all masks of a sample, one after another.
 Made make_mask_stack_path(const Field& field, const FieldStages& stages, BatchForm form) {
   if (stages.cache != nullptr)
     return config_error("cache: '" + field.name +
@@ -206,8 +206,8 @@ Made make_mask_path(const Field& field, const FieldStages& stages, BatchForm for
   FEEDLINE_TRY(auto chain, transform::LabelChain::compile(operations));
   MaskPath::CacheSplit split;
   if (stages.cache != nullptr) {
-    const auto before = operations.begin(), behind = before + static_cast<std::ptrdiff_t>(stages.cache->position);
-    FEEDLINE_TRY(split.preparation, transform::LabelChain::compile({before, behind}));
+    const auto before = operations.begin(), after = before + static_cast<std::ptrdiff_t>(stages.cache->position);
+    FEEDLINE_TRY(split.preparation, transform::LabelChain::compile({before, after}));
     FEEDLINE_TRY(split.rest, transform::LabelChain::compile(operations, stages.cache->position));
   }
   if (!chain->size() && form == BatchForm::kDense)
@@ -250,7 +250,8 @@ TargetPath::Part part_of(const Field& field, const FieldStages& stages) {
   return field.kind == FieldKind::kBoxes && is_only ? TargetPath::Part::kLeads : TargetPath::Part::kAlone;
 }
 
-// The shape shared by all rows: only the number of boxes or points may vary, unless the rows must equal the first.
+// Returns the shape of all rows: for dense batches, the shape of the first row; otherwise, a shape in which the number
+// of boxes or points may vary.
 Shape shape_of_targets(const ArraySpec& first, transform::TargetKind kind, BatchForm form) {
   if (form == BatchForm::kDense) return first.shape;
   if (kind == transform::TargetKind::kBoxes) return {kAnyLength, 4};
@@ -265,8 +266,8 @@ Made make_target_path(const Field& field, const FieldStages& stages, BatchForm f
   FEEDLINE_TRY(auto chain, transform::TargetChain::compile(kind, boxes, operations));
   TargetPath::CacheSplit split;
   if (stages.cache != nullptr) {
-    const auto before = operations.begin(), behind = before + static_cast<std::ptrdiff_t>(stages.cache->position);
-    FEEDLINE_TRY(split.preparation, transform::TargetChain::compile(kind, boxes, {before, behind}));
+    const auto before = operations.begin(), after = before + static_cast<std::ptrdiff_t>(stages.cache->position);
+    FEEDLINE_TRY(split.preparation, transform::TargetChain::compile(kind, boxes, {before, after}));
     FEEDLINE_TRY(split.rest, transform::TargetChain::compile(kind, boxes, operations, stages.cache->position));
   }
   const bool sanitizes = std::ranges::any_of(
@@ -275,7 +276,7 @@ Made make_target_path(const Field& field, const FieldStages& stages, BatchForm f
   // an empty list in JSON does not define the shape
   const auto first = first_of(field, stages, [kind](const memory::Record::Field& stored) -> Result<ArraySpec> {
     FEEDLINE_TRY(const ArraySpec spec, read_target_spec(kind, stored));
-    if (spec.shape.dims() == 1) return config_error("none of the first samples has a row of it");
+    if (spec.shape.dims() == 1) return config_error("the field has no rows in the first samples");
     return spec;
   });
   if (!first) return std::unexpected(first.error());
@@ -286,8 +287,8 @@ Made make_target_path(const Field& field, const FieldStages& stages, BatchForm f
 
 Result<void> take_any(std::span<const std::byte> /*stored*/) { return {}; }
 
-// Functions receive the fields of one sample, of any shape. source: the image of a view; nullptr if the field is not a
-// view.
+// Returns the BatchForm of a field. Functions receive the fields of one sample, in any shape. source: the image of a
+// view; nullptr if the field is not a view.
 BatchForm form_of(const Field& field, const FieldStages& stages, const std::string* source = nullptr) {
   if (stages.map != nullptr && stages.map->takes(field.name))
     return can_collate(field, BatchForm::kList) ? BatchForm::kList : BatchForm::kDense;
@@ -316,7 +317,7 @@ ArraySpec spec_delivered(const transform::Chain& chain) {
   return elements ? elements->spec : chain.output();
 }
 
-// Views in one array share one conversion table.
+// Views that are stacked in one array must share one conversion table.
 bool are_left_alike(std::span<const ViewsPath::View> views) {
   const auto elements_of_view = [](const ViewsPath::View& view) { return view.chain->device_elements(); };
   const auto first = elements_of_view(views.front());
@@ -326,7 +327,7 @@ bool are_left_alike(std::span<const ViewsPath::View> views) {
   });
 }
 
-// Adds a field of views and the chain of each.
+// Adds a field of views, and the chain of each view.
 Result<FieldSpec> add_views(const Field& image, const FieldStages& stages, std::size_t number,
                             std::vector<ViewsPath::View>& views, bool has_device_elements = true) {
   const ViewPoint::Field& field = stages.views->fields[number];

@@ -13,7 +13,7 @@
 
 namespace feedline::pipeline {
 
-// Inputs for making the paths of a recipe.
+// The inputs for creating a recipe's field paths.
 struct FieldStages {
   const std::vector<Operation>& operations;  // accepted by check_operations()
   std::optional<DType> dtype;                // of images
@@ -29,14 +29,14 @@ struct FieldStages {
   RowsFor rows_for = RowsFor::kBatches;
 };
 
-// Whether a batch can have the field's rows in that form, and which forms it supports.
+// Return whether a batch can contain the field's rows in that form, and which forms the field supports.
 bool can_collate(const format::FieldDescription& field, BatchForm form);
 std::string what_can(const format::FieldDescription& field);
 
-// The fields whose rows belong to boxes, according to sanitize_bounding_boxes.
+// Returns the fields that sanitize_bounding_boxes names as labels, with one row per box.
 std::vector<std::string> labels_of_boxes(const std::vector<Operation>& operations);
 
-// Returns the path for the field's kind. kConfig: the operations do not produce rows of one shape.
+// Returns the path for a field of this kind. kConfig: the operations do not produce rows of the same shape.
 Result<std::shared_ptr<const FieldPath>> make_field_path(const format::FieldDescription& field,
                                                          const FieldStages& stages);
 

@@ -15,7 +15,7 @@
 namespace feedline::pipeline {
 namespace {
 
-// A function may retain its arguments: reuse memory only if there is no other reference.
+// A function may retain its arguments, so memory is reused only if there is no other reference to it.
 void make_own(std::shared_ptr<memory::ListItem>& item) {
   if (item == nullptr || item.use_count() != 1) item = std::make_shared<memory::ListItem>();
   std::atomic_thread_fence(std::memory_order_acquire);  // pairs with the last holder's release

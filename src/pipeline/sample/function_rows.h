@@ -15,21 +15,21 @@
 
 namespace feedline::pipeline {
 
-// One thread's calls of a recipe's function: memory for its arguments, and conversion of its results to rows.
+// Calls a recipe's function on one thread: provides memory for the arguments and converts the results to rows.
 class FunctionRows {
  public:
-  // Requires: the recipe has a function, and outlives this object. watch: the thread's, or nullptr.
+  // Requires: the recipe has a function and outlives this object. watch: the thread's watch, or nullptr.
   FunctionRows(const Recipe& recipe, std::shared_ptr<FunctionWatch> watch);
 
-  // Stored rows that are not copied, one per field of the stored schema: set them before stored_rows(). The function
-  // gets those of its arguments.
+  // The stored rows that are not copied, one per field of the stored schema. Set them before calling stored_rows(). The
+  // function receives the rows of the fields that are its arguments.
   std::vector<memory::OwnRow>& own_rows() { return own_; }
   std::span<const memory::OwnRow> own_rows() const { return own_; }
   bool takes(std::size_t field) const;  // field: in the stored schema
-  // Returns the destination of each stored field: its row, or memory for the function.
+  // Returns the destination of each stored field: its row, or memory for the function's argument.
   std::span<memory::Row> stored_rows(std::span<memory::Row> rows);
-  // Calls the function on the written fields and writes its results to rows. most_bytes: limit for rows whose size is
-  // only known now.
+  // Calls the function with the fields and writes its results to `rows`. most_bytes: the limit for rows whose size is
+  // known only after the call.
   Result<void> fill(const base::SampleKey& key, std::span<memory::Row> rows, std::uint64_t most_bytes,
                     StageMeter& meter);
 

@@ -9,19 +9,20 @@
 
 namespace feedline::pipeline {
 
-// Tracks one thread's calls of a SampleFunction. A call may never return, but the loader must still close: it then
-// abandons the thread, which never touches loader memory again, as that may be freed, and ends with the process.
+// Tracks the calls to a SampleFunction on one thread. A call may never return, but the loader must still close. In that
+// case, the loader abandons the thread, which ends with the process and never accesses the loader's memory again,
+// because that memory may have been freed.
 class FunctionWatch {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // Called by the thread around a call. enter(): returns false if no further call may start. leave(): does not return
-  // in an abandoned thread.
+  // The thread calls these functions around a call. enter(): returns false if no further call may start. leave(): does
+  // not return if the thread was abandoned.
   bool enter();
   void leave(std::uint64_t run_ns, std::uint64_t waited_ns);
 
-  // Called when the loader closes. close(): prevents further calls. give_up(): waits until the deadline for the current
-  // call; returns true if it did not return and its thread is abandoned.
+  // Called when the loader closes. close(): prevents further calls. give_up(): waits for the current call until the
+  // deadline; returns true if the call did not return and its thread was abandoned.
   void close();
   bool give_up(Clock::time_point until);
 

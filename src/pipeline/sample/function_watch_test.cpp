@@ -21,7 +21,8 @@ char state_of(pid_t thread) {
   return name_end == std::string::npos || name_end + 2 >= text.size() ? '?' : text[name_end + 2];
 }
 
-// A thread in a call until it is released. It spins, so that sleeping means that it is blocked in leave().
+// A thread that stays in a call until it is released. The thread spins during the call, so if it sleeps, it is blocked
+// in leave().
 struct Call {
   FunctionWatch watch;
   std::atomic<pid_t> thread = 0;

@@ -30,7 +30,7 @@ Image copy_of(const memory::PixelBuffer& pixels) {
   return image;
 }
 
-// Copies into a PixelBuffer, whose rows have the slack that kernels need.
+// Copies an image into a PixelBuffer, whose rows have the slack that kernels need.
 Result<void> copy_in(const Image& image, const std::string& caller, memory::PixelBuffer& in) {
   if (image.width <= 0 || image.height <= 0) return config_error(caller + ": every side must be at least 1");
   if (image.channels != 1 && image.channels != 3)

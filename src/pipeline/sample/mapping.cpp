@@ -100,7 +100,7 @@ Result<FieldSpec> spec_of(const GivenField& field, const std::vector<Collation>&
   return spec;
 }
 
-// A collation after map() may name missing fields, which can only be detected here.
+// A collation after map() may name fields that do not exist, which can be detected only here.
 Result<void> check_names(const std::vector<Collation>& collations, const Schema& schema) {
   for (const Collation& collation : collations)
     for (const std::string& name : collation.fields)
@@ -143,8 +143,8 @@ Result<void> MapPoint::check(const Operation& operation, std::size_t position, c
   std::vector<std::string> names = operation.fields.empty() ? images : operation.fields;
   if (operation.fields.empty() && transform::is_geometric(operation))
     names.insert(names.end(), followers.begin(), followers.end());
-  for (const auto& [name, behind] : closed_)
-    if (position >= behind && contains(names, name))
+  for (const auto& [name, closed_at] : closed_)
+    if (position >= closed_at && contains(names, name))
       return config_error(std::string(name_of(operation)) + ": '" + name +
                           "' is an argument of an earlier map(); place the operation before map, or name "
                           "other fields");

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The function that a dataset applies after its operations: determines its arguments and results before the first row.
+// The function that a dataset applies after its operations. The function's arguments and results are determined before
+// the first row is loaded.
 //
 //   stored fields ─► their paths ─┬─► rows of a batch                      fields that it does not use
 //                                 └─► memory of the thread ─► function ─► rows of a batch
@@ -29,30 +30,32 @@ enum class RowsFor : std::uint8_t;
 struct ViewPoint;
 class Source;
 
-// A field of the function's result, without its form in a batch.
+// A field of the function's result, without its BatchForm.
 struct GivenField {
   std::string name;
   Content content = Content::kArray;
   ArraySpec array;
 };
 
-// The position of a function in a chain. Copies of a dataset share it and its determined results.
+// The position of a function in a chain. Copies of a dataset share one MapPoint, including the result fields once they
+// are determined.
 class MapPoint {
  public:
-  // Places the function after this many operations. before: the function that it replaces, or nullptr. kConfig: see
-  // Dataset::map.
+  // Adds the function after this many operations. before: the function that the new one replaces, or nullptr. kConfig:
+  // see Dataset::map.
   static Result<std::shared_ptr<const MapPoint>> make(std::shared_ptr<const SampleFunction> function,
                                                       const Source& source, std::size_t operations,
                                                       const MapPoint* before, const ViewPoint* views = nullptr);
 
   const std::shared_ptr<const SampleFunction>& function() const { return function_; }
   bool takes(const std::string& field) const;
-  // kConfig: the operation at `position` names a field that an earlier function took. images, followers: names of the
-  // source's images and of the fields that follow their geometry.
+  // kConfig: the operation at `position` names a field that is an argument of an earlier function. images, followers:
+  // the names of the source's images, and of the fields that follow their geometry.
   Result<void> check(const Operation& operation, std::size_t position, const std::vector<std::string>& images,
                      const std::vector<std::string>& followers) const;
 
-  // Returns the fields that the function returns for the first good sample. native: the recipe of its arguments.
+  // Returns the fields of the function's result for the first good sample. native: the recipe for the function's
+  // arguments.
   Result<std::vector<GivenField>> given(const Recipe& native, std::optional<DType> dtype, Layout layout) const;
 
  private:
@@ -74,7 +77,7 @@ inline memory::RowUse use_of(const SampleFunction& function) {
   return function.only_reads() ? memory::RowUse::kView : memory::RowUse::kCall;
 }
 
-// The mapping of a recipe's fields.
+// How a recipe's fields relate to the function's arguments and results.
 struct Mapping {
   static constexpr std::size_t kTaken = static_cast<std::size_t>(-1);
 
@@ -85,11 +88,11 @@ struct Mapping {
   std::vector<std::size_t> gives;  // indices in the schema, in the order of the first sample's result
 };
 
-// Replaces the function's arguments with its results in the recipe. collations: the last one that names a field
+// Replaces the function's arguments with its results in the recipe. collations: if several name a field, the last one
 // applies.
 Result<void> take_function(Recipe& recipe, const MapPoint& map, std::optional<DType> dtype, Layout layout,
                            const std::vector<Collation>& collations, RowsFor rows_for);
-// Returns the recipe with its loader's own copy of the function, if it needs one.
+// Returns the recipe with a copy of the function for this loader, if the function needs one.
 Result<std::shared_ptr<const Recipe>> of_loader(std::shared_ptr<const Recipe> recipe);
 
 }  // namespace feedline::pipeline

@@ -50,13 +50,13 @@ FunctionValue number(std::string name, std::int64_t value) {
 
 std::int64_t number_of(const FunctionValue& value) { return *value.array.as<std::int64_t>(); }
 
-// Returns ten times the label, and the values for random draws.
+// Returns ten times the label, and the values of random draws.
 Result<FunctionResult> times_ten(const FunctionCall& call) {
   const auto draw = static_cast<std::int64_t>(call.seed * 1000 + call.epoch * 100 + call.draw % 7);
   return FunctionResult{{number("label", 10 * number_of(call.values[0]) + draw)}};
 }
 
-// Returns the image upside down, in its own memory, and text with the sample's number.
+// Returns the image upside down, in its own memory, and a text with the sample's number.
 Result<FunctionResult> rebuilt(FunctionCall call) {
   FunctionValue image = call.values[0];
   std::reverse(image.array.data, image.array.data + image.array.spec.bytes());
@@ -71,8 +71,9 @@ constexpr std::uint64_t kSamples = 61;
 
 Source source() { return {"fake", std::make_shared<FakeFormat>(kSamples)}; }
 
-std::shared_ptr<const MapPoint> point(std::vector<std::string> takes, Body body, std::size_t behind = 1) {
-  auto made = MapPoint::make(std::make_shared<Function>(std::move(takes), std::move(body)), source(), behind, nullptr);
+std::shared_ptr<const MapPoint> point(std::vector<std::string> takes, Body body, std::size_t position = 1) {
+  auto made =
+      MapPoint::make(std::make_shared<Function>(std::move(takes), std::move(body)), source(), position, nullptr);
   EXPECT_TRUE(made) << made.error().message();
   return *made;
 }
@@ -128,27 +129,27 @@ TEST(MappingTest, AFunctionGetsWhatThePathsMakeAndFieldsItLeavesStay) {
 }
 
 TEST(MappingTest, WhatAFunctionKeepsIsNotWrittenAgain) {
-  std::vector<FunctionValue> kept;
+  std::vector<FunctionValue> results;
   const auto map = point({"image"}, [&](FunctionCall call) {
-    kept.push_back(call.values[0]);
+    results.push_back(call.values[0]);
     return Result<FunctionResult>(FunctionResult{std::move(call.values)});
   });
   run(*map, 1);
-  std::set<const std::byte*> places;
-  for (const FunctionValue& value : kept) places.insert(value.array.data);
-  EXPECT_EQ(places.size(), kept.size());
+  std::set<const std::byte*> locations;
+  for (const FunctionValue& value : results) locations.insert(value.array.data);
+  EXPECT_EQ(locations.size(), results.size());
 }
 
 TEST(MappingTest, MemoryThatNobodyKeepsGoesRound) {
-  std::set<const std::byte*> places;
+  std::set<const std::byte*> locations;
   std::mutex mutex;
   const auto map = point({"image"}, [&](FunctionCall call) {
     const std::lock_guard lock(mutex);
-    places.insert(call.values[0].array.data);
+    locations.insert(call.values[0].array.data);
     return Result<FunctionResult>(FunctionResult{std::move(call.values)});
   });
   run(*map, 1);
-  EXPECT_LE(places.size(), 5u);  // two for each of a thread's two loaders, and the first sample's
+  EXPECT_LE(locations.size(), 5u);  // two for each of a thread's two loaders, and the first sample's
 }
 
 TEST(MappingTest, TheFirstSampleIsAskedForOnce) {

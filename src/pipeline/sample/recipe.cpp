@@ -13,6 +13,7 @@
 #include "pipeline/fields/target_path.h"
 #include "pipeline/fields/views_path.h"
 #include "pipeline/sample/field_paths.h"
+#include "pipeline/sample/image_checkpoints.h"
 #include "pipeline/sample/mapping.h"
 #include "pipeline/sample/view_point.h"
 #include "transform/chain.h"
@@ -24,7 +25,7 @@
 namespace feedline::pipeline {
 namespace {
 
-// length(i): the extent of ragged field i.
+// length(i): returns the extent of ragged field i.
 template <typename Length>
 Schema with_lengths(Schema schema, Length length) {
   for (std::size_t i = 0; i < schema.size(); ++i) {
@@ -47,8 +48,8 @@ bool is_boxes(const format::FieldDescription& field) { return field.kind == form
 
 bool draws_by_boxes(const Operation& operation) { return operation->properties().draws_by_boxes; }
 
-// Returns true if the operation contains one that draws by the sample's boxes. An operation applied by chance has no
-// boxes.
+// Returns whether the operation is or contains a crop that depends on the sample's boxes. An operation that is applied
+// with a probability has no access to boxes.
 bool holds_crop_by_boxes(const Operation& operation) {
   bool found = false;
   transform::for_each_nested(operation, [&](const Operation& nested) {
@@ -57,7 +58,7 @@ bool holds_crop_by_boxes(const Operation& operation) {
   return found;
 }
 
-// Checks that the boxes needed by an operation exist and that it applies to them.
+// Checks that the boxes that an operation needs exist, and that the operation applies to them.
 Result<void> check_boxes(const std::vector<format::FieldDescription>& fields, const Operation& operation) {
   const std::string start = std::string(name_of(operation)) + ": ";
   const auto boxes = std::ranges::count_if(fields, &is_boxes);
@@ -71,7 +72,7 @@ Result<void> check_boxes(const std::vector<format::FieldDescription>& fields, co
   return {};
 }
 
-// Checks that the labels of boxes are fields with one row per box.
+// Checks that the named labels are fields with one row per box.
 Result<void> check_labels(const std::vector<format::FieldDescription>& fields, const op::SanitizeBoundingBoxes& o,
                           const std::vector<std::string>& before) {
   for (const std::string& name : o.labels) {
@@ -89,7 +90,7 @@ Result<void> check_labels(const std::vector<format::FieldDescription>& fields, c
   return {};
 }
 
-// Makes the checks that depend on boxes, for which operations need a dataset.
+// Checks operations that depend on boxes, which requires a dataset.
 Result<void> check_targets(const std::vector<format::FieldDescription>& fields,
                            const std::vector<Operation>& operations) {
   const bool has_image = std::ranges::count(fields, format::FieldKind::kImage, &format::FieldDescription::kind) > 0;
@@ -105,7 +106,7 @@ Result<void> check_targets(const std::vector<format::FieldDescription>& fields,
   return {};
 }
 
-// Checks that an operation's fields exist and support it.
+// Checks that the fields that an operation names exist and support it.
 Result<void> check_chosen(const std::vector<format::FieldDescription>& fields, const Operation& operation) {
   for (const std::string& name : operation.fields) {
     const std::string start = std::string(name_of(operation)) + ": fields: ";
@@ -131,7 +132,7 @@ Result<void> check_chosen(const std::vector<format::FieldDescription>& fields, c
   return {};
 }
 
-// Checks that no operation names a field that an earlier function took.
+// Checks that no operation names a field that is an argument of an earlier function.
 Result<void> check_map(const Source& source, const std::vector<Operation>& operations, const MapPoint& map,
                        const ViewPoint* views) {
   std::vector<std::string> images, followers;
@@ -143,7 +144,7 @@ Result<void> check_map(const Source& source, const std::vector<Operation>& opera
   return {};
 }
 
-// Checks the operations of each view, and those shared by all.
+// Checks the operations of each view, and the operations shared by all views.
 Result<void> check_views(const std::vector<Operation>& operations, const ViewPoint& views) {
   FEEDLINE_CHECK_OK(transform::SharedSteps::compile(views.shared(operations)));
   for (std::size_t field = 0; field < views.fields.size(); ++field)
@@ -160,7 +161,7 @@ Result<void> check_views(const std::vector<Operation>& operations, const ViewPoi
   return {};
 }
 
-// Checks that a device supports everything after its cache.
+// Checks that the device supports all operations after its cache.
 Result<void> check_device_cache(const std::vector<Operation>& operations, const CachePoint& cache, const MapPoint* map,
                                 const ViewPoint* views) {
   if (map != nullptr)
@@ -169,7 +170,7 @@ Result<void> check_device_cache(const std::vector<Operation>& operations, const 
   return check_device_operations(std::span(operations).subspan(cache.position));
 }
 
-// Checks that a decoding device supports everything after decode.
+// Checks that the decoding device supports all operations after decode.
 Result<void> check_decoded(const std::vector<Operation>& operations, const std::optional<CachePoint>& cache,
                            const MapPoint* map, const ViewPoint* views) {
   const std::string what = std::string(kDecodedOnDevice.what) + ": ";
@@ -196,10 +197,11 @@ void take_source(Recipe& recipe, const Source& source) {
   recipe.rows = format::rows_of(recipe.format);
   recipe.mixture = source.mixture();
   recipe.seen_depth = source.seen_depth();
+  recipe.checkpoints = source.checkpoints();
   recipe.ragged = format::is_ragged(*recipe.format);
 }
 
-// Rows are delivered as stored.
+// For formats that store samples as rows: the rows are delivered as stored.
 Result<void> take_rows(Recipe& recipe, const std::vector<Operation>& operations, std::optional<DType> dtype) {
   if (!operations.empty())
     return config_error(std::string(name_of(operations.front())) + ": the samples of \"" + recipe.dataset +
@@ -245,7 +247,7 @@ void find_images(Recipe& recipe) {
   }
 }
 
-// Boxes need the size of an image or mask, so order fields by their dependencies.
+// Boxes need the size of an image or mask, so fields are ordered by their dependencies.
 void order_fields(Recipe& recipe, const std::vector<Operation>& operations) {
   const auto& fields = recipe.format->fields();
   const std::vector<std::string> labels = labels_of_boxes(operations);
@@ -294,7 +296,7 @@ Result<OnDevice> on_device(device::Device& device, const std::vector<Operation>&
   if (device.is_host())
     return config_error(
         "decode(device=\"cuda\") decodes on a GPU, but this loader's batches stay on the host: pass loader() "
-        "device=\"cuda\", or leave device= out of decode");
+        "device=\"cuda\", or omit device= in decode");
   FEEDLINE_TRY(there.decoder, device.decode_images());
   return there;
 }
@@ -402,6 +404,8 @@ Result<std::shared_ptr<const Recipe>> make_recipe(const Source& source, const st
   recipe->schema = recipe->stored_schema;
   if (map != nullptr) FEEDLINE_CHECK_OK(take_function(*recipe, *map, dtype, layout, collations, rows_for));
   if (cache) recipe->cache = cache->pixels;
+  recipe->gathers = recipe->records->grain() > 1 && !cache && map == nullptr &&
+                    std::ranges::all_of(recipe->paths, [](const auto& path) { return path->copies_numbers(); });
   return recipe;
 }
 
@@ -413,6 +417,11 @@ std::vector<FieldRole> roles_of(const Source& source, const std::vector<Operatio
     roles.push_back({field.name, std::string(format::name_of(field.kind)), boxes.format, boxes.clamps});
   }
   return roles;
+}
+
+std::uint64_t rows_at_once(const Recipe& recipe) {
+  if (recipe.rows ? recipe.mapping != nullptr : !recipe.gathers) return 1;
+  return std::max<std::uint64_t>(recipe.format->grain(), 1);
 }
 
 Source source_of(const Recipe& recipe) { return {recipe.dataset, recipe.format, recipe.mixture}; }
@@ -437,9 +446,20 @@ std::optional<CacheStats> cache_stats(const Recipe& recipe) {
   return recipe.cache->stats();
 }
 
+std::optional<CheckpointStats> checkpoint_stats(const Recipe& recipe) {
+  if (!recipe.checkpoints) return std::nullopt;
+  CheckpointStats stats = recipe.checkpoints->stats();
+  if (stats.images == 0 && stats.damaged == 0) return std::nullopt;
+  return stats;
+}
+
+void write_checkpoints(const Recipe& recipe) {
+  if (recipe.checkpoints) (void)recipe.checkpoints->write();  // a failure is in the statistics
+}
+
 namespace {
 
-// Describes each field separately unless they are one image and numbers.
+// Describes each field separately, unless the sample consists of one image and numbers.
 std::vector<std::string> explain_fields(const Recipe& recipe) {
   std::vector<std::string> lines;
   for (std::size_t i = 0; i < recipe.paths.size(); ++i)
@@ -460,14 +480,16 @@ std::vector<std::string> explain_images(const Recipe& recipe) {
     lines = recipe.cache->preparation()->explain();
     lines.push_back(recipe.cache->explain());
   }
-  std::vector<std::string> behind;
+  std::vector<std::string> of_fields;
   if (recipe.names_fields)
-    behind = explain_fields(recipe);
+    of_fields = explain_fields(recipe);
   else if (recipe.images > 0)
-    behind = recipe.paths[recipe.image_field]->explain();
+    of_fields = recipe.paths[recipe.image_field]->explain();
   else if (recipe.decoder || (recipe.cache && recipe.cache->is_on_device()))
-    for (const auto& path : recipe.paths) std::ranges::move(path->explain(), std::back_inserter(behind));
-  std::ranges::move(behind, std::back_inserter(lines));
+    for (const auto& path : recipe.paths) std::ranges::move(path->explain(), std::back_inserter(of_fields));
+  std::ranges::move(of_fields, std::back_inserter(lines));
+  if (std::string made = recipe.checkpoints ? recipe.checkpoints->explain() : ""; !made.empty())
+    lines.push_back(std::move(made));
   return lines;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Everything needed to load a sample of a source: the compiled operations and the schema.
+// The information for loading samples from a source: the compiled operations and the schema.
 
 #include <cstddef>
 #include <cstdint>
@@ -48,35 +48,35 @@ struct CachePoint {
   std::size_t position = 0;  // number of operations before it
 };
 
-// kConfig: see Dataset::cache. Touches neither memory nor disk.
+// kConfig: see Dataset::cache. Accesses neither memory nor disk.
 Result<CachePoint> make_cache_point(const std::string& where, std::uint64_t budget, const Source& source,
                                     const std::vector<Operation>& operations);
-// Finds or creates the storage of the pixels; does nothing if already open.
+// Opens or creates the storage of the pixels; does nothing if it is already open.
 Result<void> open_cache(const CachePoint& cache);
-// Returns true for "device", which only loaders support: they use cache_on().
+// Returns whether the cache is on a device, which only loaders support; they call cache_on().
 bool is_on_device(const CachePoint& cache);
 // kConfig: see PixelCache::on.
 Result<CachePoint> cache_on(device::Device& device, const CachePoint& cache, const Source& source);
 
-// The form of some fields' rows in a batch, if it is not the default of their kind.
+// The BatchForm of some fields, if it is not the default for their kind.
 struct Collation {
   BatchForm form = BatchForm::kDense;
   std::vector<std::string> fields;
   bool follows_map = false;  // after map(): may name fields that the function creates
   bool is_for_all = false;   // after map(): applies to all fields that support the form
 };
-// map, views: the function and the views before it, or nullptr. kConfig: see Dataset::collate.
+// map, views: the function and the views that precede it, or nullptr. kConfig: see Dataset::collate.
 Result<Collation> make_collation(BatchForm form, std::vector<std::string> fields, const Source& source,
                                  const MapPoint* map = nullptr, const ViewPoint* views = nullptr);
 
-// kConfig: arguments out of range, operations that do not fit together, or that name missing fields or fields taken by
-// an earlier function.
+// kConfig: arguments are out of range, operations conflict, or operations name fields that do not exist or that are
+// arguments of an earlier function.
 Result<void> check_operations(const Source& source, const std::vector<Operation>& operations,
                               const std::optional<CachePoint>& cache, const MapPoint* map = nullptr,
                               const ViewPoint* views = nullptr);
 
-// A checked and final configuration. Immutable, thread-safe. Only code that includes the stages uses the members; the
-// consumer holds a recipe and calls the functions below.
+// A configuration that has been checked and does not change. Immutable, thread-safe. Only code that may include the
+// stages uses the members; the consumer uses the functions below.
 struct Recipe {
   std::string dataset;                                  // as passed to open(), for messages
   std::shared_ptr<const format::Format> format;         // the same as one of the next two; the other is nullptr:
@@ -93,33 +93,36 @@ struct Recipe {
   std::size_t boxes_field = 0;                          // their index
   std::shared_ptr<PixelCache> cache;                    // nullptr: pixels are not cached
   std::shared_ptr<device::ImageDecoder> decoder;        // the device's decoder; nullptr: the host decodes
-  // For each entry of the schema: the device's remaining work on its images. Empty if no entry supports it.
+  // For each entry of the schema: the work on its images that is left to the device. Empty if no entry leaves work to
+  // the device.
   std::vector<std::shared_ptr<const transform::DeviceElements>> device_elements;
   Schema stored_schema;                          // in the order of format->fields(), with views in place of their image
   Schema schema;                                 // the same, or the result of `mapping`
   std::shared_ptr<const Mapping> mapping;        // nullptr: no function follows the paths
   bool names_fields = false;                     // explain() names each field because there are several
   bool ragged = false;                           // a field's samples have different lengths
+  bool gathers = false;                          // records->gather() fills all fields of many rows
   std::shared_ptr<const plan::Mixture> mixture;  // nullptr: every sample once per epoch
   std::shared_ptr<SeenDepth> seen_depth;         // of the source
+  std::shared_ptr<ImageCheckpoints> checkpoints;  // likewise; nullptr: JPEGs are decoded from their start
 };
 
-// Work that a device does for a recipe's batches.
+// The work that a device does for a recipe's batches.
 struct OnDevice {
   bool makes_elements = false;                    // converts bytes to floats, so threads need not
   std::shared_ptr<device::ImageDecoder> decoder;  // nullptr: the host decodes
 };
-// Returns true if the operations include decode(device="cuda").
+// Returns whether the operations contain decode(device="cuda").
 bool decodes_there(const std::vector<Operation>& operations);
 // kConfig: the operations request decoding on a device that does not support it.
 Result<OnDevice> on_device(device::Device& device, const std::vector<Operation>& operations);
 
-// Rows of a batch have one shape, unless they are lists. Single samples may differ.
+// All rows in a batch have the same shape, unless they are lists. The shapes of single samples may differ.
 enum class RowsFor : std::uint8_t { kBatches, kSingleSamples };
 
 // Reads a sample if the dtype and shape of its arrays are not known otherwise, and calls the function of map with it.
-// there: of the loader. kConfig: the operations do not fit together, they need images and the samples have none, or
-// rows of a dense field differ in shape.
+// there: the work that the loader's device does. kConfig: the operations conflict, they need images and the samples
+// have none, or rows of a dense field differ in shape.
 Result<std::shared_ptr<const Recipe>> make_recipe(const Source& source, const std::vector<Operation>& operations,
                                                   std::optional<DType> dtype, Layout layout,
                                                   const std::optional<CachePoint>& cache = {},
@@ -130,26 +133,33 @@ Result<std::shared_ptr<const Recipe>> make_recipe(const Source& source, const st
 std::vector<FieldRole> roles_of(const Source& source, const std::vector<Operation>& operations);
 
 Source source_of(const Recipe& recipe);
-bool is_one_image(const Recipe& recipe);  // Returns true if a sample is one image and nothing else.
+bool is_one_image(const Recipe& recipe);  // Returns whether a sample consists of exactly one image.
 Fidelity fidelity_of(const Recipe& recipe);
-// Returns why the cache or decoding on a device has stopped working; nullopt if there is no error.
+// Returns the reason if the cache or decoding on a device has stopped working, else nullopt.
 std::optional<Error> lasting_failure(const Recipe& recipe);
-// Returns nullopt without a cache.
+// Returns nullopt if there is no cache.
 std::optional<CacheStats> cache_stats(const Recipe& recipe);
+// Returns nullopt if no image has checkpoints.
+std::optional<CheckpointStats> checkpoint_stats(const Recipe& recipe);
+// Stores new checkpoints, at the end of an epoch.
+void write_checkpoints(const Recipe& recipe);
 // Describes the operations on images, and the function after them, one per line.
 std::vector<std::string> explain_images(const Recipe& recipe);
 std::vector<std::string> explain_map(const Recipe& recipe);
 
-// Returns the recipe's schema with the extent of every ragged field: that of the longest of `samples`, or of all
+// Returns the number of rows that a thread fills by one call of the format; 1 if it fills them one by one.
+std::uint64_t rows_at_once(const Recipe& recipe);
+
+// Returns the recipe's schema, in which each ragged field has the extent of the longest of `samples`, or of all
 // samples.
 Schema schema_of(const Recipe& recipe, std::span<const std::uint64_t> samples);
 Schema longest_schema(const Recipe& recipe);
 Schema schema_of_length(const Recipe& recipe, std::uint64_t length);
 
-// Returns the values drawn for an image of that size as text; reads nothing.
+// Returns the values drawn for an image of this size, as text; reads no data.
 Result<std::vector<DrawnValue>> draw_values(const Recipe& recipe, Size image, const base::SampleKey& key);
 
-// Returns `error` with the missing parts of `where` and the dataset filled in.
+// Returns `error` after adding the dataset and the missing parts of its location.
 Error with_location(Error error, const Recipe& recipe, std::uint64_t sample);
 
 }  // namespace feedline::pipeline

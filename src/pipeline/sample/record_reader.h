@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How one thread gets the records of its samples: SampleLoader knows no more of prefetching than this.
+// The interface through which a thread reads the records of its samples. The interface hides prefetching from
+// SampleLoader.
 
 #include <cstdint>
 #include <memory>
@@ -12,7 +13,7 @@
 
 namespace feedline::pipeline {
 
-// A row of an epoch, in the order in which rows are handed out.
+// A row of an epoch; rows are handed out in this order.
 struct PlanRow {
   std::uint64_t epoch = 0;
   const std::shared_ptr<const plan::Plan>* plan = nullptr;  // nullptr if the order is given, or the row is in no order
@@ -21,11 +22,11 @@ struct PlanRow {
   bool is_given = false;
 };
 
-// Belongs to one thread.
+// Used by one thread.
 class RecordReader {
  public:
   virtual ~RecordReader() = default;
-  // Like RecordFormat::read(). row: the sample's row in the plan.
+  // Like RecordFormat::read(). row: the position of the sample in the plan.
   virtual Result<void> read(const PlanRow& row, std::uint64_t sample, memory::Record& record) = 0;
 };
 

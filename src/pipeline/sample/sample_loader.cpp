@@ -10,6 +10,7 @@
 #include "pipeline/fields/pixel_cache.h"
 #include "pipeline/fields/pixels_path.h"
 #include "pipeline/fields/target_path.h"
+#include "pipeline/sample/image_checkpoints.h"
 #include "pipeline/sample/mapping.h"
 
 namespace feedline::pipeline {
@@ -18,8 +19,8 @@ using telemetry::Stage;
 
 namespace {
 
-// Memory retained from the last sample. More is freed before the next one: that is cheap compared with reading so much,
-// and one huge sample must not occupy memory in every thread.
+// The amount of memory that is reused for the next sample. Memory above this amount is freed before the next sample:
+// freeing is cheap compared with reading so much data, and one huge sample must not occupy memory in every thread.
 constexpr std::size_t kRetainedBytes = std::size_t{32} << 20;
 
 }  // namespace
@@ -31,6 +32,7 @@ SampleLoader::SampleLoader(std::shared_ptr<const Recipe> recipe, telemetry::Thre
   record_.most_bytes = most_bytes;
   for (const auto& path : recipe_->paths) path->add_scratch(scratch_);
   scratch_.connect();
+  if (scratch_.image) scratch_.image->decoder.use_checkpoints(recipe_->checkpoints.get());
   if (recipe_->mapping) function_.emplace(*recipe_, std::move(watch));
 }
 
@@ -38,11 +40,18 @@ std::unexpected<Error> SampleLoader::located(Error error, std::uint64_t index) c
   return std::unexpected(with_location(std::move(error), *recipe_, index));
 }
 
-// ---- samples stored as rows ----
+// ---- samples stored as rows, or numbers of many records ----
 
 Result<void> SampleLoader::fill(std::span<const std::uint64_t> samples, std::span<const ArrayView> first_rows) {
   const std::uint64_t started = base::now_ns();
-  FEEDLINE_TRY(const std::uint64_t bytes, recipe_->rows->fill(samples, first_rows));
+  std::uint64_t bytes = 0;
+  if (recipe_->gathers) {
+    gathered_.clear();
+    for (std::size_t i = 0; i < samples.size(); ++i) gathered_.push_back({samples[i], i});
+    FEEDLINE_TRY(bytes, recipe_->records->gather(gathered_, first_rows));
+  } else {
+    FEEDLINE_TRY(bytes, recipe_->rows->fill(samples, first_rows));
+  }
   meter_.begin(samples.front());
   meter_.count_many(Stage::kStorage, samples.size(), started, bytes);
   return {};
@@ -79,7 +88,7 @@ Result<bool> SampleLoader::fetch(const Job& job) {
   return true;
 }
 
-// Applies the operations before the cache to all fields of record_, which then refers to the results.
+// Applies the operations before the cache to all fields of record_, which then contains the results.
 Result<void> SampleLoader::prepare(const Job& job) {
   FieldWork work = work_of(job);
   scratch_.begin_sample();
@@ -104,7 +113,7 @@ Result<void> SampleLoader::prepare_field(std::size_t field, const Job& job, Fiel
   return prepared;
 }
 
-// Adds the field's name and location.
+// Adds the name of the field and its location to the error.
 Error SampleLoader::named(Error error, std::size_t field, std::uint64_t index) const {
   error.what = "field '" + recipe_->format->fields()[field].name + "': " + error.what;
   Where where = recipe_->format->where_field(index, field);
@@ -167,7 +176,7 @@ Result<void> SampleLoader::fill_all_but_image(const Job& job, std::span<memory::
   return {};
 }
 
-// Called before an image whose geometry depends on the sample's boxes.
+// Called before processing an image whose geometry depends on the sample's boxes.
 Result<void> SampleLoader::draw_boxes(FieldWork& work, std::uint64_t index) {
   if (!recipe_->boxes || image().absent) return {};
   const memory::Record::Field& stored = record_.fields[recipe_->boxes_field];
@@ -180,7 +189,7 @@ Result<void> SampleLoader::draw_boxes(FieldWork& work, std::uint64_t index) {
   return {};
 }
 
-// The first image comes first: the other images and the masks are compared with its size.
+// The first image is processed first, because the other images and the masks are compared with its size.
 Result<void> SampleLoader::fill_fields(const Job& job, bool is_prepared) {
   FieldWork work = work_of(job, is_prepared);
   scratch_.begin_sample();
@@ -220,14 +229,14 @@ Result<void> SampleLoader::load_image(const base::SampleKey& key, const memory::
   return recipe_->image->fill(stored, work, row);
 }
 
-// Returns the field with views, else the first image.
+// Returns the index of the field with views, or else of the first image.
 std::size_t SampleLoader::drawn_field() const {
   if (!recipe_->views) return recipe_->image_field;
   const auto is_it = [&](const auto& path) { return path.get() == recipe_->views.get(); };
   return static_cast<std::size_t>(std::ranges::find_if(recipe_->paths, is_it) - recipe_->paths.begin());
 }
 
-// Reads the image; drawing comes next.
+// Reads the image for which values will be drawn.
 Result<const memory::Record::Field*> SampleLoader::drawn_image(const base::SampleKey& key) {
   if (recipe_->images == 0) return config_error("the dataset has no image field");
   if (auto read = recipe_->records->read(key.sample, record_); !read)
@@ -251,7 +260,7 @@ Result<SampleLoader::Drawn> SampleLoader::draw(const base::SampleKey& key) {
   return Drawn{field->bytes, regions_};
 }
 
-// Draws for an image without views.
+// Draws the values for an image without views.
 Result<const transform::Drawing*> SampleLoader::draw_image(const memory::Record::Field& field,
                                                            const base::SampleKey& key) {
   FieldWork work{key, scratch_, meter_, false, record_.most_bytes};
@@ -276,7 +285,7 @@ Result<std::vector<DrawnValue>> SampleLoader::draw_values(const base::SampleKey&
 
 // ---- two samples in turn ----
 
-// True if a sample's only work is one image that is decoded in every epoch.
+// Returns true if a sample's only work is one image that is decoded in every epoch.
 bool SampleLoader::takes_turns(const Recipe& recipe) { return recipe.images == 1 && recipe.image && !recipe.cache; }
 
 Result<void> SampleLoader::begin(const Job& job) {
@@ -319,7 +328,7 @@ void SampleLoader::finish_in_turn(SampleLoader& first, const Job& first_job, Sam
   }
 }
 
-// Finishes the only image after decoding.
+// Finishes the sample's only image after it was decoded.
 Result<void> SampleLoader::finish_image(const Job& job, transform::Workspace& workspace) {
   FieldWork work = work_of(job);
   FEEDLINE_TRY(const auto stored_rows, stored_rows_of(job));

@@ -10,6 +10,7 @@
 
 #include "base/random.h"
 #include "feedline/array.h"
+#include "format/format.h"
 #include "format/pixels/pixel_record.h"
 #include "memory/record.h"
 #include "pipeline/fields/field_path.h"
@@ -23,14 +24,13 @@
 
 namespace feedline::pipeline {
 
-// Loads samples: fetches the record, then each field's path fills its row. Formats fill samples that are stored as
-// rows. Holds the scratch memory of one thread and must not be shared.
+// Loads samples: reads the record, and then each field's path fills its row. For formats that store samples as rows,
+// the format fills the rows. Contains the scratch memory of one thread and must not be shared.
 class SampleLoader {
  public:
-  // counters: this thread's, or nullptr to count nothing. Must outlive the loader.
-  // reader: of records that may be prefetched; nullptr reads them from the recipe.
-  // most_bytes: maximum size of a stored sample, see memory/sample_limit.h.
-  // watch: of the thread's calls of the recipe's function, or nullptr.
+  // counters: the thread's counters, which must outlive the loader, or nullptr to count nothing. reader: reads records
+  // that may be prefetched; nullptr to read them from the recipe's format. most_bytes: the maximum size of a stored
+  // sample (see memory/sample_limit.h). watch: tracks the thread's calls to the recipe's function, or nullptr.
   SampleLoader(std::shared_ptr<const Recipe> recipe, telemetry::ThreadCounters* counters,
                std::unique_ptr<RecordReader> reader = nullptr, std::uint64_t most_bytes = memory::usual_sample_limit(),
                std::shared_ptr<FunctionWatch> watch = nullptr);
@@ -40,44 +40,47 @@ class SampleLoader {
     base::SampleKey key;
     std::span<memory::Row> rows;  // one per field of the schema
     PlanRow plan_row{};           // the sample's position in the plan, if any
-    // Empty, or one per field of the stored schema: rows with memory need not be filled.
+    // Empty, or one per field of the stored schema: fields whose row has memory need not be filled.
     std::span<const memory::OwnRow> own = {};
   };
-  // Finds the stored rows of sample `index` that need no copy, one per field of the stored schema; the others have no
-  // memory. If the recipe has a function: kKept finds those that it does not take, other values those that it takes.
+  // Finds the stored rows of sample `index` that need not be copied, one per field of the stored schema; rows of other
+  // fields have no memory. If the recipe has a function, kKept finds rows of fields that are not its arguments, and
+  // other values find rows of fields that are.
   Result<void> find_own_rows(std::uint64_t index, memory::RowUse use, std::vector<memory::OwnRow>& rows) const;
   // Fills the rows. The result depends only on `key` and the stored bytes of sample `index`. After an error, which
-  // includes its location, the rows' contents are unspecified.
+  // includes the location, the contents of the rows are unspecified.
   Result<void> load(const Job& job);
 
-  // The same for two samples of a recipe that takes turns, but faster: their JPEGs are decoded in turn. First call
-  // begin() for each sample, which reads the sample, then finish_in_turn() with the results, which replaces them with
-  // the final results. Both loaders must have the same recipe and thread.
+  // Like load(), for two samples at once, which is faster because their JPEGs are decoded alternately. takes_turns()
+  // returns whether the recipe supports this. First call begin() for each sample, which reads the sample. Then call
+  // finish_in_turn() with the two results, which it replaces with the final results. Both loaders must have the same
+  // recipe and run on the same thread.
   static bool takes_turns(const Recipe& recipe);
   Result<void> begin(const Job& job);
   static void finish_in_turn(SampleLoader& first, const Job& first_job, SampleLoader& second, const Job& second_job,
                              std::array<Result<void>, 2>& results);
 
-  // The same for an image in memory, encoded or decoded, into the row of an image field.
+  // Like load(), for an encoded or decoded image in memory; writes to the row of an image field.
   Result<void> load_image(const base::SampleKey& key, const memory::Record::Field& stored, memory::Row& row);
 
-  // Fills consecutive rows with samples stored as rows: `first_rows` are the views of the first one.
+  // Fills consecutive rows, for samples that are stored as rows or whose numbers are gathered. first_rows: the views of
+  // the first row.
   Result<void> fill(std::span<const std::uint64_t> samples, std::span<const ArrayView> first_rows);
 
-  // Reads and draws, but does not decode: returns the encoded image and the regions that would be decoded, for the
-  // field with views, else for the first image field.
+  // Reads and draws without decoding: returns the encoded image and the regions that would be decoded, for the field
+  // with views or else the first image field.
   struct Drawn {
     std::span<const std::byte> encoded;          // valid until the next call; empty if stored as pixels
     std::span<const ViewsPath::Region> regions;  // valid until the next call
   };
   Result<Drawn> draw(const base::SampleKey& key);
-  // The same as text.
+  // Returns the drawn values as text.
   Result<std::vector<DrawnValue>> draw_values(const base::SampleKey& key);
 
  private:
   Result<void> read(std::uint64_t index, const PlanRow& row);
   std::unexpected<Error> located(Error error, std::uint64_t index) const;
-  // Fills record_ with a sample: from the cache, prepared for it, or as stored. Returns true if prepared.
+  // Reads a sample into record_, prepared from the cache, or as stored. Returns true if the sample is prepared.
   Result<bool> fetch(const Job& job);
   Result<void> prepare(const Job& job);
   Result<void> prepare_field(std::size_t field, const Job& job, FieldWork& work);
@@ -92,7 +95,8 @@ class SampleLoader {
   Result<void> fill_field(std::size_t field, const Job& job, std::span<memory::Row> stored_rows, FieldWork& work);
   Result<void> draw_boxes(FieldWork& work, std::uint64_t index);
   Result<void> fill_all_but_image(const Job& job, std::span<memory::Row> stored_rows, FieldWork& work);
-  // The destination of a job's stored fields, those that need no copy, and the steps after all are filled.
+  // The destinations of a job's stored fields, the rows that need not be copied, and the steps after all fields are
+  // filled.
   Result<std::span<memory::Row>> stored_rows_of(const Job& job);
   std::span<const memory::OwnRow> own_rows_of(const Job& job) const;
   Result<void> finish_fields(const Job& job);
@@ -106,6 +110,7 @@ class SampleLoader {
   format::PixelRecordBuilder prepared_;
   FieldScratch scratch_;
   std::vector<ArrayView> views_;  // of one sample's rows
+  std::vector<format::SampleRow> gathered_;
   std::vector<ViewsPath::Region> regions_;
   std::optional<FunctionRows> function_;  // nullopt: the recipe has none
 };

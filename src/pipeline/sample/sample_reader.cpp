@@ -13,7 +13,7 @@
 namespace feedline::pipeline {
 namespace {
 
-// A new sample of this schema: it refers to existing rows, and has memory for the others.
+// A new sample with this schema, which refers to existing rows and has memory for all others.
 class SampleRoom {
  public:
   // own: empty, or one for each field of the schema.
@@ -53,7 +53,7 @@ class SampleRoom {
   std::vector<memory::Row> rows_;
 };
 
-// Reorders rows of the stored schema to the schema.
+// Reorders rows from the stored schema to the schema.
 std::vector<memory::OwnRow> in_schema(const Recipe& recipe, const std::vector<memory::OwnRow>& stored) {
   if (!recipe.mapping) return stored;
   std::vector<memory::OwnRow> rows(recipe.schema.size());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Reads single samples for the consumer, which does not depend on decoders or transforms.
+// Reads single samples for the consumer, which must not depend on decoders or transforms.
 
 #include <cstddef>
 #include <cstdint>
@@ -29,14 +29,16 @@ class SampleReader {
   ~SampleReader();
 
   const Schema& schema() const;  // of one sample
-  // kConfig: index out of range.
+  // kConfig: the index is out of range.
   Result<Sample> read(const GivenSample& sample, std::uint64_t seed, std::uint64_t epoch,
                       memory::RowUse use = memory::RowUse::kKept);
-  // Reads an image file in memory. kConfig: samples have more than one image.
+  // Reads an encoded image in memory. kConfig: samples have more than one image.
   Result<Sample> read(std::span<const std::byte> encoded, const base::SampleKey& key);
-  // Reads decoded pixels. kConfig: likewise, or no pixels, or neither 1 nor 3 channels.
+  // Reads decoded pixels. kConfig: samples have more than one image, there are no pixels, or the number of channels is
+  // neither 1 nor 3.
   Result<Sample> read(const GivenPixels& pixels, const base::SampleKey& key);
-  // Returns the values drawn for a stored sample; reads its image's header. kConfig: index out of range, or no image.
+  // Returns the values drawn for a stored sample; reads the header of its image. kConfig: the index is out of range, or
+  // the sample has no image.
   Result<std::vector<DrawnValue>> draw(const base::SampleKey& key);
 
  private:

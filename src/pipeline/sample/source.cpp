@@ -12,15 +12,16 @@
 #include "decode/decoder.h"
 #include "format/arrays/array_format.h"
 #include "format/arrays/array_records.h"
+#include "format/combined/joined_format.h"
 #include "format/folder/given_files.h"
 #include "format/format.h"
-#include "format/joined_format.h"
 #include "format/label_names.h"
 #include "format/rows/rows_format.h"
 #include "format/rows/table_cells.h"
-#include "format/source_list.h"
+#include "format/sources/source_list.h"
 #include "format/tokens/token_format.h"
 #include "memory/sample_limit.h"
+#include "pipeline/sample/image_checkpoints.h"
 #include "plan/mixture.h"
 #include "storage/manifest_storage.h"
 #include "storage/pipe/pipe_storage.h"
@@ -30,7 +31,7 @@
 namespace feedline::pipeline {
 namespace {
 
-// The storage backend, slowed down if a test requests it.
+// Returns the storage, slowed down if a test requests it.
 std::shared_ptr<const storage::Storage> under_test_conditions(std::shared_ptr<const storage::Storage> storage) {
   const std::chrono::microseconds latency = base::test_conditions().read_latency;
   if (latency.count() <= 0) return storage;
@@ -47,14 +48,15 @@ format::OpenOptions format_options(const std::string& source, const OpenOptions&
           std::make_shared<cache::Notes>(),
           options.missing,
           options.listing_age,
-          options.annotations};
+          options.annotations,
+          options.documents};
 }
 
 Result<format::LocatedSource> locate(const std::string& source, const OpenOptions& options) {
   return options.allow_commands ? format::locate_allowing_commands(source) : format::locate(source);
 }
 
-// Adds the checksums and hedged requests that the user enabled.
+// Adds the checksums and hedged requests that the user has enabled.
 Result<std::shared_ptr<const storage::Storage>> read_so(std::shared_ptr<const storage::Storage> storage,
                                                         const OpenOptions& options) {
   const storage::Reading how{.compares_sums = options.verify == Verify::kHeaders, .hedges = options.hedge};
@@ -96,6 +98,8 @@ Result<Source> Source::open(const std::string& source, const OpenOptions& option
   const bool is_local = located.storage == storage::local_storage();
   Source made(is_local ? source : located.source, std::move(opened));
   made.notes_ = asked.notes->lines();
+  if (options.checkpoints && std::ranges::any_of(made.format_->fields(), is_image))
+    made.checkpoints_ = ImageCheckpoints::of_source(*located.storage, located.source, options.index_directory);
   if (std::string note = located.storage->note(); !note.empty()) made.notes_.push_back(std::move(note));
   return made;
 }
@@ -118,7 +122,9 @@ Result<Source> Source::rows(RowOptions options) {
     return cache::through_cache(under_test_conditions(std::move(storage)), given.cache_directory, given.cache_limit);
   };
   FEEDLINE_TRY(auto opened, format::RowsFormat::open(std::move(options), wrap));
-  return Source(std::move(name), std::move(opened));
+  Source made(std::move(name), std::move(opened));
+  if (std::ranges::any_of(made.format_->fields(), is_image)) made.checkpoints_ = ImageCheckpoints::in_memory();
+  return made;
 }
 
 Result<Source> Source::tokens(const std::vector<TokenFile>& files, const TokenOptions& options) {
@@ -141,7 +147,9 @@ Result<Source> Source::mix(const std::vector<Source>& parts, const MixOptions& o
   std::vector<std::shared_ptr<const format::Format>> formats;
   std::vector<std::string> names;
   std::vector<std::uint64_t> sizes;
+  std::vector<std::shared_ptr<ImageCheckpoints>> checkpoints;
   for (const Source& part : parts) {
+    checkpoints.push_back(part.checkpoints_);
     names.push_back(part.name());
     name += (name.empty() ? "mix(" : ", ") + part.name();
     formats.push_back(part.format_);
@@ -149,7 +157,9 @@ Result<Source> Source::mix(const std::vector<Source>& parts, const MixOptions& o
   }
   FEEDLINE_TRY(auto joined, format::join(std::move(formats), names));
   FEEDLINE_TRY(auto mixture, plan::make_mixture(sizes, options));
-  return Source(name + ")", std::move(joined), std::move(mixture));
+  Source mixed(name + ")", std::move(joined), std::move(mixture));
+  mixed.checkpoints_ = ImageCheckpoints::joined(checkpoints);
+  return mixed;
 }
 
 std::uint64_t Source::size() const { return format_->size(); }
@@ -221,8 +231,13 @@ Result<std::vector<std::byte>> Source::encoded(std::uint64_t sample) const {
 
 GivenSource::GivenSource(std::string name)
     : name_(std::move(name)),
-      files_(std::make_shared<format::GivenFiles>(under_test_conditions(storage::local_storage()))) {}
-Source GivenSource::source() const { return {name_, files_}; }
+      files_(std::make_shared<format::GivenFiles>(under_test_conditions(storage::local_storage()))),
+      checkpoints_(ImageCheckpoints::in_memory()) {}
+Source GivenSource::source() const {
+  Source made(name_, files_);
+  made.checkpoints_ = checkpoints_;
+  return made;
+}
 std::uint64_t GivenSource::add(std::vector<GivenImage> files) const {
   std::vector<format::GivenFile> given;
   given.reserve(files.size());

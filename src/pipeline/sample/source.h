@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The source of a Dataset: an opened source, or several mixed ones. Used by the consumer, which does not depend on
-// formats.
+// The source of a Dataset: one opened source, or several that are mixed. The consumer uses this class, because the
+// consumer must not depend on formats.
 
 #include <atomic>
 #include <cstdint>
@@ -15,6 +15,7 @@
 #include "feedline/dataset.h"
 #include "feedline/error.h"
 #include "feedline/inspection.h"
+#include "feedline/loader.h"
 #include "feedline/rows.h"
 #include "feedline/sample_files.h"
 
@@ -29,11 +30,14 @@ struct Mixture;
 
 namespace feedline::pipeline {
 
-// The maximum image depth seen in a source so far, and whether the user was warned. Thread-safe.
+class ImageCheckpoints;
+
+// The largest bit depth of any image read from a source so far, and whether the user was warned. Thread-safe.
 class SeenDepth {
  public:
   void note(std::uint8_t depth);  // depth: of decode::Depth
-  // Returns the depth's name once after an image deeper than 8 bits was noted; else an empty string.
+  // Returns the name of the depth in the first call after an image with more than 8 bits was recorded, otherwise an
+  // empty string.
   std::string take();
 
  private:
@@ -41,19 +45,19 @@ class SeenDepth {
   std::atomic<bool> is_taken_ = false;
 };
 
-// Immutable and thread-safe; copies share the opened source. Errors name the dataset and the sample.
+// Immutable and thread-safe; copies share the opened source. Errors contain the dataset and the sample.
 class Source {
  public:
-  // Errors: as feedline::open, arrays, tokens and mix.
+  // Errors: as for feedline::open, arrays, tokens and mix.
   static Result<Source> open(const std::string& source, const OpenOptions& options);
   static Result<Source> arrays(std::vector<NamedArray> arrays);
   static Result<Source> rows(RowOptions options);
   static Result<Source> tokens(const std::vector<TokenFile>& files, const TokenOptions& options);
   static Result<Source> mix(const std::vector<Source>& parts, const MixOptions& options);
 
-  // Selects some samples. kConfig: as Dataset::subset.
+  // Selects some samples. kConfig: as for Dataset::subset.
   Result<Source> subset(std::vector<std::uint64_t> indices) const;
-  // Divides all samples into parts. kConfig: as Dataset::split.
+  // Divides all samples into parts. kConfig: as for Dataset::split.
   Result<std::vector<Source>> split(const std::vector<std::uint64_t>& counts, std::uint64_t seed,
                                     const std::vector<std::int64_t>& classes) const;
 
@@ -70,7 +74,7 @@ class Source {
   std::vector<FieldRemark> remarks() const;
   std::string summary() const;
   std::string key(std::uint64_t sample) const;
-  // The samples' fingerprint, including their weights in a mixture.
+  // Returns a fingerprint of the samples, including their weights in a mixture.
   std::uint64_t fingerprint() const;
   bool is_mixture() const { return mixture_ != nullptr; }
   std::uint64_t positions() const;  // samples of an epoch, which a mixture may set
@@ -87,17 +91,20 @@ class Source {
   Result<FieldValues> field_values(const std::string& field) const;
   Result<Inspection> inspect() const;
 
-  // For the stages that read.
+  // For code that reads samples.
   const std::shared_ptr<const format::Format>& format() const { return format_; }
   const std::shared_ptr<const plan::Mixture>& mixture() const { return mixture_; }
   const std::shared_ptr<SeenDepth>& seen_depth() const { return seen_depth_; }
+  const std::shared_ptr<ImageCheckpoints>& checkpoints() const { return checkpoints_; }  // nullptr: disabled
 
  private:
   std::string name_;
   std::shared_ptr<const format::Format> format_;
   std::shared_ptr<const plan::Mixture> mixture_;  // nullptr: every sample once per epoch
   std::vector<std::string> notes_;                // what happened to cached indexes
+  friend class GivenSource;
   std::shared_ptr<SeenDepth> seen_depth_ = std::make_shared<SeenDepth>();
+  std::shared_ptr<ImageCheckpoints> checkpoints_;
 };
 
 // See feedline::GivenFiles. Thread-safe; copies share the files.
@@ -113,15 +120,19 @@ class GivenSource {
  private:
   std::string name_;
   std::shared_ptr<format::GivenFiles> files_;
+  std::shared_ptr<ImageCheckpoints> checkpoints_;
 };
 
+// Makes the checkpoints of all JPEGs in `threads` threads, and writes them. Samples that cannot be read or decoded are
+// left out.
+Result<CheckpointStats> make_checkpoints(const Source& source, int threads);
 // See feedline::inspect.
 Result<Inspection> inspect_source(const std::string& source, const OpenOptions& options);
 // See feedline::read_table.
 Result<TableCells> read_table(const std::string& source);
 std::span<const std::string_view> label_names();
 
-// Returns `error` with the missing parts of `where` and the dataset filled in.
+// Returns `error` after adding the dataset and the missing parts of its location.
 Error with_location(Error error, const format::Format& format, const std::string& dataset, std::uint64_t sample);
 
 }  // namespace feedline::pipeline

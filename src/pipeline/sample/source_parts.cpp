@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-#include "format/subset_format.h"
+#include "format/combined/subset_format.h"
 #include "pipeline/sample/source.h"
 #include "plan/split.h"
 

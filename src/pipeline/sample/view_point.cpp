@@ -21,7 +21,7 @@ static_assert(Dataset::kMostViews == transform::Chain::kMostViews);
 
 std::string quoted(const std::string& text) { return "'" + text + "'"; }
 
-// Returns the image that views are made of: the named one, or the only one.
+// Returns the image from which views are made: the named image, or the only one.
 Result<std::string> image_of(const std::string& caller, const std::string& name, const Source& source,
                              const MapPoint* map) {
   std::vector<std::string> images;
@@ -53,12 +53,12 @@ Result<void> check_view(const View& view, const std::string& name) {
   return {};
 }
 
-// Checks that the views whose draws it shares come before it and have the same operations.
-// before: earlier views with operations that later ones can share.
+// Checks that every view whose draws this view reuses precedes this view and has the same operations. before: the
+// operations of earlier views, whose draws the view can share.
 Result<void> check_drawn_as(const View& view, const std::string& name,
                             const std::vector<const std::vector<Operation>*>& before) {
   const std::string start = "views: " + quoted(name) + ": ";
-  if (!view.drawn_as.empty() && view.count) return config_error(start + "only a single view can be drawn as another");
+  if (!view.drawn_as.empty() && view.count) return config_error(start + "drawn_as does not support count");
   if (view.drawn_as.size() > view.operations.size())
     return config_error(start + "the view has fewer operations than drawn_as");
   for (std::size_t i = 0; i < view.drawn_as.size(); ++i) {
@@ -66,8 +66,9 @@ Result<void> check_drawn_as(const View& view, const std::string& name,
     const bool is_before = other >= 0 && static_cast<std::size_t>(other) < before.size();
     const auto* const theirs = is_before ? before[static_cast<std::size_t>(other)] : nullptr;
     if (theirs == nullptr || i >= theirs->size() || describe((*theirs)[i]) != describe(view.operations[i]))
-      return config_error(start + "view " + std::to_string(other) + " does not have the same " +
-                          std::string(name_of(view.operations[i])) + " to be drawn as");
+      return config_error(start + "drawn_as names view " + std::to_string(other) +
+                          ", which is not an earlier view with the same " + std::string(name_of(view.operations[i])) +
+                          " at this position");
   }
   return {};
 }
@@ -76,7 +77,7 @@ Result<void> check_names(const ViewPoint& point, const Source& source) {
   for (auto field = point.fields.begin(); field != point.fields.end(); ++field) {
     const auto is_it = [&](const auto& other) { return other.name == field->name; };
     if (std::any_of(point.fields.begin(), field, is_it))
-      return config_error("views: several have the name " + quoted(field->name));
+      return config_error("views: several views have the name " + quoted(field->name));
     for (const FieldDescription& other : source.format()->fields())
       if (is_it(other) && other.name != point.image)
         return config_error("views: " + quoted(field->name) + " is the name of another field of the samples");
@@ -113,8 +114,8 @@ std::vector<Operation> ViewPoint::operations_of(const std::vector<Operation>& op
   std::vector<Operation> all = shared(operations);
   const auto& own = fields[field].views[view];
   all.insert(all.end(), own.begin(), own.end());
-  const auto behind = transform::operations_for(std::span(operations).subspan(position), fields[field].name);
-  all.insert(all.end(), behind.begin(), behind.end());
+  const auto after = transform::operations_for(std::span(operations).subspan(position), fields[field].name);
+  all.insert(all.end(), after.begin(), after.end());
   return all;
 }
 
@@ -133,7 +134,8 @@ Result<ViewPoint> make_view_point(std::vector<View> views, const std::string& im
     const auto count = static_cast<std::size_t>(view.count.value_or(1));
     total += count;
     if (count > Dataset::kMostViews || total > Dataset::kMostViews)
-      return config_error("views: a sample can have at most " + std::to_string(Dataset::kMostViews) + " views");
+      return config_error("views: a sample can have at most " + std::to_string(Dataset::kMostViews) + " views, got " +
+                          std::to_string(total));
     point.fields.push_back(
         {name, {count, view.operations}, view.count.has_value(), {view.drawn_as.begin(), view.drawn_as.end()}});
     before.resize(total, view.count ? nullptr : &view.operations);

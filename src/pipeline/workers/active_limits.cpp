@@ -8,7 +8,7 @@ namespace feedline::pipeline {
 ActiveLimits::ActiveLimits(const PipelinePlan& plan, AdaptationMode mode)
     : adaptation_(Adaptation::make(plan, mode)),
       usage_(adaptation_ ? std::make_unique<ThreadUsage>(static_cast<std::size_t>(plan.threads)) : nullptr),
-      beside_gpu_(plan.threads_beside_gpu),
+      threads_with_gpu_(plan.threads_with_gpu),
       short_rows_(plan.short_rows),
       wanted_(static_cast<std::size_t>(plan.threads)),
       slots_(plan.slots) {}
@@ -20,7 +20,7 @@ void ActiveLimits::add_worker(std::size_t worker) {
 bool ActiveLimits::begin_epoch(bool feeds_gpu) {
   if (!adaptation_) return false;
   adaptation_->interrupt();
-  if (!feeds_gpu || std::exchange(feeds_gpu_, true) || !adaptation_->limit_threads(beside_gpu_)) return false;
+  if (!feeds_gpu || std::exchange(feeds_gpu_, true) || !adaptation_->limit_threads(threads_with_gpu_)) return false;
   use();
   return true;
 }

@@ -64,7 +64,7 @@ TEST(ActiveLimits, WhatAdaptationDecidesIsInUseAtOnce) {
 TEST(ActiveLimits, LeavesACpuOnce) {
   PipelinePlan plan = plan_of(1000, 4);
   plan.adapts = true;
-  plan.threads_beside_gpu = 7;
+  plan.threads_with_gpu = 7;
   ActiveLimits limits(plan, AdaptationMode::kRandom);
   EXPECT_FALSE(limits.begin_epoch(false));
   EXPECT_EQ(wanted(limits, 1000), 1000u);

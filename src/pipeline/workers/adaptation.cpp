@@ -13,7 +13,8 @@
 namespace feedline::pipeline {
 namespace {
 
-// A wait of eight times the step time or more is not explained by the number of threads: use all of them.
+// If the training loop waits for eight step times or more, the number of threads is not the reason, so all of them are
+// used.
 constexpr double kStarvedSteps = 8;
 constexpr double kStarvedSeconds = 0.5;
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Adjusts the settings of a running pipeline: measures intervals for tune::Controller and stores its decisions.
+// Adjusts the settings of a running pipeline: measures intervals for tune::Controller, and stores the controller's
+// decisions.
 //
-// Runs in the consumer's thread, five times a second, when a batch is delivered: adaptation needs neither its own
-// thread nor a lock, and worker threads only sum their idle time. System calls are made outside the lock, between
-// delivered() and measured(). The pipeline parks surplus threads.
+// The adjustment runs on the consumer's thread five times a second, when a batch is delivered. It needs neither its own
+// thread nor a lock; worker threads only add up their idle time. System calls are made between delivered() and
+// measured(), outside the lock. The pipeline parks surplus threads.
 
 #include <array>
 #include <cstdint>
@@ -22,7 +23,7 @@ namespace feedline::pipeline {
 
 struct PipelinePlan;
 
-// Total idle time of all threads. Not thread-safe: guarded by the pipeline's lock.
+// The total idle time of all threads. Not thread-safe: the pipeline's lock guards it.
 class IdleTime {
  public:
   void begin(std::uint64_t now_ns) { ++threads_, began_ns_ += now_ns; }
@@ -41,13 +42,13 @@ enum class AdaptationMode : std::uint8_t {
   kOff,     // always the maximum number of threads
   kRandom,  // a new random number at every batch
 };
-// kOff if the environment has FEEDLINE_CONTROLLER=off, kRandom if a test requests it.
+// Returns kOff if the environment variable FEEDLINE_CONTROLLER is "off", kRandom if a test requests it.
 AdaptationMode adaptation_mode();
 
 // Not thread-safe: guarded by the pipeline's lock.
 class Adaptation {
  public:
-  // Returns nullptr if the user set the number of threads or adaptation is off.
+  // Returns nullptr if the user has set the number of threads, or adaptation is off.
   static std::unique_ptr<Adaptation> make(const PipelinePlan& plan, AdaptationMode mode);
 
   const tune::Settings& settings() const { return settings_; }
@@ -59,14 +60,14 @@ class Adaptation {
     kChanged,  // the settings changed
   };
   Next delivered(std::uint64_t now_ns, std::uint64_t waited_ns, const IdleTime& idle);
-  // These return true if the settings changed.
+  // These functions return true if the settings have changed.
   bool measured(const Usage& now);                            // call after kMeasure, before the next delivered()
   bool waits(std::uint64_t now_ns, std::uint64_t waited_ns);  // call while no batch is ready
   bool limit_threads(int most);
 
   std::uint64_t changes() const { return changes_; }
 
-  // The data for stats().
+  // Values for stats().
   struct Made {
     std::uint64_t at_ns = 0;
     tune::Change change;

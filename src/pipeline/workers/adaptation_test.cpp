@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Pipelines created during its lifetime use another number of threads at every batch.
+// While this object exists, new pipelines use a different number of threads for every batch.
 struct RandomThreads {
   RandomThreads() { base::test_conditions().random_threads = true; }
   ~RandomThreads() { base::test_conditions().random_threads = false; }
@@ -38,7 +38,7 @@ std::unique_ptr<Pipeline> make(std::shared_ptr<FakeFormat> format, const LoaderO
   EXPECT_TRUE(plan) << plan.error().message();
   plan->adapts = adapts;
   if (adapts) plan->most_slots = std::max<std::uint64_t>(plan->slots, 1);
-  if (adapts) plan->threads_beside_gpu = std::clamp(share_of_cpus() - 1, 1, plan->threads);
+  if (adapts) plan->threads_with_gpu = std::clamp(share_of_cpus() - 1, 1, plan->threads);
   return std::make_unique<Pipeline>(std::move(recipe), *plan);
 }
 
@@ -85,7 +85,7 @@ LoaderOptions options_of(int threads, bool in_order = true) {
   return {.batch_size = 8, .shuffle = true, .seed = 5, .num_workers = threads, .in_order = in_order};
 }
 
-// The number of threads and the prefetch depth may change at any time without affecting samples or their order.
+// The number of threads and the prefetch depth may change at any time without changing samples or their order.
 TEST(Adaptation, SettingsShowInNoBatch) {
   for (const OnError on_error : {OnError::kRaise, OnError::kSkip, OnError::kReplace}) {
     const std::set<std::uint64_t> damaged =
@@ -146,7 +146,7 @@ TEST(Adaptation, EndsWhereverThreadsAre) {
   }
 }
 
-// Counts the reads of each thread since the last clear.
+// Counts each thread's reads since the last call of clear().
 class Readers {
  public:
   void note() {
@@ -167,7 +167,7 @@ class Readers {
   std::map<std::thread::id, int> reads_;
 };
 
-// After all threads have started a batch, fewer threads process the remaining rows.
+// All threads have started a batch; afterwards, fewer threads process the remaining rows.
 TEST(Adaptation, ParkedThreadsDoNothing) {
   const RandomThreads random;
   constexpr std::size_t kThreads = 5;
@@ -302,16 +302,16 @@ TEST(Adaptation, ANumberThatIsGivenStays) {
   EXPECT_EQ(automatic->threads, share_of_cpus());
   EXPECT_NE(Adaptation::make(*automatic, AdaptationMode::kAuto), nullptr);
   EXPECT_EQ(Adaptation::make(*automatic, AdaptationMode::kOff), nullptr);
-  EXPECT_EQ(automatic->threads_beside_gpu, std::max(share_of_cpus() - 1, 1));
-  EXPECT_EQ(given->threads_beside_gpu, 2) << "the given value is unchanged";
+  EXPECT_EQ(automatic->threads_with_gpu, std::max(share_of_cpus() - 1, 1));
+  EXPECT_EQ(given->threads_with_gpu, 2) << "the given value is unchanged";
   const auto at_most = plan_given(*recipe, {.batch_size = 8, .most_workers = 1});
   EXPECT_EQ(at_most->threads, 1);
-  EXPECT_EQ(at_most->threads_beside_gpu, 1);
+  EXPECT_EQ(at_most->threads_with_gpu, 1);
   EXPECT_TRUE(at_most->adapts);
   EXPECT_EQ(plan_given(*recipe, {.batch_size = 8, .num_workers = 3, .most_workers = 1})->threads, 3);
 }
 
-// Whatever is decided later, batches and read-ahead fit in the memory budget.
+// Whatever the controller decides, batches and read-ahead stay within the memory budget.
 TEST(Adaptation, StaysWithinTheMemoryBudget) {
   const auto recipe = recipe_of(std::make_shared<FakeFormat>(kSize));
   for (const std::uint64_t budget : {std::uint64_t{0}, std::uint64_t{5000}, std::uint64_t{1} << 20}) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The current row of each thread, for stall messages. A thread writes its own Progress, and the consumer reads all of
-// them without a lock, while it holds a reference to the slot it compares them with.
+// The row that each thread is processing, for messages about stalls. Each thread writes its own Progress. The consumer
+// reads the Progress of all threads without a lock, while it holds a reference to the slot with which it compares them.
 
 #include <atomic>
 #include <chrono>
@@ -22,7 +22,8 @@ struct alignas(64) Progress {              // separate cache lines: neighbours b
   std::atomic<std::uint64_t> filled{0};    // rows of the slot, not yet finished
 };
 
-// The batch that the consumer waits for: the oldest in the epoch, with its number. Taken under the pipeline's lock.
+// The batch for which the consumer waits, which is the oldest in the epoch, and its number. The batch is determined
+// under the pipeline's lock.
 struct AwaitedBatch {
   std::shared_ptr<const Slot> slot;  // nullptr if none is open
   std::uint64_t index = 0;
@@ -30,8 +31,8 @@ struct AwaitedBatch {
   static AwaitedBatch of(const Epoch* epoch);  // epoch may be nullptr
 };
 
-// Returns kStalled: no batch arrived for this long. Reports how many samples the awaited batch is missing, and the
-// location of the first that a thread is processing.
+// Returns a kStalled error, which reports that no batch has arrived for this long. The message reports how many samples
+// of the awaited batch are missing, and the location of the first one that a thread is processing.
 Error stall_error(std::chrono::milliseconds waited, const AwaitedBatch& awaited, std::span<const Progress> threads,
                   const Recipe& recipe);
 

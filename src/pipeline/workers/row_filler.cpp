@@ -22,10 +22,9 @@ PlanRow plan_row_of(const Ticket& ticket, std::uint64_t row, std::uint64_t epoch
 }  // namespace
 
 std::uint64_t RowFiller::grain(const Recipe& recipe, std::uint64_t most_rows, int threads) {
-  if (recipe.mapping && recipe.rows) return 1;  // one call per row
-  const std::uint64_t of_format = std::max<std::uint64_t>(recipe.format->grain(), 1);
+  const std::uint64_t at_once = rows_at_once(recipe);
   const bool has_two_for_each = most_rows >= kImagesInTurn * static_cast<std::uint64_t>(threads);
-  return SampleLoader::takes_turns(recipe) && of_format == 1 && has_two_for_each ? kImagesInTurn : of_format;
+  return SampleLoader::takes_turns(recipe) && at_once == 1 && has_two_for_each ? kImagesInTurn : at_once;
 }
 
 RowFiller::RowFiller(std::shared_ptr<const Recipe> recipe, const BadSamplePolicy& policy, std::uint64_t seed,
@@ -42,18 +41,19 @@ std::span<RowFiller::Noted> RowFiller::fill(const Ticket& ticket, std::uint64_t 
                                             std::atomic<std::uint64_t>& at_row) {
   noted_.clear();
   ticket.assign_samples();
-  if (ticket.rows == 1 || !recipe_->rows || !fill_all(ticket)) fill_each(ticket, epoch, at_row);
+  const bool is_each = ticket.rows == 1 || mix_ != nullptr || rows_at_once(*recipe_) == 1;
+  if (is_each || !fill_all(ticket)) fill_each(ticket, epoch, at_row);
   return noted_;
 }
 
-// Fills rows of arrays, all at once. Returns false if one of them is bad.
+// Fills rows of arrays or of numbers in one call. Returns false if one of the rows is bad.
 bool RowFiller::fill_all(const Ticket& ticket) {
   const Slot& slot = *ticket.slot;
   slot.layout->row_views(slot.lease->data(), ticket.row, views_);
   return loader_.fill(std::span(slot.samples).subspan(ticket.row, ticket.rows), views_).has_value();
 }
 
-// Fills row by row, or two rows in turn, so that bad samples are identified individually.
+// Fills rows one by one, or two rows alternately, so that bad samples can be identified.
 void RowFiller::fill_each(const Ticket& ticket, std::uint64_t epoch, std::atomic<std::uint64_t>& at_row) {
   const std::uint64_t end = ticket.row + ticket.rows;
   std::uint64_t row = ticket.row;
@@ -89,7 +89,7 @@ Result<void> RowFiller::checked(const SampleLoader::Job& job, Result<void> loade
   return fit;
 }
 
-// Records a row's result, and fills the row with another sample if the policy requires it.
+// Records the result of a row, and fills the row with another sample if the policy requires it.
 void RowFiller::settle(SampleLoader::Job job, std::uint64_t row, Result<void> loaded) {
   if (loaded) return;
   Noted& noted = noted_.emplace_back(Noted{row, {}});

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Fills rows of a batch with their samples, or with substitutes for bad samples if the policy says so.
+// Fills rows of a batch with their samples, or with substitutes for bad samples if the policy requires it.
 //
-// One per thread, which owns it with its scratch memory; it takes no lock. It writes only the rows of the given ticket:
-// state for the epoch is returned, and the caller records it.
+// Each thread has its own filler, which contains scratch memory and takes no lock. The filler writes only the rows of
+// the given ticket. Changes to the epoch's state are returned, and the caller records them.
 
 #include <atomic>
 #include <cstdint>
@@ -23,9 +23,9 @@ class ReadAhead;
 
 class RowFiller {
  public:
-  // policy, counters, ahead and mix must outlive it. counters: this thread's. ahead: read-ahead, or nullptr.
-  // most_bytes: maximum size of a stored sample. watch: of the thread's calls of the recipe's function, or nullptr.
-  // mix: checks rows for mixing, or nullptr.
+  // policy, counters, ahead and mix must outlive this object. counters: the thread's counters. ahead: the read-ahead,
+  // or nullptr. most_bytes: the maximum size of a stored sample. watch: tracks the thread's calls to the recipe's
+  // function, or nullptr. mix: checks that rows can be mixed, or nullptr.
   RowFiller(std::shared_ptr<const Recipe> recipe, const BadSamplePolicy& policy, std::uint64_t seed,
             telemetry::ThreadCounters* counters, ReadAhead* ahead,
             std::uint64_t most_bytes = memory::usual_sample_limit(),
@@ -36,12 +36,13 @@ class RowFiller {
     std::uint64_t row = 0;
     Outcome outcome;
   };
-  // Places and fills the rows of a ticket of this epoch. at_row: the current row, for observers. Returns the arguments
-  // for Epoch::note(), in row order, to be passed before the rows are finished; valid until the next call.
+  // Assigns and fills the rows of a ticket of this epoch. at_row: receives the current row, for observers. Returns
+  // arguments for Epoch::note() in row order; the caller must pass them to that function before reporting the rows as
+  // finished. The result is valid until the next call.
   std::span<Noted> fill(const Ticket& ticket, std::uint64_t epoch, std::atomic<std::uint64_t>& at_row);
 
-  // Returns the maximum rows of a ticket: the format's grain, or two images if every thread still gets some, because
-  // JPEGs are decoded in pairs.
+  // Returns the maximum number of rows in a ticket: the rows that the format fills at once, or two images if there are
+  // enough rows for every thread, because JPEGs are decoded in pairs.
   static std::uint64_t grain(const Recipe& recipe, std::uint64_t most_rows, int threads);
 
  private:

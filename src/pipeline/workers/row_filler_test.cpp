@@ -36,7 +36,7 @@ class RowFillerTest : public testing::Test {
     for (auto& [row, outcome] : filler.fill({slot_, first, rows}, kEpoch, at_row_))
       noted_.push_back({row, std::move(outcome)});
   }
-  // The first pixel of a row, which is its sample's number.
+  // Returns the first pixel of a row, which is the number of its sample.
   int pixel(std::uint64_t row) const { return std::to_integer<int>(slot_->lease->data()[row * kPixels]); }
 
   std::shared_ptr<FakeFormat> format_;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Measures the resources used so far by the threads of a pipeline and its process: the part of an interval that needs
-// system calls. One call per thread, and a read of the CPU quota file if there is one: never under the pipeline's lock.
+// Measures the resources that a pipeline's threads and its process have used so far. This is the part of a measurement
+// that needs system calls. Each measurement makes one system call per thread and reads the CPU quota file if there is
+// one, so it must not run under the pipeline's lock.
 
 #include <time.h>
 
@@ -15,7 +16,7 @@
 
 namespace feedline::pipeline {
 
-// Nanoseconds; only differences are meaningful.
+// All values are in nanoseconds; only differences are meaningful.
 struct Usage {
   std::uint64_t reading_ns = 0;    // time of all threads spent reading storage
   std::uint64_t workers_ns = 0;    // CPU time of the threads
@@ -27,9 +28,9 @@ class ThreadUsage {
  public:
   explicit ThreadUsage(std::size_t workers);
 
-  // Registers the calling thread as that worker.
+  // Registers the calling thread as this worker.
   void add_worker(std::size_t worker);
-  // For the consumer's thread.
+  // Called by the consumer's thread.
   Usage read(std::span<const telemetry::ThreadCounters> threads);
 
  private:

@@ -12,7 +12,7 @@
 namespace feedline::storage {
 namespace {
 
-// Never destroyed: its backends may outlive other statics.
+// Never destroyed, because its backends may outlive other statics.
 struct Known {
   std::mutex mutex;
   FindForeignStorage find;                                                      // guarded by mutex

@@ -12,11 +12,12 @@
 
 namespace feedline::storage {
 
-// Returns the library for the scheme, always the same one; nullptr if there is none.
+// Returns the library for the scheme, the same one for every call; nullptr if there is none.
 Result<std::shared_ptr<const Storage>> foreign_storage(const std::string& scheme);
 
-// Thread-safe. Objects are URLs without_secrets(). A reader's version is checked only on opening, since the library
-// cannot request a version: later changes are detected only by length, or by Reader::stat().
+// Thread-safe. Object names are the URLs that without_secrets() returns. The version is checked only when a reader is
+// opened, because the library cannot request a version. Later changes are detected only if the length differs, or by
+// Reader::stat().
 class AdaptedStorage final : public Storage {
  public:
   explicit AdaptedStorage(std::shared_ptr<const ForeignStorage> foreign) : foreign_(std::move(foreign)) {}
@@ -24,7 +25,7 @@ class AdaptedStorage final : public Storage {
   Result<std::unique_ptr<Reader>> open(const std::string& path, Access access) const override;
   Result<std::span<const std::byte>> read_all(const std::string& path, memory::ByteBuffer& buffer,
                                               std::uint64_t most) const override;
-  // Requests one byte more than expected, without checking the version.
+  // Requests one byte more than expected, and does not check the version.
   Result<std::span<const std::byte>> read_version(const std::string& path, memory::ByteBuffer& buffer,
                                                   std::uint64_t most, const Version& version) const override;
   Result<std::vector<Entry>> list(const std::string& directory) const override;

@@ -16,7 +16,7 @@
 namespace feedline::storage {
 namespace {
 
-// Objects in memory, by URL.
+// Stores objects in memory by URL.
 class Shelf final : public ForeignStorage {
  public:
   std::map<std::string, std::string> objects;

@@ -15,7 +15,7 @@ constexpr long kIdleConnections = 256;
 constexpr auto kBetweenLooks = std::chrono::milliseconds(50);  // for stalls: their times are much longer
 constexpr int kLongestWaitMs = 60'000;
 
-// Errors that a retry would not fix.
+// Returns whether a retry would fail with the same error.
 bool is_final(int code) {
   switch (code) {
     case CURLE_URL_MALFORMAT:
@@ -75,7 +75,7 @@ void Client::start(Transfer& transfer, Waiting& waiting) {
     transfer.fail(*lost_);
   }
   const Notice notice{&transfer, 0, Transfer::Next::kDone};
-  waiting.told({&notice, 1});
+  waiting.notify({&notice, 1});
 }
 
 void Client::give_up(Transfer& transfer) {
@@ -83,8 +83,8 @@ void Client::give_up(Transfer& transfer) {
   ask(&transfer, nullptr);
 }
 
-// The first caller since the thread last checked has woken it for all later ones; while it works, it checks again
-// before it sleeps. Requires: mutex_ is held.
+// The first caller since the thread's last check has woken the thread for all later callers: the thread checks again
+// before it sleeps. Requires: the caller holds mutex_.
 void Client::ask(Transfer* transfer, Waiting* waiting) {
   asked_.emplace_back(transfer, waiting);
   if (std::exchange(sleeping_, false)) watch_->wake();
@@ -118,7 +118,7 @@ void Client::run() {
   lose({ErrorCode::kCancelled, "the process ends", {}, 0});
 }
 
-// The client is shut down.
+// Shuts the client down after an error.
 void Client::lose(const Error& error) {
   {
     const std::lock_guard lock(mutex_);
@@ -175,7 +175,7 @@ void Client::begin_waiting() {
   waiting_.insert(waiting_.end(), left.begin(), left.end());
 }
 
-// For a job with a known host: whether there is room and the rate limit allows it.
+// For a job whose host is known: returns whether there is room and the rate limit permits a request.
 bool Client::may_begin(Job& job) {
   const auto under_way = of_host_.find(job.host);
   if (under_way != of_host_.end() && under_way->second >= limits_.at_once_per_host) {
@@ -205,7 +205,7 @@ void Client::begin(Job& job) {
   job.answering = nullptr;
   job.hedge_at.reset();
   if (!set_up(job.attempts[0], *call)) {
-    job.transfer.fail(storage_error("libcurl accepts no further request", ENOMEM).error());
+    job.transfer.fail(storage_error("libcurl accepts no more requests", ENOMEM).error());
     return conclude(job, Transfer::Next::kDone);
   }
   job.transfer.begun();
@@ -271,7 +271,7 @@ void Client::end_finished() {
     if (job->answering != nullptr && job->other(*job->answering).is_under_way()) close(job->other(*job->answering));
 }
 
-// Each interval needs some bytes.
+// Ends requests that received too few bytes in an interval.
 void Client::end_stalled() {
   const auto now = Clock::now();
   if (now - looked_for_stalls_ < kBetweenLooks) return;
@@ -298,7 +298,7 @@ void Client::end(Job& job, std::string_view trouble, bool is_worth_another_try) 
   conclude(job, job.transfer.on_end(trouble, is_worth_another_try));
 }
 
-// The request ends or has ended.
+// Called when a request ends or has ended.
 void Client::close(Job& job) {
   for (Attempt& attempt : job.attempts) close(attempt);
   if (std::erase(under_way_, &job) > 0) has_room_ = true;
@@ -324,7 +324,7 @@ void Client::note(Waiting& waiting, const Notice& notice) {
   notices_.emplace_back(&waiting, notice);
 }
 
-// One call each, because the waiter may be destroyed afterwards.
+// Makes one call for each waiter, because the waiter may be destroyed afterwards.
 void Client::tell() {
   while (!notices_.empty()) {
     Waiting* const waiting = notices_.front().first;
@@ -333,7 +333,7 @@ void Client::tell() {
     std::vector<Notice> its;
     for (const auto& [who, notice] : others) its.push_back(notice);
     notices_.erase(others.begin(), others.end());
-    waiting->told(its);
+    waiting->notify(its);
   }
 }
 

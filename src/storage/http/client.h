@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One thread for all remote reads of the process, with curl's multi interface: it reuses connections, starts requests,
-// aborts stalled ones, and delays retries. Overhead per read is small: sockets are polled together (socket_watch.h),
-// handles retain the options common to all requests, and the thread is woken only if it sleeps.
+// One thread for all remote reads of the process, which uses curl's multi interface: it reuses connections, starts
+// requests, aborts stalled ones, and delays retries. The cost per read is small: sockets are polled together
+// (socket_watch.h), handles retain the options that all requests share, and the thread is woken only if it sleeps.
 //
-// If hedging is enabled for a transfer and its request is slower than 99 % of its host's, the same request is sent
-// again. The first 200 or 206 response wins, and the other request is cancelled; failures are ignored while the other
-// may still succeed.
+// If hedging is enabled for a transfer whose request takes longer than 99 % of the requests to its host, the request is
+// sent again. The first 200 or 206 response is used, and the other request is cancelled; a failure is ignored while the
+// other request may still succeed.
 
 #include <chrono>
 #include <cstddef>
@@ -35,37 +35,37 @@
 
 namespace feedline::storage {
 
-// A transfer's state: finished (with the result), or the number of completed parts with more to come.
+// The state of a transfer: how it ended if it has finished, otherwise the number of parts that are complete.
 struct Notice {
   Transfer* transfer = nullptr;
   std::size_t parts_done = 0;
   std::optional<Transfer::Next> how;
 };
 
-// Receives events on the client's thread. Must not block or throw.
+// Receives events on the client's thread, and must not block or throw.
 class Waiting {
  public:
   virtual ~Waiting() = default;
-  // All events since the last call, in order: one call wakes the waiting thread for many transfers. It may be destroyed
-  // once all its transfers are reported finished.
-  virtual void told(std::span<const Notice> notices) = 0;
+  // Receives all events since the last call, in order, so that one call wakes the waiting thread for many transfers.
+  // The object may be destroyed once all its transfers have been reported as finished.
+  virtual void notify(std::span<const Notice> notices) = 0;
 };
 
 // Any thread.
 class Client {
  public:
-  // Returns the process's client, created at the first call; a child after fork() gets its own and leaves its parent's
-  // alone. kStorage: libcurl is missing. Its thread ends with the process.
+  // Returns the client of the process, which the first call creates. After fork(), a child creates its own client and
+  // does not use its parent's. kStorage: libcurl is missing. The client's thread ends with the process.
   static Result<Client*> here();
-  // Returns the process's client, if it exists.
+  // Returns the client of the process if it exists, else nullptr.
   static Client* made();
   static Result<std::unique_ptr<Client>> make(const HttpLimits& limits);
   ~Client();
 
-  // Never blocks. The client owns the transfer until `waiting` receives kDone, or kAfterRenewal, after which it may be
-  // started again. Requires: both outlive that.
+  // Never blocks. The client owns the transfer until `waiting` receives kDone, or kAfterRenewal, after which the
+  // transfer may be started again. Requires: both objects exist until then.
   void start(Transfer& transfer, Waiting& waiting);
-  // Cancels the transfer: `waiting` is notified soon. No effect if it is finished.
+  // Cancels the transfer; `waiting` is notified soon afterwards. Has no effect if the transfer has finished.
   void give_up(Transfer& transfer);
 
   // Statistics so far.
@@ -130,7 +130,7 @@ class Client {
   std::optional<base::Thread> thread_;
 };
 
-// Starts the transfer and waits for it, renewing credentials if necessary.
+// Starts the transfer and waits for it; renews credentials if necessary.
 Result<std::span<const std::byte>> carry_out(Transfer& transfer);
 Result<std::span<const std::byte>> carry_out(Client& client, Transfer& transfer);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The client's state of a transfer. Used only on the client's thread.
+// The client's state for a transfer, which only the client's thread uses.
 
 #include <array>
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace feedline::storage {
 
-// A request and its curl handle.
+// A request with its curl handle.
 struct Client::Attempt {
   Job* job = nullptr;
   CURL* handle = nullptr;
@@ -48,7 +48,7 @@ struct Client::Job {
   std::uint64_t window_bytes = 0;  // bytes received before it
 
   Attempt& other(const Attempt& attempt) { return &attempt == &attempts[0] ? attempts[1] : attempts[0]; }
-  // The only remaining request wins, or the first one with a valid response.
+  // The only remaining request is used, or the first one that has a valid response.
   bool may_answer(const Attempt& attempt, int status) {
     const Attempt& second = other(attempt);
     return !second.is_under_way() || second.is_refused || status / 100 == 2;

@@ -16,7 +16,8 @@ namespace feedline::storage {
 namespace {
 
 constexpr auto kLongestUntold = std::chrono::microseconds(500);  // until other sockets are polled
-// A bit mask; later versions also accept text.
+// The option CURLOPT_REDIR_PROTOCOLS, a bit mask that all versions of libcurl accept; later versions also have an
+// option that accepts text.
 constexpr auto kRedirectProtocols = static_cast<CURLoption>(CURLOPTTYPE_LONG + 182);
 
 }  // namespace
@@ -101,7 +102,7 @@ std::size_t Client::on_body(char* data, std::size_t size, std::size_t count, voi
   return goes_on ? bytes.size() : 0;
 }
 
-// An abandoned request counts with the time that it was waited for, a lower bound of its latency.
+// An abandoned request is counted with the time spent waiting for it, which is a lower bound on its latency.
 void Client::count_answer(const Job& job) {
   if (job.transfer.hedging() == nullptr) return;
   const auto now = Clock::now();
@@ -120,7 +121,7 @@ void Client::measure(const Job& job) {
   tally_.answered(job.host, std::max(first - sent, 0.0), bytes, std::max(last - first, 0.0));
 }
 
-// Receives data of the response body.
+// Returns how many bytes of the request body were sent.
 std::uint64_t Client::sent_bytes(const Job& job) const {
   curl_off_t sent = 0;
   if (job.transfer.bytes_to_send() > 0) curl_.easy_getinfo(job.attempts[0].handle, CURLINFO_SIZE_UPLOAD_T, &sent);

@@ -26,7 +26,7 @@ struct Slots {
   }
 };
 
-// Created once and never destroyed: curl may free blocks until the process ends.
+// Created once and never destroyed, because curl may free blocks until the process ends.
 Slots& slots() {
   static Slots* const made = [] {
     auto* const all = new Slots;
@@ -40,7 +40,8 @@ Slots& slots() {
   return *made;
 }
 
-// Returns the lowest free buffer, so that only as many are touched as are in use at a time; nullptr if none is free.
+// Returns the lowest free buffer, so that no more buffers are touched than are in use at the same time; nullptr if none
+// is free.
 void* take_slot() {
   Slots& all = slots();
   std::uint64_t free = all.free.load(std::memory_order_relaxed);
@@ -84,7 +85,7 @@ char* duplicate_for_curl(const char* text) {
   return static_cast<char*>(copy);
 }
 
-// For large zeroed blocks malloc is better: fresh pages are already zero.
+// For large zeroed blocks, calloc is better, because new pages are already zero.
 void* allocate_zeros_for_curl(std::size_t count, std::size_t bytes) { return std::calloc(count, bytes); }
 
 }  // namespace feedline::storage

@@ -11,7 +11,7 @@
 
 namespace feedline::storage {
 
-// The functions used, named as in libcurl without "curl_".
+// The functions that Feedline uses, with libcurl's names without the prefix "curl_".
 struct CurlLibrary {
   decltype(&::curl_global_init_mem) global_init_mem = nullptr;
   decltype(&::curl_easy_init) easy_init = nullptr;
@@ -33,10 +33,10 @@ struct CurlLibrary {
   decltype(&::curl_multi_info_read) multi_info_read = nullptr;
 };
 
-// file: the library to load; empty: the first one that the system finds. kStorage, with the package to install, if
-// there is no suitable one. It stays loaded until the process ends.
+// file: the library to load, or empty for the first one that the system finds. kStorage: there is no suitable library;
+// the message names the package to install. The library stays loaded until the process ends.
 Result<CurlLibrary> open_curl(const std::string& file);
-// The process's library, from FEEDLINE_LIBCURL or the system, loaded by the first call.
+// Returns the library of the process, from FEEDLINE_LIBCURL or the system; the first call loads it.
 const Result<CurlLibrary>& curl_library();
 
 }  // namespace feedline::storage

@@ -18,13 +18,13 @@ constexpr std::size_t kMostIdle = 64;
 constexpr auto kProtocols = static_cast<CURLoption>(CURLOPTTYPE_LONG + 181);  // a bit mask; later versions also accept
                                                                               // text
 
-// State that a child after fork() must not use: its parent's connections.
+// Marks the socket so that programs started by this process do not inherit it.
 int keep_to_this_program(void* /*data*/, curl_socket_t socket, curlsocktype /*purpose*/) {
   ::fcntl(socket, F_SETFD, FD_CLOEXEC);
   return 0;
 }
 
-// The certificate location from the environment, in addition to the system's; nullptr if not set.
+// Certificate locations set in the environment, which are used in addition to the system's; nullptr if not set.
 struct Certificates {
   const char* file = nullptr;
   const char* folder = nullptr;
@@ -44,7 +44,7 @@ EasyHandles::EasyHandles(const CurlLibrary& curl, Receive on_header, Receive on_
 EasyHandles::~EasyHandles() { clear(); }
 
 void EasyHandles::clear() {
-  for (CURL* handle : std::exchange(kept_, {})) curl_.easy_cleanup(handle);
+  for (CURL* handle : std::exchange(idle_, {})) curl_.easy_cleanup(handle);
 }
 
 CURL* EasyHandles::take() {
@@ -53,9 +53,9 @@ CURL* EasyHandles::take() {
     clear();
     certificates_ = std::move(now);
   }
-  if (!kept_.empty()) {
-    CURL* const handle = kept_.back();
-    kept_.pop_back();
+  if (!idle_.empty()) {
+    CURL* const handle = idle_.back();
+    idle_.pop_back();
     return handle;
   }
   CURL* const handle = curl_.easy_init();
@@ -64,8 +64,8 @@ CURL* EasyHandles::take() {
 }
 
 void EasyHandles::give_back(CURL* handle, bool has_usual_options) {
-  if (has_usual_options && kept_.size() < kMostIdle)
-    kept_.push_back(handle);
+  if (has_usual_options && idle_.size() < kMostIdle)
+    idle_.push_back(handle);
   else
     curl_.easy_cleanup(handle);
 }

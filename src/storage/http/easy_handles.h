@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A pool of curl handles that retain the options common to all requests.
+// A pool of curl handles that retain the options shared by all requests.
 
 #include <cstddef>
 #include <string>
@@ -11,10 +11,10 @@
 
 namespace feedline::storage {
 
-// For one thread, except the constructor.
+// Used by one thread, except for the constructor.
 class EasyHandles {
  public:
-  // curl's callbacks for header lines and body data, with a request's HEADERDATA and WRITEDATA.
+  // curl's callbacks for header lines and body data; they receive a request's HEADERDATA and WRITEDATA.
   using Receive = std::size_t (*)(char* data, std::size_t size, std::size_t count, void* request);
 
   EasyHandles(const CurlLibrary& curl, Receive on_header, Receive on_body);
@@ -22,7 +22,8 @@ class EasyHandles {
   EasyHandles(const EasyHandles&) = delete;
   EasyHandles& operator=(const EasyHandles&) = delete;
 
-  // Returns a handle with the common options, and options left from its previous read. nullptr: out of memory.
+  // Returns a handle with the shared options, and options that the handle's previous read has set; nullptr if out of
+  // memory.
   CURL* take();
   // Returns a handle to the pool, or frees it if it has options that the next request would not overwrite.
   void give_back(CURL* handle, bool has_usual_options);
@@ -33,7 +34,7 @@ class EasyHandles {
 
   const CurlLibrary& curl_;
   const Receive on_header_, on_body_;
-  std::vector<CURL*> kept_;
+  std::vector<CURL*> idle_;
   std::string certificates_;  // where those take them from
 };
 

@@ -19,7 +19,8 @@ constexpr int kWarmUp = 80;  // answers, after which it is known what is late
 
 class HedgeTest : public testing::Test {
  protected:
-  // A server whose answers to /slow come from `slow`, which may wait; all others come at once.
+  // Starts a server that answers requests for /slow with the result of `slow`, which may wait, and all other requests
+  // immediately.
   void serve_by(std::function<ServedAnswer(const ServedRequest&, int slow_ones)> slow) {
     server_ = std::make_unique<HttpServer>([this, slow = std::move(slow)](const ServedRequest& request) {
       if (request.target != "/slow") return serve(request, kContent, "\"e\"");
@@ -33,7 +34,7 @@ class HedgeTest : public testing::Test {
     });
   }
   ~HedgeTest() override { release(); }
-  // Until `count` requests of /slow have come, or the test ends.
+  // Waits until `count` requests for /slow have arrived, or the test ends.
   void wait_for(int count) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return slow_ones_ >= count || released_; });
@@ -152,7 +153,7 @@ TEST_F(HedgeTest, BothAreHeldToTheSameVersion) {
   EXPECT_NE(text_at(*slow_reader(*remote), 7000).find("changed between index and read"), std::string::npos);
 }
 
-// A host that is slow for all requests gets hardly any additional ones.
+// If a host is slow for all requests, hardly any additional requests are sent to it.
 TEST_F(HedgeTest, ThereAreFewOfThem) {
   constexpr int kReads = 40;
   serve_by([this](const ServedRequest& request, int) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Tracks a host's latency and throughput, and when the next request is allowed. Pure arithmetic on times that the
-// caller measured.
+// Tracks the latency and throughput of a host, and computes when the next request is allowed. This code only does
+// arithmetic on times that the caller has measured.
 
 #include <chrono>
 #include <cstdint>
@@ -19,7 +19,7 @@ struct LinkSpeed {
 // A moving average in which each new response has a weight of one eighth. Not thread-safe.
 class SpeedEstimate {
  public:
-  // Adds a response with data. seconds: duration of its body.
+  // Adds a response with data. seconds: the time that the transfer of its body took.
   void add(double latency_s, std::uint64_t bytes, double seconds);
   LinkSpeed speed() const;  // 0 if there are none
 
@@ -28,13 +28,13 @@ class SpeedEstimate {
   double bytes_ = 0, seconds_ = 0;  // of bodies; older ones weigh less
 };
 
-// Decides when a request is so late that a second one is worthwhile, and whether the budget allows one. Not
+// Decides when a request takes so long that a second one is worthwhile, and whether the budget permits it. Not
 // thread-safe.
 class HedgePolicy {
  public:
   void began();                     // counts a request, which adds to the budget for hedged requests
   void answered(double latency_s);  // time to the first byte of the response, or until the request was abandoned
-  // The 99th percentile of latency over the last 512 responses; nullopt if there are too few.
+  // Returns the 99th percentile of latency over the last 512 responses; nullopt if there are too few.
   std::optional<double> late_after_s() const { return late_after_s_; }
   bool may_spend();  // consumes the budget of one hedged request, if available
 
@@ -45,7 +45,7 @@ class HedgePolicy {
   double earned_ = 0;
 };
 
-// A rate limit: in any period of t seconds at most 1 + (t + 0.01) times the rate. The 10 ms compensate for late
+// A rate limit: at most 1 + (t + 0.01) times the rate in any period of t seconds. The 10 ms compensate for late
 // wake-ups. Not thread-safe.
 class RequestPace {
  public:

@@ -24,7 +24,7 @@ TEST(SpeedEstimate, FollowsWhatIsSeen) {
   EXPECT_LT(estimate.speed().bytes_per_s, 1e9);
 }
 
-// A caller who asks all the time, or wakes late, for `span`: how many requests it makes.
+// Returns how many requests a caller makes in `span` if it checks for permission at intervals of `step`.
 int made_in(RequestPace& pace, RequestPace::Clock::time_point begin, RequestPace::Clock::duration span,
             RequestPace::Clock::duration step) {
   int made = 0;

@@ -7,10 +7,11 @@
 
 namespace feedline::storage {
 
-// Limits on a request. Stalls are limited, but not the total time: a transfer that progresses may take long.
+// Limits for requests. The time without progress is limited, but not the total time: a transfer that progresses may
+// take a long time.
 struct HttpLimits {
   std::chrono::milliseconds connect{10'000};
-  // Each interval needs at least one byte until the first has arrived, then `least_bytes`.
+  // The first byte must arrive within one interval; after that, each interval must transfer at least `least_bytes`.
   std::chrono::milliseconds stall{20'000};
   std::uint64_t least_bytes = 20'000;
   int tries = 6;  // consecutive attempts without a byte of the body
@@ -24,8 +25,8 @@ struct HttpLimits {
   std::uint64_t requests_per_s = 0;          // per host; 0: unlimited
 };
 
-// The defaults, overridden by FEEDLINE_HTTP_STALL_MS, FEEDLINE_HTTP_TRIES, FEEDLINE_HTTP_CONNECTIONS and
-// FEEDLINE_HTTP_REQUESTS_PER_S (the last two per host). The environment is read once.
+// Returns the defaults, which FEEDLINE_HTTP_STALL_MS, FEEDLINE_HTTP_TRIES, FEEDLINE_HTTP_CONNECTIONS and
+// FEEDLINE_HTTP_REQUESTS_PER_S override (the last two are per host). The environment is read once.
 const HttpLimits& http_limits();
 
 }  // namespace feedline::storage

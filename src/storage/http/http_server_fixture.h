@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Test support: an HTTP server in this process with scripted responses, valid or invalid.
+// Test support: an HTTP server in this process with predefined responses, valid or invalid.
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -32,7 +32,7 @@ struct ServedRequest {
     const auto found = headers.find(name);
     return found == headers.end() ? std::string() : found->second;
   }
-  // "bytes=first-last" of the request; nullopt: no range.
+  // Returns the range of "bytes=first-last" in the request; nullopt if there is no range.
   std::optional<std::pair<std::uint64_t, std::uint64_t>> range() const {
     const std::string text = header("range");
     const std::size_t dash = text.find('-');
@@ -55,7 +55,7 @@ struct ServedAnswer {
   std::string raw;  // sent instead of all the above; then the connection is closed
 };
 
-// The correct response to any request for an object.
+// Returns the correct response to any request for an object.
 inline ServedAnswer serve(const ServedRequest& request, const std::string& content, const std::string& etag) {
   ServedAnswer answer;
   answer.headers = {"ETag: " + etag};
@@ -83,7 +83,7 @@ inline ServedAnswer serve(const ServedRequest& request, const std::string& conte
   return answer;
 }
 
-// One thread per connection. Each calls `answer` for its responses.
+// The server has one thread per connection, which calls `answer` for its responses.
 class HttpServer {
  public:
   using Answer = std::function<ServedAnswer(const ServedRequest&)>;

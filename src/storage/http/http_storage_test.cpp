@@ -33,7 +33,7 @@ HttpLimits quick_limits() {
 
 ServedAnswer right(const ServedRequest& request) { return serve(request, kContent, kETag); }
 
-// One read from a server that responds with `answer`, which gets the number of the attempt.
+// Makes one read from a server that responds with `answer`, which receives the number of the attempt.
 struct Outcome {
   std::string text;  // "(error)" for an error
   Error error;
@@ -61,7 +61,7 @@ class HttpStorageTest : public testing::Test {
     outcome.requests.erase(outcome.requests.begin());
     return outcome;
   }
-  // Reads the whole object, with one request and any further ones.
+  // Reads the whole object with one request, and further ones if necessary.
   Outcome read_whole(const Answer& answer, std::uint64_t most = memory::kLeastSampleBytes,
                      HttpLimits limits = quick_limits()) {
     HttpServer server([&](const ServedRequest& request) { return answer(request, request.number); });
@@ -70,7 +70,7 @@ class HttpStorageTest : public testing::Test {
     const auto got = storage.read_all(server.url("/x.jpg"), buffer, most);
     return {got ? text_of(*got) : "(error)", got ? Error{} : got.error(), server.requests()};
   }
-  // If the first response is invalid and later ones are valid, the read succeeds.
+  // Expects that a read succeeds if the first response is invalid and later ones are valid.
   void expect_recovery(const std::function<ServedAnswer(const ServedRequest&)>& wrong, const std::string& what,
                        HttpLimits limits = quick_limits()) {
     const Outcome outcome = read(
@@ -79,7 +79,7 @@ class HttpStorageTest : public testing::Test {
     EXPECT_TRUE(outcome.text == wanted()) << what << ": " << outcome.error.message();
     EXPECT_GE(outcome.requests.size(), 2u) << what;
   }
-  // If every response is invalid, the error names the object and the reason.
+  // Expects that the error contains the object and the reason if every response is invalid.
   Error expect_error(const Answer& wrong, const std::string& why, HttpLimits limits = quick_limits()) {
     const Outcome outcome = read(wrong, limits);
     EXPECT_EQ(outcome.text, "(error)") << why;
@@ -274,7 +274,7 @@ TEST_F(HttpStorageTest, OtherBytesThanAskedForAreNeverData) {
       "does not specify its byte range");
 }
 
-// Like a proxy that computes the Content-Length of a truncated body.
+// Acts like a proxy that computes the Content-Length of a truncated body.
 TEST_F(HttpStorageTest, ALengthThatContradictsTheRangeIsTriedAgain) {
   const auto with_body = [](std::size_t bytes) {
     return [bytes](const ServedRequest& request, std::uint64_t) {

@@ -11,15 +11,15 @@
 namespace feedline::storage {
 namespace {
 
-// Only reads of identifiable versions may finish before the whole request has arrived: after an interruption, the rest
-// of the response is requested, and never its beginning again.
+// Only reads of identifiable versions may finish before the whole response has arrived: for these versions, only the
+// rest of the response is requested after an interruption.
 bool can_be_joined(const HeldTo& held_to) {
   return held_to.version && (held_to.version->tag != 0 || held_to.version->mtime_ns != 0);
 }
 
 }  // namespace
 
-// A read until it is finished.
+// A read that has not finished.
 struct HttpTransport::Asked {
   Read* read = nullptr;
   std::span<std::byte> room;
@@ -38,7 +38,7 @@ struct HttpTransport::Request {
   };
   std::optional<Transfer> transfer;
   std::vector<Part> parts;
-  std::size_t given = 0;  // of them: they were told to their reads
+  std::size_t given = 0;  // the number of them that were reported to their reads
   bool is_whole = false;  // a whole object, not a range
 
   bool is_wanted() const {
@@ -88,7 +88,7 @@ void HttpTransport::start(Read& read) {
   begin(std::move(request));
 }
 
-// The buffer for the part of a range inside the object.
+// Returns the buffer for the part of a range that is inside the object.
 Result<std::span<std::byte>> HttpTransport::prepare(Read& read) {
   FEEDLINE_CHECK_OK(remote_.site->prepare());
   if (!read.piece.reader) return std::span<std::byte>();
@@ -113,7 +113,7 @@ RangeLimits HttpTransport::limits_of(const std::string& host, bool joins) const 
   return limits;
 }
 
-// Plans the requests for all waiting reads, using each host's measurements.
+// Plans the requests for all waiting reads, using measurements of each host.
 void HttpTransport::start_waiting() {
   if (waiting_.empty()) return;
   std::map<std::pair<std::string, bool>, std::vector<Asked*>> groups;
@@ -159,15 +159,15 @@ void HttpTransport::start_request(const RangeRequest& planned, const std::vector
 void HttpTransport::begin(std::unique_ptr<Request> request) {
   Transfer& transfer = *request->transfer;
   remote_.prepare(transfer);
-  Request& kept = *requests_.emplace(&transfer, std::move(request)).first->second;
-  if (kept.is_whole) kept.parts.front().asked->requests.push_back(&kept);
+  Request& stored = *requests_.emplace(&transfer, std::move(request)).first->second;
+  if (stored.is_whole) stored.parts.front().asked->requests.push_back(&stored);
   const auto client = this->client();
   if (client) return (*client)->start(transfer, *this);
   transfer.fail(client.error());
   take({&transfer, 0, Transfer::Next::kDone});
 }
 
-void HttpTransport::told(std::span<const Notice> notices) {
+void HttpTransport::notify(std::span<const Notice> notices) {
   const std::lock_guard lock(mutex_);
   events_.insert(events_.end(), notices.begin(), notices.end());
   arrived_.notify_one();  // under the lock: the thread that receives the last event may destroy this
@@ -221,7 +221,7 @@ void HttpTransport::give_whole(Request& request) {
   finish(read);
 }
 
-// Until the transfer is over, only the parts before `until` are complete; nothing else of it may be accessed.
+// Until the transfer is over, only the parts before `until` are complete, and no others may be accessed.
 void HttpTransport::give_parts(Request& request, std::size_t until) {
   for (; request.given < until; ++request.given) {
     const auto& [asked, at, bytes] = request.parts[request.given];

@@ -18,8 +18,8 @@
 
 namespace feedline::storage {
 
-// Executes many concurrent remote reads in the client's thread, without a separate thread. Ranges started before
-// the next finished() are coalesced into requests (range_plan.h):
+// Runs many concurrent remote reads on the client's thread, without a separate thread. Ranges that are started before
+// the next call of finished() are merged into requests (range_plan.h):
 //
 //   start() ... ─► waiting_ ─► finished(): plan ─► requests ─► parts of reads ─► a read whose parts are all complete
 class HttpTransport final : public Transport, private Waiting {
@@ -28,7 +28,7 @@ class HttpTransport final : public Transport, private Waiting {
   ~HttpTransport() override;
 
   std::string_view name() const override { return "http"; }
-  // Blocks only to get credentials, if the process has none yet.
+  // Blocks only if the process has no credentials yet and must obtain them.
   void start(Read& read) override;
   Read* finished(Clock::time_point until) override;
   void give_up(Read& read) override;
@@ -37,7 +37,7 @@ class HttpTransport final : public Transport, private Waiting {
  private:
   struct Asked;
   struct Request;
-  void told(std::span<const Notice> notices) override;
+  void notify(std::span<const Notice> notices) override;
   Result<Client*> client() const;
   Result<std::span<std::byte>> prepare(Read& read);
   const std::string& host_of(const std::string& object);

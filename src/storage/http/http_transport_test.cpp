@@ -35,7 +35,7 @@ struct Range {
   std::uint64_t offset = 0, bytes = 0;
 };
 
-// A server whose answers to all but the opening are the test's, a client of its own, and a queue.
+// A server whose responses after opening are set by the test, with a separate client and a queue.
 class HttpTransportTest : public testing::Test {
  protected:
   using Answer = std::function<ServedAnswer(const ServedRequest&, std::uint64_t)>;
@@ -96,7 +96,7 @@ TEST_F(HttpTransportTest, WhatIsHandedOverTogetherIsOneRequest) {
   expect_all_right();
   ASSERT_EQ(requests().size(), 1u);
   EXPECT_EQ(*requests()[0].range(), std::pair(std::uint64_t{10'000}, std::uint64_t{35'512}));
-  EXPECT_NE(storage_->summary().find("6 ranges read ahead by 1 requests"), std::string::npos) << storage_->summary();
+  EXPECT_NE(storage_->summary().find("6 ranges prefetched with 1 requests"), std::string::npos) << storage_->summary();
 }
 
 TEST_F(HttpTransportTest, WhatIsFarApartIsNotAndWhatIsBehindTheEndIsEmpty) {

@@ -15,10 +15,10 @@ namespace {
 constexpr std::string_view kHead = "feedline-listing 1 ";
 
 std::unexpected<Error> no_listing(const std::string& why) {
-  return data_error("the file is not a listing of `feedline index`: " + why, "storage");
+  return data_error("the file is not a listing written by `feedline index`: " + why, "storage");
 }
 
-// Accepts only relative paths without ".", ".." or empty components; a trailing slash is allowed.
+// Accepts only relative paths without ".", "..", or empty components; a trailing slash is allowed.
 bool is_below(std::string_view path) {
   while (true) {
     const std::size_t end = std::min(path.find('/'), path.size());

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A folder's contents, listed in a file in it, for backends without listings. `feedline index` writes it.
+// Lists a folder's contents in a file in that folder, for backends that cannot list folders. The command `feedline
+// index` writes this file.
 //
 //     feedline-listing 1 2                        format number, number of lines that follow
 //     110331 n01440764/n01440764_10026.JPEG       bytes, path below the folder, percent-encoded
@@ -16,7 +17,7 @@ namespace feedline::storage {
 
 inline constexpr std::string_view kListingFile = "feedline-listing.txt";
 
-// kData: not a listing, or truncated.
+// kData: the text is not a listing, or is truncated.
 Result<Tree> parse_listing_file(std::string_view text);
 
 }  // namespace feedline::storage

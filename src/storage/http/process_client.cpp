@@ -14,7 +14,7 @@
 namespace feedline::storage {
 namespace {
 
-// The process's client. Never destroyed: threads may be waiting for it when the process exits.
+// The process's client. Never destroyed, because threads may be waiting for it when the process exits.
 struct Here {
   std::mutex mutex;
   Client* client = nullptr;
@@ -33,7 +33,7 @@ Here& process() {
 // A thread that waits for one transfer.
 class Arrival final : public Waiting {
  public:
-  void told(std::span<const Notice> notices) override {
+  void notify(std::span<const Notice> notices) override {
     const std::lock_guard lock(mutex_);
     how_ = notices.back().how;  // of its one transfer, which has one part
     finished_.notify_one();     // under the lock: the waiting thread destroys this

@@ -11,12 +11,12 @@ namespace {
 constexpr double kLeastGap = 16 << 10, kWidestGap = 1 << 20;
 constexpr double kLeastJoined = 512 << 10, kLongest = 8 << 20;
 
-// Joins consecutive reads into requests.
+// Merges consecutive reads into requests.
 class Joiner {
  public:
   Joiner(const RangeLimits& limits, std::vector<RangeRequest>& requests) : limits_(limits), requests_(requests) {}
 
-  // Requires: offsets in ascending order within the object.
+  // Requires: reads are added in ascending order of their offsets, which are within the object.
   void add(std::size_t read, const WantedRange& wanted) {
     if (wanted.bytes > limits_.longest) return split(read, wanted);
     if (!fits(wanted)) open(wanted);

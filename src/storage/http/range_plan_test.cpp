@@ -62,7 +62,8 @@ TEST(RangePlan, LimitsFollowTheSpeedWithinBounds) {
   EXPECT_EQ(range_limits({std::numeric_limits<double>::infinity(), 1}).longest_joined, far.longest_joined);
 }
 
-// For any input: each byte of each read is in one part, parts are inside their requests, and all limits hold.
+// For any input, each byte of each read is in exactly one part, parts are inside their requests, and no limit is
+// exceeded.
 TEST(RangePlan, AnyReadsAreCoveredOnceAndWithinBounds) {
   std::mt19937_64 random(7);
   const auto number = [&](std::uint64_t most) { return random() % (most + 1); };

@@ -14,9 +14,9 @@
 namespace feedline::storage {
 namespace {
 
-// Read when opening: enough to recognise gzip, tar and its first member.
+// The number of bytes to read when opening: enough to recognize gzip, tar and the first member of a tar file.
 constexpr std::size_t kStartBytes = 4096;
-// At 1 GB/s and a latency of 10 ms, reading this takes twice as long as one byte.
+// At 1 GB/s and a latency of 10 ms, reading this many bytes takes twice as long as reading one byte.
 constexpr std::size_t kWorthwhileBytes = 8 << 20;
 
 constexpr std::uint64_t kMostListing = std::uint64_t{1} << 30;  // ten million names of 100 bytes
@@ -31,7 +31,7 @@ struct Start {
   std::vector<std::byte> bytes;
 };
 
-// A server may reject a range of an empty object without reporting its size.
+// A server may reject a range of an empty object without reporting the object's size.
 Result<Start> start_of_empty(const Remote& remote, const std::string& path, Error refused) {
   memory::ByteBuffer buffer;
   Transfer whole(*remote.site, remote.limits, path, buffer, 0, {});
@@ -64,7 +64,7 @@ std::string joined_reads(const Traffic& traffic) {
   const std::uint64_t wanted = traffic.wanted_bytes, asked = traffic.asked_bytes;
   if (requests == 0 || wanted == 0) return {};
   const std::uint64_t hundredths = (asked * 100 + wanted / 2) / wanted;
-  return std::to_string(reads) + " ranges read ahead by " + std::to_string(requests) + " requests, for " +
+  return std::to_string(reads) + " ranges prefetched with " + std::to_string(requests) + " requests, which read " +
          std::to_string(hundredths / 100) + "." + std::to_string(hundredths / 10 % 10) +
          std::to_string(hundredths % 10) + " bytes per byte used";
 }

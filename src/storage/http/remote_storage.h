@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Remote objects, read by requests of a Site: the code common to HTTP and S3.
+// Remote objects that are read with requests built by a Site: the code that HTTP and S3 share.
 
 #include <atomic>
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace feedline::storage {
 
-// Prefetched data, and its cost. Thread-safe.
+// The number of prefetched bytes and requests. Thread-safe.
 struct Traffic {
   std::atomic<std::uint64_t> reads{0}, requests{0};
   std::atomic<std::uint64_t> wanted_bytes{0}, asked_bytes{0};
@@ -25,7 +25,7 @@ struct Traffic {
 
   HedgeCounts hedges;
 
-  // A completed transfer of a whole object.
+  // Counts a completed transfer of a whole object.
   void count(const Transfer& whole);
 };
 
@@ -37,16 +37,16 @@ struct Remote {
   std::shared_ptr<Traffic> traffic = std::make_shared<Traffic>();
   Reading reading = {};
 
-  // Sets the user's read options. Call before starting.
+  // Sets the user's options for reading. Call before starting.
   void prepare(Transfer& transfer) const;
 
   Result<std::span<const std::byte>> carry_out(Transfer& transfer) const;
 };
 
-// All reads are of the version opened.
+// All reads return data from the version that was opened.
 class RemoteReader final : public Reader {
  public:
-  // start: the object's first bytes, if opening has read them.
+  // start: the first bytes of the object, if opening has read them.
   RemoteReader(Remote remote, std::string name, HeldTo held_to, std::vector<std::byte> start);
 
   Result<ObjectStat> stat() const override;
@@ -57,7 +57,7 @@ class RemoteReader final : public Reader {
   }
   std::size_t worthwhile_bytes() const override;
   const std::string& name() const override { return name_; }
-  // The part of [offset, offset + bytes) inside the object.
+  // Returns how many bytes in [offset, offset + bytes) are inside the object.
   std::uint64_t bytes_there(std::uint64_t offset, std::uint64_t bytes) const;
   const HeldTo& held_to() const { return held_to_; }
 
@@ -73,7 +73,7 @@ class RemoteStorage : public Storage {
  public:
   explicit RemoteStorage(Remote remote) : remote_(std::move(remote)) {}
 
-  // Opens with one request, which also reads the object's first bytes.
+  // Opens the object with one request, which also reads its first bytes.
   Result<std::unique_ptr<Reader>> open(const std::string& path, Access access) const override;
   // Sends no request.
   Result<std::unique_ptr<Reader>> open_version(const std::string& path, Access access,
@@ -83,7 +83,7 @@ class RemoteStorage : public Storage {
   Result<std::span<const std::byte>> read_version(const std::string& path, memory::ByteBuffer& buffer,
                                                   std::uint64_t most, const Version& version) const override;
   Result<ObjectStat> stat(const std::string& path) const override;
-  // Sends one request if checksums are verified.
+  // Sends a request if checksums are verified.
   Result<std::optional<ObjectSum>> known_sum(const std::string& path, const Version& version) const override;
   bool holds_versions() const override { return true; }
   bool is_remote() const override { return true; }
@@ -97,18 +97,18 @@ class RemoteStorage : public Storage {
   const Remote remote_;
 };
 
-// http:// and https://. A URL that ends in a slash is a folder, any other URL is an object; no request is needed to
-// distinguish them. HTTP has no listings: a folder's contents are read from a file in it (listing_file.h), if there is
-// one.
+// http:// and https://. A URL that ends with a slash is a folder, and any other URL is an object; no request is needed
+// to distinguish them. HTTP cannot list folders: a folder's contents are read from a file in the folder
+// (listing_file.h), if it exists.
 class HttpStorage final : public RemoteStorage {
  public:
   explicit HttpStorage(HttpLimits limits = http_limits(), Client* client = nullptr);
   explicit HttpStorage(Remote remote) : RemoteStorage(std::move(remote)) {}
   std::shared_ptr<const Storage> reading(const Reading& how) const override;
   bool has_flat_names() const override { return true; }
-  // All objects below, at any depth.
+  // Lists all objects below a folder, at any depth.
   Result<Tree> list_below(const std::string& directory, Depth depth) const override;
-  // Paths are file names, percent-encoded here.
+  // Paths are file names, which are percent-encoded here.
   void name_below(const std::string& directory, std::string_view path, std::string& name) const override;
   Result<std::vector<Entry>> list(const std::string& directory) const override;
   Result<bool> is_directory(const std::string& path) const override;

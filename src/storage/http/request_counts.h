@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A client's request statistics and latencies, by host ("name:port").
+// Request statistics and latencies of a client, by host ("name:port").
 
 #include <cstdint>
 #include <map>
@@ -26,7 +26,7 @@ class RequestTally {
   void held_back();
   void connected(const std::string& host, std::uint64_t connections);
   void received(const std::string& host, std::uint64_t bytes);  // by a transfer; host is empty if it never reached one
-  // A response with data: seconds to its first byte, its bytes, and their transfer time in seconds.
+  // Counts a response with data: the seconds until its first byte, its bytes, and the seconds of their transfer.
   void answered(const std::string& host, double latency_s, std::uint64_t bytes, double seconds);
 
   RequestCounts counts() const;

@@ -33,7 +33,7 @@ bool has_word(std::string_view text, std::string_view lower) {
   return false;
 }
 
-std::string kept(std::string_view value) { return std::string(value.substr(0, kLongestValue)); }
+std::string shortened(std::string_view value) { return std::string(value.substr(0, kLongestValue)); }
 
 // Converts a Gregorian date to days since 1970.
 std::optional<std::int64_t> days_of(std::int64_t year, unsigned month, unsigned day) {
@@ -102,7 +102,7 @@ std::optional<std::int64_t> parse_http_date(std::string_view text) {
   return *days * 86'400 + static_cast<std::int64_t>(*hour * 3600 + *minute * 60 + *second);
 }
 
-// A checksum of checksums, as for multipart objects, ends in "-3" and is not usable.
+// For multipart objects, the checksum is a checksum of checksums; it ends with "-3" or similar, and is ignored.
 void ResponseHead::add_sum(SumKind kind, std::string_view base64) {
   auto found = sum_of_base64(kind, base64);
   if (found && (!sum || kind < sum->kind)) sum = std::move(found);
@@ -129,13 +129,13 @@ void ResponseHead::add(std::string_view line, std::int64_t now) {
   }
   if (is_same_name(name, "transfer-encoding")) ends_by_itself = ends_by_itself || has_word(value, "chunked");
   if (is_same_name(name, "content-type")) is_multipart = has_word(value, "multipart/byteranges");
-  if (is_same_name(name, "etag")) etag = kept(value);
+  if (is_same_name(name, "etag")) etag = shortened(value);
   if (is_same_name(name, "last-modified")) last_modified = parse_http_date(value);
   if (is_same_name(name, "x-amz-request-id") || is_same_name(name, "x-guploader-uploadid") ||
       (is_same_name(name, "x-request-id") && request_id.empty()))
-    request_id = kept(value);
-  if (is_same_name(name, "x-amz-bucket-region")) bucket_region = kept(value);
-  if (is_same_name(name, "location")) location = kept(value);
+    request_id = shortened(value);
+  if (is_same_name(name, "x-amz-bucket-region")) bucket_region = shortened(value);
+  if (is_same_name(name, "location")) location = shortened(value);
   if (is_same_name(name, "x-amz-checksum-crc32c")) add_sum(SumKind::kCrc32c, value);
   if (is_same_name(name, "x-amz-checksum-crc64nvme")) add_sum(SumKind::kCrc64Nvme, value);
   if (is_same_name(name, "x-amz-checksum-crc32")) add_sum(SumKind::kCrc32, value);

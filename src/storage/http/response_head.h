@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The header of a server's response.
+// The header of an HTTP response.
 
 #include <chrono>
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace feedline::storage {
 
-// "bytes 0-499/1234", "bytes 0-499/*", "bytes */1234". Impossible numbers are rejected.
+// "bytes 0-499/1234", "bytes 0-499/*", "bytes */1234". Invalid numbers are rejected.
 struct ContentRange {
   bool has_range = false;
   std::uint64_t first = 0, last = 0;   // both inclusive
@@ -22,12 +22,13 @@ struct ContentRange {
   friend bool operator==(const ContentRange&, const ContentRange&) = default;
 };
 std::optional<ContentRange> parse_content_range(std::string_view text);
-// Parses digits only, up to 63 bits.
+// Parses a number of up to 63 bits that consists only of digits.
 std::optional<std::uint64_t> parse_size(std::string_view text);
-// "Sun, 06 Nov 1994 08:49:37 GMT", in seconds since 1970.
+// Parses a date such as "Sun, 06 Nov 1994 08:49:37 GMT"; returns seconds since 1970.
 std::optional<std::int64_t> parse_http_date(std::string_view text);
 
-// The tag of a version (reader.h) for an ETag with its quotes. Never 0, which means none.
+// Returns the tag of a version (reader.h) for an ETag, including the ETag's quotes. The result is never 0, because 0
+// means that there is no tag.
 std::uint64_t tag_of(std::string_view etag);
 
 struct ResponseHead {
@@ -47,12 +48,12 @@ struct ResponseHead {
   bool is_recoded = false;       // Google sent a decompressed body, so the checksum of the stored object does not apply
   std::optional<std::chrono::seconds> retry_after;  // relative to `now` if it is a date
 
-  // Parses one line, with or without its line ending. A status line begins a new header.
+  // Parses one line, with or without its line ending. A status line starts a new header.
   void add(std::string_view line, std::int64_t now);
-  // The length of the whole object; nullopt if the header does not contain it.
+  // Returns the length of the whole object; nullopt if the header does not contain it.
   std::optional<Version> version() const;
   std::optional<std::uint64_t> object_bytes() const;
-  // The ETag if it is usable for If-Match; empty: missing or weak.
+  // Returns the ETag if it can be used for If-Match; empty if it is missing or weak.
   std::string_view strong_etag() const;
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Maps an object's name to requests: plain HTTP, or S3 with its signatures.
+// Maps an object's name to requests, for plain HTTP or signed S3 requests.
 
 #include <cstddef>
 #include <optional>
@@ -19,13 +19,13 @@ struct Call {
   std::string url;
   std::vector<std::string> headers;  // "Name: value"
   std::string method = "GET";
-  // The body to send, if any; must outlive the request.
+  // The request body, if there is one; it must outlive the request.
   std::optional<std::span<const std::byte>> body = {};
   std::uint64_t keys = 0;  // generation of its keys: see renew()
   bool follows = false;    // follows redirects, to which no user name, password or `headers` are sent
 };
 
-// How to handle an error response.
+// How to react to an error response.
 enum class Refused : std::uint8_t {
   kForGood,
   kForNow,          // retry
@@ -36,31 +36,34 @@ enum class Refused : std::uint8_t {
 class Site {
  public:
   virtual ~Site() = default;
-  // Builds the request for `object`, again for each attempt. Never blocks.
+  // Builds the request for `object`; called for each attempt. Never blocks.
   virtual Result<Call> call(const std::string& object, std::string_view query) const = 0;
-  // The same for the whole object and its checksums, if enabled; "HEAD": for checksums only.
+  // Like call(), for the whole object with its checksums if they are enabled. "HEAD" requests only checksums.
   virtual Result<Call> call_with_sums(const std::string& object, const std::string& method) const;
-  // Whether it may reject HEAD for an object that GET returns, as URLs signed for GET and some servers do.
+  // Returns whether the server may reject HEAD for an object that GET returns; this applies to URLs signed for GET, and
+  // to some servers.
   virtual bool may_refuse_heads() const { return false; }
-  // Called before the first attempt on the requesting thread; may block.
+  // Called on the requesting thread before the first attempt; may block.
   virtual Result<void> prepare() const { return {}; }
-  // Called after kForCredentials for a Call with these keys; may block. Returns an error if there are no other keys.
+  // Called after kForCredentials for a Call with these keys; may block. Returns an error if no other keys are
+  // available.
   virtual Result<void> renew(std::uint64_t /*keys*/) const { return {}; }
-  // After a status other than 200 and 206: returns whether the object is elsewhere and call() uses the new location.
+  // Called after a status other than 200 and 206: returns whether the object has moved and call() now uses the new
+  // location.
   virtual bool has_moved(const std::string& /*object*/, const ResponseHead& /*head*/, std::string_view /*body*/) const {
     return false;
   }
-  // Classifies a response with a status other than 200 and 206; body: its beginning.
+  // Classifies a response with a status other than 200 and 206. body: the first bytes of its body.
   virtual Refused refused(const ResponseHead& head, std::string_view body) const;
-  // Whether a response to an upload with status 200 is an error; body: the whole body.
+  // Returns whether a response with status 200 to an upload reports an error. body: the whole body.
   virtual bool denies(std::string_view /*body*/) const { return false; }
-  // The operation on the object, for errors: "write part 3"; empty for a read.
+  // Returns the operation on the object, for errors, such as "write part 3"; empty for a read.
   virtual std::string deed() const { return {}; }
-  // The details besides the status, for users; empty: none.
+  // Returns details for users in addition to the status; empty if there are none.
   virtual std::string reason(const ResponseHead& /*head*/, std::string_view /*body*/) const { return {}; }
 };
 
-// http:// and https://. Objects are URLs without_secrets().
+// http:// and https://. Object names are the URLs that without_secrets() returns.
 class HttpSite final : public Site {
  public:
   Result<Call> call(const std::string& object, std::string_view query) const override;

@@ -20,7 +20,7 @@ std::uint32_t events_of(int what) {
   return (what & CURL_POLL_IN ? EPOLLIN : 0U) | (what & CURL_POLL_OUT ? EPOLLOUT : 0U);
 }
 
-// The reader detects and reports errors.
+// Errors are detected and reported by reading the socket.
 int what_of(std::uint32_t events) {
   return (events & (EPOLLIN | EPOLLHUP | EPOLLERR) ? CURL_CSELECT_IN : 0) | (events & EPOLLOUT ? CURL_CSELECT_OUT : 0);
 }
@@ -46,7 +46,7 @@ Result<std::unique_ptr<SocketWatch>> SocketWatch::make(const CurlLibrary& curl, 
 SocketWatch::SocketWatch(const CurlLibrary& curl, CURLM* multi, FileDescriptor poll, FileDescriptor woken)
     : curl_(curl), multi_(multi), poll_(std::move(poll)), woken_(std::move(woken)) {}
 
-// known: the pointer set by multi_assign() for this socket; non-null if it is watched.
+// known: the pointer that multi_assign() has set for this socket; not nullptr if the socket is being watched.
 int SocketWatch::on_socket(CURL* /*easy*/, curl_socket_t socket, int what, void* watch, void* known) {
   SocketWatch& it = *static_cast<SocketWatch*>(watch);
   epoll_event event{};

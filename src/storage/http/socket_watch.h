@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Waits for the sockets of a curl multi handle with epoll, and lets curl process only the ready ones.
-// curl_multi_perform() would query the kernel about every transfer at each call, which dominates for small transfers.
+// Waits for the sockets of a curl multi handle with epoll, and lets curl process only those that are ready.
+// curl_multi_perform() would query the kernel about every transfer in each call, which would take most of the time for
+// small transfers.
 
 #include <chrono>
 #include <memory>
@@ -14,14 +15,15 @@
 
 namespace feedline::storage {
 
-// For one thread, except wake(). Requires: the handle is destroyed first, and nothing else waits on it.
+// Used by one thread, except for wake(). Requires: the handle is destroyed before this object, and nothing else waits
+// for its sockets.
 class SocketWatch {
  public:
   static Result<std::unique_ptr<SocketWatch>> make(const CurlLibrary& curl, CURLM* multi);
 
-  // Waits until a socket is ready, curl's timer expires, wake(), or `most_ms`.
+  // Waits for a ready socket, curl's timer, wake(), or at most `most_ms` milliseconds.
   void wait(int most_ms);
-  // Any thread: ends the current wait, or the next one.
+  // May be called by any thread: ends the current wait, or the next one.
   void wake();
 
  private:

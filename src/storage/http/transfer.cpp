@@ -59,7 +59,8 @@ int errno_of(int status) {
   return EREMOTEIO;
 }
 
-// Half to all of it, so that requests rejected together are not retried together.
+// Returns a random time between half of the pause and the whole pause, so that requests that were rejected together are
+// not retried together.
 std::chrono::milliseconds jittered(std::chrono::milliseconds pause) {
   const auto half = static_cast<std::uint64_t>(pause.count()) / 2;
   return std::chrono::milliseconds(half + base::mix64(base::now_ns()) % (half + 1));
@@ -137,7 +138,7 @@ bool Transfer::refuse(const std::string& why) {
   return false;
 }
 
-// Whether the body is data.
+// Returns whether the response's body contains data of the object, rather than a message.
 bool Transfer::judge() {
   judged_ = true;
   if (sends_) return taken_ = growing_ = head_.status == kOk || head_.status == kNoContent;
@@ -148,7 +149,7 @@ bool Transfer::judge() {
   return taken_ = is_part ? take_part() : take_from_whole();
 }
 
-// Some servers respond with 200 to a range request, and send the range.
+// Some servers respond to a range request with status 200, but send only the range.
 bool Transfer::take_part() {
   const std::uint64_t begin = offset_ + got_, left = size_ - got_;
   const auto& range = head_.content_range;
@@ -201,7 +202,7 @@ bool Transfer::take_whole() {
   return is_sized_ = true;
 }
 
-// All responses must be of one version of the object.
+// All responses must be for the same version of the object.
 bool Transfer::hold() {
   auto now = head_.version();
   if (!now && held_to_.version && held_to_.version->tag != 0 && !head_.etag.empty()) {  // "bytes 0-9/*"
@@ -242,8 +243,8 @@ bool Transfer::on_body(std::span<const std::byte> bytes) {
   if (error_) return false;
   if (!contradiction_.empty()) return false;  // the end of its body is unknown, too
   if (!taken_) {
-    const std::size_t kept = std::min(bytes.size(), kMostOfRefusal - refusal_.size());
-    refusal_.append(reinterpret_cast<const char*>(bytes.data()), kept);
+    const std::size_t added = std::min(bytes.size(), kMostOfRefusal - refusal_.size());
+    refusal_.append(reinterpret_cast<const char*>(bytes.data()), added);
     return (ignored_ += bytes.size()) <= kMostIgnored;
   }
   if (growing_) return grow(bytes);
@@ -260,7 +261,7 @@ bool Transfer::on_body(std::span<const std::byte> bytes) {
   return !cut_ || had_ < expected_;
 }
 
-// Writes the next bytes to the buffer, or to the parts that contain some of them.
+// Writes the next bytes to the buffer, or to the parts that they belong to.
 void Transfer::put(std::span<const std::byte> bytes) {
   const std::uint64_t begin = got_, end = begin + bytes.size();
   got_ = static_cast<std::size_t>(end);
@@ -325,7 +326,7 @@ Transfer::Next Transfer::finish_grown() {
   return sends_ ? Next::kDone : end_of_bytes();
 }
 
-// All bytes have arrived. A whole object is compared with the server's checksum.
+// Called when all bytes have arrived. Compares a whole object with the server's checksum.
 Transfer::Next Transfer::end_of_bytes() {
   if (!compares_ || !query_.empty() || buffer_ == nullptr || !said_) return Next::kDone;
   const ObjectSum read = sum_of(said_->kind, room_.first(got_));

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One read of a remote object, over all its attempts. A transfer decides which bytes to request and validates the
-// responses; the client (client.h) handles sockets and clocks.
+// One read of a remote object, including all attempts. A transfer decides which bytes to request, and validates the
+// responses; the client (client.h) handles sockets and timers.
 //
 //   request()  ─►  on_header() ... on_body() ...  ─►  on_end()  ─┬─► kDone
 //      ▲                                                         ├─► kAgain, after pause()
 //      └─────────────────────────────────────────────────────────┘
 //
-// Only bytes that the response declares to be the requested ones, of the requested version, are accepted:
+// Bytes are accepted only if the response declares that they are the requested bytes of the requested version:
 //
 //   206, right Content-Range       accepted; if short, the rest of the same version is requested
 //   200 to a range                 accepted from the offset on, if the response has the total length
@@ -18,8 +18,8 @@
 //   fewer bytes than declared      resumed from where it broke off
 //   checksum mismatch, if verified    requested again once, then an error
 //
-// A request with a body (Call::body) is retried as a whole; a response of 200 or 204 is its result, unless the site
-// finds an error in it.
+// A request with a body (Call::body) is retried from its beginning. A response with status 200 or 204 is its result,
+// unless the site detects an error in it.
 
 #include <atomic>
 #include <chrono>
@@ -39,7 +39,7 @@
 
 namespace feedline::storage {
 
-// The object that reads are pinned to.
+// The version of the object to which reads are pinned.
 struct HeldTo {
   std::optional<Version> version;  // nullopt: the first version in a response
   std::string etag;                // for If-Match; responses are compared even if it is empty
@@ -51,30 +51,32 @@ struct HedgeCounts {
   std::atomic<std::uint64_t> dropped_bytes{0};  // bytes received of the discarded response before it was cancelled
 };
 
-// Not thread-safe. Requires: the site and the limits outlive it.
+// Not thread-safe. Requires: the site and the limits outlive this object.
 class Transfer {
  public:
-  // Reads [offset, offset + room.size()), clipped to the object's end.
+  // Reads [offset, offset + room.size()), truncated at the object's end.
   Transfer(const Site& site, const HttpLimits& limits, std::string object, std::uint64_t offset,
            std::span<std::byte> room, HeldTo held_to);
-  // Reads several parts of an object with one request for [offset, offset + bytes), discarding the gaps. Requires:
-  // parts in order of their start, inside that range; pinned to an identifiable version.
+  // Reads several parts of an object with one request for [offset, offset + bytes), and discards the gaps. Requires:
+  // the parts are in ascending order of their offsets and within that range, and the read is pinned to an identifiable
+  // version.
   struct Part {
     std::uint64_t begin = 0;  // relative to `offset`
     std::span<std::byte> room;
   };
   Transfer(const Site& site, const HttpLimits& limits, std::string object, std::uint64_t offset, std::uint64_t bytes,
            std::vector<Part> parts, HeldTo held_to);
-  // Reads the whole object into `buffer`; kData if it has more than `most` bytes.
+  // Reads the whole object into `buffer`. kData: it has more than `most` bytes.
   Transfer(const Site& site, const HttpLimits& limits, std::string object, memory::ByteBuffer& buffer,
            std::uint64_t most, HeldTo held_to, std::string query = {});
   // Reads only the object's metadata.
   struct HeadAlone {};
   Transfer(const Site& site, const HttpLimits& limits, std::string object, HeadAlone, HeldTo held_to);
-  // Verifies the whole object against the server's checksum, if there is one; on a mismatch it is read once more. Call
+  // Compares the whole object with the server's checksum, if there is one; if they differ, reads it once more. Call
   // before starting.
   void compare_sums() { compares_ = true; }
-  // Allows a hedged request if the first is late (client.h). Call before starting; both must outlive the transfer.
+  // Permits a hedged request if the first one takes too long (client.h). Call this function before starting the
+  // transfer; `counts` must outlive the transfer.
   void hedge(HedgeCounts& counts) { hedging_ = &counts; }
   HedgeCounts* hedging() const { return sends_ ? nullptr : hedging_; }
 
@@ -83,21 +85,21 @@ class Transfer {
   const std::string& object() const { return object_; }
 
   // ---- for the client ----
-  // Returns the next request, with its conditions.
+  // Returns the next request with its conditions.
   Result<Call> request();
   void begun() { ++tries_; }  // the request was sent
   void on_header(std::string_view line, std::int64_t now);
-  // Returns false if no more of this response is needed.
+  // Returns false if no more bytes of this response are needed.
   bool on_body(std::span<const std::byte> bytes);
   enum class Next : std::uint8_t { kDone, kAgain, kAfterRenewal };
-  // trouble: why the connection failed; empty: the response is complete.
+  // trouble: the reason why the connection failed; empty if the response is complete.
   Next on_end(std::string_view trouble, bool is_worth_another_try);
   std::chrono::milliseconds pause() const { return pause_; }
   void fail(Error error) { error_ = std::move(error); }
   std::uint64_t bytes_received() const { return received_; }
   bool has_begun() const { return judged_; }  // the body of this response
   bool is_data() const { return taken_; }     // the body of this response
-  // The number of leading parts that are complete and will not be written again.
+  // Returns how many leading parts are complete and will not be written again.
   std::size_t parts_done() const { return parts_done_; }
   bool has_more_parts() const { return parts_done_ < parts_.size(); }
   bool sends() const { return sends_; }
@@ -107,13 +109,13 @@ class Transfer {
   // ---- for the caller, after kDone ----
   Result<std::span<const std::byte>> result() const;
   Result<std::span<const std::byte>> result_of(std::size_t part) const;
-  // Statistics of the accepted responses.
+  // These functions return properties of the accepted responses.
   const std::optional<Version>& version() const { return version_; }
   const std::string& etag() const { return held_to_.etag; }
   int status() const { return head_.status; }  // of the last response; 0 if there was none
-  // The checksum of a whole object, or from its header.
+  // Returns the checksum of a whole object, either computed or from the header.
   const std::optional<ObjectSum>& sum() const { return said_; }
-  // For uploads: the ETag in the response.
+  // For uploads: returns the ETag in the response.
   const std::string& sent_etag() const { return head_.etag; }
 
  private:

@@ -21,8 +21,8 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-// Query parameters with which S3, GCS, Azure and CDNs sign a URL. Parameters that only date the signature are not
-// secret, but are not part of the object's name either.
+// The query parameters with which S3, GCS, Azure and CDNs sign a URL. Parameters that only specify the time of the
+// signature are not secret, but they are not part of the object's name either.
 bool is_of_signature(std::string_view name) {
   static constexpr std::array<std::string_view, 13> kNames{
       "signature", "awsaccesskeyid", "expires",      "googleaccessid", "key-pair-id", "policy", "sig", "se",
@@ -32,7 +32,7 @@ bool is_of_signature(std::string_view name) {
          std::ranges::find(kNames, small) != kNames.end();
 }
 
-// The hidden secrets by number, with the host each belongs to. Never erased: names stay valid.
+// The hidden secrets by number, each with the host that it belongs to. Secrets are never erased, so names stay valid.
 class Secrets {
  public:
   std::string hide(std::string_view authority, std::string_view secret) {
@@ -61,7 +61,8 @@ Secrets& secrets() {
   return *all;
 }
 
-// Returns the query with `change(name, value)` for each value; drops parameters for which it returns nothing.
+// Returns the query after calling `change(name, value)` for each value; a parameter is dropped if the call returns
+// nullopt.
 template <typename Change>
 std::string changed_query(std::string_view query, const Change& change) {
   std::string result;

@@ -14,7 +14,7 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-// Splits like a shell and removes quotes, without expanding variables or anything else.
+// Splits the command into words like a shell and removes quotes, but expands nothing.
 std::vector<std::string> words_of(std::string_view command) {
   static constexpr std::string_view kBetween = " \t\n;|&()<>";
   std::vector<std::string> words(1);

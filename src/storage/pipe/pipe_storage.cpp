@@ -37,7 +37,7 @@ std::string folder_or_default(std::string folder) {
   return chosen && *chosen ? chosen : "/var/tmp";  // often on a disk when /tmp is in memory
 }
 
-// An unnamed file, deleted when its last descriptor is closed.
+// Creates an unnamed file, which is deleted when its last descriptor is closed.
 Result<FileDescriptor> nameless_file(const std::string& folder) {
   FileDescriptor file(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (file.valid()) return file;
@@ -50,7 +50,7 @@ Result<FileDescriptor> nameless_file(const std::string& folder) {
   return file;
 }
 
-// Attributes of a child process for posix_spawn.
+// The attributes of a child process, for posix_spawn.
 class Child {
  public:
   Child() {
@@ -96,7 +96,7 @@ std::uint64_t bytes_in(const FileDescriptor& file) {
   return ::fstat(file.get(), &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
 }
 
-// The last lines of a command's stderr, joined.
+// Returns the last lines of a command's stderr, joined.
 std::string last_lines(const FileDescriptor& file) {
   const std::uint64_t bytes = bytes_in(file);
   std::string text(std::min<std::uint64_t>(bytes, kMostSaid), '\0');
@@ -127,7 +127,7 @@ struct Replaced {
   std::string by;
 };
 
-// Replaces parts of the text from left to right: `replace` receives the remaining text at each position.
+// Replaces parts of the text from left to right: `replace` is called with the remaining text at each position.
 template <typename Replace>
 std::string replaced(std::string_view text, const Replace& replace) {
   std::string result;
@@ -139,7 +139,7 @@ std::string replaced(std::string_view text, const Replace& replace) {
   return result;
 }
 
-// Returns "<hidden-12>" if the text has such a mark at this position, otherwise an empty text.
+// Returns a placeholder such as "<hidden-12>" if there is one at this position in the text, otherwise an empty string.
 std::string_view token_at(std::string_view text, std::size_t at) {
   constexpr std::size_t kMostDigits = 9;
   text.remove_prefix(at);
@@ -157,7 +157,7 @@ std::unexpected<Error> failed(const std::string& path, const std::string& what, 
 
 }  // namespace
 
-// One run of a command: the first caller runs the command, other callers wait.
+// One run of a command: the first caller runs it, and other callers wait.
 struct PipeStorage::Output {
   std::mutex mutex;
   std::optional<Result<FileDescriptor>> file;  // guarded by mutex; unchanged once set
@@ -210,9 +210,9 @@ Result<FileDescriptor> PipeStorage::run(const std::string& path) const {
   if (const int number = child.run(command_of(path), output.get(), errors.get(), status))
     return failed(path, "cannot run the command with /bin/sh", number);
   const std::string said = without_secrets(last_lines(errors));
-  const std::string told = said.empty() ? "" : "; the last it said: " + said;
-  if (status != 0) return failed(path, "the command " + how_it_ended(status) + told);
-  if (bytes_in(output) == 0) return failed(path, "the command succeeded but wrote nothing" + told);
+  const std::string last_output = said.empty() ? "" : "; the last it said: " + said;
+  if (status != 0) return failed(path, "the command " + how_it_ended(status) + last_output);
+  if (bytes_in(output) == 0) return failed(path, "the command succeeded but wrote nothing" + last_output);
   return output;
 }
 
@@ -220,9 +220,9 @@ Result<const PipeStorage::Output*> PipeStorage::output_of(const std::string& pat
   Output* output = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    auto& place = outputs_[path];
-    if (!place) place = std::make_unique<Output>();
-    output = place.get();
+    auto& location = outputs_[path];
+    if (!location) location = std::make_unique<Output>();
+    output = location.get();
   }
   const std::lock_guard lock(output->mutex);
   if (!output->file) output->file = run(path);
@@ -261,7 +261,8 @@ Result<bool> PipeStorage::is_directory(const std::string& /*path*/) const { retu
 
 std::string PipeStorage::note() const {
   std::uint64_t bytes = 0, commands = 0;
-  std::vector<Output*> outputs;  // they stay; who runs a command holds its lock when he takes mutex_
+  // Outputs are never removed. A thread that runs a command locks mutex_ while it holds the command's lock.
+  std::vector<Output*> outputs;
   {
     const std::lock_guard lock(mutex_);
     for (const auto& [path, output] : outputs_) outputs.push_back(output.get());

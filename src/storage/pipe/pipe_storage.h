@@ -6,9 +6,9 @@
 //   open()  ─►  /bin/sh -c COMMAND   stdin: /dev/null   stdout: an unnamed file   stderr: another one
 //           ─►  waits for its end; with status 0 and at least one byte, the file is the object
 //
-// A PipeStorage runs each command once, even if the command is opened repeatedly; the output file is deleted with the
-// storage object and its readers. The text after "pipe:" is the command as written: data that was read never becomes
-// part of one.
+// A PipeStorage runs each command once, even if it is opened repeatedly. The output file is deleted when the storage
+// object and its readers are destroyed. The text after "pipe:" is the command as written by the user; data that was
+// read never becomes part of a command.
 
 #include <cstddef>
 #include <map>
@@ -28,18 +28,19 @@ inline constexpr std::string_view kPipe = "pipe:";
 // Thread-safe. Object names are the text with placeholders such as "<hidden-0>" for secrets.
 class PipeStorage final : public Storage {
  public:
-  // folder: for the files; empty: TMPDIR, or /var/tmp.
+  // folder: the location of the output files; if empty, TMPDIR or /var/tmp.
   explicit PipeStorage(std::string folder = {});
   ~PipeStorage() override;
 
-  // The storage's name for the object of a command, or for a pattern of commands. Requires: the text begins with kPipe.
+  // Returns the storage's name for the object of a command, or for a pattern of commands. Requires: the text begins
+  // with kPipe.
   std::string name_of(std::string_view text);
 
   Result<std::unique_ptr<Reader>> open(const std::string& path, Access access) const override;
   Result<std::span<const std::byte>> read_all(const std::string& path, memory::ByteBuffer& buffer,
                                               std::uint64_t most) const override;
   Result<std::vector<Entry>> list(const std::string& directory) const override;
-  // Covers only commands that have run, and runs none.
+  // Returns a result only for commands that have run, and does not run any.
   Result<ObjectStat> stat(const std::string& path) const override;
   Result<bool> is_directory(const std::string& path) const override;
   std::string note() const override;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Test support: a bucket in this process, with listings like S3's.
+// Test support: a bucket in this process, whose listings are like S3's.
 
 #include <cstdint>
 #include <map>
@@ -18,7 +18,7 @@
 
 namespace feedline::storage {
 
-// Objects of "s3://bucket/" by key. Any thread.
+// The objects of "s3://bucket/" by key. Any thread.
 class Bucket {
  public:
   void put(const std::string& key, std::string content) {
@@ -57,7 +57,7 @@ class Bucket {
     }
     return all;
   }
-  // Encodes spaces as "+", like Amazon.
+  // Encodes spaces as "+", like Amazon S3.
   static std::string written(const std::string& key) {
     std::string text = percent_encoded(key, true);
     for (std::size_t at = 0; (at = text.find("%20", at)) != text.npos;) text.replace(at, 3, "+");
@@ -100,7 +100,7 @@ class Bucket {
   std::map<std::string, std::string> objects_;  // guarded by mutex_
 };
 
-// A storage backend with a server in this process, which must outlive the backend.
+// Returns a storage for a server in this process, which must outlive the storage.
 inline std::shared_ptr<S3Storage> bucket_storage(const HttpServer& server) {
   const S3Settings settings{.endpoint = "http://" + server.host(), .path_style = true};
   HttpLimits limits;

@@ -17,7 +17,7 @@ constexpr std::int64_t kBeforeExpiry = 300;  // seconds before expiry at which A
 constexpr std::int64_t kBetweenLooks = 15;   // seconds until the next attempt if a source fails or has no newer keys
 constexpr std::uint64_t kMostFileBytes = 1 << 20;
 
-// Never destroyed: engine threads may need keys while statics are destroyed.
+// Never destroyed, because engine threads may need keys while statics are destroyed.
 struct Source {
   ForkMutex mutex;
   FindCredentials find;  // guarded by mutex
@@ -56,7 +56,7 @@ std::string profile_name() {
   return name.empty() ? "default" : name;
 }
 
-// Parses "[name]" and "key = value" lines; a section "profile x" is also found as x.
+// Parses lines "[name]" and "key = value"; a section "profile x" is also found with the name x.
 std::map<std::string, std::string> profile_in(std::string_view file, std::string_view profile) {
   std::map<std::string, std::string> values;
   bool is_inside = false;

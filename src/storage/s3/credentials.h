@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Keys and tokens for s3:// and gs://:
+// Keys and tokens for s3:// and gs://, in order of precedence:
 //
 //   s3  1  AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN
 //       2  the keys of the profile AWS_PROFILE in ~/.aws/credentials and ~/.aws/config
 //   gs  1  GS_ACCESS_KEY_ID, GS_SECRET_ACCESS_KEY: an HMAC key
 //       2  CLOUDSDK_AUTH_ACCESS_TOKEN: a token, used as it is
 //
-// All other sources, which need requests to a service, are read by the function given to find_credentials_by(). A web
-// identity and a profile with a role have precedence over the profile's keys, as in AWS's tools.
+// All other sources require requests to a service; the function passed to find_credentials_by() reads them. A web
+// identity, and a profile with a role, have precedence over the profile's keys, as in AWS's tools.
 //
 // Keys never appear in errors or in stored data.
 
@@ -25,27 +25,27 @@
 
 namespace feedline::storage {
 
-// An environment variable; empty if it is not set.
+// Returns the value of an environment variable; empty if it is not set.
 std::string variable(const char* name);
-// A setting of the current profile in AWS's files; empty if not set.
+// Returns a setting of the current profile in AWS's files; empty if it is not set.
 std::string profile_value(const std::string& key);
 
-// Returns keys from the first source that has some; without any, no keys, and requests are unsigned. Returns the error
-// of a source that is configured but fails.
+// Returns keys from the first source that has any. If no source has keys, returns no keys, and requests are not signed.
+// If a source is configured but fails, returns its error.
 Result<S3Keys> find_keys(const std::string& scheme);
 
-// Any thread. Caches one set of keys, found on first use and renewed before they expire.
+// Any thread. Caches one set of keys, which is obtained on first use and renewed before it expires.
 class KeyRing {
  public:
   using Find = std::function<Result<S3Keys>()>;
   using Now = std::function<std::int64_t()>;
   KeyRing(Find find, Now now) : find_(std::move(find)), now_(std::move(now)) {}
 
-  // May block on the key source, on one thread at a time: while it renews keys that are still valid, other threads use
-  // these. If it fails, keys that are still valid are used.
+  // May block one thread, which calls the key source. While that thread renews keys that are still valid, other threads
+  // use these keys. If renewal fails, keys that are still valid are used.
   Result<void> prepare() const;
-  // Called when keys of this generation were rejected: returns other keys, or an error. Calls the source only once for
-  // several concurrent rejections.
+  // Called if keys of this generation were rejected: returns other keys, or an error. Calls the source only once if
+  // several rejections occur at the same time.
   Result<void> renew(std::uint64_t refused) const;
   S3Keys keys() const;  // never blocks; returns the keys of the last prepare()
 

@@ -19,7 +19,7 @@
 namespace feedline::storage {
 namespace {
 
-// Stands for a library that reads the other sources, for one test.
+// Acts as a library that reads the other sources, for one test.
 class Library {
  public:
   explicit Library(FindCredentials find) { find_credentials_by(std::move(find)); }
@@ -179,7 +179,7 @@ TEST(KeyRing, OtherThreadsUseTheOldKeysDuringARenewal) {
   EXPECT_EQ(calls, 2);
 }
 
-// A source may have no newer keys yet: it is not called before each read.
+// A source may not have newer keys yet; it is not called before each read.
 TEST(KeyRing, DoesNotCallTheSourceForEachReadBeforeExpiry) {
   std::int64_t now = 1000;
   int looks = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Test support: a test's environment variables for credentials.
+// Test support: environment variables with credentials.
 
 #include <cstdlib>
 #include <map>
@@ -11,7 +11,7 @@ namespace feedline::storage {
 
 using Variables = std::map<std::string, std::string>;
 
-// Environment variables for one test; unset if empty.
+// Sets environment variables for one test; an empty value unsets a variable.
 class Environment {
  public:
   explicit Environment(const Variables& values) {

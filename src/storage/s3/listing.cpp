@@ -37,7 +37,7 @@ std::string url_decoded(std::string_view text) {
   return result;
 }
 
-// The elements that the responses to both kinds of listings share, by name: settings of the page, and its continuation.
+// The texts of elements that both kinds of listings have, by element name: settings of the page, and its continuation.
 using Texts = std::map<std::string, std::string, std::less<>>;
 
 std::string key_of(const std::string& text, const Texts& page) {
@@ -50,8 +50,8 @@ std::string text_in(const Texts& page, std::string_view name) {
   return found == page.end() ? std::string() : found->second;
 }
 
-// Calls `take` for each element inside `root` that contains others, with their texts. Returns the texts directly inside
-// `root`.
+// Calls `take` with the texts of each element inside `root` that contains other elements. Returns the texts that are
+// directly inside `root`.
 template <typename Take>
 Result<Texts> read_page(std::string_view xml, std::string_view root, const Take& take) {
   constexpr std::size_t kPage = 2, kEntry = 3;  // lengths of the paths of their elements

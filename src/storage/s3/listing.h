@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Parses the few elements needed of S3's XML responses.
+// Parses the few elements of S3's XML responses that are needed.
 
 #include <cstdint>
 #include <optional>
@@ -24,7 +24,7 @@ struct S3Listing {
   std::string next;                   // the token for the next page; empty: this is the last
 };
 
-// Parses ListObjectsV2 with encoding-type=url. kStorage: not a listing, or truncated.
+// Parses a response of ListObjectsV2 with encoding-type=url. kStorage: the text is not a listing, or is truncated.
 Result<S3Listing> parse_listing(std::string_view xml);
 // A multipart upload that was neither completed nor aborted.
 struct S3Upload {
@@ -34,11 +34,11 @@ struct S3Uploads {
   std::vector<S3Upload> uploads;
   std::string next_key, next_id;  // the markers for the next page; empty: this is the last
 };
-// Parses ListMultipartUploads with encoding-type=url. kStorage: not such a listing.
+// Parses a response of ListMultipartUploads with encoding-type=url. kStorage: the text is not such a listing.
 Result<S3Uploads> parse_uploads(std::string_view xml);
-// The ETag in the response to the completion of an upload; empty if it is another response, or truncated.
+// Returns the ETag in the response to the completion of an upload; empty if it is another response, or truncated.
 std::string completed_etag(std::string_view xml);
-// The text of the first element with this name in a document or its beginning; empty if there is none.
+// Returns the text of the first element with this name in a document or its beginning; empty if there is none.
 std::string xml_text(std::string_view xml, std::string_view name);
 
 }  // namespace feedline::storage

@@ -14,8 +14,8 @@
 namespace feedline::storage {
 namespace {
 
-// S3's error codes. Constant-initialised: the client still handles responses while the process exits and destroys
-// statics.
+// S3's error codes. Initialized at compile time, because the client still handles responses while the process exits and
+// destroys statics.
 constexpr std::array<std::string_view, 3> kExpired{"ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired"};
 constexpr std::array<std::string_view, 5> kForNow{"SlowDown", "RequestTimeout", "InternalError", "RequestThrottled",
                                                   "ServiceUnavailable"};
@@ -35,20 +35,21 @@ std::string without_end_slash(std::string text) {
   return text;
 }
 
-// Amazon's regions are letters, digits and dashes; anything else in a response would become part of a host name.
+// Amazon's regions consist of letters, digits and dashes; a response with other characters is rejected, because the
+// region becomes part of a host name.
 bool is_region(std::string_view text) {
   constexpr std::size_t kLongest = 32;
   const auto fits = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; };
   return !text.empty() && text.size() <= kLongest && std::ranges::all_of(text, fits);
 }
 
-// Whether the connection is encrypted or local.
+// Returns whether the connection is encrypted or local.
 bool is_private(const UrlParts& endpoint) {
   const std::string_view host = endpoint.authority.substr(0, endpoint.authority.rfind(':'));
   return endpoint.scheme == "https" || host == "localhost" || host.starts_with("127.") || host == "[::1]";
 }
 
-// The prefix of all keys below a folder.
+// Returns the prefix of all keys below a folder.
 std::string prefix_of(std::string_view key) {
   std::string prefix(key);
   if (!prefix.empty() && !prefix.ends_with('/')) prefix += '/';
@@ -65,7 +66,7 @@ std::map<std::string, std::string> query_of_folder(const std::string& prefix, De
   return query;
 }
 
-// The text after the last slash of a key, or of a prefix without its final slash.
+// Returns the text after the last slash of a key, or of a prefix without its final slash.
 std::string last_part(std::string_view key) {
   if (key.ends_with('/')) key.remove_suffix(1);
   return std::string(key.substr(key.rfind('/') + 1));
@@ -73,7 +74,7 @@ std::string last_part(std::string_view key) {
 
 int hex(char c) { return c >= 'A' ? c - 'A' + 10 : c - '0'; }
 
-// Parses a query made by query_text().
+// Parses a query that query_text() has built.
 std::map<std::string, std::string> query_in(std::string_view text) {
   std::map<std::string, std::string> query;
   while (!text.empty()) {
@@ -94,7 +95,7 @@ std::map<std::string, std::string> query_in(std::string_view text) {
   return query;
 }
 
-// Some servers omit the quotes that the object's own response has.
+// In listings, some servers omit the quotes that the ETag has in responses for the object itself.
 std::uint64_t tag_of_listed(const std::string& etag) {
   if (etag.empty()) return 0;
   return tag_of(etag.ends_with('"') ? etag : '"' + etag + '"');
@@ -186,8 +187,7 @@ Result<Call> S3Site::call(const std::string& object, const S3Order& order) const
   for (const auto& [header, value] : request.headers) call.headers.push_back(header + ": " + value);
   if (keys.bearer.empty()) return call;
   if (!is_private(*parts))
-    return config_error("the endpoint '" + base +
-                        "' is not encrypted, so that others could read the token: write https://");
+    return config_error("the endpoint '" + base + "' is not encrypted, so others could read the token: use https://");
   call.headers.push_back("Authorization: Bearer " + keys.bearer);
   return call;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// s3:// and gs://, through their common XML API. Objects are "s3://bucket/key", as the user writes them.
+// The storage for s3:// and gs://, which have a common XML API. Object names are "s3://bucket/key", as written by the
+// user.
 
 #include <functional>
 #include <map>
@@ -30,7 +31,7 @@ struct S3Settings {
 S3Settings s3_settings();
 S3Settings gs_settings();
 
-// Splits "s3://bucket/key"; nullopt if there is no bucket.
+// Splits "s3://bucket/key"; returns nullopt if there is no bucket.
 struct S3Name {
   std::string_view bucket, key;
 };
@@ -38,12 +39,12 @@ std::optional<S3Name> s3_name(std::string_view object);
 
 std::int64_t now_in_seconds();
 
-// A page of a folder's keys; `continued`: the previous page's S3Listing::next. kFolder: keys below a further slash
-// appear only as their prefix.
+// Returns a page of the keys below a folder. `continued`: S3Listing::next of the previous page. With kFolder, keys
+// below a further slash are returned only as their prefix.
 Result<S3Listing> list_page(const Remote& remote, const std::string& directory, Depth depth,
                             const std::string& continued, std::size_t most);
 
-// A request to S3 other than a read: an upload or an operation.
+// A request to S3 other than a read, such as an upload.
 struct S3Order {
   std::string method = "GET";
   std::string query;       // encoded "name=value"
@@ -58,7 +59,7 @@ class S3Site final : public Site {
   S3Site(S3Settings settings, KeyRing::Find find_keys, KeyRing::Now now = now_in_seconds)
       : settings_(std::move(settings)), keys_(std::move(find_keys), now), now_(now) {}
 
-  // query: encoded "name=value" for a listing of the bucket; empty: the object.
+  // query: the encoded "name=value" pairs for listing the bucket; empty for an object.
   Result<Call> call(const std::string& object, std::string_view query) const override;
   Result<Call> call(const std::string& object, const S3Order& order) const;
   Result<Call> call_with_sums(const std::string& object, const std::string& method) const override {
@@ -66,7 +67,7 @@ class S3Site final : public Site {
   }
   Result<void> prepare() const override { return keys_.prepare(); }
   Result<void> renew(std::uint64_t keys) const override { return keys_.renew(keys); }
-  // Sets another region for all later requests to the bucket.
+  // Uses another region for all later requests to the bucket.
   bool has_moved(const std::string& object, const ResponseHead& head, std::string_view body) const override;
   Refused refused(const ResponseHead& head, std::string_view body) const override;
   std::string reason(const ResponseHead& head, std::string_view body) const override;
@@ -83,7 +84,7 @@ class S3Site final : public Site {
   mutable std::map<std::string, std::string, std::less<>> regions_;  // of buckets in other regions; guarded by mutex_
 };
 
-// Folders are the components between the slashes of keys.
+// Folders are the parts of keys between slashes.
 class S3Storage final : public RemoteStorage {
  public:
   explicit S3Storage(std::shared_ptr<const S3Site> site, HttpLimits limits = http_limits(), Client* client = nullptr)
@@ -95,7 +96,7 @@ class S3Storage final : public RemoteStorage {
   bool has_flat_names() const override { return true; }
   Result<Tree> list_below(const std::string& directory, Depth depth) const override;
   Result<bool> is_directory(const std::string& path) const override;
-  // Buckets with the same name at different endpoints are different.
+  // Buckets with the same name at different endpoints have different identities.
   std::string identity(const std::string& path) const override;
 
  private:
@@ -107,7 +108,7 @@ class S3Storage final : public RemoteStorage {
   const std::string endpoint_;  // empty: Amazon's
 };
 
-// The process's storage backends, configured by its environment on first use.
+// Return the storage backends of the process, which the environment configures on first use.
 std::shared_ptr<const S3Site> s3_site();
 std::shared_ptr<const S3Site> gs_site();
 std::shared_ptr<const Storage> s3_storage();

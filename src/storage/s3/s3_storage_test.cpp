@@ -141,8 +141,9 @@ TEST(S3Storage, BusyServersAreTriedAgainByTheirWords) {
   EXPECT_TRUE(storage_of(server)->stat("s3://bucket/x"));
 }
 
-// A process that ends while a server refuses, again and again. What is made at first use is taken down at the end in
-// the opposite order, so the client, which is made before the first refusal, goes on behind whatever was made for one.
+// For a process that exits while a server repeatedly rejects its requests. Statics are destroyed in reverse order of
+// construction, so the client, which is constructed before the first rejection, still runs after objects that a
+// rejection constructs have been destroyed.
 std::atomic<int> refusals_here = 0;
 
 void wait_for_refusals() {
@@ -200,7 +201,7 @@ TEST(S3Storage, ListsAllPages) {
   EXPECT_EQ(storage->list("s3://bucket/none").error().system_errno, ENOENT);
 }
 
-// Many requests are in flight with the same keys; the first one to fail requests new ones.
+// Many requests with the same keys are in flight; the first one that fails obtains new keys.
 TEST(S3Storage, KeysThatAreRefusedToManyRequestsAreRenewedOnce) {
   constexpr int kRequests = 20;
   std::atomic<int> found = 0, refusals = 0;

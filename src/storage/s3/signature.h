@@ -20,7 +20,7 @@ struct S3Keys {
   bool is_empty() const { return id.empty() && bearer.empty(); }
 };
 
-// Replaces the SHA-256 of a body whose integrity TLS protects.
+// Replaces the SHA-256 of a body if TLS protects its integrity.
 inline constexpr std::string_view kUnsignedPayload = "UNSIGNED-PAYLOAD";
 
 struct S3Request {
@@ -34,13 +34,14 @@ struct S3Request {
 
 // Returns "a=1&b=2", encoded and in signing order.
 std::string query_text(const std::map<std::string, std::string>& query);
-// The two steps of a signature for any AWS service. Returns the text to sign. Requires: all headers, including host and
-// AWS's, and a non-empty payload hash.
+// The two steps of signing a request for any AWS service. Returns the text to sign. Requires: all headers are set,
+// including "host" and AWS's own headers, and the payload hash is not empty.
 std::string canonical_request(const S3Request& request);
 // time: "20150830T123600Z". Returns hexadecimal digits.
 std::string signature_of(const std::string& canonical, const S3Keys& keys, std::string_view time,
                          std::string_view region, std::string_view service);
-// Returns the headers to send, "name: value", including the request's own except host. now: in seconds since 1970.
+// Returns the headers to send ("name: value"), including the request's own headers except host. now: seconds since
+// 1970.
 std::vector<std::string> signed_headers(const S3Request& request, const S3Keys& keys, std::string_view region,
                                         std::int64_t now);
 

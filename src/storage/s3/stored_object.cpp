@@ -15,7 +15,7 @@
 
 namespace feedline {
 
-struct StoredPlace::Impl {
+struct ObjectFolder::Impl {
   storage::S3Remote remote;
   std::string url;
   std::stop_source stop;
@@ -35,15 +35,15 @@ storage::UploadLimits upload_limits() {
   return limits;
 }
 
-// A URL should not contain a key; if the URL does, the message omits the key.
+// A URL should not contain a key; if it does, the message omits the key.
 bool has_keys(std::string_view url) { return url.substr(0, url.find('/', url.find("://") + 3)).find('@') != url.npos; }
 
 }  // namespace
 
-StoredPlace::StoredPlace(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+ObjectFolder::ObjectFolder(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-Result<StoredPlace> StoredPlace::open(const std::string& url) {
-  return base::guarded([&]() -> Result<StoredPlace> {
+Result<ObjectFolder> ObjectFolder::open(const std::string& url) {
+  return base::guarded([&]() -> Result<ObjectFolder> {
     const std::string scheme = storage::scheme_of(url);
     if (scheme != "s3" && scheme != "gs")
       return config_error("cannot write to '" + scheme + "://': only s3:// and gs:// are supported");
@@ -58,13 +58,13 @@ Result<StoredPlace> StoredPlace::open(const std::string& url) {
       return config_error("'" + url + "': the URL of a prefix to write to must not contain '?' or '#'");
     impl->remote.site = scheme == "gs" ? storage::gs_site() : storage::s3_site();
     impl->limits = upload_limits();
-    return StoredPlace(std::move(impl));
+    return ObjectFolder(std::move(impl));
   });
 }
 
-const std::string& StoredPlace::url() const { return impl_->url; }
+const std::string& ObjectFolder::url() const { return impl_->url; }
 
-Result<std::vector<StoredEntry>> StoredPlace::entries() const {
+Result<std::vector<StoredEntry>> ObjectFolder::entries() const {
   return base::guarded([&]() -> Result<std::vector<StoredEntry>> {
     constexpr std::size_t kMostKeys = 1000;
     const storage::Remote remote{impl_->remote.site, impl_->remote.limits, impl_->remote.client};
@@ -91,24 +91,24 @@ Result<std::vector<StoredEntry>> StoredPlace::entries() const {
   });
 }
 
-Result<std::string> StoredPlace::put(const std::string& name, std::span<const std::byte> bytes) const {
+Result<std::string> ObjectFolder::put(const std::string& name, std::span<const std::byte> bytes) const {
   return base::guarded(
       [&] { return storage::put_object(impl_->remote, impl_->object(name), bytes, impl_->stop.get_token()); });
 }
 
-Result<std::string> StoredPlace::upload(const std::string& file, const std::string& name) const {
+Result<std::string> ObjectFolder::upload(const std::string& file, const std::string& name) const {
   return base::guarded([&] {
     return storage::upload_file(impl_->remote, file, impl_->object(name), impl_->limits, impl_->stop.get_token());
   });
 }
 
-void StoredPlace::cancel() const { impl_->stop.request_stop(); }
+void ObjectFolder::cancel() const { impl_->stop.request_stop(); }
 
-Result<void> StoredPlace::remove(const std::string& name) const {
+Result<void> ObjectFolder::remove(const std::string& name) const {
   return base::guarded([&] { return storage::remove_object(impl_->remote, impl_->object(name)); });
 }
 
-Result<std::uint64_t> StoredPlace::abort_unfinished(const std::vector<std::string>& names) const {
+Result<std::uint64_t> ObjectFolder::abort_unfinished(const std::vector<std::string>& names) const {
   return base::guarded([&]() -> Result<std::uint64_t> {
     FEEDLINE_TRY(const auto uploads, storage::unfinished_uploads(impl_->remote, impl_->url + "/"));
     std::set<std::string> keys;

@@ -59,7 +59,7 @@ class SendingSite final : public Site {
   const std::string deed_;
 };
 
-// One request, with everything that must outlive it.
+// A request and all objects that must outlive it.
 struct Request {
   Request(const S3Remote& remote, const std::string& object, S3Order order, std::string deed, HttpLimits how)
       : limits(how),
@@ -78,11 +78,11 @@ struct Request {
   }
 };
 
-// Requests in flight for one thread, which waits for any of them.
+// The requests in flight of one thread, which waits for any of them.
 class Requests final : public Waiting {
  public:
   Requests(const S3Remote& remote, std::stop_token stop) : remote_(remote), stop_(std::move(stop)) {}
-  // Cancels and waits for all requests, which would otherwise notify a destroyed object.
+  // Cancels all requests and waits for them, because they would otherwise notify a destroyed object.
   ~Requests() override { give_up(); }
   Requests(const Requests&) = delete;
   Requests& operator=(const Requests&) = delete;
@@ -101,7 +101,7 @@ class Requests final : public Waiting {
     return {};
   }
   std::size_t running() const { return running_.size(); }
-  // Returns a finished request; kCancelled: a stop was requested. Requires: some are in flight.
+  // Returns a request that has finished. kCancelled: a stop was requested. Requires: requests are in flight.
   Result<Request*> next() {
     while (true) {
       std::pair<Transfer*, Transfer::Next> arrived;
@@ -133,7 +133,7 @@ class Requests final : public Waiting {
   }
 
  private:
-  void told(std::span<const Notice> notices) override {
+  void notify(std::span<const Notice> notices) override {
     const std::lock_guard lock(mutex_);
     for (const Notice& notice : notices)
       if (notice.how) arrived_.emplace_back(notice.transfer, *notice.how);
@@ -159,7 +159,7 @@ Result<void> carry_out(const S3Remote& remote, Request& request, std::stop_token
 
 constexpr std::span<const std::byte> kNothing;
 
-// Clean-up after a stop request, limited to seconds.
+// Returns limits for clean-up after a stop request; the clean-up may take only seconds.
 HttpLimits hurried(HttpLimits limits) {
   limits.connect = std::min<std::chrono::milliseconds>(limits.connect, 2s);
   limits.stall = std::min<std::chrono::milliseconds>(limits.stall, 3s);
@@ -276,7 +276,7 @@ class Multipart {
     return etag;
   }
 
-  // The ETag of a multipart object ends in the number of parts.
+  // Returns the ETag of the object if it exists; the ETag of a multipart object ends with the number of parts.
   std::string etag_if_it_is_there() const {
     std::vector<std::byte> room(1);
     Transfer transfer(*remote_.site, remote_.limits, object_, 0, room, {});
@@ -285,7 +285,7 @@ class Multipart {
     return transfer.etag().find("-" + std::to_string(parts_)) == std::string::npos ? std::string() : transfer.etag();
   }
 
-  // The first failure determines the error.
+  // error: the error of the first failure.
   std::unexpected<Error> abort(Error error) {
     Request request(remote_, object_, {.method = "DELETE", .query = query_text({{"uploadId", id_}}), .body = kNothing},
                     "abort the upload", hurried(remote_.limits));

@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 
 constexpr UploadLimits kSmallParts{.part_bytes = 1000, .at_once = 3};
 
-// A correct S3 server, with responses that a test injects first.
+// A correct S3 server; responses that a test has injected are sent first.
 class Bucket {
  public:
   using Fault = std::function<std::optional<ServedAnswer>(const ServedRequest&)>;
@@ -221,7 +221,7 @@ TEST_F(Upload, APartWithoutAnETagIsNoSuccess) {
   EXPECT_NE(etag.error().message().find("part 4: the response has no ETag"), std::string::npos);
 }
 
-// The first completion was carried out, but its response was lost.
+// The server has completed the upload, but its first response was lost.
 TEST_F(Upload, ACompletionWhoseAnswerWasLostIsLookedFor) {
   for (const bool is_there : {true, false}) {
     std::atomic<int> asked = 0;
@@ -256,7 +256,7 @@ TEST_F(Upload, AStopEndsWhatWaitsAndAbortsIt) {
   EXPECT_EQ(bucket.count("POST", "uploadId="), 0u);
 }
 
-TEST_F(Upload, AnAbortThatFailsIsSaidBesideWhatWentWrongFirst) {
+TEST_F(Upload, AnAbortThatFailsIsSaidNextToWhatWentWrongFirst) {
   Bucket bucket([&](const ServedRequest& request) -> std::optional<ServedAnswer> {
     if (is_part(request, 1) || request.method == "DELETE") return ServedAnswer{.status = 403};
     return {};

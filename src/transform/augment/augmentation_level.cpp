@@ -17,7 +17,7 @@ struct Magnitudes {
   int bits, steps;  // posterize: bits at bin 0, and the reduction at the last bin
 };
 
-// From _augmentation_space of each class in torchvision.transforms.autoaugment.
+// The values match _augmentation_space in each class in torchvision.transforms.autoaugment.
 constexpr Magnitudes magnitudes_of(AugmentationSpace space) {
   switch (space) {
     case AugmentationSpace::kStandard:
@@ -42,8 +42,8 @@ double farthest(AugmentationSpace space, int side) {
   return 0;
 }
 
-// torch.linspace computes in single precision from both ends. The product is not rounded before the addition, as in
-// torch's kernels for CPUs with FMA.
+// torch.linspace computes in single precision, from both ends. The product is not rounded before the addition, as in
+// torch's kernels for CPUs that have FMA.
 double linspace(double from, double to, int count, int i) {
   const auto low = static_cast<float>(from), high = static_cast<float>(to);
   const float step = (high - low) / static_cast<float>(count - 1);
@@ -51,14 +51,15 @@ double linspace(double from, double to, int count, int i) {
   return std::fma(-step, static_cast<float>(count - 1 - i), high);
 }
 
-// Rounds in single precision, half to even, as torch does. v2 subtracts before it rounds, with the same result.
+// Rounds half to even in single precision, as torch does. v2 subtracts before it rounds, with the same result.
 double bits_at(const Magnitudes& magnitudes, const Bins& bins, int bin) {
   const float fewer =
       static_cast<float>(bin) / (static_cast<float>(bins.count - 1) / static_cast<float>(magnitudes.steps));
   return magnitudes.bits - static_cast<double>(std::nearbyint(fewer));
 }
 
-// v2's thresholds are fractions of 255. Some are a millionth above v1's, so one more value is below them.
+// The thresholds of v2 are fractions of 255. Some of v2's thresholds are a millionth above those of v1, so that one
+// more value is below the threshold.
 double threshold_at(const Bins& bins, int bin) {
   if (bins.version == TorchvisionVersion::kV2) return 255.0 * linspace(1, 0, bins.count, bin);
   return linspace(255, 0, bins.count, bin);

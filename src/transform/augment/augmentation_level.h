@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The changes that automatic augmentations choose from, and the meaning of their magnitudes in torchvision's tables
-// (bins) and timm's (levels from 0 to 10, with noise). Pure functions, except that drawing advances `random`.
+// The changes from which automatic augmentations choose, and the meaning of magnitudes in torchvision's tables (bins)
+// and timm's (levels from 0 to 10, with noise). All functions are pure, except that drawing advances `random`.
 
 #include <array>
 #include <cstddef>
@@ -14,15 +14,15 @@
 
 namespace feedline::transform {
 
-// An augmentation with its amount: the tangent for shears, pixels for translations, degrees for rotation, Pillow's
-// factor (1 changes nothing) for kBrightness to kSharpness, the remaining bits for kPosterize, the threshold for
-// kSolarize, the addend for kSolarizeAdd; otherwise 0.
+// An augmentation and its amount: the tangent for shears, pixels for translations, degrees for rotation, Pillow's
+// factor for kBrightness to kSharpness (1 means no change), the number of remaining bits for kPosterize, the threshold
+// for kSolarize, the addend for kSolarizeAdd, otherwise 0.
 struct DrawnAugmentation {
   Augmentation augmentation = Augmentation::kIdentity;
   double amount = 0;
 };
 
-// The augmentations of a sample in order. Allocates nothing.
+// The augmentations of a sample, in order. Allocates nothing.
 class Augmentations {
  public:
   static constexpr std::size_t kMost = 64;  // maximum per operation; larger numbers are mistakes
@@ -38,15 +38,16 @@ class Augmentations {
   std::size_t size_ = 0;
 };
 
-// The operation on the pixels of an image of this size, as in torchvision. Requires: not kIdentity or kGrayscale.
+// Returns the operation on the pixels of an image of this size, as in torchvision. Requires: `drawn` is neither
+// kIdentity nor kGrayscale.
 PixelOperation pixel_operation(const DrawnAugmentation& drawn, Size image, Interpolation interpolation,
                                const std::array<std::uint8_t, 3>& fill);
 
-// The same as in timm, which uses the matrices of shears and translations directly.
+// Returns the operation as in timm, which uses the matrices of shears and translations directly.
 PixelOperation timm_operation(const DrawnAugmentation& drawn, Size image, Interpolation interpolation,
                               const std::array<std::uint8_t, 3>& fill);
 
-// torchvision divides magnitudes into bins, from no change to the largest.
+// torchvision divides magnitudes into bins, from no change to the largest change.
 enum class AugmentationSpace : std::uint8_t {
   kStandard,  // AutoAugment's and RandAugment's
   kWide,      // TrivialAugmentWide's
@@ -57,17 +58,17 @@ struct Bins {
   int count = 10;  // at least 2
   TorchvisionVersion version = TorchvisionVersion::kV1;
 };
-// Returns true if it moves pixels.
+// Returns whether the augmentation moves pixels.
 bool moves_pixels(Augmentation augmentation);
-// Returns true if the sign of its amount is random.
+// Returns whether the sign of the augmentation's amount is random.
 bool is_signed(Augmentation augmentation);
-// Returns true if its amount depends on the bin.
+// Returns whether the augmentation's amount depends on the bin.
 bool has_magnitude(Augmentation augmentation);
-// The amount at `bin`, negated if `negative` and the augmentation is signed. Requires: 0 <= bin < bins.count, and not
-// kSolarizeAdd, which torchvision does not have.
+// Returns the amount at `bin`, negated if `negative` is true and the augmentation is signed. Requires: 0 <= bin <
+// bins.count, and not kSolarizeAdd, which torchvision does not have.
 double amount_at(Augmentation augmentation, const Bins& bins, int bin, bool negative, Size image);
 
-// An entry of timm's tables: its probability and level.
+// An entry of timm's tables with its probability and level.
 struct TimmLevel {
   double magnitude = 10;
   double noise = 0;         // standard deviation of the level; infinity: uniform from 0 to `magnitude`
@@ -75,9 +76,9 @@ struct TimmLevel {
   double translate = 0.45;  // fraction of the image's side at level 10
 };
 // The conversion from level to amount, if timm has several. kDesaturating: grey at the highest level. kDrawn: the level
-// is the upper limit of a drawn blur.
+// is the upper limit from which a blur is drawn.
 enum class TimmScale : std::uint8_t { kPlain, kIncreasing, kOriginal, kDesaturating, kDrawn };
-// Draws level and sign. Translations are fractions of the image's side.
+// Draws the level and the sign. Translations are fractions of the image's side.
 double draw_timm_amount(Augmentation augmentation, TimmScale scale, const TimmLevel& level, Size image,
                         base::Random& random);
 

@@ -18,7 +18,8 @@ namespace {
 
 using enum Augmentation;
 
-// In torchvision's order. AugMix has no kIdentity, and its enhancers come last because `all_ops` appends them.
+// In torchvision's order. AugMix does not have kIdentity, and its brightness, colour, contrast and sharpness are last
+// because `all_ops` appends them.
 constexpr Augmentation kChoices[] = {kIdentity,  kShearX,     kShearY,       kTranslateX, kTranslateY,
                                      kRotate,    kBrightness, kColor,        kContrast,   kSharpness,
                                      kPosterize, kSolarize,   kAutoContrast, kEqualize};
@@ -30,7 +31,7 @@ constexpr int kAutoAugmentBins = 10, kMixBins = 10;
 
 std::size_t below(std::size_t count, base::Random& random) { return random.below(static_cast<std::uint32_t>(count)); }
 
-// Draws the sign for every augmentation, so that later draws do not depend on the chosen one.
+// Draws a sign for every augmentation, so that later draws do not depend on the chosen augmentation.
 void append(Augmentation augmentation, const Bins& bins, int bin, Size image, base::Random& random,
             Augmentations& drawn) {
   const bool negative = draw_coin(0.5, random);
@@ -103,7 +104,7 @@ std::vector<Entry> choices_of_rand_augment(bool increasing) {
   return entries;
 }
 
-// timm's "tweights": the most useful augmentations are chosen most often.
+// timm's "tweights": chooses the most useful augmentations most often.
 std::vector<Entry> weighted_choices() {
   constexpr struct {
     Augmentation augmentation;
@@ -118,14 +119,14 @@ std::vector<Entry> weighted_choices() {
   return entries;
 }
 
-// timm's "t3a": 3-Augment (Touvron et al., "DeiT III: Revenge of the ViT", ECCV 2022).
+// timm's "t3a", which is 3-Augment (Touvron et al., "DeiT III: Revenge of the ViT", ECCV 2022).
 std::vector<Entry> choices_of_three() {
   return {{.augmentation = kSolarize, .scale = TimmScale::kIncreasing},
           {.augmentation = kColor, .scale = TimmScale::kDesaturating},
           {.augmentation = kGaussianBlur}};
 }
 
-// timm's "t3aw": chooses those three most often.
+// timm's "t3aw": chooses the three augmentations of "t3a" most often.
 std::vector<Entry> weighted_choices_of_three() {
   std::vector<Entry> entries = choices_of_three();
   for (Entry& entry : entries) entry.weight = 6;
@@ -139,7 +140,7 @@ std::vector<Entry> weighted_choices_of_three() {
   return entries;
 }
 
-// timm's "3a": always applies one of the three.
+// timm's "3a": always applies one of the three augmentations of "t3a".
 std::vector<Entry> one_of_three() {
   return {{.augmentation = kSolarize, .probability = 1, .magnitude = 5},
           {.augmentation = kColor, .scale = TimmScale::kDesaturating, .probability = 1},
@@ -180,7 +181,8 @@ struct Section {
   double value = 0;
 };
 
-// "mstd0.5": letters, then a number. timm skips a section without a number; here its key is empty.
+// Parses a section such as "mstd0.5": letters, then a number. timm skips sections without a number; here, their key is
+// empty.
 Result<Section> section_of(std::string_view text) {
   const std::size_t digit = text.find_first_of("0123456789");
   if (digit == std::string_view::npos) return Section{};
@@ -357,7 +359,7 @@ void TimmPolicy::draw_entry(const Entry& entry, Size image, base::Random& random
   drawn.push_back({entry.augmentation, draw_timm_amount(entry.augmentation, entry.scale, level, image, random)});
 }
 
-// Draws without replacement, weighted by the remaining weights: numpy.random.choice(replace=False).
+// Draws without replacement, by the weights of the remaining choices, like numpy.random.choice(replace=False).
 void TimmPolicy::draw_weighted(Size image, base::Random& random, Augmentations& drawn) const {
   std::array<double, kMostWeighted> left{};
   std::ranges::transform(entries_, left.begin(), &Entry::weight);

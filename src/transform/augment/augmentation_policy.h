@@ -2,7 +2,7 @@
 #pragma once
 
 // Chooses augmentations for a sample: AutoAugment, RandAugment and TrivialAugmentWide by torchvision's tables, and the
-// policies in timm's config strings ("rand-m9-mstd0.5-inc1", "original-mstd0.5", "augmix-m5-w4").
+// policies of timm's config strings ("rand-m9-mstd0.5-inc1", "original-mstd0.5", "augmix-m5-w4").
 
 #include <cstdint>
 #include <optional>
@@ -17,8 +17,9 @@
 
 namespace feedline::transform {
 
-// Appends the augmentations drawn for an image of this size, in order. Appends nothing for kIdentity or if the
-// probability check fails. Requires: room for `num_ops` or `depth` augmentations, or two for AutoAugment.
+// Appends the augmentations drawn for an image of this size, in order. Appends nothing for kIdentity, or if the
+// augmentation is skipped at random. Requires: there is room for `num_ops` or `depth` augmentations, or for two with
+// AutoAugment.
 void draw_auto_augment(AutoAugmentPolicy policy, Size image, base::Random& random, Augmentations& drawn,
                        TorchvisionVersion version = TorchvisionVersion::kV1);
 // Requires: 0 <= magnitude < bins.
@@ -27,11 +28,11 @@ void draw_rand_augment(int num_ops, int magnitude, int bins, Size image, base::R
 void draw_trivial_augment_wide(int bins, Size image, base::Random& random, Augmentations& drawn,
                                TorchvisionVersion version = TorchvisionVersion::kV1);
 
-// One chain of AugMix: `depth` augmentations of magnitudes below `severity`. all_ops: includes brightness, colour,
-// contrast and sharpness.
+// Draws one chain of AugMix: `depth` augmentations with magnitudes below `severity`. all_ops: include brightness,
+// colour, contrast and sharpness.
 void draw_aug_mix_chain(int severity, int depth, bool all_ops, Size image, base::Random& random, Augmentations& drawn);
 
-// A policy described by one of timm's strings. Immutable.
+// A policy that is described by one of timm's strings. Immutable.
 class TimmPolicy {
  public:
   struct Entry {
@@ -42,23 +43,23 @@ class TimmPolicy {
     double weight = 1;
   };
 
-  // The mixing parameters of "augmix"; if depth is below 1, each chain draws its own.
+  // The mixing parameters of "augmix"; if depth is below 1, each chain draws its own depth.
   struct Mix {
     int width = 3, depth = -1;
     double alpha = 1;
     bool in_turn = false;  // blends each chain with the result of the chains before
   };
 
-  // `translate`: the translation at level 10, as a fraction of the image's side. kConfig: not a valid string, or a
-  // section that timm does not have.
+  // `translate`: the translation at level 10, as a fraction of the image's side. kConfig: the string is invalid, or has
+  // a section that timm does not have.
   static Result<TimmPolicy> parse(std::string_view config, double translate = 0.45);
 
   // Requires: no mix().
   void draw(Size image, base::Random& random, Augmentations& drawn) const;
   const std::optional<Mix>& mix() const { return mix_; }
-  // One chain of the mix.
+  // Draws one chain of the mix.
   void draw_chain(int depth, Size image, base::Random& random, Augmentations& drawn) const;
-  // For tests: the available choices. AutoAugment's come in consecutive pairs.
+  // Returns the available choices, for tests. AutoAugment's choices are stored as consecutive pairs.
   std::span<const Entry> entries() const { return entries_; }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Compares draws with the tables printed by the originals, and frequencies with those that their rules imply.
+// Compares draws with the tables printed by torchvision and timm, and frequencies with those that their rules imply.
 
 #include "transform/augment/augmentation_policy.h"
 
@@ -22,7 +22,7 @@ constexpr int kDraws = 20'000;
 
 using Draw = std::function<void(base::Random&, Augmentations&)>;
 
-// The draws of a number of samples.
+// Returns the draws for a number of samples.
 std::vector<Augmentations> draws(const Draw& draw) {
   std::vector<Augmentations> all(kDraws);
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -39,7 +39,7 @@ std::map<Augmentation, int> counts(const std::vector<Augmentations>& all) {
   return counted;
 }
 
-// Chance exceeds this once in 15,000 times.
+// A random deviation exceeds the limit once in 15,000 times.
 void expect_share(int count, int of, double share) {
   const double deviation = std::sqrt(of * share * (1 - share));
   EXPECT_NEAR(count, of * share, 4 * deviation + 1);
@@ -122,7 +122,8 @@ TEST(AugmentationPolicy, RandAugmentDrawsWithPuttingBackAtOneMagnitude) {
   for (const auto& [augmentation, count] : counts(all)) expect_share(count, 3 * kDraws, 1.0 / 14);
 }
 
-// Counted by hand in torchvision's table for CIFAR-10: four of the 25 translate by rows, one of them twice.
+// Counted by hand in torchvision's table for CIFAR-10: four of the 25 sub-policies translate by rows, one of them
+// twice.
 TEST(AugmentationPolicy, AutoAugmentDoesWhatItsTableSays) {
   const auto all = draws([](base::Random& random, Augmentations& drawn) {
     draw_auto_augment(AutoAugmentPolicy::kCifar10, kImage, random, drawn);

@@ -7,11 +7,12 @@
 namespace feedline::transform {
 namespace {
 
-// torchvision draws options until one fits, and loops forever if none fits and none is "no crop". After this many
-// rounds without a crop, none is used; with the default options one sample in 5 million gets there.
+// torchvision draws options until one fits. Its loop never ends if no option fits and none of the options means "no
+// crop". After this many rounds without a crop, no crop is used; with the default options, this happens for one sample
+// in 5 million.
 constexpr int kMostRounds = 100;
 
-// One trial of a crop, whose sides may be invalid.
+// Draws one candidate for a crop; its sides may be invalid.
 Box draw_box(const op::RandomIouCrop& o, Size image, base::Random& random) {
   Box box;
   box.width = static_cast<int>(image.width * random.uniform(o.min_scale, o.max_scale));
@@ -24,7 +25,7 @@ Box draw_box(const op::RandomIouCrop& o, Size image, base::Random& random) {
   return box;
 }
 
-// As in torch, half of the sum in single precision, also for integers.
+// Like torch, computes half of the sum in single precision, even for integers.
 template <typename Number>
 float middle(Number low, Number high) {
   return 0.5f * static_cast<float>(low + high);
@@ -49,7 +50,7 @@ float overlap(const Corners<Number>& box, const Box& crop) {
   return static_cast<float>(inter) / static_cast<float>(area(box) + area(other) - inter);
 }
 
-// Returns true if the centre of a box is inside and one of these boxes overlaps enough.
+// Returns whether the centre of a box is inside the crop and one of these boxes overlaps it enough.
 template <typename Number>
 bool fits(std::span<const Corners<Number>> boxes, const Box& crop, double least, std::vector<std::uint8_t>& inside) {
   bool any = false, enough = false;

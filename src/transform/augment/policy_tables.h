@@ -2,8 +2,8 @@
 #pragma once
 
 // AutoAugment's learned policies (Cubuk et al., "AutoAugment: Learning Augmentation Strategies from Data", CVPR 2019),
-// as in torchvision and timm. Each sub-policy is two augmentations with a probability and a magnitude from 0 to 9
-// (timm: 10). Augmentations without a magnitude have 0, or the original's value.
+// in the versions of torchvision and timm. Each sub-policy consists of two augmentations, each with a probability and a
+// magnitude from 0 to 9 (timm: 10). Augmentations without a magnitude have 0, or the value in the original table.
 
 #include "transform/augment/augmentation_level.h"
 

@@ -14,11 +14,11 @@ namespace {
 
 constexpr int kTries = 10;  // torchvision's
 
-// Python's round(): half to even, the default rounding mode of nearbyint.
+// Python's round(), which rounds half to even, like nearbyint in its default mode.
 double round_even(double value) { return std::nearbyint(value); }
 
-// round(sqrt(...)) as an int. A huge ratio must not overflow the conversion; values above the image's side are rejected
-// anyway.
+// Computes round(sqrt(...)) as an int. A huge ratio must not overflow the conversion; values above the image's side are
+// rejected later.
 int rounded_side(double value) { return static_cast<int>(std::min(round_even(value), 2147483647.0)); }
 
 int below(int bound, base::Random& random) { return static_cast<int>(random.below(static_cast<std::uint32_t>(bound))); }
@@ -27,7 +27,7 @@ Box central(Size image, int width, int height) {
   return {(image.width - width) / 2, (image.height - height) / 2, width, height};
 }
 
-// Fractions that sum to 1, in single precision as in torch.
+// Draws fractions that sum to 1, in single precision as in torch.
 void draw_dirichlet(std::span<float> fractions, double alpha, base::Random& random) {
   std::array<double, MixDrawing::kMost> drawn{};
   double sum = 0;
@@ -91,8 +91,8 @@ double draw_normal(base::Random& random) {
   return radius * std::cos(2 * std::numbers::pi * random.uniform());
 }
 
-// Marsaglia and Tsang, "A simple method for generating gamma variables", 2000; for alpha below 1, scaled by a power of
-// a uniform number.
+// Draws by the method of Marsaglia and Tsang, "A simple method for generating gamma variables", 2000; for alpha below
+// 1, the result is scaled by a power of a uniform number.
 double draw_gamma(double alpha, base::Random& random) {
   const double boost = alpha < 1 ? std::pow(1 - random.uniform(), 1 / alpha) : 1;
   const double d = (alpha < 1 ? alpha + 1 : alpha) - 1.0 / 3, c = 1 / std::sqrt(9 * d);
@@ -118,7 +118,8 @@ MixDrawing draw_mix(int width, double alpha, base::Random& random) {
 
 namespace {
 
-// timm's weights, in single precision, for blending chains one after the other so that each keeps its share at the end.
+// Computes timm's weights, in single precision, for blending chains one after another so that each has its share at the
+// end.
 void blend_in_turn(float all, MixDrawing& drawn) {
   drawn.in_turn = true;
   float left = 1;
@@ -237,7 +238,7 @@ Size resized_size(Size image, const op::Resize& resize) {
 
 namespace {
 
-// Python's int(); the caller rejects overflow.
+// Python's int(); the caller rejects values that overflow.
 int truncated(double value) { return static_cast<int>(std::min(value, 2147483647.0)); }
 
 }  // namespace
@@ -254,7 +255,7 @@ Size draw_short_side(const op::RandomShortSide& resize, Size image, base::Random
   return {truncated(image.height * ratio), truncated(image.width * ratio)};
 }
 
-// In single precision, as torch.rand and computations with it.
+// Computes in single precision, like torch.rand and computations with its results.
 float draw_scale(const Range& range, base::Random& random) {
   const float share = static_cast<float>(random.bits() >> 8) * 0x1p-24F;
   return static_cast<float>(range.low) + share * static_cast<float>(range.high - range.low);
@@ -287,7 +288,7 @@ RatioDrawing draw_ratio(const op::ResizeKeepRatio& resize, base::Random& random)
   return drawn;
 }
 
-Size kept_ratio_size(const op::ResizeKeepRatio& resize, Size image, const RatioDrawing& drawn) {
+Size keep_ratio_size(const op::ResizeKeepRatio& resize, Size image, const RatioDrawing& drawn) {
   const double by_height = static_cast<double>(image.height) / resize.size.height;
   const double by_width = static_cast<double>(image.width) / resize.size.width;
   const double ratio =
@@ -312,7 +313,7 @@ Padding plan_pad_to(Size image, Size size, PadPosition position) {
 
 namespace {
 
-// For an integer number of pixels, which may be negative.
+// Halves a number of pixels, which may be negative.
 int half_of(int pixels, bool rounds_down) {
   return rounds_down ? (pixels - (pixels & 1)) / 2 : static_cast<int>(round_even(pixels / 2.0));
 }
@@ -342,13 +343,6 @@ Box central_box(Size image, const op::CenterCrop& crop) {
 Padding RandomCropPadding::sum() const {
   return {always.left + width_needed.left, always.top + height_needed.top, always.right + width_needed.right,
           always.bottom + height_needed.bottom};
-}
-
-std::optional<Box> trimmed_box(Size image, const op::TrimBorder& trim) {
-  const std::int64_t both = 2 * std::int64_t{trim.border};
-  if (image.height <= both || image.width <= both) return std::nullopt;
-  const int taken = static_cast<int>(both);
-  return Box{trim.border, trim.border, image.width - taken, image.height - taken};
 }
 
 Box plan_corner_crop(Size image, const op::CornerCrop& crop) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// torchvision's rules (transforms v1) for the draws of random operations and for computed sizes. Pure functions, except
-// that drawing advances `random`.
+// torchvision's rules (transforms v1) for drawing the parameters of random operations and for computing sizes. All
+// functions are pure, except that drawing advances `random`.
 
 #include <array>
 #include <cstddef>
@@ -15,23 +15,24 @@
 
 namespace feedline::transform {
 
-// RandomResizedCrop: ten tries at an area and a log-uniform aspect ratio, then the largest central crop within ratio.
+// RandomResizedCrop: makes ten attempts with a random area and a log-uniform aspect ratio; if none fits, uses the
+// largest central crop within ratio.
 Box draw_resized_crop(Size image, Range scale, Range ratio, base::Random& random);
 
-// RandomCrop: uniform over the positions. Requires: the crop fits the image.
+// RandomCrop: draws the position uniformly. Requires: the crop fits in the image.
 Box draw_crop(Size image, Size crop, base::Random& random);
 
-// timm's RandomCropOrPad: the crop starts outside of a smaller image.
+// timm's RandomCropOrPad: if the image is smaller than the crop, the crop starts outside the image.
 Box draw_crop_or_pad(Size image, Size crop, base::Random& random);
 
-// RandomErasing: ten tries at an area, as a fraction of `scale` shared by the rectangles, and a log-uniform height over
-// width; nullopt if none fits.
+// RandomErasing: makes ten attempts with a random area (a fraction in `scale`, divided by the number of rectangles) and
+// a log-uniform ratio of height to width; returns nullopt if none fits.
 std::optional<Box> draw_erased(Size image, Range scale, Range ratio, int count, base::Random& random);
 
 double draw_normal(base::Random& random);               // standard
 double draw_gamma(double alpha, base::Random& random);  // of scale 1. Requires: alpha > 0
 
-// AugMix's weights of the image and of its chains, which sum to 1.
+// AugMix's weights for the image and for its chains; they sum to 1.
 struct MixDrawing {
   static constexpr int kMost = 32;
   int width = 0;
@@ -41,16 +42,17 @@ struct MixDrawing {
                                  // weight
   bool in_turn = false;          // timm's b1: blends each chain with the result of the chains before, by its weight
 };
-// Draws torchvision's weights, from Dirichlet distributions. Requires: 1 <= width <= kMost.
+// Draws the weights from Dirichlet distributions, like torchvision. Requires: 1 <= width <= kMost.
 MixDrawing draw_mix(int width, double alpha, base::Random& random);
 MixDrawing draw_timm_mix(int width, double alpha, bool in_turn, base::Random& random);
-// Returns the given depth, or draws 1 to 3 if it is below 1.
+// Returns the given depth, or draws a depth from 1 to 3 if it is below 1.
 int draw_depth(int given, base::Random& random);
 
-// Draws one of `count`, weighted if there are weights. Requires: count > 0, and `count` weights or none, one above 0.
+// Draws a number below `count`, by weight if there are weights. Requires: count > 0, and there are either no weights or
+// `count` weights with one above 0.
 std::size_t draw_choice(std::size_t count, std::span<const double> weights, base::Random& random);
 
-// Draws an order of 0 to count - 1. Requires: count <= kMostNested.
+// Draws a random order of the numbers 0 to count - 1. Requires: count <= kMostNested.
 inline constexpr std::size_t kMostNested = 254;
 using Order = std::array<std::uint8_t, kMostNested>;
 Order draw_order(std::size_t count, base::Random& random);
@@ -72,50 +74,49 @@ struct DistortDrawing {
 };
 DistortDrawing draw_distortion(const op::RandomPhotometricDistort& distort, base::Random& random);
 
-// RandomZoomOut; nullopt: the image is unchanged.
+// RandomZoomOut; returns nullopt if the image is not changed.
 std::optional<Padding> draw_zoom_out(const op::RandomZoomOut& zoom, Size image, base::Random& random);
 
-// Resize: {h, w} as given, or the smaller edge to size.height and the other truncated, within max_size; or the larger
-// to max_size. A side can be 0 for extreme shapes with max_size.
+// Resize: the given {h, w}; or the shorter edge becomes size.height and the other edge is truncated, limited by
+// max_size; or the longer edge becomes max_size. With max_size, a side can be 0 for extreme shapes.
 Size resized_size(Size image, const op::Resize& resize);
 
-// torchvision v2's random resizes: the smaller edge for RandomResize; the size for RandomShortestSize; the factor for
-// ScaleJitter, and the resulting size. Sides can be 0.
+// Draws for torchvision v2's random resizes: the shorter edge for RandomResize; the size for RandomShortestSize; the
+// factor for ScaleJitter, and the resulting size. Sides can be 0.
 int draw_edge(const op::RandomResize& resize, base::Random& random);
 Size draw_short_side(const op::RandomShortSide& resize, Size image, base::Random& random);
 float draw_scale(const Range& range, base::Random& random);
 Size jittered_size(const op::ScaleJitter& jitter, Size image, float scale);
 
-// timm's ResizeKeepRatio: its draws, and the resulting size. Sides can be 0.
+// timm's ResizeKeepRatio: the draws and the resulting size. Sides can be 0.
 struct RatioDrawing {
   double scale = 1;   // of both sides
   double aspect = 1;  // of width over height
 };
 RatioDrawing draw_ratio(const op::ResizeKeepRatio& resize, base::Random& random);
-Size kept_ratio_size(const op::ResizeKeepRatio& resize, Size image, const RatioDrawing& drawn);
+Size keep_ratio_size(const op::ResizeKeepRatio& resize, Size image, const RatioDrawing& drawn);
 
-// Letterbox: the largest size that fits. A side can be 0.
+// Letterbox: returns the largest size that fits. A side can be 0.
 Size letterboxed_size(Size image, const op::Letterbox& letterbox);
-// The border that enlarges an image to `size`. Requires: the image is not larger.
+// Returns the border that enlarges an image to `size`. Requires: the image is not larger than `size`.
 Padding plan_pad_to(Size image, Size size, PadPosition position);
 
-// CenterCrop: pads smaller images with zeros, then crops.
+// CenterCrop: pads smaller images with zeros, and then crops.
 struct CenterCropPlan {
   Padding padding;  // all 0 if the image is large enough
   Box box;          // of the padded image
 };
 CenterCropPlan plan_center_crop(Size image, Size crop, bool rounds_down = false);
 
-// The crop by which torchvision moves boxes and points. It starts outside of a smaller image, and in some cases one
-// pixel later than half of an odd difference.
+// Returns the crop by which torchvision moves boxes and points. The crop starts outside the image if the image is
+// smaller. If the difference between the sizes is odd, the crop sometimes starts one pixel after half of the
+// difference.
 Box central_box(Size image, const op::CenterCrop& crop);
 // FiveCrop's. Requires: the crop fits the image.
 Box plan_corner_crop(Size image, const op::CornerCrop& crop);
-// TrimBorder: the remaining part, or nullopt if nothing remains.
-std::optional<Box> trimmed_box(Size image, const op::TrimBorder& trim);
 
-// RandomCrop's borders: `padding`, then those of pad_if_needed on both sides of a direction that is too small. They are
-// two pads in this order, because border modes read the image after the first one.
+// RandomCrop's borders: `padding`, and then the borders that pad_if_needed adds on both sides of a dimension that is
+// too small. These are two separate pads in this order, because border modes read the image after the first one.
 struct RandomCropPadding {
   Padding always, width_needed, height_needed;
   Padding sum() const;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Compares the distributions with an independent implementation of torchvision's rules on std::mt19937: two-sample
-// tests with a fixed seed and 20,000 draws each.
+// Compares distributions with an independent implementation of torchvision's rules that uses std::mt19937, by
+// two-sample tests with a fixed seed and 20,000 draws each.
 
 #include "transform/augment/sampling.h"
 
@@ -17,7 +17,8 @@ namespace feedline::transform {
 namespace {
 
 constexpr std::uint64_t kDraws = 20'000;
-// Two-sample Kolmogorov-Smirnov statistic that chance exceeds once in 1,000 times: 1.949 * sqrt(2 / n).
+// The limit of the two-sample Kolmogorov-Smirnov statistic that random draws exceed once in 1,000 times: 1.949 * sqrt(2
+// / n).
 const double kKsLimit = 1.949 * std::sqrt(2.0 / static_cast<double>(kDraws));
 
 double ks_distance(std::vector<double> a, std::vector<double> b) {
@@ -34,7 +35,8 @@ double ks_distance(std::vector<double> a, std::vector<double> b) {
   return distance;
 }
 
-// Chi-square of counts that should be equal; its mean is cells - 1 and its deviation sqrt(2 (cells - 1)).
+// Returns the chi-square statistic of counts that should be equal; its mean is cells - 1, and its standard deviation
+// sqrt(2 (cells - 1)).
 template <typename Counts>
 double chi_square_deviations(const Counts& counts, std::size_t cells) {
   const double expected = static_cast<double>(kDraws) / static_cast<double>(cells);

@@ -7,7 +7,7 @@
 
 namespace feedline::transform {
 
-// A std::vector whose memory is aligned to a cache line, so that an AVX-512 vector never spans two lines.
+// A std::vector whose memory is aligned to a cache line, so that an AVX-512 vector never spans two cache lines.
 template <typename T>
 struct CacheLineAllocator {
   using value_type = T;

@@ -7,9 +7,9 @@
 
 #include "base/check.h"
 
-// Bit-exactness: every expression on doubles below has the operands, order and rounding of Pillow's Resample.c and
-// Geometry.c, and for torch of UpSampleKernel.cpp, which differs only in the bits of a weight. Simplifying one changes
-// pixels.
+// Bit-exactness: every expression with doubles below has the operands, order and rounding of Pillow's Resample.c and
+// Geometry.c. For torch, the expressions match UpSampleKernel.cpp, which differs only in the number of bits per weight.
+// Simplifying an expression changes pixels.
 
 namespace feedline::transform {
 namespace {
@@ -55,7 +55,7 @@ double triangle(double x) {
   return x < 1.0 ? 1.0 - x : 0.0;
 }
 
-// Keys' cubic with a = -1/2.
+// Keys' cubic filter with a = -1/2.
 double cubic(double x) {
   x = std::fabs(x);
   if (x < 1.0) return (1.5 * x - 2.5) * x * x + 1;
@@ -76,7 +76,7 @@ std::int32_t fixed_point(double weight, int bits) {
   return static_cast<std::int32_t>(weight < 0 ? -0.5 + scaled : 0.5 + scaled) * (1 << (kWeightBits - bits));
 }
 
-// The unrounded weights of source positions [begin, begin + count); returns their sum.
+// Computes the unrounded weights of source positions [begin, begin + count), and returns their sum.
 template <double (*kKernel)(double)>
 double weigh(int begin, int count, double center, double inverse, double* weights) {
   double sum = 0.0;
@@ -108,8 +108,8 @@ bool is_torchs(Interpolation interpolation) {
   return interpolation == Interpolation::kTorchBilinear || interpolation == Interpolation::kTorchBicubic;
 }
 
-// torch stores weights in 16 bits, with as many fractional bits as the largest weight of the direction allows. Weights
-// rounded to these and shifted to kWeightBits give torch's sums and torch's rounding of them.
+// torch stores weights in 16 bits, with as many fractional bits as the largest weight in this direction allows. Weights
+// that are rounded to this number of bits and shifted to kWeightBits reproduce torch's sums and rounding.
 int torch_bits(const AxisRequest& request, const Filter& filter, Weigh weigh_all, double* weights) {
   double largest = 0;
   for (int out = 0; out < request.out; ++out) {
@@ -123,8 +123,8 @@ int torch_bits(const AxisRequest& request, const Filter& filter, Weigh weigh_all
   return bits;
 }
 
-// Calls use(i, source) for each requested position. Pillow adds repeatedly, and the rounding of all earlier additions
-// affects a position, so the additions start at 0 for every request.
+// Calls use(i, source) for each requested position. Pillow adds repeatedly, so a position depends on the rounding of
+// all earlier additions. The additions therefore start at 0 for every request.
 template <typename Use>
 void walk_nearest(const AxisRequest& request, Use use) {
   const double step = static_cast<double>(request.in) / request.out;
@@ -166,7 +166,8 @@ void AxisTable::compute(const AxisRequest& request, int origin) {
   }
 }
 
-// One tap of weight 1 each. Also used for equal sizes, for which every filter's weights are exactly 1 and 0.
+// Each position has one tap of weight 1. This is also used for equal sizes, for which the weights of every filter are
+// exactly 1 and 0.
 void AxisTable::compute_nearest() {
   stride_ = 1;
   taps_ = 1;
@@ -208,7 +209,7 @@ void AxisTable::compute_filtered() {
 }
 
 void AxisTable::fold(const AxisTable& exact, const memory::PlaneAxis& axis, int pixel) {
-  // The sample that contains a pixel, and the nearest other sample.
+  // The sample that contains a pixel, and the next nearest sample.
   const auto near = [&axis](int x) { return axis.halved ? std::min(x / 2, axis.size - 1) : x; };
   const auto far = [&axis](int x) {
     return axis.halved ? std::clamp(x / 2 + (x % 2 == 0 ? -1 : 1), 0, axis.size - 1) : x;

@@ -61,7 +61,7 @@ TEST(AxisTable, AWindowIsAPartOfTheWhole) {
   }
 }
 
-// A thread reuses its table, which must not contain anything from an earlier request.
+// A thread reuses its table, which must not contain data of an earlier request.
 TEST(AxisTable, ForgetsEarlierRequests) {
   AxisTable used;
   used.compute({500, 30, 0, 30, Interpolation::kBicubic, false}, 0);
@@ -83,7 +83,8 @@ TEST(AxisTable, EqualSizesCopy) {
   EXPECT_EQ(weights(table, 4), std::vector<std::int32_t>{1 << kWeightBits});
 }
 
-// Folded weights on samples must give the same result as exact weights on the pixels that the samples represent.
+// Folded weights, applied to samples, must produce the same result as exact weights, applied to the pixels that the
+// samples represent.
 TEST(AxisTable, FoldedWeighsSamplesAsThePixelsMadeOfThem) {
   std::mt19937 random(20261121);
   const auto number = [&random](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };

@@ -22,12 +22,12 @@ int border_source(int i, int size, PaddingMode mode) {
       return std::clamp(i, 0, size - 1);
     case PaddingMode::kReflect: {
       if (size == 1) return 0;
-      const int place = modulo(i, 2 * (size - 1));
-      return place < size ? place : 2 * (size - 1) - place;
+      const int point = modulo(i, 2 * (size - 1));
+      return point < size ? point : 2 * (size - 1) - point;
     }
     case PaddingMode::kSymmetric: {
-      const int place = modulo(i, 2 * size);
-      return place < size ? place : 2 * size - 1 - place;
+      const int point = modulo(i, 2 * size);
+      return point < size ? point : 2 * size - 1 - point;
     }
   }
   return -1;

@@ -5,7 +5,7 @@
 
 namespace feedline::transform {
 
-// The source position of position `i`, which may be outside, along an axis of `size` pixels; -1: the fill colour.
+// Returns the source position of position `i`, which may be outside an axis of `size` pixels; -1 means the fill colour.
 int border_source(int i, int size, PaddingMode mode);
 
 }  // namespace feedline::transform

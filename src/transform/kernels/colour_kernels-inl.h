@@ -26,7 +26,7 @@ struct RgbWords {
   VI16 red, green, blue;
 };
 
-// Each has half a vector of bytes.
+// Each member has half a vector of bytes.
 HWY_INLINE RgbWords rgb_of(const std::uint8_t* y, const std::uint8_t* cb, const std::uint8_t* cr) {
   const DI16 d;
   const auto load = [d](const std::uint8_t* from) HWY_ATTR { return hn::PromoteTo(d, hn::LoadU(HalfBytes(), from)); };

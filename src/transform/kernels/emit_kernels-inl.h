@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Converts bytes to the batch's element type: separates the channels, and computes the pointwise function if that is
-// proved to equal the table. divide(a, b) with r = round(1 / b): q = a * r, then q + (a - q * b) * r, each with one
-// rounding. This is the correctly rounded quotient in nearly all cases (Markstein); the caller has checked all 256
-// inputs.
+// Converts bytes to the batch's element type: separates the channels, and computes the pointwise function instead of
+// using the table if both are proved equal. divide(a, b) with r = round(1 / b): q = a * r, then q + (a - q * b) * r,
+// each with one rounding. This is the correctly rounded quotient in nearly all cases (Markstein); the caller has
+// checked all 256 inputs.
 
 #if defined(FEEDLINE_TRANSFORM_EMIT_KERNELS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FEEDLINE_TRANSFORM_EMIT_KERNELS_INL_H_
@@ -44,7 +44,7 @@ inline void split(const std::uint8_t* in, int width, std::uint8_t* const* planes
   if (width % kPixels) move(width - kPixels);  // overlaps: writes some bytes twice
 }
 
-// Without a fused multiply-add the corrected division was not proved, so the table is used.
+// Without fused multiply-add, the corrected division is not proved, so the table is used.
 inline constexpr bool kFused = HWY_NATIVE_FMA != 0;
 
 struct PointwiseVectors {
@@ -93,7 +93,7 @@ void lookup_plane(const std::uint8_t* in, int count, bool reversed, const T* tab
   if (count % kFloats) store(pointwise(in + count - kFloats, constants), out + count - kFloats);
 }
 
-// Constants for interleaved channels, starting at any of the three phases.
+// Constants for interleaved channels, for each of the three channels that a vector may start with.
 struct PhasedConstants {
   float mean[kFloats + 2], std[kFloats + 2], reciprocal_std[kFloats + 2];
 

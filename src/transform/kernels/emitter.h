@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Writes rows of 8-bit pixels to the output array: optionally mirrored, planar or interleaved, in the output's element
-// type. Immutable and thread-safe.
+// Writes rows of 8-bit pixels to the output array: optionally mirrored, planar or interleaved, and in the output's
+// element type. Immutable and thread-safe.
 
 #include <cstdint>
 #include <vector>
@@ -18,15 +18,15 @@ class Emitter {
  public:
   Emitter(Pointwise pointwise, int channels, Size size, Layout layout);
 
-  // An emitter for rows of another size.
+  // Returns an emitter for rows of another size.
   Emitter of_size(Size size) const { return {pointwise_, channels_, size, layout_}; }
   const ArraySpec& spec() const { return spec_; }
   const Pointwise& pointwise() const { return pointwise_; }
   bool accepts(int width, int height, int channels) const {
     return width == width_ && height == height_ && channels == channels_;
   }
-  // Writes row `y` of `out` from `row`, which has spec()'s width and channels. Writes nothing outside that row. The
-  // caller owns `scratch` and reuses it.
+  // Writes row `y` of `out` from `row`, which has the width and the channels of spec(). Does not write outside that
+  // row. The caller owns and reuses `scratch`.
   void emit(const std::uint8_t* row, int y, bool mirrored, const Kernels& kernels, std::vector<std::uint8_t>& scratch,
             std::byte* out) const;
 

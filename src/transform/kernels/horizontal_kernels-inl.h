@@ -2,9 +2,10 @@
 
 // The horizontal pass of a resize.
 //
-// Each 128-bit block of a vector makes one output pixel: 16 source bytes from its first tap on, byte lookups that
-// bring the taps of a channel side by side, products, sums. Blocks of vector j (0..3) of a run make its pixels
-// 4 * block + j, so that after packing each block holds four neighbours.
+// Each 128-bit block of a vector computes one output pixel: it loads 16 source bytes from the pixel's first tap on,
+// brings the taps of a channel together by byte lookups, multiplies and adds. The blocks of vector j (0..3) of a run
+// compute the pixels 4
+// * block + j, so that after packing, each block has four neighbouring pixels.
 //
 // RowPlan::weights, 3 channels:  [run][chunk of 4 taps][vector j] { taps 0,1 low | high | taps 2,3 low | high }
 //                                each part a whole vector: per block the pair repeated for the four lanes
@@ -42,7 +43,7 @@ inline int vectors_per_chunk(const RowPlan& plan) { return plan.channels == 3 ? 
 // The maximum number of taps that stay in registers for three channels.
 inline constexpr int kMostFewTaps = 8;
 
-// Writes the weights of one output pixel for one chunk into its block of the `parts` vectors at `at`.
+// Writes the weights of one output pixel for one chunk to the pixel's block of the `parts` vectors at `at`.
 inline void place_weights(const std::int32_t* taps, int channels, int count, std::int16_t* at) {
   if (channels == 1) {
     for (int t = 0; t < 8; ++t) {
@@ -77,7 +78,7 @@ inline void plan_row(RowPlan& plan) {
   for (int i = 0; i < plan.groups * kRunPixels; ++i) {
     const int run = i / kRunPixels, pixel = i % kRunPixels, vector = pixel % 4, block = pixel / 4;
     const int source = std::min(i, table.count() - 1);  // past the end: repeats the last pixel, which is not stored
-    // Starts further left at the end of a row, so that no read goes far past it.
+    // At the end of a row, starts further left, so that no read goes far past the end.
     const int first = std::min(table.first(source), std::max(0, plan.in_width - width));
     const int shift = table.first(source) - first;
     std::fill(taps.begin(), taps.end(), 0);
@@ -90,7 +91,7 @@ inline void plan_row(RowPlan& plan) {
   }
 }
 
-// Loads the 16 bytes at in + offsets[b] into block b.
+// Loads the 16 bytes at in + offsets[b] into block b of the vector.
 template <int kCount>
 struct Gather;
 template <>
@@ -107,7 +108,7 @@ struct Gather {
   }
 };
 
-// Stores the first 12 bytes of each block contiguously, and 4 more bytes at the end.
+// Stores the first 12 bytes of each block contiguously, followed by 4 more bytes at the end.
 template <int kCount>
 struct Scatter;
 template <>
@@ -134,7 +135,7 @@ HWY_ALIGN inline constexpr std::uint8_t kRgbTaps23[16] = {6, 0x80, 9,  0x80, 7, 
                                                           8, 0x80, 11, 0x80, 0x80, 0x80, 0x80, 0x80};
 HWY_ALIGN inline constexpr std::uint8_t kGreyTaps[16] = {0, 0x80, 1, 0x80, 2, 0x80, 3, 0x80,
                                                          4, 0x80, 5, 0x80, 6, 0x80, 7, 0x80};
-// four RGBx pixels to RGBRGB...
+// Shuffles four RGBx pixels to RGBRGB...
 HWY_ALIGN inline constexpr std::uint8_t kDropFourth[16] = {0,  1,  2,  4,  5,    6,    8,    9,
                                                            10, 12, 13, 14, 0x80, 0x80, 0x80, 0x80};
 
@@ -142,7 +143,7 @@ HWY_INLINE VI16 load_weights(const std::int16_t* weights, int vector) {
   return hn::LoadU(DI16(), weights + vector * kLanes16);
 }
 
-// Computes one vector of pixels of a run from kPairs pairs of taps, all in registers.
+// Computes one vector of pixels in a run from kPairs pairs of taps, with all values in registers.
 template <int kPairs>
 HWY_INLINE VI32 few_tap_pixels(const std::uint8_t* in, const std::int32_t* offsets, const std::int16_t* weights) {
   constexpr int kChunkVectors = 4 * 4 * kLanes16;  // distance between chunks of four taps
@@ -205,7 +206,7 @@ void horizontal_rgb(const std::uint8_t* in, const RowPlan& plan, std::uint8_t* o
   }
 }
 
-// Four lanes per block, whose sum is a pixel.
+// Each block has four lanes, whose sum is a pixel.
 HWY_INLINE VI32 grey_pixels(const std::uint8_t* in, const std::int32_t* offsets, const std::int16_t* weights,
                             int chunks) {
   const VU8 taps = hn::LoadDup128(DU8(), kGreyTaps);
@@ -220,7 +221,7 @@ HWY_INLINE VI32 grey_pixels(const std::uint8_t* in, const std::int32_t* offsets,
   return hn::Add(low, hn::ShiftLeft<16>(high));
 }
 
-// Lane j of each block is the sum of the lanes of that block in vector j.
+// Returns a vector in which lane j of each block is the sum of that block's lanes in vector j.
 HWY_INLINE VI32 sums_of_blocks(const VI32 (&v)[4]) {
   const DI32 d;
   const auto halves = [d](VI32 a, VI32 b)

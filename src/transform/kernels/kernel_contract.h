@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Tests that every set of kernels must pass (the bodies are in kernel_contract_test.cpp). Results must equal plain
-// 64-bit arithmetic within the bounds in kernels.h. To register another set:
+// Tests that every set of kernels must pass (implemented in kernel_contract_test.cpp). Results must equal those of
+// plain 64-bit arithmetic, within the bounds in kernels.h. To register another set:
 //   INSTANTIATE_TEST_SUITE_P(Mine, KernelContract, ::testing::Values(&my_kernels), name_of_kernels);
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ class KernelContract : public ::testing::TestWithParam<const Kernels*> {
   const Kernels& kernels() const { return *GetParam(); }
 
   int number(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
-  // Half of the values are extremes, because these cause overflow.
+  // Half of the values are extremes, because extremes cause overflow.
   std::vector<std::uint8_t> bytes(std::size_t count) {
     std::vector<std::uint8_t> out(count);
     const bool extreme = number(0, 1) == 1;

@@ -47,7 +47,7 @@ AxisRequest random_request(std::mt19937& random) {
   return request;
 }
 
-// The ImageNet constants, which have a proof, and a table of arbitrary values, which cannot have one.
+// The ImageNet constants, for which there is a proof, and a table of arbitrary values, for which there is none.
 struct Lookups {
   Pointwise pointwise{3};
   explicit Lookups(DType dtype) {
@@ -136,7 +136,7 @@ TEST_P(KernelContract, SplitsChannels) {
   }
 }
 
-// Close to the real formula, and identical to the scalar kernels.
+// The result must be close to that of the exact formula, and identical to that of the scalar kernels.
 TEST_P(KernelContract, MakesRgbOfEveryColour) {
   std::vector<std::uint8_t> y(256 + kReadSlack), cb = y, cr = y;
   for (std::size_t i = 0; i < 256; ++i) cr[i] = static_cast<std::uint8_t>(i);

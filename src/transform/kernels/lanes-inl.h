@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Two lane operations that the resize kernels need and that Highway does not provide portably, once per target.
-// `pair_dot`: for each 32-bit lane, the sum of the products of its two 16-bit halves. `pack`: four vectors of 32-bit
-// sums to bytes with saturation; each 128-bit block has the bytes of a, b, c, d in this order.
+// Two lane operations that the resize kernels need and that Highway does not provide portably, compiled once per
+// target. `pair_dot` computes, for each 32-bit lane, the sum of the products of its two 16-bit halves. `pack` converts
+// four vectors of 32-bit sums to bytes with saturation; each 128-bit block has the bytes of a, b, c and d in this
+// order.
 
 #if defined(FEEDLINE_TRANSFORM_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FEEDLINE_TRANSFORM_LANES_INL_H_
@@ -82,11 +83,11 @@ HWY_INLINE hn::Vec<DU8> pack(hn::Vec<DI32> a, hn::Vec<DI32> b, hn::Vec<DI32> c, 
 #endif
 #endif
 
-// Attributes for lambdas that handle vectors: compiled for the target and always inlined.
+// Attributes for lambdas with vectors: compiled for the target and always inlined.
 #define FEEDLINE_LANES HWY_ATTR __attribute__((always_inline))
 
-// Calls f(0), f(1), ... f(kCount - 1) with constants, so that arrays of vectors indexed by them stay in registers at
-// every optimisation level.
+// Calls f(0), f(1), ... f(kCount - 1) with compile-time constants, so that arrays of vectors that are indexed with them
+// stay in registers at every optimization level.
 template <int kCount, typename F>
 HWY_INLINE void each(F f) {
   [&f]<int... kIndex>(std::integer_sequence<int, kIndex...>) FEEDLINE_LANES {
@@ -95,7 +96,7 @@ HWY_INLINE void each(F f) {
   (std::make_integer_sequence<int, kCount>{});
 }
 
-// 128-bit blocks of a vector.
+// The number of 128-bit blocks in a vector.
 inline constexpr int kBlocks = kBytes / 16;
 
 using VU8 = hn::Vec<DU8>;

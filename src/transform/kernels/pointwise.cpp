@@ -14,7 +14,7 @@ float divide(float a, float b, float reciprocal) {
   return std::fma(std::fma(-quotient, b, a), reciprocal, quotient);
 }
 
-// The same arithmetic as the vector kernels, in scalar code.
+// The arithmetic of the vector kernels, in scalar code.
 float arithmetic(int byte, const PointwiseConstants& c) {
   const float scaled = divide(static_cast<float>(byte), 255.0f, kReciprocal255);
   return divide(scaled - c.mean, c.std, c.reciprocal_std);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The operations on values, after the last operation on pixels: conversions and normalisations as a function of a byte
-// per channel. It is evaluated once for all 256 bytes, one operation at a time, in the element type that PyTorch
-// computes in; the resulting table is the definition. The arithmetic of the fast kernels is used only if it was
-// verified to give the table's bits for every byte.
+// The operations on values, which follow the last operation on pixels: conversions and normalizations, as a function of
+// a byte for each channel. This function is evaluated once for all 256 bytes, one operation at a time, in the element
+// type in which PyTorch computes. The resulting table is the definition. The faster arithmetic of the kernels is used
+// only if it was verified to reproduce the table's bits for every byte.
 
 #include <array>
 #include <cstdint>
@@ -28,7 +28,7 @@ class Pointwise final : public ValueSteps {
   DType dtype() const { return dtype_; }
   const float (*float32_tables() const)[256] { return values_.data(); }
   const std::uint16_t (*float16_tables() const)[256] { return halves_.data(); }  // of kBfloat16 too
-  // One per channel, or nullptr if the tables must be used.
+  // Returns one proof per channel, or nullptr if the tables must be used.
   const PointwiseConstants* proved() const { return proved_ ? constants_.data() : nullptr; }
 
  private:
@@ -43,11 +43,11 @@ class Pointwise final : public ValueSteps {
   bool proved_ = false;
 };
 
-// IEEE 754 binary16, round to nearest even.
+// Converts to IEEE 754 binary16, rounding to nearest even.
 std::uint16_t to_half(float value);
 float from_half(std::uint16_t bits);
 inline float as_half(float value) { return from_half(to_half(value)); }  // rounded to float16
-// The upper half of a float32, rounded to the nearest even.
+// Returns the upper half of a float32, rounded to nearest even.
 std::uint16_t to_bfloat16(float value);
 
 }  // namespace feedline::transform

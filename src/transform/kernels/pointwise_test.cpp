@@ -62,7 +62,7 @@ TEST(Pointwise, ConvertsWithAndWithoutScaling) {
   }
 }
 
-// As torch does with float16 tensors: each step rounds to half.
+// Like torch with float16 tensors, each step rounds to half precision.
 TEST(Pointwise, NormalizesHalvesInHalves) {
   Pointwise pointwise(1);
   pointwise.convert(DType::kFloat16, true);
@@ -75,7 +75,8 @@ TEST(Pointwise, NormalizesHalvesInHalves) {
   }
 }
 
-// The fast arithmetic works for nearly every mean and std; if it differs in one bit for any byte, the table is used.
+// The fast arithmetic reproduces the table's bits for nearly every mean and std; if one bit differs for any byte, the
+// table is used.
 TEST(Pointwise, ProvesNearlyAllConstants) {
   std::mt19937 random(1);
   int proved = 0;

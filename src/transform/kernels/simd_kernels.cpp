@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Compiles the -inl.h files once per instruction set, and lists the sets that this machine supports.
+// Compiles the -inl.h files once per instruction set, and lists the instruction sets that this machine supports.
 
 #include "base/simd_targets.h"
 

@@ -15,7 +15,7 @@
 
 namespace feedline::transform {
 
-// A vector that ends with its last pixel, so that sanitizers detect reads past it.
+// A vector that ends at its last pixel, so that sanitizers detect reads beyond it.
 struct TestImage {
   int width = 0, height = 0, channels = 0;
   std::vector<std::uint8_t> pixels;
@@ -26,7 +26,8 @@ struct TestImage {
   friend bool operator==(const TestImage&, const TestImage&) = default;
 };
 
-// As in pillow_golden.py: the high bytes of a linear congruential generator, or 0 and 255 if seed is odd.
+// Generates pixels as pillow_golden.py does: the high bytes of a linear congruential generator, or only 0 and 255 if
+// seed is odd.
 inline TestImage test_image(int width, int height, int channels, std::uint32_t seed) {
   TestImage image{width, height, channels, {}};
   image.pixels.resize(static_cast<std::size_t>(width * height * channels));
@@ -61,7 +62,7 @@ inline std::uint64_t checksum(std::span<const std::uint8_t> bytes) {
   return value;
 }
 
-// Runs a function with one variant, then restores the best one.
+// Runs a function with one variant, and then restores the best one.
 class ForcedVariant {
  public:
   explicit ForcedVariant(const std::string& name) { EXPECT_TRUE(force_simd_variant(name)); }

@@ -24,8 +24,8 @@ int followed_pillow() { return followed.load(std::memory_order_relaxed); }
 
 Result<void> follow_pillow(int major) {
   if (major < kOldestPillow || major > kNewestPillow)
-    return config_error("Pillow " + std::to_string(major) + ": the pixels of Pillow " + std::to_string(kOldestPillow) +
-                        " to " + std::to_string(kNewestPillow) + " are known");
+    return config_error("Pillow " + std::to_string(major) + " is not supported: Pillow " +
+                        std::to_string(kOldestPillow) + " to " + std::to_string(kNewestPillow) + " are");
   followed.store(major, std::memory_order_relaxed);
   return {};
 }
@@ -35,8 +35,8 @@ const std::vector<const Kernels*>& all_kernels() {
   return kernels;
 }
 
-// Initialised when the library is loaded. If a thread initialised it during fork(), it would stay incomplete in the
-// child, which would wait for it forever.
+// Initialized when the library is loaded. If a thread were initializing this variable during fork(), the initialization
+// would stay incomplete in the child, which would wait for it forever.
 [[maybe_unused]] const auto& made_at_load = all_kernels();
 
 const Kernels& active_kernels() {
@@ -66,7 +66,7 @@ Result<void> force_simd_variant(const std::string& name) {
     }
     known += (known.empty() ? "" : ", ") + std::string(kernels->name);
   }
-  return config_error("SIMD variant \"" + name + "\" is unknown on this machine; it has " + known);
+  return config_error("SIMD variant \"" + name + "\" is not supported on this machine; available variants: " + known);
 }
 
 }  // namespace feedline::transform

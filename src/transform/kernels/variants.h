@@ -9,26 +9,26 @@
 
 namespace feedline::transform {
 
-// The active kernels of the process: the best, or those selected by force_simd_variant(). Thread-safe.
+// Returns the active kernels of the process: the best ones, or those that force_simd_variant() selected. Thread-safe.
 const Kernels& active_kernels();
 
-// The major version of Pillow that pixels follow. Thread-safe.
+// Returns the major version of Pillow whose pixels are reproduced. Thread-safe.
 int followed_pillow();
 
-// All kernels that this machine supports, best first and scalar last.
+// Returns all kernels that this machine supports, best first; the scalar kernels are last.
 const std::vector<const Kernels*>& all_kernels();
 
-// Names of the instruction sets with kernels that this machine supports, best first ("AVX3_ZEN4", "AVX2", ...), and
-// "scalar", the C++ kernels that the others are tested against.
+// Returns the names of the instruction sets that have kernels and that this machine supports, best first ("AVX3_ZEN4",
+// "AVX2", ...), and "scalar" for the C++ kernels with which the others are compared.
 std::vector<std::string> simd_variants();
-// Selects one of simd_variants() for the whole process, or the best for "". Must not be called while a pipeline runs.
-// kConfig: unknown name.
+// Selects one of simd_variants() for the whole process; "" selects the best one. Must not be called while a pipeline is
+// running. kConfig: the name is unknown.
 Result<void> force_simd_variant(const std::string& name);
 std::string active_simd_variant();
 
-// Resizes like the given major version of Pillow, 10 to 13 (12: as 12.2 and later), in the whole process; 13 by
-// default. Since 13 the order of the two passes depends on the sizes, which changes some pixels by one level. Must not
-// be called while a pipeline runs. kConfig: unknown version.
+// Selects the major version of Pillow (10 to 13) whose resize is reproduced in the whole process; the default is 13,
+// and 12 means 12.2 and later. Since Pillow 13, the order of the two passes depends on the sizes, which changes some
+// pixels by one level. Must not be called while a pipeline is running. kConfig: the version is unknown.
 Result<void> follow_pillow(int major);
 
 }  // namespace feedline::transform

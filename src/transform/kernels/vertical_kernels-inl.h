@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The vertical pass of a resize. Interleaves the bytes of two rows and widens them to 16 bits as pairs for the
-// multiplication. Interleaving works within blocks, and packing within blocks restores the order.
+// The vertical pass of a resize. Interleaves the bytes of two rows, and widens them to 16 bits, as pairs for the
+// multiplication. Bytes are interleaved within blocks; packing within blocks restores their order.
 
 #if defined(FEEDLINE_TRANSFORM_VERTICAL_KERNELS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FEEDLINE_TRANSFORM_VERTICAL_KERNELS_INL_H_
@@ -20,7 +20,7 @@ HWY_BEFORE_NAMESPACE();
 namespace feedline::transform::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Column sums of a vector's bytes in the lanes of four vectors, in the order that pack() reverses.
+// Computes column sums of a vector's bytes in the lanes of four vectors, in an order that pack() reverses.
 template <int kQuarter>
 HWY_INLINE VI16 widened(VU8 lower, VU8 upper) {
   const VU8 half = kQuarter < 2 ? lower : upper;
@@ -29,7 +29,7 @@ HWY_INLINE VI16 widened(VU8 lower, VU8 upper) {
       DI16(), kQuarter % 2 == 0 ? hn::InterleaveLower(DU8(), half, zero) : hn::InterleaveUpper(DU8(), half, zero));
 }
 
-// For at most 2 * kPairs rows, all in registers.
+// For at most 2 * kPairs rows, with all values in registers.
 template <int kPairs>
 void few_rows(const std::uint8_t* const* rows, const std::int32_t* weights, int taps, std::size_t bytes,
               std::uint8_t* out) {

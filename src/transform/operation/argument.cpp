@@ -13,7 +13,7 @@ std::optional<double> number_in(const ArgumentValue& value) {
   return std::nullopt;
 }
 
-// Accepts whole numbers in the range of T only.
+// Accepts only whole numbers in the range of T.
 template <typename T>
 bool read_whole(double number, T& out) {
   if (!(number >= static_cast<double>(std::numeric_limits<T>::min()) &&
@@ -31,7 +31,7 @@ bool read_number(double number, T& out) {
   return true;
 }
 
-// Requires one number per output.
+// Requires: there is one number per output.
 template <typename... T>
 bool read_numbers(const ArgumentValue& value, T&... out) {
   const auto* const numbers = std::get_if<std::vector<double>>(&value);
@@ -45,7 +45,7 @@ bool read_list(const ArgumentValue& value, std::vector<T>& out) {
   const auto* const numbers = std::get_if<std::vector<double>>(&value);
   if (numbers == nullptr) return false;
   out.resize(numbers->size());
-  return std::ranges::equal(*numbers, out, [](double number, T& place) { return read_number(number, place); });
+  return std::ranges::equal(*numbers, out, [](double number, T& point) { return read_number(number, point); });
 }
 
 template <typename... T>
@@ -153,7 +153,7 @@ bool KindOf<std::vector<double>>::read(const ArgumentValue& value, std::vector<d
 }
 ArgumentValue KindOf<std::vector<double>>::show(const std::vector<double>& value) { return value; }
 
-// An empty list arrives as a list of numbers.
+// Callers pass an empty list as a list of numbers.
 bool KindOf<std::vector<std::string>>::read(const ArgumentValue& value, std::vector<std::string>& out) {
   out.clear();
   const auto* const numbers = std::get_if<std::vector<double>>(&value);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Descriptions of arguments: each binds a name to a member of an op:: struct, whose type gives its kind.
+// Descriptions of operations' arguments. Each description binds a name to a member of an op:: struct; the type of the
+// member determines the kind.
 //
 //   static constexpr auto kArguments = std::to_array({argument<&op::TrimBorder::border>("border_size", {.low = 0})});
 
@@ -29,7 +30,7 @@ struct IntegerLimits {
   std::int64_t high = std::numeric_limits<int>::max();
 };
 
-// The functions expect the struct that has the member.
+// The functions below expect a pointer to the struct that contains the member.
 struct Argument {
   using Values = std::vector<std::pair<std::string, ArgumentValue>>;
 
@@ -42,7 +43,7 @@ struct Argument {
   ArgumentValue (*show)(const void* arguments) = nullptr;
 };
 
-// kConfig: a name that is not in `known`, or a value of another kind.
+// kConfig: a name is not in `known`, or a value is of the wrong kind.
 Result<void> read_arguments(std::span<const Argument> known, const Argument::Values& values, void* arguments);
 
 // ---- kinds: conversion between a T and an argument's value ----
@@ -94,7 +95,7 @@ struct KindOf<std::optional<T>> : KindOf<T> {
   static ArgumentValue show(const std::optional<T>& value) { return value ? KindOf<T>::show(*value) : ArgumentValue(); }
 };
 
-// One of the words in a table.
+// A word that must be in a table.
 template <const auto& kTable>
 struct WordKind : PlainKind<void, void> {
   static constexpr std::string_view kName = "word";
@@ -133,7 +134,7 @@ struct KindOf<PaddingMode> : WordKind<kWords<PaddingMode>> {
   static constexpr std::string_view kName = "padding_mode";
 };
 
-// KindOf<T> under another name, for values that callers may write in other forms.
+// KindOf<T> with another name, for values that callers may write in other forms too.
 template <typename T, typename Name>
 struct NamedKind : KindOf<T> {
   static constexpr std::string_view kName = Name::kName;
@@ -159,7 +160,7 @@ using BothDirections = NamedKind<Pair, BothDirectionsName>;  // x and y; one num
 using Factor = NamedKind<Range, FactorName>;                 // around 1; one number v means (1 - v, 1 + v)
 using HueShift = NamedKind<Range, HueName>;                  // around 0; one number v means (-v, v)
 
-// Maps True to one enumerator and False to the other.
+// Maps True to one enumerator, and False to another.
 template <auto kTrue, auto kFalse>
 struct FlagFor : PlainKind<void, void> {
   static constexpr std::string_view kName = "flag";

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Checks of single arguments of operations. A kConfig error has the accepted range and the given value. Pure functions.
+// Checks single arguments of operations. A kConfig error contains the accepted range and the given value. Pure
+// functions.
 
 #include <string>
 #include <string_view>
@@ -11,7 +12,7 @@
 
 namespace feedline::transform {
 
-// Larger sides and borders are mistakes; sums of a few values within the limit cannot overflow an int.
+// Larger sides and borders are assumed to be mistakes. Sums of a few values within this limit cannot overflow an int.
 inline constexpr int kMostPixelsPerSide = 1 << 20;
 
 std::string shown(double value);
@@ -23,7 +24,7 @@ Result<void> check_side(std::string_view name, int side);                // pixe
 Result<void> check_padding(const Padding& padding);                      // pixels
 Result<void> check_positive(std::string_view name, const Range& range);  // 0 < low <= high
 Result<void> check_between(std::string_view name, const Range& range, double low, double high);
-// Factors of brightness, contrast and saturation, and shifts of hue.
+// Checks the factors of brightness, contrast and saturation, and the shifts of hue.
 Result<void> check_jitter(const Range& brightness, const Range& contrast, const Range& saturation, const Range& hue);
 Result<void> check_degrees(std::string_view name, const Range& range);  // finite, in order
 Result<void> check_probability(std::string_view name, double p);

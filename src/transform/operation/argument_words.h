@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The names of enumerators in arguments and descriptions of operations, defined only here.
+// The names of enumerators in the arguments and descriptions of operations; all other code uses these tables.
 
 #include <array>
 #include <string_view>
@@ -67,7 +67,7 @@ inline constexpr auto kWords<op::RandomErasing::Noise> =
                                                    {"rand", op::RandomErasing::Noise::kColour},
                                                    {"pixel", op::RandomErasing::Noise::kValues}});
 
-// Requires: `value` is in the table.
+// Requires: the table contains `value`.
 template <typename Table>
 constexpr std::string_view word_in(const Table& table, const auto& value) {
   for (const auto& [word, other] : table)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Formats arguments for descriptions of operations. Keys of cached pixels contain these texts, so changing one
+// Formats arguments for descriptions of operations. The keys of cached pixels contain these texts, so changing a text
 // invalidates caches.
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace feedline::transform {
 
-// Shortest decimal that reads back as the same number.
+// Returns the shortest decimal number that is read back as the same number.
 template <typename T>
 std::string number(T value) {
   char digits[40];
@@ -33,14 +33,14 @@ std::string listed(const std::vector<std::string>& words);
 std::string listed(const std::vector<Operation>& operations);
 std::string sides(Size size);  // "224, 224"
 
-// With a leading comma; empty for the default value.
+// These functions return text with a leading comma, or an empty string for the default value.
 std::string and_fill(const std::array<std::uint8_t, 3>& fill);  // the default is black
 std::string and_border(const std::array<std::uint8_t, 3>& fill, PaddingMode mode);
 std::string and_interpolation(Interpolation interpolation, Interpolation standard = Interpolation::kBilinear);
 std::string and_center(const std::optional<std::array<double, 2>>& center);
 std::string and_version(TorchvisionVersion version);
 
-// Always with a leading comma.
+// Always begins with a comma.
 std::string and_any_fill(const std::array<std::uint8_t, 3>& fill);
 
 }  // namespace feedline::transform

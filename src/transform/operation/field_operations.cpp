@@ -15,7 +15,7 @@ std::vector<Operation> operations_for(std::span<const Operation> operations, std
 
 namespace {
 
-// Returns true if the operation or a nested one has the property.
+// Returns whether the operation or a nested one has the property.
 bool has(const Operation& operation, bool Properties::*property) {
   bool found = operation->properties().*property;
   for_each_nested(operation, [&](const Operation& nested) { found = found || has(nested, property); });

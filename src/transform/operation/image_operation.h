@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The interface of image operations. Each is implemented in a source file in ops/: see operation_definition.h.
+// The interface of image operations. Each operation is implemented in a source file in ops/ (see
+// operation_definition.h).
 
 #include <memory>
 #include <span>
@@ -21,7 +22,7 @@ class Drawer;
 class Inference;
 class ImageOperation;
 
-// Collects operations on values.
+// Receives operations on values.
 class ValueSteps {
  public:
   virtual void normalize(const op::Normalize& normalize) = 0;
@@ -31,11 +32,11 @@ class ValueSteps {
   ~ValueSteps() = default;
 };
 
-// The static description of an operation; one per name.
+// The static description of an operation; there is one per name.
 struct OperationType {
   std::string_view name;
   std::span<const Argument> arguments;
-  // kConfig: an invalid value.
+  // kConfig: a value is invalid.
   Result<Operation> (*make)(const Argument::Values& values);
   std::unique_ptr<const ImageOperation> (*make_default)();
   ArgumentValue (*default_value)(const Argument& argument);
@@ -51,15 +52,16 @@ class ImageOperation {
   virtual Properties properties() const = 0;
   virtual std::span<const std::vector<Operation>> chains() const { return {}; }  // nested operations
 
-  // Checks the arguments and applies the operation's effect to `image`. kConfig: an invalid argument or image.
+  // Checks the arguments, and applies the operation's effect to `image`. kConfig: an argument or the image is invalid.
   virtual Result<void> infer(Inference& image) const = 0;
-  // Draws for one sample and appends the result to the drawer's canvas. kData: the image does not fit the operation.
+  // Draws parameters for one sample, and appends the result to the drawer's canvas. kData: the operation cannot be
+  // applied to the image.
   virtual Result<void> draw(Drawer& drawer) const = 0;
-  // For operations of Stage::kValues only.
+  // Called only for operations of Stage::kValues.
   virtual void convert(ValueSteps& /*steps*/) const {}
 };
 
-// An operation with an op:: struct as its arguments.
+// An operation whose arguments are an op:: struct.
 template <typename ArgumentsIn>
 class OperationOf : public ImageOperation {
  public:
@@ -71,7 +73,7 @@ class OperationOf : public ImageOperation {
   const Arguments args_;
 };
 
-// Returns nullptr if the operation has arguments of another type. For tests only; other code uses properties().
+// Returns nullptr if the operation's arguments have another type. For tests only; other code uses properties().
 template <typename Arguments>
 const Arguments* arguments_of(const Operation& operation) {
   const auto* const found = dynamic_cast<const OperationOf<Arguments>*>(&*operation);

@@ -30,7 +30,7 @@ Result<void> Inference::apply(const Operation& operation, bool is_first) {
 Result<void> Inference::needs_pixels() const {
   if (state.dtype == DType::kUint8) return {};
   return config_error("works on uint8 pixels, but the image is " + std::string(name_of(state.dtype)) +
-                      " there: put it before normalize and to_dtype");
+                      " at this point: place it before normalize and to_dtype");
 }
 
 Result<void> Inference::becomes(Size size) {

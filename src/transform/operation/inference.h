@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Checks a chain of operations and follows its effect on an image: channels, size and element type.
+// Checks a chain of operations, and tracks the effect of each on the image: channels, size and element type.
 
 #include <optional>
 #include <span>
@@ -24,10 +24,10 @@ struct Inferred {
   DType dtype = DType::kUint8;
 };
 
-// kConfig names the wrong operation and the reason.
+// kConfig: the error names the invalid operation and the reason.
 Result<Inferred> infer(std::span<const Operation> operations);
 
-// The image's type before the current operation, which updates it.
+// The type of the image before the current operation, which updates it.
 class Inference {
  public:
   Result<void> apply(const Operation& operation, bool is_first);
@@ -39,15 +39,16 @@ class Inference {
 
   Result<void> needs_pixels() const;  // kConfig after normalize and to_dtype
   Result<void> becomes(Size size);
-  Result<void> becomes_any_size();  // drawn, or derived from the image's. Requires pixels
-  // For operations that move pixels and do not change the size. Requires pixels.
+  // The size is drawn, or derived from the size of the image. Requires pixels.
+  Result<void> becomes_any_size();
+  // For operations that move pixels without changing the size. Requires pixels.
   Result<void> check_interpolation(Interpolation interpolation) const;
-  // Requires one number, or one per channel.
+  // Requires: there is one number, or one per channel.
   Result<void> check_per_channel(std::string_view name, const std::vector<float>& values) const;
 
   // Infers the image after `operations`, which are nested in the current operation.
   Result<Inferred> nested(std::span<const Operation> operations, const Inferred& before) const;
-  // The image becomes one or the other at random.
+  // Sets the type of an image that is randomly one of the two.
   Result<void> becomes_either(const Inferred& one, const Inferred& other);
   void forget_size_by_chance();
 

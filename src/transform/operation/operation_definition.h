@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// For source files in ops/, which define an operation as a class that derives from OperationWith and has its name,
-// arguments, checks, effect on sizes and targets, drawing and description, followed by FEEDLINE_OPERATION.
+// For source files in ops/. Each file defines an operation as a class that derives from OperationWith and contains the
+// operation's name, arguments, checks, effect on sizes and targets, drawing and description. FEEDLINE_OPERATION follows
+// the class.
 
 #include <array>
 #include <memory>
@@ -17,7 +18,7 @@
 
 namespace feedline::transform {
 
-// The OperationType of a class that has kName, kArguments and an Arguments type.
+// The OperationType for a class that has kName, kArguments and an Arguments type.
 template <typename Self>
 inline constexpr OperationType kTypeOf{
     Self::kName, Self::kArguments,
@@ -38,7 +39,7 @@ class OperationWith : public OperationOf<Arguments> {
   using OperationOf<Arguments>::OperationOf;
   const OperationType& type() const final { return kTypeOf<Self>; }
 
-  // For kTypeOf: the default arguments, and the operation made from arguments.
+  // Used by kTypeOf: the default arguments, and the operation that is created from arguments.
   static Arguments initial() { return {}; }
   static Result<Operation> made(Arguments arguments) { return Operation(std::move(arguments)); }
 
@@ -50,13 +51,14 @@ class OperationWith : public OperationOf<Arguments> {
 
 namespace feedline {
 
-// implement() is found by argument-dependent lookup.
+// Argument-dependent lookup finds implement().
 template <OperationArguments Arguments>
 Operation::Operation(Arguments arguments) : operation_(implement(std::move(arguments))) {}
 
 }  // namespace feedline
 
-// Used at the end of NAME.cpp in ops/, outside of namespaces. Makes an op::CLASS a listed transform::CLASS.
+// Used at the end of NAME.cpp in ops/, outside namespaces. Registers transform::CLASS as the implementation of
+// op::CLASS.
 #define FEEDLINE_OPERATION(NAME, CLASS) \
   FEEDLINE_UNLISTED_OPERATION(CLASS)    \
   FEEDLINE_LISTED(NAME, &kTypeOf<CLASS>)
@@ -65,7 +67,7 @@ Operation::Operation(Arguments arguments) : operation_(implement(std::move(argum
 #define FEEDLINE_UNLISTED_OPERATION(CLASS) \
   FEEDLINE_IMPLEMENTED(CLASS, std::make_shared<const transform::CLASS>(std::move(arguments)))
 
-// The last argument is an expression that makes an operation from `arguments`, an op::CLASS.
+// The last macro argument is an expression that creates an operation from `arguments`, which is an op::CLASS.
 #define FEEDLINE_IMPLEMENTED(CLASS, ...)                                                              \
   namespace feedline {                                                                                \
   namespace op {                                                                                      \
@@ -74,13 +76,13 @@ Operation::Operation(Arguments arguments) : operation_(implement(std::move(argum
   template Operation::Operation(op::CLASS);                                                           \
   }
 
-// For a file whose operations are not listed.
+// For a file whose operations are not registered.
 #define FEEDLINE_NOTHING_LISTED(NAME)                         \
   namespace feedline::transform::types {                      \
   std::span<const OperationType* const> NAME() { return {}; } \
   }
 
-// The types that NAME.cpp defines.
+// Registers the types that NAME.cpp defines.
 #define FEEDLINE_LISTED(NAME, ...)                                  \
   namespace feedline::transform::types {                            \
   std::span<const OperationType* const> NAME() {                    \

@@ -7,7 +7,8 @@ namespace feedline::transform {
 
 struct OperationType;
 
-// The types defined in ops/. The source is generated from the folder's contents: see operation_list.cmake.
+// Returns the operation types defined in ops/. The source file is generated from the contents of that folder (see
+// operation_list.cmake).
 const std::vector<const OperationType*>& list_operations();
 
 }  // namespace feedline::transform

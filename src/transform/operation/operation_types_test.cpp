@@ -52,7 +52,7 @@ TEST(OperationTypes, RefuseUnknownNamesAndOtherKinds) {
             "auto_augment: policy must be one of \"imagenet\", \"cifar10\", \"svhn\"");
 }
 
-// Reading a shown default again must make the same operation.
+// Reading the default values that show() returned must create the same operation.
 TEST(OperationTypes, HaveDefaultsOfTheirKinds) {
   const auto types = operation_types();
   EXPECT_GT(types.size(), 40u);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Properties of an operation with its arguments. Code outside of ops/ uses these instead of testing for an operation.
+// Properties of an operation with specific arguments. Code outside ops/ uses these properties instead of testing for an
+// operation.
 
 #include <cstddef>
 
@@ -9,7 +10,7 @@
 
 namespace feedline::transform {
 
-// The part of the pipeline that runs an operation.
+// The stage of the pipeline that runs an operation.
 enum class Stage : std::uint8_t {
   kNone,     // nothing runs it
   kDecode,   // the decoder
@@ -35,14 +36,14 @@ struct Properties {
   bool erases_with_noise = false;  // with a separate number for every value
   int most_rectangles = 0;         // maximum number of rectangles
 
-  // On a GPU, for rows whose pixels are in its memory.
+  // Whether a GPU can run the operation, for rows whose pixels are in its memory.
   bool runs_on_device = false;
   bool resizes = false;
   bool adds_border = false;
   bool pads_if_needed = false;     // depending on each image's size, which a GPU does not support
   std::size_t colour_changes = 0;  // maximum number of colour changes
 
-  // Arguments that other stages need; nullptr for other operations. Owned by the operation.
+  // Arguments that other stages need; nullptr for operations of other types. The operation owns the arguments.
   const op::Decode* decode = nullptr;
   const op::Boxes* boxes = nullptr;
   const op::SanitizeBoundingBoxes* sanitize = nullptr;

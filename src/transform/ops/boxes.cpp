@@ -7,7 +7,7 @@
 namespace feedline::transform {
 namespace {
 
-// torchvision's "soft" and "hard" are equivalent for these boxes.
+// torchvision's modes "soft" and "hard" are equivalent for these boxes.
 constexpr auto kClamping = std::to_array<Word<bool>>({{"soft", true}, {"hard", true}, {"None", false}});
 constexpr auto kUnsound = std::to_array<Word<bool>>({{"error", false}, {"keep", true}});
 

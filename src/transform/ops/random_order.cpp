@@ -22,7 +22,7 @@ class RandomOrder final : public OperationWith<RandomOrder, op::RandomOrder> {
   Properties properties() const override { return {.is_random = true}; }
   std::span<const std::vector<Operation>> chains() const override { return chain_; }
 
-  // Any operation may run first, so each must fit the image before all of them.
+  // Any operation may be the first, so each must be applicable to the image before all of them.
   Result<void> infer(Inference& image) const override {
     const Inferred before = image.state;
     Inferred after = before;

@@ -26,7 +26,8 @@ class ToDtype final : public OperationWith<ToDtype, op::ToDtype> {
       return config_error(std::string(name_of(args_.dtype)) +
                           " is not an element type of images; use uint8, float16 or float32");
     if (!makes_values() && image.state.dtype != DType::kUint8)
-      return config_error("the image is " + std::string(name_of(image.state.dtype)) + " there and cannot become uint8");
+      return config_error("the image is " + std::string(name_of(image.state.dtype)) +
+                          " at this point and cannot become uint8");
     image.state.dtype = args_.dtype;
     return {};
   }

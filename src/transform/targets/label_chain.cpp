@@ -15,15 +15,15 @@
 namespace feedline::transform {
 namespace {
 
-// The position in the mask of the label at that column and row of a drawing.
-LabelPlace place_of(const LabelDrawing& drawing, int column, int row) {
+// Returns the position in the mask of the label at this column and row of a drawing.
+LabelPoint find_sample(const LabelDrawing& drawing, int column, int row) {
   if (column < 0 || row < 0) return {};
   if (drawing.warped.empty()) return {column, row};
   return drawing.warped[static_cast<std::size_t>(row) * static_cast<std::size_t>(drawing.warped_width) +
                         static_cast<std::size_t>(column)];
 }
 
-// Moves the columns and rows.
+// Applies geometric operations to columns and rows.
 class LabelBuilder final : public Canvas {
  public:
   LabelBuilder(Size mask, LabelDrawing& drawing) : drawing_(drawing) {
@@ -35,9 +35,9 @@ class LabelBuilder final : public Canvas {
 
   Size size() const override { return drawing_.size(); }
   void crop(const Box& box) override {
-    const auto keep = [](std::vector<int>& places, int first, int count) {
-      std::copy_n(places.begin() + first, count, places.begin());
-      places.resize(static_cast<std::size_t>(count));
+    const auto keep = [](std::vector<int>& points, int first, int count) {
+      std::copy_n(points.begin() + first, count, points.begin());
+      points.resize(static_cast<std::size_t>(count));
     };
     keep(drawing_.columns, box.left, box.width);
     keep(drawing_.rows, box.top, box.height);
@@ -51,50 +51,50 @@ class LabelBuilder final : public Canvas {
     if (y) std::ranges::reverse(drawing_.rows);
   }
   void pad(const Padding& padding, PaddingMode mode, const Colour& /*fill*/) override {
-    const auto widen = [&](std::vector<int>& places, int before, int after) {
-      const int in = static_cast<int>(places.size());
-      select(places, before + in + after, [=](int i, int, int) { return border_source(i - before, in, mode); });
+    const auto widen = [&](std::vector<int>& points, int before, int after) {
+      const int in = static_cast<int>(points.size());
+      select(points, before + in + after, [=](int i, int, int) { return border_source(i - before, in, mode); });
     };
     widen(drawing_.columns, padding.left, padding.right);
     widen(drawing_.rows, padding.top, padding.bottom);
   }
   void warp(const Warp& warp) override {
     const Size out = size_after(warp, size());
-    std::vector<LabelPlace>& places = drawing_.warped_before;
-    find_labels(warp, size(), drawing_.elastic, places);
-    for (LabelPlace& place : places) place = in_mask(place);
-    std::swap(places, drawing_.warped);
+    std::vector<LabelPoint>& points = drawing_.warped_before;
+    find_labels(warp, size(), drawing_.elastic, points);
+    for (LabelPoint& point : points) point = in_mask(point);
+    std::swap(points, drawing_.warped);
     drawing_.warped_width = out.width;
     all(drawing_.columns, out.width);
     all(drawing_.rows, out.height);
   }
 
  private:
-  static void all(std::vector<int>& places, int count) {
-    places.resize(static_cast<std::size_t>(count));
-    std::iota(places.begin(), places.end(), 0);
+  static void all(std::vector<int>& points, int count) {
+    points.resize(static_cast<std::size_t>(count));
+    std::iota(points.begin(), points.end(), 0);
   }
-  // Looks up the current source of this position.
-  LabelPlace in_mask(const LabelPlace& place) const {
-    if (place.x < 0) return {};
-    return place_of(drawing_, drawing_.columns[static_cast<std::size_t>(place.x)],
-                    drawing_.rows[static_cast<std::size_t>(place.y)]);
+  // Returns the current source of this position.
+  LabelPoint in_mask(const LabelPoint& point) const {
+    if (point.x < 0) return {};
+    return find_sample(drawing_, drawing_.columns[static_cast<std::size_t>(point.x)],
+                       drawing_.rows[static_cast<std::size_t>(point.y)]);
   }
-  // As in torch, the ratio and the product are floats.
+  // Like torch, computes the ratio and the product as floats.
   static int nearest(int i, int in, int out) {
     const float scale = static_cast<float>(in) / static_cast<float>(out);
     return std::min(static_cast<int>(std::floor(static_cast<float>(i) * scale)), in - 1);
   }
-  // from(i, in, out): the source of position i; negative: none.
+  // from(i, in, out): returns the source of position i, or a negative number if there is none.
   template <typename From>
-  void select(std::vector<int>& places, int out, From from) {
-    const int in = static_cast<int>(places.size());
-    drawing_.before.assign(places.begin(), places.end());
-    places.resize(static_cast<std::size_t>(out));
+  void select(std::vector<int>& points, int out, From from) {
+    const int in = static_cast<int>(points.size());
+    drawing_.before.assign(points.begin(), points.end());
+    points.resize(static_cast<std::size_t>(out));
     for (int i = 0; i < out; ++i) {
-      const int place = from(i, in, out);
-      places[static_cast<std::size_t>(i)] =
-          place < 0 ? LabelDrawing::kFill : drawing_.before[static_cast<std::size_t>(place)];
+      const int point = from(i, in, out);
+      points[static_cast<std::size_t>(i)] =
+          point < 0 ? LabelDrawing::kFill : drawing_.before[static_cast<std::size_t>(point)];
     }
   }
 
@@ -122,10 +122,10 @@ template <typename Label>
 void copy_warped(const LabelDrawing& drawing, memory::PixelView labels, std::byte* out) {
   for (const int row : drawing.rows)
     for (const int column : drawing.columns) {
-      const LabelPlace place = place_of(drawing, column, row);
+      const LabelPoint point = find_sample(drawing, column, row);
       Label label{0};
-      if (place.x >= 0)
-        std::memcpy(&label, labels.row(place.y) + static_cast<std::size_t>(place.x) * sizeof(Label), sizeof label);
+      if (point.x >= 0)
+        std::memcpy(&label, labels.row(point.y) + static_cast<std::size_t>(point.x) * sizeof(Label), sizeof label);
       std::memcpy(out, &label, sizeof label);
       out += sizeof label;
     }

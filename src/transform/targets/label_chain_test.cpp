@@ -15,7 +15,7 @@ namespace {
 
 using Labels = std::vector<std::vector<int>>;
 
-// All labels differ, up to 250.
+// All labels are different, up to 250.
 memory::PixelBuffer numbered(int width, int height) {
   memory::PixelBuffer mask;
   EXPECT_TRUE(mask.resize(width, height, 1));
@@ -69,7 +69,7 @@ TEST(LabelChain, BordersAreZeroWhateverTheFill) {
   EXPECT_EQ(moved({op::CenterCrop{{4, 2}}}, mask), (Labels{{0, 0}, {1, 2}, {3, 4}, {0, 0}}));
 }
 
-// A grey image whose pixels are the mask's labels: if no operation mixes pixels, both outputs must be equal.
+// A grey image whose pixels are the labels of the mask: if no operation mixes pixels, both outputs must be equal.
 TEST(LabelChain, IsDrawnAsTheImageIs) {
   const auto mask = numbered(40, 30);
   const std::vector<Operation> operations{op::Decode{ColorMode::kL},
@@ -119,7 +119,7 @@ TEST(LabelChain, WideLabelsMoveWhole) {
   EXPECT_EQ(out[2], 1);
 }
 
-// The operations of a list, run together and one after the other at their own positions.
+// Compares running the operations of a list together with running them one after another at their own positions.
 TEST(LabelChain, WarpsAndTheRestFollowOneAnother) {
   const std::vector<Operation> operations{
       op::RandomHorizontalFlip{1.0},

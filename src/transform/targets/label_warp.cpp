@@ -7,32 +7,33 @@
 #include "transform/kernels/pixel_ops/elastic.h"
 #include "transform/kernels/pixel_ops/geometry.h"
 
-// Floating-point operations are in torch's order, which decides between two equally near labels.
+// Floating-point operations are in torch's order, which decides between labels at equal distances.
 
 namespace feedline::transform {
 namespace {
 
 using Theta = std::array<float, 3>;  // factors of x and y, and the constant
 
-struct GridPlace {
+struct GridPoint {
   float x, y;  // from -1 to 1
 };
 
 float product(float x, float y, const Theta& theta) { return x * theta[0] + y * theta[1] + theta[2]; }
 
-LabelPlace nearest(const GridPlace& place, Size in) {
-  const float x = std::nearbyint(pixel_place(place.x, in.width)), y = std::nearbyint(pixel_place(place.y, in.height));
+LabelPoint nearest(const GridPoint& point, Size in) {
+  const float x = std::nearbyint(pixel_coordinate(point.x, in.width)),
+              y = std::nearbyint(pixel_coordinate(point.y, in.height));
   const bool inside = x >= 0 && y >= 0 && x < static_cast<float>(in.width) && y < static_cast<float>(in.height);
-  return inside ? LabelPlace{static_cast<int>(x), static_cast<int>(y)} : LabelPlace{};
+  return inside ? LabelPoint{static_cast<int>(x), static_cast<int>(y)} : LabelPoint{};
 }
 
-// from(x, y): the source of an output pixel.
+// from(x, y): returns the source of an output pixel.
 template <typename From>
-void find(Size out, std::vector<LabelPlace>& places, From from) {
-  places.resize(static_cast<std::size_t>(out.width) * static_cast<std::size_t>(out.height));
-  LabelPlace* place = places.data();
+void find(Size out, std::vector<LabelPoint>& points, From from) {
+  points.resize(static_cast<std::size_t>(out.width) * static_cast<std::size_t>(out.height));
+  LabelPoint* point = points.data();
   for (int y = 0; y < out.height; ++y)
-    for (int x = 0; x < out.width; ++x) *place++ = from(x, y);
+    for (int x = 0; x < out.width; ++x) *point++ = from(x, y);
 }
 
 Theta row_of(const AffineMatrix& matrix, std::size_t row, int side) {
@@ -42,11 +43,11 @@ Theta row_of(const AffineMatrix& matrix, std::size_t row, int side) {
   return theta;
 }
 
-// `matrix` is relative to the middle of the image.
-void find_by(const AffineMatrix& matrix, Size in, Size out, std::vector<LabelPlace>& places) {
+// `matrix` is relative to the centre of the image.
+void find_by(const AffineMatrix& matrix, Size in, Size out, std::vector<LabelPoint>& points) {
   const Theta to_x = row_of(matrix, 0, in.width), to_y = row_of(matrix, 1, in.height);
   const auto left = static_cast<float>((1.0 - out.width) * 0.5), top = static_cast<float>((1.0 - out.height) * 0.5);
-  find(out, places, [&](int x, int y) {
+  find(out, points, [&](int x, int y) {
     const float column = left + static_cast<float>(x), row = top + static_cast<float>(y);
     return nearest({product(column, row, to_x), product(column, row, to_y)}, in);
   });
@@ -60,26 +61,26 @@ Point from_middle(const std::optional<Point>& center, Size image) {
 struct Finder {
   Size in;
   ElasticScratch& scratch;
-  std::vector<LabelPlace>& places;
+  std::vector<LabelPoint>& points;
 
   void operator()(const AffineWarp& w) const {
     const Point center = from_middle(w.center, in);
-    find_by(inverse_affine_matrix(center, w.angle, w.translate, w.scale, w.shear), in, in, places);
+    find_by(inverse_affine_matrix(center, w.angle, w.translate, w.scale, w.shear), in, in, points);
   }
   void operator()(const RotationWarp& w) const {
     using Kind = RotationPlan::Kind;
     const RotationPlan plan = plan_rotation(in, w.angle, w.expand, w.center);
     const int right = in.width - 1, bottom = in.height - 1;
-    if (plan.kind == Kind::kCopy) return find(plan.out, places, [](int x, int y) { return LabelPlace{x, y}; });
+    if (plan.kind == Kind::kCopy) return find(plan.out, points, [](int x, int y) { return LabelPoint{x, y}; });
     if (plan.kind == Kind::kHalf)
-      return find(plan.out, places, [=](int x, int y) { return LabelPlace{right - x, bottom - y}; });
+      return find(plan.out, points, [=](int x, int y) { return LabelPoint{right - x, bottom - y}; });
     if (plan.kind == Kind::kQuarter)
-      return find(plan.out, places, [=](int x, int y) { return LabelPlace{right - y, x}; });
+      return find(plan.out, points, [=](int x, int y) { return LabelPoint{right - y, x}; });
     if (plan.kind == Kind::kThreeQuarters)
-      return find(plan.out, places, [=](int x, int y) { return LabelPlace{y, bottom - x}; });
+      return find(plan.out, points, [=](int x, int y) { return LabelPoint{y, bottom - x}; });
     // torch rotates by the angle's remainder
     const double angle = std::fmod(std::fmod(w.angle, 360.0) + 360.0, 360.0);
-    find_by(inverse_affine_matrix(from_middle(w.center, in), -angle, {0, 0}, 1, {0, 0}), in, plan.out, places);
+    find_by(inverse_affine_matrix(from_middle(w.center, in), -angle, {0, 0}, 1, {0, 0}), in, plan.out, points);
   }
   void operator()(const PerspectiveWarp& w) const {
     const auto c = perspective_coefficients(w.start, w.end);
@@ -90,7 +91,7 @@ struct Finder {
     };
     const Theta to_x = row(0, in.width), to_y = row(3, in.height);
     const Theta below{static_cast<float>(c[6]), static_cast<float>(c[7]), 1};
-    find(in, places, [&](int x, int y) {
+    find(in, points, [&](int x, int y) {
       const float column = static_cast<float>(x) + 0.5F, line = static_cast<float>(y) + 0.5F;
       const float divisor = product(column, line, below);
       return nearest({product(column, line, to_x) / divisor - 1, product(column, line, to_y) / divisor - 1}, in);
@@ -100,16 +101,16 @@ struct Finder {
     const auto displacement = elastic_displacement(w, in, scratch);
     const float* dx = displacement.data();
     const float* dy = dx + displacement.size() / 2;
-    find(in, places, [&](int x, int y) {
-      return nearest({grid_place(x, in.width) + *dx++, grid_place(y, in.height) + *dy++}, in);
+    find(in, points, [&](int x, int y) {
+      return nearest({grid_coordinate(x, in.width) + *dx++, grid_coordinate(y, in.height) + *dy++}, in);
     });
   }
 };
 
 }  // namespace
 
-void find_labels(const Warp& warp, Size in, ElasticScratch& scratch, std::vector<LabelPlace>& places) {
-  std::visit(Finder{in, scratch, places}, warp.parameters);
+void find_labels(const Warp& warp, Size in, ElasticScratch& scratch, std::vector<LabelPoint>& points) {
+  std::visit(Finder{in, scratch, points}, warp.parameters);
 }
 
 }  // namespace feedline::transform

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests erasing, blur, mixes and nested operations as chains draw and run them. tests/python/test_random_operations.py
-// compares their effect on photos with Pillow and torchvision.
+// Tests how operation chains draw random values for erasing, blur, mixing and nested operations, and apply them.
+// tests/python/test_random_operations.py compares the effect of these operations on photos with Pillow and torchvision.
 
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ using Operations = std::vector<Operation>;
 
 constexpr int kWidth = 37, kHeight = 29;
 
-// The row of the batch that a chain makes from the test image.
+// Returns the row of the batch that a chain makes from the test image.
 template <typename T>
 std::vector<T> row_of(const Operations& operations, base::SampleKey key, std::optional<DType> dtype = {},
                       Layout layout = Layout::kNchw) {
@@ -142,7 +142,7 @@ TEST(RandomErasing, WritesOverTheFinishedRowWhateverItsForm) {
   }
 }
 
-// Later operations see the written rectangles.
+// Later operations read the rectangles.
 TEST(RandomErasing, HasTheUnitsOfItsPlace) {
   const op::RandomErasing erasing{.p = 1, .value = {0.3f}};
   const op::Normalize normalize{{0.4f, 0.5f, 0.6f}, {0.2f, 0.3f, 0.1f}};
@@ -205,7 +205,8 @@ TEST(RandomErasing, AsTimmHasIt) {
   for (const std::size_t count : {2, 3, 4}) EXPECT_NEAR(counts[count], 100, 4 * std::sqrt(300.0 * 2 / 9));
 }
 
-// One level down, operation c in the operation with stream s has stream s + ((c + 1) << 8); the next level uses << 16.
+// At the first level of nesting, operation c of an operation with stream s has stream s + ((c + 1) << 8); the next
+// level uses << 16.
 TEST(NestedOperations, DrawFromStreamsOfTheirOwn) {
   const op::RandomHorizontalFlip flip{0.5};
   const op::GaussianBlur blur{{3, 3}};
@@ -288,7 +289,7 @@ TEST(NestedOperations, WhatCannotStandInThemIsNamed) {
   expect_says(refusal({op::RandomChoice{{{flip}}, {0}}}), "p must have a number above 0");
   expect_says(refusal({op::RandomChoice{{{flip}}, {1, 2}}}), "1 chains but 2 numbers in p");
   expect_says(refusal({op::RandomApply{{flip}, 1.5}}), "random_apply: p must be between 0 and 1");
-  expect_says(refusal({op::TimmAugment{.config = "rand-m9"}}), "make it with timm_augment()");
+  expect_says(refusal({op::TimmAugment{.config = "rand-m9"}}), "create it with timm_augment()");
   const Operations automatic = nested(op::TrivialAugmentWide{});
   EXPECT_FALSE(LabelChain::compile(automatic).has_value());
   EXPECT_FALSE(Preparation::compile(automatic).has_value());

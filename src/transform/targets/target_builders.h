@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Canvases that move boxes and points as operations are drawn.
+// Canvases that move boxes and points when operations are drawn.
 
 #include <algorithm>
 #include <array>
@@ -19,7 +19,7 @@
 
 namespace feedline::transform {
 
-// T: float or std::int64_t.
+// T is float or std::int64_t.
 template <typename T>
 class BoxBuilder final : public Canvas {
  public:
@@ -48,7 +48,7 @@ class BoxBuilder final : public Canvas {
     shift(padding.left, padding.top);
     become(padded(size_, padding));
   }
-  // As in torchvision, integers become floats at the start, or after the corners are moved.
+  // As in torchvision, integers become floats either before or after the corners are moved.
   void warp(const Warp& warp) override {
     if (drawing_.rows.rows() > 0) {
       const PointMap map(warp, size_, drawing_.elastic);
@@ -81,7 +81,7 @@ class BoxBuilder final : public Canvas {
     crop = transform::draw_iou_crop<T>(operation, size_, corners, random, drawing_.inside);
     return true;
   }
-  // Empties boxes whose centre is outside of the crop, which torchvision does to mark them for sanitize_bounding_boxes.
+  // Makes boxes whose centre is outside the crop empty, as torchvision does to mark them for sanitize_bounding_boxes.
   void clear_outside() override {
     std::size_t row = 0;
     each([&](BoxNumbers<T>& box) {
@@ -113,7 +113,7 @@ class BoxBuilder final : public Canvas {
     size_ = size;
     if (clamps_) each([this](BoxNumbers<T>& box) { box = clamped_box(box, format_, size_); });
   }
-  // In direction `at`: 0 is x, 1 is y.
+  // `at` is the direction: 0 is x, 1 is y.
   void mirror(BoxNumbers<T>& box, std::size_t at, int side) const {
     switch (format_) {
       case BoxFormat::kXyxy: {
@@ -137,7 +137,7 @@ class BoxBuilder final : public Canvas {
   TargetDrawing& drawing_;
 };
 
-// Points, which may move outside and stay there. T: float or std::int64_t.
+// Points, which may move outside the image and stay there. T: float or std::int64_t.
 template <typename T>
 class PointBuilder final : public Canvas {
  public:
@@ -159,7 +159,7 @@ class PointBuilder final : public Canvas {
     });
     size_ = out;
   }
-  // Unlike boxes, points are between the centres of the outer pixels.
+  // Unlike boxes, points are mirrored between the centres of the outermost pixels.
   void flip(bool x, bool y) override {
     if (x) each([this](T& px, T&) { px = mirrored(px, size_.width - 1); });
     if (y) each([this](T&, T& py) { py = mirrored(py, size_.height - 1); });

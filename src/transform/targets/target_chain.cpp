@@ -14,7 +14,7 @@
 namespace feedline::transform {
 namespace {
 
-// torchvision's v2 also refuses such borders for boxes and points.
+// torchvision v2 also rejects such borders for boxes and points.
 Result<void> check_border(const Operation& operation) {
   if (!operation->properties().repeats_border) return {};
   return config_error(std::string(name_of(operation)) +
@@ -32,14 +32,14 @@ void TargetDrawing::begin_sanitizing() {
   if (sanitized) return;
   sanitized = true;
   rows_before = rows.rows();
-  kept.resize(rows_before);
-  std::iota(kept.begin(), kept.end(), 0u);
+  remaining.resize(rows_before);
+  std::iota(remaining.begin(), remaining.end(), 0u);
 }
 
 void TargetDrawing::keep_left() {
   rows.keep(left);
-  for (std::size_t i = 0; i < left.size(); ++i) kept[i] = kept[left[i]];
-  kept.resize(left.size());
+  for (std::size_t i = 0; i < left.size(); ++i) remaining[i] = remaining[left[i]];
+  remaining.resize(left.size());
 }
 
 op::Boxes boxes_of(std::span<const Operation> operations) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A compiled list of operations on a sample's boxes or points. They move with its images, by torchvision v2's rules and
-// in its arithmetic.
+// A compiled list of operations on the boxes or points of a sample. Boxes and points move with the sample's images, by
+// torchvision v2's rules and with its arithmetic.
 
 #include <cstdint>
 #include <memory>
@@ -23,12 +23,12 @@ namespace feedline::transform {
 
 enum class TargetKind : std::uint8_t { kBoxes, kPoints };
 
-// One sample's boxes or points, before and after the operations. Each thread reuses one.
+// The boxes or points of one sample, before and after the operations. Each thread reuses one object.
 struct TargetDrawing {
   TargetRows rows;
-  bool sanitized = false;           // true after sanitize_bounding_boxes
-  std::vector<std::uint32_t> kept;  // then, the original indices of the remaining rows
-  std::size_t rows_before = 0;      // then, the original number of rows
+  bool sanitized = false;                // true after sanitize_bounding_boxes
+  std::vector<std::uint32_t> remaining;  // then, the original indices of the remaining rows
+  std::size_t rows_before = 0;           // then, the original number of rows
 
   // For builders.
   std::vector<Decision> decisions;
@@ -51,18 +51,19 @@ struct TargetDrawing {
 // Immutable and thread-safe once compiled.
 class TargetChain {
  public:
-  // boxes: the field's format; not needed for points. Operations that are not geometric do nothing; those before
-  // `first` are already applied. kConfig: an operation that is invalid for images, one that is is_automatic(), or a
-  // border that repeats the image, which torchvision also refuses.
+  // boxes: the format of the field; not needed for points. Operations that are not geometric have no effect; those
+  // before `first` have already been applied. kConfig: an operation is invalid for images, chooses its changes itself
+  // (is_automatic()), or adds a border that repeats the image, which torchvision also rejects.
   static Result<std::shared_ptr<const TargetChain>> compile(TargetKind kind, const op::Boxes& boxes,
                                                             std::vector<Operation> operations, std::size_t first = 0);
 
   TargetKind kind() const { return kind_; }
   const op::Boxes& boxes() const { return boxes_; }
   std::span<const Operation> operations() const { return operations_; }
-  bool is_idle() const;  // Returns true if nothing changes, so that no image is needed.
-  // Draws the same values as Chain::draw for an image of this size, and moves drawing.rows. Boxes add their draws to
-  // `iou_crops`; points read them there. kData: as for Chain::draw.
+  // Returns whether the operations change nothing, so that no image is needed.
+  bool is_idle() const;
+  // Draws the same values as Chain::draw for an image of this size, and applies them to drawing.rows. Boxes add their
+  // draws to `iou_crops`, and points read them. kData: as for Chain::draw.
   Result<void> apply(Size image, const base::SampleKey& key, IouCrops& iou_crops, TargetDrawing& drawing) const;
 
  private:
@@ -79,7 +80,7 @@ class TargetChain {
   const std::size_t first_;
 };
 
-// The last description of a field's boxes in its operations, or the default.
+// Returns the last description of a field's boxes in its operations, or the default.
 op::Boxes boxes_of(std::span<const Operation> operations);
 
 }  // namespace feedline::transform

@@ -41,7 +41,7 @@ std::vector<Number> boxes(const op::Boxes& what, std::vector<Operation> operatio
   return moved(TargetKind::kBoxes, what, std::move(operations), numbers, drawing);
 }
 
-// Expected numbers are from torchvision's functional kernels.
+// The expected numbers are the results of torchvision's functional kernels.
 TEST(TargetChain, MovesBoxesInTheirFormat) {
   const std::vector<float> box{10, 20, 30, 60};
   const Operation flip = op::RandomHorizontalFlip{1}, half = op::Resize{{40, 50}, {}}, pad = op::Pad{{3, 4, 5, 6}};
@@ -90,7 +90,7 @@ TEST(TargetChain, SaysWhichRowsAreLeft) {
   EXPECT_EQ(moved<float>(TargetKind::kBoxes, {}, twice, all, drawing), (std::vector<float>{1, 1, 9, 9}));
   EXPECT_TRUE(drawing.sanitized);
   EXPECT_EQ(drawing.rows_before, 6u);
-  EXPECT_EQ(drawing.kept, (std::vector<std::uint32_t>{1}));
+  EXPECT_EQ(drawing.remaining, (std::vector<std::uint32_t>{1}));
   moved<float>(TargetKind::kBoxes, {}, {}, all, drawing);
   EXPECT_FALSE(drawing.sanitized);
 }
@@ -112,7 +112,7 @@ TEST(TargetChain, BoxesDrawTheCropThatOthersTake) {
   crops.clear();
   const auto alone = points->apply(kImage, {1, 2, 3}, crops, drawing);
   ASSERT_FALSE(alone);
-  EXPECT_NE(alone.error().what.find("chosen by the boxes"), std::string::npos);
+  EXPECT_NE(alone.error().what.find("depends on the boxes"), std::string::npos);
 }
 
 TEST(TargetChain, RefusesWhatTheOriginalRefuses) {

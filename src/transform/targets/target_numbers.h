@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The arithmetic of boxes and points, as in torch: float32 at each step, and integers converted to float32 where torch
-// converts them.
+// The arithmetic of boxes and points, as in torch: each step is in float32, and integers are converted to float32 where
+// torch converts them.
 
 #include <algorithm>
 #include <array>
@@ -18,7 +18,7 @@ namespace feedline::transform {
 template <typename Number>
 using BoxNumbers = std::array<Number, 4>;
 
-// torch's .to(dtype), which truncates. The result is unspecified there for values outside of int64.
+// Like torch's .to(dtype), which truncates. For values outside int64, torch's result is unspecified.
 template <typename Number>
 Number converted(float value) {
   if constexpr (std::is_same_v<Number, float>) {
@@ -30,7 +30,7 @@ Number converted(float value) {
   }
 }
 
-// The ratio of two sides as a float32 tensor.
+// Returns the ratio of two sides, like a float32 tensor.
 inline float ratio_of(int out, int in) { return static_cast<float>(static_cast<double>(out) / in); }
 
 // value.mul(ratio).to(dtype)
@@ -93,13 +93,13 @@ BoxNumbers<Number> converted(const BoxNumbers<float>& box) {
   return {converted<Number>(box[0]), converted<Number>(box[1]), converted<Number>(box[2]), converted<Number>(box[3])};
 }
 
-// clamp_bounding_boxes, which converts integers to floats and back.
+// Like clamp_bounding_boxes, which converts integers to floats and back.
 template <typename Number>
 BoxNumbers<Number> clamped_box(const BoxNumbers<Number>& box, BoxFormat format, Size canvas) {
   return converted<Number>(box_of(clamped(corners_of(floats_of(box), format), canvas), format));
 }
 
-// Returns true if sanitize_bounding_boxes keeps it.
+// Returns whether sanitize_bounding_boxes retains the box.
 template <typename Number>
 bool is_sound(const BoxNumbers<Number>& box, BoxFormat format, Size canvas, const op::SanitizeBoundingBoxes& least) {
   const Corners<Number> corners = corners_of(box, format);

@@ -13,10 +13,10 @@
 
 namespace feedline::transform {
 
-// One sample's boxes or points: rows of numbers, all float32 or all int64. Each thread reuses one.
+// The boxes or points of one sample: rows of numbers that are all float32 or all int64. Each thread reuses one object.
 class TargetRows {
  public:
-  // Leaves the numbers unspecified. Requires: dtype is float32 or int64.
+  // The numbers are unspecified afterwards. Requires: the dtype is float32 or int64.
   void reset(DType dtype, std::size_t rows, std::size_t numbers_per_row) {
     FEEDLINE_CHECK(dtype == DType::kFloat32 || dtype == DType::kInt64);
     dtype_ = dtype;
@@ -38,16 +38,16 @@ class TargetRows {
     FEEDLINE_CHECK(dtype_ == kWanted);
     return {reinterpret_cast<Number*>(memory_.data()), rows_ * numbers_per_row_};
   }
-  // Removes all other rows. Requires: the indices ascend.
-  void keep(std::span<const std::uint32_t> kept) {
+  // Retains only these rows. Requires: the indices ascend.
+  void keep(std::span<const std::uint32_t> remaining) {
     const std::size_t row_bytes = numbers_per_row_ * size_of(dtype_);
     std::byte* to = bytes().data();
     const std::byte* const from = to;
-    for (const std::uint32_t row : kept) {
+    for (const std::uint32_t row : remaining) {
       if (row_bytes > 0) std::memmove(to, from + row * row_bytes, row_bytes);
       to += row_bytes;
     }
-    rows_ = kept.size();
+    rows_ = remaining.size();
   }
 
  private:

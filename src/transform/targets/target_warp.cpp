@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kPi = 3.14159265358979323846;
 
-// torch.matmul with (x, y, 1).
+// Like torch.matmul with (x, y, 1).
 float product(std::span<const float, 3> row, FloatPoint point) {
   return (point[0] * row[0] + point[1] * row[1]) + row[2];
 }
@@ -19,7 +19,7 @@ std::array<float, 6> floats(const std::array<double, 6>& matrix) {
   return out;
 }
 
-// torchvision's matrix of F.affine, from input to output pixels.
+// Returns torchvision's matrix for F.affine, from input to output pixels.
 std::array<double, 6> forward_matrix(const AffineWarp& affine, Size image) {
   const auto [center_x, center_y] = affine.center.value_or(Point{image.width * 0.5, image.height * 0.5});
   const auto radians = [](double degrees) { return degrees * (kPi / 180.0); };
@@ -36,7 +36,7 @@ std::array<double, 6> forward_matrix(const AffineWarp& affine, Size image) {
   return matrix;
 }
 
-// The inverse of the coefficients used to warp images.
+// The inverse of the coefficients with which images are warped.
 struct Inverse {
   std::array<float, 6> above;
   std::array<float, 3> below;
@@ -50,7 +50,7 @@ Inverse inverse_of(const PerspectiveWarp& warp) {
           {share(-c[4] * c[6] + c[3] * c[7]), share(-c[0] * c[7] + c[1] * c[6]), 1.0f}};
 }
 
-// The smallest x and y of the whole image's corners.
+// Returns the smallest x and y of the whole image's corners after the warp.
 FloatPoint least_of(const std::array<float, 6>& matrix, Size image) {
   const auto width = static_cast<float>(image.width), height = static_cast<float>(image.height);
   FloatPoint least{std::numeric_limits<float>::infinity(), std::numeric_limits<float>::infinity()};
@@ -61,7 +61,7 @@ FloatPoint least_of(const std::array<float, 6>& matrix, Size image) {
   return least;
 }
 
-// The extent of the moved corners in one direction, rounded as in torchvision.
+// Returns the extent of the moved corners in one direction, rounded as in torchvision.
 int extent_of(std::span<const float, 3> row, float half_width, float half_height, float half) {
   constexpr float kTolerance = 1e-4f, kInverse = 1e4f;
   const std::array<FloatPoint, 4> corners{
@@ -84,7 +84,7 @@ Size size_around(const std::array<float, 6>& matrix, Size image) {
           extent_of(std::span(matrix).first<3>(), half_width, half_height, half_width)};
 }
 
-// torch.aminmax, which propagates NaN.
+// Like torch.aminmax, propagates NaN.
 std::array<float, 2> least_and_most(float a, float b, float c, float d) {
   const float sum = a + b + c + d;
   if (std::isnan(sum) && (std::isnan(a) || std::isnan(b) || std::isnan(c) || std::isnan(d)))
@@ -125,18 +125,18 @@ FloatPoint PointMap::moved(const Projective& map, FloatPoint point, bool /*corne
           product(std::span(map.above).last<3>(), point) / below};
 }
 
-// Uses the negated displacement as its inverse, as torchvision does.
+// Uses the negated displacement as the inverse, as torchvision does.
 FloatPoint PointMap::moved(const Elastic& map, FloatPoint point, bool corner) const {
-  const auto place = [corner](float value, int side) {
+  const auto pixel_of = [corner](float value, int side) {
     const auto whole = converted<std::int64_t>(corner ? std::ceil(value) : value);
     return static_cast<int>(std::clamp<std::int64_t>(whole, 0, side - 1));
   };
-  const int x = place(point[0], map.size.width), y = place(point[1], map.size.height);
+  const int x = pixel_of(point[0], map.size.width), y = pixel_of(point[1], map.size.height);
   const std::size_t width = static_cast<std::size_t>(map.size.width);
   const std::size_t at = static_cast<std::size_t>(y) * width + static_cast<std::size_t>(x);
   const std::size_t pixels = width * static_cast<std::size_t>(map.size.height);
   const auto moved = [](int i, int side, float shift) {
-    return (grid_place(i, side) - shift + 1) * (0.5f * static_cast<float>(side)) - 0.5f;
+    return (grid_coordinate(i, side) - shift + 1) * (0.5f * static_cast<float>(side)) - 0.5f;
   };
   return {moved(x, map.size.width, map.displacement[at]), moved(y, map.size.height, map.displacement[pixels + at])};
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Warps boxes and points in torchvision v2's arithmetic: float32 at each step.
+// Warps boxes and points with torchvision v2's arithmetic, in float32 at each step.
 
 #include <algorithm>
 #include <array>
@@ -19,18 +19,19 @@ namespace feedline::transform {
 
 using FloatPoint = std::array<float, 2>;
 
-// A warp of an image of one size, prepared for many points. Its arguments must outlive it.
+// A warp for images of one size, prepared for many points. The arguments must outlive this object.
 class PointMap {
  public:
-  // Computes an elastic warp's displacement in `scratch`.
+  // Computes the displacement of an elastic warp in `scratch`.
   PointMap(const Warp& warp, Size image, ElasticScratch& scratch);
 
-  // corner: for a box's corner, which uses the elastic displacement of the next whole pixel; a point uses the one
-  // before.
+  // corner: true for the corner of a box, which uses the elastic displacement at the next whole pixel; a point uses the
+  // previous one.
   FloatPoint operator()(FloatPoint point, bool corner) const;
-  // The offset that an expanding rotation subtracts; otherwise 0.
+  // Returns the offset that an expanding rotation subtracts; 0 for other warps.
   FloatPoint origin() const { return origin_; }
-  // torchvision moves integer boxes as integers up to this size in a perspective or elastic warp, and as floats above.
+  // In a perspective or elastic warp, torchvision moves integer boxes as integers up to this size, and as floats above
+  // it.
   bool converts_first() const { return converts_first_; }
 
  private:
@@ -54,11 +55,11 @@ class PointMap {
   bool converts_first_ = true;
 };
 
-// The size that boxes and points are clipped to. For an expanding rotation torchvision computes it separately, and it
-// may be a pixel less than the image's.
+// Returns the size to which boxes and points are clipped. For an expanding rotation, torchvision computes this size
+// separately, and it may be a pixel smaller than the image.
 Size canvas_after(const Warp& warp, Size image);
 
-// The bounding box of its four moved corners.
+// Returns the bounding box of the four corners after the warp.
 Corners<float> moved_corners(const PointMap& map, const Corners<float>& corners);
 
 }  // namespace feedline::transform

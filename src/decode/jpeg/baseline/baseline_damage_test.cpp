@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Damaged files: JpegDecoder must return the errors and pixels that libjpeg alone returns. If it skips intervals, it
-// may return pixels for a file that libjpeg rejects.
+// For damaged files, JpegDecoder must return the same errors and pixels as libjpeg alone. If it skips restart
+// intervals, it may return pixels for a file that libjpeg rejects.
 
 #include <algorithm>
 #include <random>
@@ -39,7 +39,8 @@ std::vector<std::size_t> restart_markers(const EncodedBytes& bytes) {
   return found;
 }
 
-// libjpeg reads a region's rows and often the next row of MCUs: both decoders must detect damage there, or neither.
+// libjpeg reads a region's rows and often the next row of MCUs: either both decoders detect damage there, or neither
+// does.
 TEST(BaselineDamage, IsSeenInTheSameRowsAsByLibjpeg) {
   Pair pair;
   int taken = 0;
@@ -63,7 +64,7 @@ TEST(BaselineDamage, IsSeenInTheSameRowsAsByLibjpeg) {
   EXPECT_GT(taken, 1000);
 }
 
-// A greyscale image with random codable coefficients and quantisation steps up to `largest_step`.
+// Returns a greyscale image with random coefficients that can be coded, and quantisation steps up to `largest_step`.
 EncodedBytes absurd(std::mt19937& random, int largest_step) {
   const auto number = [&random](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
   constexpr JDIMENSION kSide = 8;  // blocks
@@ -92,7 +93,8 @@ EncodedBytes absurd(std::mt19937& random, int largest_step) {
   return finished(jpeg, memory, size);
 }
 
-// Guaranteed only on x86: the formulas in baseline_idct.cpp reproduce its overflow behaviour.
+// Equality is guaranteed only on x86: the formulas in baseline_idct.cpp reproduce the overflow behaviour of libjpeg's
+// x86 code.
 #if defined(__x86_64__)
 TEST(BaselineDamage, CoefficientsThatNo16BitsHoldGiveTheSamePixels) {
   Pair pair;
@@ -160,9 +162,9 @@ TEST(BaselineDamage, BytesAroundTheScanAreTakenAlike) {
   Pair pair;
   const EncodedBytes good = files().front();
   const Box all{0, 0, 61, 57}, part{3, 3, 9, 9};
-  EncodedBytes behind = good;
-  behind.resize(good.size() + 100, std::byte{0x5A});
-  EXPECT_EQ(pair.expect_same(behind, all, "bytes after the end"), Pair::Taken::kByUs);
+  EncodedBytes extended = good;
+  extended.resize(good.size() + 100, std::byte{0x5A});
+  EXPECT_EQ(pair.expect_same(extended, all, "bytes after the end"), Pair::Taken::kByUs);
   EncodedBytes garbage = good;
   garbage.insert(garbage.end() - 2, {std::byte{1}, std::byte{2}});
   EXPECT_EQ(pair.expect_same(garbage, all, "bytes before the end marker"), Pair::Taken::kByUs);

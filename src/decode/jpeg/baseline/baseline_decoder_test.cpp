@@ -8,7 +8,7 @@
 namespace feedline::decode::baseline {
 namespace {
 
-// Every layout that the decoder supports, with all encoder options.
+// Returns every layout that the decoder supports, with all encoder options.
 std::vector<JpegKind> taken_kinds() {
   struct Layout {
     int channels, h, v;
@@ -54,7 +54,7 @@ TEST_P(BaselineVariant, RegionsHaveLibjpegsPixels) {
   }
 }
 
-// Images larger than a piece of input, with rows wider than a chunk of MCUs.
+// Uses images that are larger than one input piece and have rows wider than one MCU chunk.
 TEST_P(BaselineVariant, LargeImagesHaveLibjpegsPixels) {
   BaselineDecoder ours(*GetParam());
   JpegDecoder theirs(nullptr);

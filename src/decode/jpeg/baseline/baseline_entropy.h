@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Decodes bits to coefficients. Included in each instruction set's kernels, into which everything is inlined.
+// Decodes the bits of a scan into coefficients. The kernels of each instruction set include this file and inline all
+// functions.
 
 #include <bit>
 #include <cstring>
@@ -13,8 +14,8 @@
 
 namespace feedline::decode::baseline {
 
-// Maps the zigzag index to the coefficient's position in a group of `kGroup` interleaved blocks. The index is taken
-// after its advance, so entry k holds the position of coefficient k - 1. Valid files never reach entries above 64.
+// Maps a zigzag index to the coefficient's position in a group of `kGroup` interleaved blocks. The index is advanced
+// before it is used, so entry k has the position of coefficient k - 1. Valid files never use entries above 64.
 template <int kGroup>
 struct Places {
   static constexpr std::array<std::uint8_t, kBlockSize + 1> kAt = [] {
@@ -34,9 +35,9 @@ struct Places {
   }();
 };
 
-// The first coefficient of a block of the chunk's MCU `mcu`.
+// Returns the first coefficient of a block in MCU `mcu` of the chunk.
 template <int kGroup>
-FEEDLINE_INLINE std::int16_t* place_of(const BlockPlan& block, int mcu, std::int16_t* coefficients) {
+FEEDLINE_INLINE std::int16_t* find_sample(const BlockPlan& block, int mcu, std::int16_t* coefficients) {
   const auto column = static_cast<std::size_t>(mcu * block.across + block.column), in_group = column % kGroup;
   return coefficients + (static_cast<std::size_t>(block.row) + column - in_group) * kBlockSize + in_group * kBlockSide;
 }
@@ -47,7 +48,7 @@ FEEDLINE_INLINE std::uint64_t load_big_endian(const std::uint8_t* from) {
   return std::endian::native == std::endian::little ? __builtin_bswap64(word) : word;
 }
 
-// Refills to at least 56 valid bits, enough for any symbol, code and value.
+// Refills the buffer to at least 56 valid bits, which is enough for any symbol with its code and value.
 FEEDLINE_INLINE void fill(BitBuffer& input) {
   input.bits |= load_big_endian(input.next) >> input.count;
   input.next += (63 - input.count) >> 3;
@@ -72,7 +73,7 @@ FEEDLINE_INLINE std::int16_t value_of(const BitBuffer& input, HuffmanEntry entry
 
 FEEDLINE_INLINE unsigned advance_of(HuffmanEntry entry) { return entry >> 8 & 255; }
 
-// Decodes a symbol that is not in the look-up table and consumes its bits. Returns false if the code is invalid.
+// Decodes a symbol that is not in the lookup table, and consumes its bits. Returns false if the code is invalid.
 struct LongSymbol {
   int run = 0, size = 0;
   std::int16_t value = 0;
@@ -111,10 +112,10 @@ FEEDLINE_INLINE bool decode_dc(const HuffmanTable& table, BitBuffer& input, std:
   return true;
 }
 
-// Handles the entry that ends a run of stored values.
+// Handles the entry that ends a sequence of stored values.
 enum class AcEnd : std::uint8_t { kBlockDone, kGoOn, kNoCode };
 
-// `entry` raises the index above 63; none of its bits have been consumed.
+// `entry` raises the index above 63; none of its bits have been consumed yet.
 template <typename Store>
 FEEDLINE_INLINE AcEnd end_run(const HuffmanTable& table, HuffmanEntry entry, BitBuffer& input, unsigned& index,
                               Store store) {
@@ -140,7 +141,7 @@ FEEDLINE_INLINE AcEnd end_run(const HuffmanTable& table, HuffmanEntry entry, Bit
   return index == kBlockSize ? AcEnd::kBlockDone : AcEnd::kGoOn;
 }
 
-// Decodes the rest of a block from `index` on, counted as above.
+// Skips the rest of a block, starting at `index`, which is counted as in `Places`.
 FEEDLINE_INLINE bool skip_ac(const HuffmanTable& table, const SkipTable& skip, BitBuffer& input, unsigned index) {
   const auto ignore = [](unsigned, std::int16_t) FEEDLINE_INLINE_LAMBDA {};
   for (;;) {
@@ -172,8 +173,8 @@ FEEDLINE_INLINE bool skip_ac(const HuffmanTable& table, const SkipTable& skip, B
   }
 }
 
-// store(k, value) for each coefficient; k is its index in zigzag order, plus one. Of those from index `end` on it
-// stores few or none.
+// Calls store(k, value) for each coefficient; k is its index in zigzag order, plus one. Stores few or no coefficients
+// at index `end` or later.
 template <typename Store>
 FEEDLINE_INLINE bool decode_low_ac(const HuffmanTable& table, const SkipTable* skip, unsigned end, BitBuffer& input,
                                    Store store) {
@@ -204,7 +205,7 @@ FEEDLINE_INLINE int decode_low(const McuPlan& plan, int first, int end, EntropyS
   for (; mcu < end && input.next <= input.limit; ++mcu)
     for (int i = 0; i < plan.blocks; ++i) {
       const BlockPlan& block = plan.block[i];
-      std::int16_t* const out = place_of<kGroup>(block, mcu, coefficients);
+      std::int16_t* const out = find_sample<kGroup>(block, mcu, coefficients);
       std::int32_t& dc = state.dc[block.component];
       if (!decode_dc(*block.dc, input, dc)) return -1;
       *out = static_cast<std::int16_t>(dc);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Both ways to decode a JPEG, side by side.
+// Decodes a JPEG with libjpeg and with Feedline's decoder, to compare the results.
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@
 
 namespace feedline::decode::baseline {
 
-// A file's header, read by libjpeg. The bytes must outlive it.
+// The header of a file, read by libjpeg. The bytes must outlive this object.
 class ReadHeader {
  public:
   explicit ReadHeader(const EncodedBytes& bytes) {
@@ -42,7 +42,7 @@ inline std::vector<std::uint8_t> packed(const memory::PixelBuffer& pixels) {
   return all;
 }
 
-// The pixels of a region, or the file's error.
+// The pixels of a region, or the error.
 struct Decoded {
   std::vector<std::uint8_t> pixels{};
   std::string error{};
@@ -57,7 +57,7 @@ inline Decoded decoded_by(JpegDecoder& decoder, const EncodedBytes& bytes, const
   return {.pixels = packed(out)};
 }
 
-// Empty if the decoder leaves the file to libjpeg.
+// Returns an empty vector if the decoder leaves the file to libjpeg.
 inline std::vector<std::uint8_t> decoded_by(BaselineDecoder& decoder, const Frame& frame, const Box& region,
                                             ColorMode mode) {
   memory::PixelBuffer out;

@@ -7,7 +7,7 @@
 namespace feedline::decode::baseline {
 namespace {
 
-// libjpeg upsamples narrower chroma differently.
+// libjpeg upsamples narrower chroma in a different way.
 constexpr int kMinChromaWidth = 3;
 
 bool is_plain_coding(const jpeg_decompress_struct& jpeg) {
@@ -53,7 +53,7 @@ bool copy_tables(const jpeg_decompress_struct& jpeg, const jpeg_component_info& 
          copy_huffman(jpeg.ac_huff_tbl_ptrs[from.ac_tbl_no], to.ac);
 }
 
-// Checks common to baseline and progressive images.
+// Performs the checks that baseline and progressive images have in common.
 std::optional<Frame> frame_of(const jpeg_decompress_struct& jpeg) {
   if (!is_plain_coding(jpeg) || !is_known_layout(jpeg)) return std::nullopt;
   Frame frame;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The header data that the baseline decoder needs, and the test whether it supports a JPEG.
+// Extracts the header data that the baseline decoder needs, and checks whether the decoder supports the JPEG.
 
 #include <array>
 #include <cstddef>
@@ -34,16 +34,17 @@ struct Frame {
   int mcu_height() const { return kBlockSide * component[0].down; }
   int mcus_across() const { return (width + mcu_width() - 1) / mcu_width(); }
   int mcus_down() const { return (height + mcu_height() - 1) / mcu_height(); }
-  // The image's chroma samples, without the padding of its last MCUs.
+  // Returns the size of the image's chroma samples, without the padding of its last MCUs.
   int chroma_width() const { return (width + component[0].across - 1) / component[0].across; }
   int chroma_height() const { return (height + component[0].down - 1) / component[0].down; }
 };
 
-// Requires: jpeg_read_header() has just read the header of a whole image from `jpeg`'s memory source. Empty if libjpeg
-// must decode the image: everything but single-scan 8-bit baseline in grey, 4:4:4, 4:2:2 or 4:2:0.
+// Requires: the header of a whole image was just read by jpeg_read_header() from the memory source of `jpeg`. Returns
+// nullopt if libjpeg must decode the image: all images except single-scan 8-bit baseline in grey, 4:4:4, 4:2:2 or
+// 4:2:0.
 std::optional<Frame> baseline_frame(const jpeg_decompress_struct& jpeg);
-// The same for a progressive image, whose scans define their own tables: its components have none, and `scan` is the
-// first scan's data. Empty if the layout or coding is unsupported.
+// Like baseline_frame(), but for a progressive image. Each scan defines its own tables, so the frame's components have
+// none, and `scan` has the data of the first scan. Returns nullopt if the layout or coding is not supported.
 std::optional<Frame> progressive_frame(const jpeg_decompress_struct& jpeg);
 
 }  // namespace feedline::decode::baseline

@@ -11,7 +11,7 @@ namespace {
 constexpr int kMaxDcSize = 15;  // libjpeg's limit
 constexpr int kZeroRun = 15;    // with size 0: sixteen zeros, not the end of the block
 
-// A decoded symbol: the number of value bits after the code, and the advance of the index.
+// A decoded symbol: the number of value bits after its code, and the advance of the index.
 struct Meaning {
   int size;
   unsigned advance;
@@ -55,18 +55,18 @@ bool build_table(const HuffmanSpec& spec, HuffmanUse use, HuffmanTable& table) {
     for (int i = 0; i < spec.counts[length]; ++i, ++code, ++symbol) {
       if (length > kBits) continue;
       const auto [size, advance] = meaning_of(spec.symbols[symbol], use);
-      const int places = 1 << (kBits - length);
+      const int locations = 1 << (kBits - length);
       if (use == HuffmanUse::kBand && advance == kEndOfBlock) {
         const int more = spec.symbols[symbol] >> 4;  // number of bits after the code; if zero, only this block ends
-        to = std::fill_n(to, places, entry_of(length + more, advance, (1 << more) - (code << more)));
+        to = std::fill_n(to, locations, entry_of(length + more, advance, (1 << more) - (code << more)));
       } else if (size == 0) {
-        to = std::fill_n(to, places, entry_of(length, advance, -code));
+        to = std::fill_n(to, locations, entry_of(length, advance, -code));
       } else if (length < kBits) {  // the sign is the bit after the code
         const int total = length + size;
-        to = std::fill_n(to, places / 2, entry_of(total, advance, -(code << size) - ((1 << size) - 1)));
-        to = std::fill_n(to, places / 2, entry_of(total, advance, -(code << size)));
+        to = std::fill_n(to, locations / 2, entry_of(total, advance, -(code << size) - ((1 << size) - 1)));
+        to = std::fill_n(to, locations / 2, entry_of(total, advance, -(code << size)));
       } else {
-        to = std::fill_n(to, places, entry_of(0, kLongCode, 0));
+        to = std::fill_n(to, locations, entry_of(0, kLongCode, 0));
       }
     }
     table.limits[length] = static_cast<std::uint32_t>(code) << (HuffmanTable::kLongest - length);
@@ -83,21 +83,22 @@ constexpr std::uint16_t skip_entry(int total, unsigned advance) {
   return static_cast<std::uint16_t>(static_cast<unsigned>(total) | advance << 8);
 }
 
-// Builds the entries for all strings of `bits` bits from those for shorter strings: a symbol, followed by the entry of
-// the remaining bits. `largest` is the largest advance of any entry that does not end a block.
+// Builds the entries for all bit strings of one length from the entries for shorter strings: a symbol's entry is
+// combined with the entry for the remaining bits. `largest` is the largest advance of an entry that does not end a
+// block.
 struct SkipLevel {
   std::uint16_t* entries;
   unsigned largest;
 };
 
-// The entries for one code: every value of its `size` bits is followed by the same `rest` strings.
-void fill_code(std::uint16_t*& to, int places, int size, const SkipLevel& rest, std::uint16_t own) {
+// Fills the entries for one code: every value of its `size` bits is followed by the same `rest` strings.
+void fill_code(std::uint16_t*& to, int locations, int size, const SkipLevel& rest, std::uint16_t own) {
   if ((own >> 8) + rest.largest > kMaxAdvance) {
-    to = std::fill_n(to, places, own);
+    to = std::fill_n(to, locations, own);
     return;
   }
   const std::uint16_t* const from = to;
-  to = std::transform(rest.entries, rest.entries + (places >> size), to,
+  to = std::transform(rest.entries, rest.entries + (locations >> size), to,
                       [own](std::uint16_t entry) { return static_cast<std::uint16_t>(entry + own); });
   for (int doubled = 0; doubled < size; ++doubled) to = std::copy(from, static_cast<const std::uint16_t*>(to), to);
 }
@@ -109,14 +110,14 @@ unsigned fill_level(const HuffmanSpec& spec, int bits, const SkipLevel* shorter,
   for (int length = 1; length <= bits; ++length)
     for (int i = 0; i < spec.counts[length]; ++i, ++symbol) {
       const auto [size, advance] = meaning_of(spec.symbols[symbol], HuffmanUse::kAc);
-      const int places = 1 << (bits - length);
+      const int locations = 1 << (bits - length);
       const std::uint16_t own = skip_entry(length + size, advance);
       const int left = bits - length - size;
       if (advance < kEndOfBlock) largest = std::max(largest, advance + (left > 0 ? shorter[left].largest : 0));
       if (advance >= kEndOfBlock || left <= 0)
-        to = std::fill_n(to, places, own);
+        to = std::fill_n(to, locations, own);
       else
-        fill_code(to, places, size, shorter[left], own);
+        fill_code(to, locations, size, shorter[left], own);
     }
   std::fill(to, end, std::uint16_t{0});
   return std::min(largest, kMaxAdvance);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Huffman codes in a layout for table look-up. baseline_decoder.cpp explains the entries.
+// Huffman codes as lookup tables; baseline_decoder.cpp explains the entries.
 
 #include <array>
 #include <cstdint>
@@ -16,14 +16,16 @@ struct HuffmanSpec {
   friend bool operator==(const HuffmanSpec&, const HuffmanSpec&) = default;
 };
 
-// kBand: AC coefficients of a progressive scan, in which a code may end a run of blocks. Its value is the run's length.
+// kBand: AC coefficients of a progressive scan, whose codes may end a run of blocks. The value of such a code is the
+// length of the run.
 enum class HuffmanUse : std::uint8_t { kDc, kAc, kBand };
 
-// An entry of the look-up table, from the lowest bit: 6 bits total length of code and value, 2 unused, 8 advance of the
-// coefficient's index, 16 the constant to add to those bits to get the value (modulo 2^16).
+// An entry of the lookup table, from the lowest bit: 6 bits for the total length of code and value, 2 unused bits, 8
+// bits for the advance of the coefficient's index, and 16 bits for the constant that is added to the code and value
+// bits to compute the value (modulo 2^16).
 using HuffmanEntry = std::uint32_t;
 
-// Added to the advance of an entry that needs more work than storing a value. Both raise the index above 63.
+// Added to the advance of an entry for which storing a value is not enough. Both constants raise the index above 63.
 inline constexpr unsigned kEndOfBlock = 128;
 inline constexpr unsigned kLongCode = 192;  // the indexed bits do not contain the whole code and sign: use
                                             // HuffmanTable::code_in()
@@ -33,13 +35,14 @@ struct HuffmanTable {
   static constexpr int kLongest = 16;
 
   std::array<HuffmanEntry, 1 << kIndexBits> entries;
-  // For each length: the first 16-bit string after its codes, and the offset from a code to its symbol's position.
+  // For each length: the first 16-bit string after the codes of this length, and the offset from a code to the position
+  // of its symbol.
   std::array<std::uint32_t, kLongest + 2> limits;
   std::array<std::int32_t, kLongest + 2> positions;
   std::array<std::uint8_t, 256> symbols;
 
-  // Returns length and symbol of the code at the start of `bits` (16 bits); length 0 if there is none. Requires: `bits`
-  // does not start with a code shorter than `shortest`.
+  // Returns the length and the symbol of the code at the start of `bits` (16 bits), or length 0 if there is no code.
+  // Requires: `bits` does not begin with a code that is shorter than `shortest`.
   struct Code {
     int length = 0;
     std::uint8_t symbol = 0;
@@ -53,17 +56,18 @@ struct HuffmanTable {
   }
 };
 
-// Returns false, leaving `table` unspecified, if libjpeg would reject the specification or it has no codes.
+// Returns false and leaves `table` unspecified if `spec` has no codes or libjpeg would reject it.
 [[nodiscard]] bool build_table(const HuffmanSpec& spec, HuffmanUse use, HuffmanTable& table);
 
-// For blocks whose pixels are not needed: covers all whole symbols within kIndexBits. An entry, from the lowest bit: 8
-// bits number of bits to drop, 8 the advance of the index, with kEndOfBlock or kLongCode as above.
+// A table for blocks whose pixels are not needed: an entry covers all complete symbols in kIndexBits bits. An entry,
+// from the lowest bit: 8 bits for the number of bits to drop, and 8 bits for the advance of the index, with kEndOfBlock
+// or kLongCode as above.
 struct SkipTable {
   static constexpr int kIndexBits = 12;
   std::array<std::uint16_t, 1 << kIndexBits> entries;
 };
 
-// Requires: `spec` was accepted for HuffmanUse::kAc.
+// Requires: build_table() accepted `spec` for HuffmanUse::kAc.
 void build_skip_table(const HuffmanSpec& spec, SkipTable& table);
 
 }  // namespace feedline::decode::baseline

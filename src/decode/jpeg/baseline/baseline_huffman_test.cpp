@@ -11,7 +11,7 @@
 namespace feedline::decode::baseline {
 namespace {
 
-// Random legal tables, from a few codes to 256, short and long ones.
+// Returns random valid tables with between a few and 256 codes, both short and long.
 HuffmanSpec random_spec(std::mt19937& random, HuffmanUse use) {
   HuffmanSpec spec;
   std::iota(spec.symbols.begin(), spec.symbols.end(), std::uint8_t{0});
@@ -29,7 +29,7 @@ HuffmanSpec random_spec(std::mt19937& random, HuffmanUse use) {
   return spec;
 }
 
-// Finds the code at the top of the 16 bits by trying all codes. Length 0 if there is none.
+// Finds the code that the 16 bits start with by trying all codes. The length is 0 if there is none.
 HuffmanTable::Code code_in(const HuffmanSpec& spec, unsigned bits) {
   unsigned code = 0;
   std::size_t symbol = 0;
@@ -43,7 +43,7 @@ struct Value {
   int bits, value;
 };
 
-// Decodes code and value at the top of 32 bits according to the standard (ITU-T T.81, F.2.2.1).
+// Decodes the code and the value at the start of the 32 bits according to the standard (ITU-T T.81, F.2.2.1).
 Value value_in(std::uint32_t bits, const HuffmanTable::Code& code, int size) {
   if (size == 0) return {code.length, 0};
   const int raw = static_cast<int>(bits << code.length >> (32 - size));
@@ -57,7 +57,7 @@ TEST(BaselineHuffman, EveryEntryIsWhatTheCodesSay) {
     const HuffmanSpec spec = random_spec(random, use);
     HuffmanTable table;
     ASSERT_TRUE(build_table(spec, use, table));
-    int told = 0;
+    int reported = 0;
     for (int i = 0; i < 20'000; ++i) {
       const auto bits = static_cast<std::uint32_t>(random());
       const HuffmanTable::Code code = code_in(spec, bits >> 16);
@@ -72,7 +72,7 @@ TEST(BaselineHuffman, EveryEntryIsWhatTheCodesSay) {
         ASSERT_TRUE(code.length == 0 || code.length + (size > 0) > HuffmanTable::kIndexBits);
         continue;
       }
-      ++told;
+      ++reported;
       const int run = use == HuffmanUse::kDc ? 0 : code.symbol >> 4;
       const int size = use == HuffmanUse::kDc ? code.symbol : code.symbol & 15;
       const bool ends = use == HuffmanUse::kAc && size == 0 && run != 15;
@@ -82,7 +82,7 @@ TEST(BaselineHuffman, EveryEntryIsWhatTheCodesSay) {
       const std::uint32_t code_and_value = bits >> (32 - total);
       ASSERT_EQ(static_cast<std::int16_t>(code_and_value + (entry >> 16)), value);
     }
-    EXPECT_GT(told, 0);
+    EXPECT_GT(reported, 0);
   }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The inverse DCT of baseline_idct.h for a group of blocks at once: a vector holds row r of each block, one block per
-// 128 bits. Columns are transformed first, so the eight vectors are the eight inputs; then blocks are transposed and
-// transformed again.
+// Computes the inverse DCT of baseline_idct.h for a group of blocks at once: a vector has row r of each block, with one
+// block in 128 bits. Columns are transformed first, so the eight vectors are the eight inputs; then the blocks are
+// transposed and transformed again.
 
 #if defined(FEEDLINE_DECODE_BASELINE_IDCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FEEDLINE_DECODE_BASELINE_IDCT_INL_H_
@@ -44,13 +44,13 @@ HWY_INLINE Sum dot(Word pairs, Sum sum) {
 #endif
 }
 
-// Interleaves the low or the high halves of each block's lanes of `a` and `b`.
+// Interleaves the low or the high halves of the lanes of `a` and `b` in each block.
 template <bool kHigh>
 HWY_INLINE Word pairs(Word a, Word b) {
   return kHigh ? hn::InterleaveUpper(Words(), a, b) : hn::InterleaveLower(Words(), a, b);
 }
 
-// Half of the lanes of a transform before packing.
+// Computes half of a transform's lanes, before packing.
 template <bool kHigh, int kShift>
 HWY_INLINE void half_transform(const Word (&in)[8], Sum (&out)[8]) {
   const Sums d;
@@ -88,7 +88,7 @@ HWY_INLINE void transform(Word (&v)[8]) {
   for (int i = 0; i < 8; ++i) v[i] = hn::ReorderDemote2To(Words(), low[i], high[i]);
 }
 
-// Pairs of vectors kDistance apart, interleaved in units of T.
+// Interleaves pairs of vectors that are kDistance apart, in units of T.
 template <typename T, int kDistance>
 HWY_INLINE void interleave(const Word (&in)[8], Word (&out)[8]) {
   const hn::Repartition<T, Words> d;
@@ -120,8 +120,8 @@ HWY_INLINE void inverse_dct_of_group(const std::int16_t* coefficients, const std
   for (int i = 0; i < 8; ++i)
     v[i] = hn::Mul(hn::Load(d, coefficients + i * kRow),
                    hn::LoadDup128(d, reinterpret_cast<const std::int16_t*>(quantisation) + i * kBlockSide));
-  const Word kept = hn::ShiftRight<kFirstPassBits>(hn::ShiftLeft<kFirstPassBits>(v[0]));
-  if (HWY_UNLIKELY(!hn::AllTrue(d, hn::Eq(v[0], kept)))) {  // does not occur in photos: see inverse_dct_of_block()
+  const Word wrapped = hn::ShiftRight<kFirstPassBits>(hn::ShiftLeft<kFirstPassBits>(v[0]));
+  if (HWY_UNLIKELY(!hn::AllTrue(d, hn::Eq(v[0], wrapped)))) {  // does not occur in photos: see inverse_dct_of_block()
     for (int i = 0; i < kGroup; ++i)
       inverse_dct_of_block(coefficients + i * kBlockSide, kRow, quantisation, out + i * kBlockSide, stride);
     return;

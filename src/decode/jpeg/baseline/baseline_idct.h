@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The accurate inverse DCT of libjpeg (Loeffler, Ligtenberg and Moschytz, "Practical fast 1-D DCT algorithms with 11
-// multiplications", ICASSP 1989; each product in 13-bit fixed point), of one block.
+// Computes the accurate inverse DCT of libjpeg for one block (Loeffler, Ligtenberg and Moschytz, "Practical fast 1-D
+// DCT algorithms with 11 multiplications", ICASSP 1989; each product in 13-bit fixed point).
 
 #include <cstddef>
 #include <cstdint>
@@ -21,8 +21,8 @@ inline constexpr int k0_298 = fixed(0.298631336), k0_390 = fixed(0.390180644), k
                      k2_053 = fixed(2.053119869), k2_562 = fixed(2.562915447), k3_072 = fixed(3.072711026);
 
 // Row r of the coefficients starts at r * row_stride. Values that exceed 16 bits wrap or saturate as in libjpeg-turbo's
-// x86 vector code, so out-of-range coefficients give the same pixels. That includes the effect of its shortcut: in a
-// block with only zeros below its first row, the first pass wraps instead of saturating.
+// x86 vector code, so that out-of-range coefficients produce the same pixels. This includes the effect of its shortcut:
+// if a block has only zeros below its first row, the first pass wraps instead of saturating.
 void inverse_dct_of_block(const std::int16_t* coefficients, std::size_t row_stride, const std::uint16_t* quantisation,
                           std::uint8_t* out, std::size_t stride);
 

@@ -21,7 +21,7 @@ Bytes bytes_of(std::initializer_list<int> values) {
   return all;
 }
 
-// Reads whole bytes like a kernel reads bits, up to kMaxMcuBytes between two checks of the limit.
+// Reads whole bytes in the same way that a kernel reads bits: up to kMaxMcuBytes between two checks of the limit.
 std::vector<std::uint8_t> read(BaselineInput& input, BitBuffer& buffer, std::size_t count, std::size_t step) {
   std::vector<std::uint8_t> all;
   for (std::size_t i = 0; i < count; ++i) {

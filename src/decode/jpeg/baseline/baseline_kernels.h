@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The inner loops of the baseline decoder, compiled for every instruction set. All versions produce the same bytes.
+// The inner loops of the baseline decoder, compiled for each instruction set. All versions produce the same bytes.
 // Stateless and thread-safe.
 
 #include <array>
@@ -21,14 +21,15 @@ inline constexpr int kBlockSide = 8;
 inline constexpr int kBlockSize = 64;
 inline constexpr int kMaxComponents = 3;
 inline constexpr int kMaxBlocksInMcu = 6;
-// Bytes that a kernel may read and write past the last sample of a row, and read before its first.
+// The number of bytes that a kernel may read and write after the last sample of a row, and read before its first
+// sample.
 inline constexpr std::size_t kRowSlack = 64;
 
-// MCUs are decoded in chunks whose coefficients fit the L1 cache. A multiple of every `group`.
+// The number of MCUs in a chunk, whose coefficients fit in the L1 cache. This number is a multiple of every `group`.
 inline constexpr int kChunkMcus = 8;
 inline constexpr int kMaxChunkBlocks = kChunkMcus * kMaxBlocksInMcu;
 
-// One block of an MCU.
+// The location and the tables of one block of an MCU.
 struct BlockPlan {
   const HuffmanTable* dc = nullptr;
   const HuffmanTable* ac = nullptr;
@@ -37,7 +38,8 @@ struct BlockPlan {
   int row = 0;     // the offset of each row of the chunk's blocks in the coefficients, in blocks
   int column = 0;  // within the MCU's part of the row
   int across = 1;  // blocks per MCU in the row
-  // For decode_low_mcus: coefficients before this zigzag index plus one are needed. Below 64 only if `skip` is set.
+  // For decode_low_mcus: only coefficients before this zigzag index (plus one) are needed. The index is below 64 only
+  // if `skip` is set.
   unsigned end = kBlockSize;
 };
 
@@ -47,13 +49,13 @@ struct McuPlan {
   std::array<BlockPlan, kMaxBlocksInMcu> block;
 };
 
-// State carried from MCU to MCU.
+// The state that is passed from MCU to MCU.
 struct EntropyState {
   BitBuffer input;
   std::array<std::int32_t, kMaxComponents> dc{};
 };
 
-// A sequence of MCUs and the progress in it. Decoding can stop anywhere and resume later.
+// A sequence of MCUs, and the progress in decoding it. Decoding can stop at any point and resume later.
 struct EntropyRun {
   const McuPlan* plan = nullptr;
   EntropyState* state = nullptr;
@@ -64,7 +66,7 @@ struct EntropyRun {
   bool failed = false;                   // reached an invalid code
 };
 
-// How a run's blocks are processed.
+// How the blocks of a run are processed.
 enum class Blocks : std::uint8_t {
   kWanted,   // coefficients are stored
   kSkipped,  // only skipped and their DC values read, using skip tables
@@ -78,31 +80,31 @@ inline Blocks blocks_of(const EntropyRun& run) {
 
 struct Kernels {
   const char* name = "";
-  // The number of adjacent blocks whose coefficients are interleaved: row r of the first, row r of the second, ..., row
-  // r + 1.
+  // The number of adjacent blocks whose coefficients are interleaved: row r of the first block, row r of the second,
+  // ..., then row r + 1.
   int group = 1;
 
   // Decodes a run to its end, to the first MCU that begins after input.limit, or to an invalid code. Indexed by Blocks.
   std::array<void (*)(EntropyRun& run), 3> alone{};
-  // The same for two interleaved runs, each of wanted or skipped blocks, until one of them stops. Returns 0, or 1 for
-  // `second`.
+  // Decodes two runs alternately, each with wanted or skipped blocks, until one of them stops. Returns 0 if the first
+  // run has stopped, or 1 if `second` has stopped.
   using InTurn = int (*)(EntropyRun& first, EntropyRun& second);
   std::array<std::array<InTurn, 2>, 2> in_turn{};
-  // Decodes MCUs `first` ... `end` - 1 of a chunk, storing few or no coefficients from each block's `end` on. Stops
-  // under the same conditions as a run. Returns the position where it stopped, or -1 at an invalid code.
+  // Decodes MCUs `first` ... `end` - 1 of a chunk, storing few or no coefficients at or after each block's `end`. Stops
+  // under the same conditions as decoding a run. Returns the MCU at which it stopped, or -1 at an invalid code.
   int (*decode_low_mcus)(const McuPlan& plan, int first, int end, EntropyState& state,
                          std::int16_t* coefficients) = nullptr;
-  // Computes the samples of `groups` adjacent groups; the i-th function produces 8 >> i rows (baseline_reduced_dct.h
-  // for i > 0). Zeroes the coefficients. `quantisation` is in row order.
+  // Computes the samples of `groups` adjacent groups. Function i produces 8 >> i rows (baseline_reduced_dct.h for i >
+  // 0). Zeroes the coefficients. `quantisation` is in row order.
   using InverseDct = void (*)(std::int16_t* coefficients, const std::uint16_t* quantisation, int groups,
                               std::uint8_t* out, std::size_t stride);
   std::array<InverseDct, kMaxReduction + 1> inverse_dct{};
-  // Fancy upsampling of `count` samples to twice as many: horizontally (2 x 1), or in both directions (2 x 2), with
-  // `near` the sample row that contains the output row and `far` the other adjacent one. The samples on both sides of
-  // the row are read too: at an image's edge they must equal its last sample.
+  // Apply fancy upsampling to `count` samples: horizontally (2 x 1), or in both directions (2 x 2). `near` is the
+  // sample row that contains the output row, and `far` is the next closest sample row. The samples before and after the
+  // row are also read; at the edge of an image, they must equal the row's nearest sample.
   void (*upsample_across)(const std::uint8_t* row, int count, std::uint8_t* out) = nullptr;
   void (*upsample_both)(const std::uint8_t* near, const std::uint8_t* far, int count, std::uint8_t* out) = nullptr;
-  // Writes nothing past the last pixel.
+  // Does not write past the last pixel.
   void (*ycc_to_rgb)(const std::uint8_t* y, const std::uint8_t* cb, const std::uint8_t* cr, int width,
                      std::uint8_t* out) = nullptr;
   // Like pass_restarts_bytewise() in restart_scan.h.
@@ -111,11 +113,11 @@ struct Kernels {
   progressive::Kernels progressive;
 };
 
-// The plain C++ version, which is the reference.
+// Returns the scalar kernels, the reference implementation.
 const Kernels& scalar_kernels();
-// One per compiled instruction set that this machine supports, best first.
+// Returns the kernels for each compiled instruction set that this machine supports, best first.
 std::span<const Kernels* const> simd_kernels();
-// All that this machine can run, best first and scalar last.
+// Returns all kernels that this machine supports, best first; the scalar kernels are last.
 const std::vector<const Kernels*>& all_kernels();
 const Kernels& best_kernels();
 

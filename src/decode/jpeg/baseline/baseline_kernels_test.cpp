@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Every instruction set's kernels must match the scalar ones, and those must match libjpeg's formulas.
+// The kernels of every instruction set must match the scalar kernels, and these must match libjpeg's formulas.
 
 #include "decode/jpeg/baseline/baseline_kernels.h"
 
@@ -30,7 +30,7 @@ class BaselineKernels : public testing::TestWithParam<const Kernels*> {
   std::mt19937 random_{20261121};
 };
 
-// From coefficients of photos to values that exceed 16 bits after multiplication.
+// Coefficients range from those found in photos to values that exceed 16 bits after multiplication.
 TEST_P(BaselineKernels, InverseDct) {
   const Kernels& kernels = *GetParam();
   constexpr int kGroups = 3;
@@ -123,7 +123,7 @@ TEST_P(BaselineKernels, ColourWritesNothingPastTheLastPixel) {
   }
 }
 
-// By definition: the inverse DCT of the lowest coefficients, with as many samples.
+// Compares with the definition: the inverse DCT of the lowest coefficients, with the same number of samples.
 TEST(ReducedDct, IsTheInverseTransformOfFewerSamples) {
   std::mt19937 random(20261121);
   const auto number = [&random](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };

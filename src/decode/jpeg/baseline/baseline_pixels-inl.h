@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Upsampling and colour conversion of rows, compiled once per target. baseline_scalar_kernels.cpp has the formulas.
+// Upsampling and colour conversion of rows, compiled once per target; baseline_scalar_kernels.cpp has the formulas.
 
 #if defined(FEEDLINE_DECODE_BASELINE_PIXELS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FEEDLINE_DECODE_BASELINE_PIXELS_INL_H_
@@ -26,7 +26,7 @@ static_assert(2 * kSamples <= static_cast<int>(kRowSlack));
 
 HWY_INLINE Word load_samples(const std::uint8_t* from) { return hn::PromoteTo(Words(), hn::LoadU(Samples(), from)); }
 
-// Interleaves `even` and `odd` samples (bytes in words) into one row.
+// Interleaves the samples `even` and `odd` (bytes in words) into one row.
 HWY_INLINE void store_pairs(Word even, Word odd, std::uint8_t* out) {
   const hn::Repartition<std::uint8_t, Words> bytes;
   hn::StoreU(hn::BitCast(bytes, hn::Or(even, hn::ShiftLeft<8>(odd))), bytes, out);
@@ -61,11 +61,11 @@ inline void upsample_both(const std::uint8_t* near, const std::uint8_t* far, int
   }
 }
 
-// 0.402 and -0.228 (1.402 - 1 and 1.772 - 2) in 16 and 17 bits, so that the remainder fits a signed word.
+// 0.402 and -0.228 (1.402 - 1 and 1.772 - 2) in 16 and 17 bits, so that the remainder fits in a signed word.
 inline constexpr std::int16_t kRed = 26345, kBlue = -14942;
 inline constexpr int kGreenBlue = -22554, kGreenRed = 65536 - 46802;
 
-// Computes 2^-16 * kFactor * v, rounded: doubling v yields one more bit, which is used for rounding.
+// Computes 2^-16 * kFactor * v, rounded: doubling v adds one bit of precision, which is used for rounding.
 template <std::int16_t kFactor>
 HWY_INLINE Word scaled(Word v) {
   const Words d;

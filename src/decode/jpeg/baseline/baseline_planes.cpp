@@ -14,7 +14,7 @@ constexpr std::size_t kAlignment = 64;
 
 constexpr std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-// The chroma row adjacent to luma row `y` with 2:1 vertical subsampling.
+// For 2:1 vertical subsampling, returns the chroma row that is adjacent to luma row `y` but does not contain it.
 int far_row(const Frame& frame, int y) {
   return std::clamp(y / 2 + (y % 2 == 0 ? -1 : 1), 0, frame.chroma_height() - 1);
 }
@@ -89,7 +89,7 @@ void BaselinePlanes::start(const Frame& frame, const Window& window, const Kerne
   rgb_ = free + 2 * widest;
 }
 
-// Pads the samples beyond the image's first and last columns by repeating them.
+// Pads the samples outside the image's first and last columns by repeating them.
 void BaselinePlanes::end_mcu_row(int mcu_row) {
   if (frame_->components == 1 || frame_->component[0].across == 1) return;
   for (int c = 1; c < kMaxComponents; ++c) {
@@ -103,7 +103,7 @@ void BaselinePlanes::end_mcu_row(int mcu_row) {
   }
 }
 
-// Returns a row of chroma samples as long as the luma row, starting at the region's left edge.
+// Returns a row of chroma samples that is as long as the luma row and starts at the region's left edge.
 const std::uint8_t* BaselinePlanes::chroma_row(const Box& region, int component, int y) {
   const Component& luma = frame_->component[0];
   const int first = planes_[component].first_sample;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Stores the latest rows of samples between the inverse DCT and the pixels, for the columns around a region.
+// Stores the most recent sample rows after the inverse DCT, for the columns around a region, until pixels are computed
+// from them.
 
 #include <array>
 #include <cstddef>
@@ -22,28 +23,29 @@ struct Window {
 };
 Window window_of(const Frame& frame, const Box& region);
 
-// Allocates the samples of the first out.count components in the window, each sample covering at most the given number
-// of pixels, and sets their locations. Returns false if memory runs out.
+// Allocates the samples of the first out.count components in the window, with each sample covering at most the given
+// number of pixels, and sets their positions. Returns false if memory runs out.
 [[nodiscard]] bool lay_out_planes(const Frame& frame, const Window& window, const memory::Coarseness& most,
                                   memory::Planes& out);
 
-// Not thread-safe. Each thread should reuse one.
+// Not thread-safe. Each thread should reuse one object.
 class BaselinePlanes {
  public:
-  // Requires: `frame` outlives the last written pixels.
+  // Requires: `frame` stays valid until the last pixels have been written.
   void start(const Frame& frame, const Window& window, const Kernels& kernels);
 
-  // The destination of a component's samples, starting at row `y` and the window's first column.
+  // Returns the destination of a component's samples, starting with row `y` and the first column of the window.
   std::uint8_t* row(int component, int y) {
     const Plane& plane = planes_[component];
     return plane.first + static_cast<std::size_t>(y & plane.row_mask) * plane.stride;
   }
   std::size_t stride(int component) const { return planes_[component].stride; }
 
-  // Call when the samples of a row of MCUs are complete.
+  // Call this function when the samples of a row of MCUs are complete.
   void end_mcu_row(int mcu_row);
 
-  // Writes the pixels of image row `y` from `region.left` on. Requires: the samples of the row and its neighbours.
+  // Writes the pixels of image row `y`, starting at `region.left`. Requires: the samples of the row and of its
+  // neighbours are available.
   void write_row(const Box& region, int y, ColorMode mode, std::uint8_t* out);
 
  private:

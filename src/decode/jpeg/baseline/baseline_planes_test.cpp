@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Regions as planes: at full size they have libjpeg's samples, and at reduced sizes those of libjpeg's coefficients.
+// Tests regions that are decoded to planes: full-size samples must equal libjpeg's, and reduced samples must equal
+// those computed from libjpeg's coefficients.
 
 #include <algorithm>
 #include <bit>
@@ -13,7 +14,7 @@
 namespace feedline::decode::baseline {
 namespace {
 
-// libjpeg's samples before upsampling and colour conversion.
+// Returns libjpeg's samples before upsampling and colour conversion.
 memory::Planes raw_samples(const EncodedBytes& bytes) {
   memory::Planes all;
   jpeg_decompress_struct jpeg{};
@@ -47,7 +48,7 @@ memory::Planes raw_samples(const EncodedBytes& bytes) {
   return all;
 }
 
-// The whole image, `by` times smaller, from the coefficients that libjpeg reads.
+// Computes the whole image, reduced by a factor of `by`, from the coefficients that libjpeg reads.
 memory::Planes reduced_samples(const EncodedBytes& bytes, int by) {
   memory::Planes all;
   jpeg_decompress_struct jpeg{};
@@ -96,7 +97,7 @@ std::vector<memory::Coarseness> all_coarseness() {
   return all;
 }
 
-// A region's samples must equal those of the `whole` image.
+// Expects that the samples of a region equal those in the `whole` image.
 void expect_samples(const memory::Plane& plane, const memory::Plane& whole, const Box& region) {
   const Box needed = samples_of(plane, region);
   ASSERT_TRUE(lies_inside(needed, plane.samples));
@@ -163,7 +164,7 @@ TEST_P(BaselinePlanesVariant, SmallerOnesAreMadeOfTheFilesCoefficients) {
 INSTANTIATE_TEST_SUITE_P(All, BaselinePlanesVariant, testing::ValuesIn(all_kernels()),
                          [](const auto& variant) { return std::string(variant.param->name); });
 
-// A sample of a reduced plane must be close to the mean of the samples it replaces.
+// A sample of a reduced plane must be close to the mean of the samples that it replaces.
 TEST(BaselinePlanes, SmallerOnesShowTheSame) {
   BaselineDecoder decoder;
   const EncodedBytes bytes = encode({.width = 301, .height = 147, .quality = 90});
@@ -210,7 +211,7 @@ TEST(BaselinePlanes, DoubtfulFilesHaveNone) {
   EXPECT_NE(result.error().what.find("truncated"), std::string::npos) << result.error().what;
 }
 
-// Leftovers of an image decoded at reduced size must not show in the next one.
+// Data from an image that was decoded at a reduced size must not appear in the next image.
 TEST(BaselinePlanes, LeaveNoTrace) {
   BaselineDecoder decoder, fresh;
   const EncodedBytes bytes = encode({.width = 149, .height = 83});

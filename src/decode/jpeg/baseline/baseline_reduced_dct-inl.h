@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The 4 x 4 transform of baseline_reduced_dct.h for a group of blocks at once, one block per 128 bits of a vector, of
-// which at most half is used, since the transposed rows are equally narrow. The 1 x 1 and 2 x 2 transforms gain nothing
-// from vectors.
+// Computes the 4 x 4 transform of baseline_reduced_dct.h for a group of blocks at once, with one block in 128 bits of a
+// vector. At most half of the 128 bits are used, because rows have only four values, before and after the
+// transposition. Vectors do not make the 1 x 1 and 2 x 2 transforms faster.
 
 #if defined(FEEDLINE_DECODE_BASELINE_REDUCED_DCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FEEDLINE_DECODE_BASELINE_REDUCED_DCT_INL_H_
@@ -33,7 +33,8 @@ HWY_INLINE void reduced_transform(Word (&v)[4]) {
   v[2] = hn::SaturatedSub(e1, b), v[3] = hn::SaturatedSub(e0, a);
 }
 
-// Transposes the first four lanes of four vectors: each result vector has two of them, one in its lower 64 bits.
+// Transposes the first four lanes of four vectors: each of the resulting vectors has two rows, the first in its lower
+// 64 bits.
 struct TransposedPairs {
   Word v01, v23;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Compiles the kernels once per instruction set, and lists those that this machine supports.
+// Compiles the kernels once per instruction set, and lists the kernels that this machine supports.
 
 #include "base/simd_targets.h"
 
@@ -22,7 +22,7 @@ namespace feedline::decode::baseline::HWY_NAMESPACE {
 #if HWY_TARGET == HWY_SCALAR
 const Kernels* target_kernels() { return nullptr; }  // uses the plain kernels
 #else
-// Not vector code, but newer instruction sets can shift by any register.
+// This code is not vectorized, but benefits from newer instruction sets, which can shift by any register.
 template <Blocks kBlocks>
 inline void alone(EntropyRun& run) {
   run_alone<kGroup, kBlocks>(run);
@@ -92,8 +92,8 @@ const std::vector<const Kernels*>& all_kernels() {
   return kernels;
 }
 
-// Initialised when the library is loaded: if another thread initialised it lazily during fork(), the child would
-// inherit it half-initialised and wait forever.
+// Initialized when the library is loaded. If another thread were initializing the list during fork(), the child would
+// inherit an unfinished initialization and wait forever.
 [[maybe_unused]] const auto& made_at_load = all_kernels();
 
 const Kernels& best_kernels() { return *all_kernels().front(); }

@@ -7,7 +7,7 @@
 
 namespace feedline::decode::baseline {
 
-// Measured: building a table pays off after about 200 blocks of a photo.
+// Measured: building a table saves time after about 200 blocks of a photo.
 constexpr std::int64_t kBlocksThatPay = 300;
 
 BaselineTables::BaselineTables() : of_use_(2) {}

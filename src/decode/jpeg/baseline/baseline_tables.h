@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Caches the look-up tables of the last images. Most files share their tables, which are then built only once.
+// Caches the lookup tables of recent images. Most files define the same Huffman tables, for which the lookup tables are
+// then built only once.
 
 #include <array>
 #include <cstdint>
@@ -11,20 +12,21 @@
 
 namespace feedline::decode::baseline {
 
-// Not thread-safe. Each thread should reuse one.
+// Not thread-safe. Each thread should reuse one object.
 class BaselineTables {
  public:
   BaselineTables();
 
-  // Tables returned earlier may be replaced from now on. Two images decoded together count as one.
+  // Tables that find() returned before this call may be replaced from now on. Two images that are decoded together
+  // count as one image.
   void begin_image() { ++image_; }
 
-  // Returns the table of `spec`, valid until the next begin_image(); null if `spec` is invalid. At most kMaxUsed
-  // different tables per image and use.
+  // Returns the table of `spec`, valid until the next call of begin_image(); nullptr if `spec` is invalid. Each image
+  // may request at most kMaxUsed different tables per use.
   const HuffmanTable* find(const HuffmanSpec& spec, HuffmanUse use);
 
-  // Returns the skip table for an AC table that find() returned. Null if building it takes longer than skipping
-  // `blocks` blocks without it and no previous image had the same table.
+  // Returns the skip table for an AC table from find(). Returns nullptr if no previous image had the same table and
+  // building it would take longer than skipping `blocks` blocks without it.
   const SkipTable* find_skip(const HuffmanTable* table, std::int64_t blocks);
 
  private:

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Decodes bits to coefficients for one image, or for two images alternately, symbol by symbol; baseline_decoder.cpp
-// explains why. Included like baseline_entropy.h.
+// Decodes bits into coefficients, two symbols at a time, for one image or for two images alternately.
+// baseline_decoder.cpp explains the reasons. Included like baseline_entropy.h.
 
 #include "decode/jpeg/baseline/baseline_entropy.h"
 
 namespace feedline::decode::baseline {
 
-// An EntropyRun in registers. The state that every symbol needs is in locals of the kernel; the rest stays in the run.
+// An EntropyRun with its state in registers. The state that every symbol needs is in local variables of the kernel; the
+// rest stays in the run.
 template <int kGroup, Blocks kBlocks>
 struct Lane {
   EntropyRun& run;
@@ -24,7 +25,7 @@ struct Lane {
     run.index = index;
   }
 
-  // Returns false if the run is already at its end, or needs more input.
+  // Returns false if the run has ended or needs more input.
   FEEDLINE_INLINE bool resume() {
     if (index == 0) return begin_block();
     point();
@@ -38,7 +39,7 @@ struct Lane {
       skip = block.skip->entries.data();
     else
       table = block.ac->entries.data();
-    if constexpr (kBlocks == Blocks::kWanted) out = place_of<kGroup>(block, run.next, run.coefficients);
+    if constexpr (kBlocks == Blocks::kWanted) out = find_sample<kGroup>(block, run.next, run.coefficients);
   }
 
   FEEDLINE_INLINE bool begin_block() {
@@ -70,7 +71,7 @@ struct Lane {
     if constexpr (kBlocks == Blocks::kWanted) out[Places<kGroup>::kAt[k]] = value;
   }
 
-  // Decodes two symbols, and possibly starts the next block. Returns false if the run stops.
+  // Decodes two symbols, and possibly starts the next block. Returns false if the run has stopped.
   FEEDLINE_INLINE bool step() {
     if constexpr (kBlocks == Blocks::kSkipped)
       return step_over();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// When two images are interleaved, each has the pixels and errors of decoding it alone, whatever the other one is.
+// If two images are decoded alternately, each must produce the same pixels and errors as when it is decoded alone,
+// whatever the other image is.
 
 #include "decode/jpeg/baseline/baseline_turns.h"
 
@@ -73,7 +74,8 @@ TEST_P(BaselineTurns, GiveEachImageItsPixels) {
     }
 }
 
-// Wherever the damaged image is truncated, it fails and the other one is decoded; both decoders stay usable.
+// Wherever the damaged image is truncated, its decoding must fail and the other image must be decoded; both decoders
+// must be usable afterwards.
 TEST_P(BaselineTurns, DamageStaysWithItsImage) {
   const Image good({.name = "good", .width = 149, .height = 83}), whole({.name = "cut", .width = 120, .height = 99});
   BaselineDecoder first(*GetParam()), second(*GetParam()), alone(*GetParam());
@@ -100,7 +102,8 @@ TEST_P(BaselineTurns, DamageStaysWithItsImage) {
 INSTANTIATE_TEST_SUITE_P(All, BaselineTurns, testing::ValuesIn(all_kernels()),
                          [](const auto& variant) { return std::string(variant.param->name); });
 
-// With the decoder that selects the codec: JPEGs for our decoder, JPEGs for libjpeg, and damaged ones.
+// Tests the decoder that selects the codec, with JPEGs that Feedline's decoder supports, JPEGs that need libjpeg, and
+// damaged JPEGs.
 TEST(ImagesInTurn, HaveTheResultsThatTheyHaveAlone) {
   EncodedBytes cut = encode({.width = 90, .height = 70});
   cut.resize(cut.size() / 2);

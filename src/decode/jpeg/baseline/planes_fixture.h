@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Selects the samples of a plane that matter, for tests and fuzzers that compare planes.
+// Selects the samples of a plane that determine pixels, for tests and fuzzers that compare planes.
 
 #include <algorithm>
 #include <utility>
@@ -11,11 +11,11 @@
 
 namespace feedline::decode {
 
-// The samples that determine the region's pixels, as an image.
+// Returns the samples that determine the region's pixels, as an image.
 inline Box samples_of(const memory::Plane& plane, const Box& region) {
   const auto range = [](const memory::PlaneAxis& axis, int begin, int count) {
-    const auto at = [&axis](int pixel, int beside) {
-      return axis.halved ? std::clamp(pixel / 2 + beside, 0, axis.size - 1) : pixel;
+    const auto at = [&axis](int pixel, int offset) {
+      return axis.halved ? std::clamp(pixel / 2 + offset, 0, axis.size - 1) : pixel;
     };
     const int first = at(begin, begin % 2 == 0 ? -1 : 0), last = at(begin + count - 1, (begin + count - 1) % 2);
     return std::pair((first >> axis.shift) - axis.first, (last >> axis.shift) - axis.first + 1);

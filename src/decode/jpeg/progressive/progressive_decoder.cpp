@@ -3,26 +3,26 @@
 
 // Performance
 //
-// A progressive file has about ten scans: first the highest bits of some coefficients of all blocks, then one more bit
-// of each, and so on. Most of the time goes into the refinement scans: they have one bit for each nonzero coefficient,
-// and symbols for coefficients that become nonzero, with the number of zeros before them. libjpeg-turbo visits the
-// coefficients one by one in zigzag order and tests each for zero.
+// A progressive file has about ten scans: the first scans contain the highest bits of some coefficients for all blocks,
+// and each later scan adds one bit to some coefficients. Refinement scans take most of the time: they have one bit for
+// each nonzero coefficient, and a symbol for each coefficient that becomes nonzero, with the number of zeros before it.
+// libjpeg-turbo visits the coefficients one by one in zigzag order and tests each for zero.
 //
-// - Masks. A block has 64 bits, one for each nonzero coefficient. The position of the n-th zero, and the number and
-//   positions of correction bits before it, are computed from masks; only nonzero coefficients are accessed.
-// - Symbols by one look-up, as in the baseline decoder (see baseline_decoder.cpp): the table has code and value, and
-// also
-//   the lengths of end-of-band runs. In a first scan such a run is one step.
-// - Regions. The whole file must be read, but outside the region's blocks only masks are stored: correction bits of
-//   unneeded coefficients are counted, not applied, and their values have no storage.
-// - Values are stored in groups of blocks (baseline_kernels.h), the layout of the inverse DCT.
+// - A block has a mask of 64 bits, in which a bit is set for each nonzero coefficient. The position of the n-th zero,
+//   and the number and positions of correction bits before it, are computed from the mask; only nonzero coefficients
+//   are accessed.
+// - A symbol takes one table lookup, as in the baseline decoder (see baseline_decoder.cpp). The table also has
+//   the lengths of end-of-band runs, so such a run is one step in a first scan.
+// - The whole file must be read, but outside the region's blocks only masks are stored: correction bits of coefficients
+//   that are not needed are counted but not applied, and no memory is allocated for the values of these coefficients.
+// - Values are stored in groups of blocks (baseline_kernels.h), which is the layout of the inverse DCT.
 //
 // Correctness
 //
-// As in the baseline decoder, libjpeg has read the header, and this decoder gives up at anything that libjpeg might
-// report later. It also gives up if bits are still missing at the end, which libjpeg conceals by smoothing; if a scan
-// repeats bits or sends them out of order; and if anything but tables, intervals and comments is between scans. Like
-// libjpeg, it reads such files to their end marker for any region.
+// As with the baseline decoder, libjpeg reads the header, and this decoder fails if it finds anything that libjpeg
+// might report later. This decoder also fails if bits are missing at the end (libjpeg conceals this by smoothing), if a
+// scan repeats bits or contains them out of order, and if there is anything other than tables, restart intervals and
+// comments between scans. Like libjpeg, this decoder reads progressive files to their end marker for any region.
 
 #include <algorithm>
 #include <array>
@@ -65,7 +65,7 @@ struct ProgressiveDecoder::Impl {
   bool read_scan(const ScanReader& scans);
   bool build_tables(const ScanReader& scans);
 
-  // The units of a scan's rows: MCUs, or the blocks of its single component.
+  // The units in a scan's rows: MCUs, or blocks if the scan has one component.
   struct Rows {
     int across = 0, down = 0;
     int first_column = 0, end_column = 0, first_row = 0, end_row = 0;  // whose values are stored
@@ -79,7 +79,7 @@ struct ProgressiveDecoder::Impl {
   template <typename Run>
   bool read_run(Run& run, void (*kernel)(Run&), int from, int to);
   bool read_segment(const Scan& scan, bool is_wanted, int from, int to);
-  bool begins_anew(const Scan& scan, int& next_restart);
+  bool restarts(const Scan& scan, int& next_restart);
 
   void transform_row(int mcu_row, int component, int reduction, std::uint8_t* out, std::size_t stride);
   void write_pixels(const Box& region, ColorMode mode, memory::PixelBuffer& out);
@@ -171,7 +171,7 @@ void ProgressiveDecoder::Impl::point_band(const Scan& scan, int row, bool is_wan
   band.first_column = coefficients.first_column(c);
 }
 
-bool ProgressiveDecoder::Impl::begins_anew(const Scan& scan, int& next_restart) {
+bool ProgressiveDecoder::Impl::restarts(const Scan& scan, int& next_restart) {
   if (band.blocks_ended != 0 || !input.restart(next_restart, bits(scan))) return false;
   next_restart = (next_restart + 1) % kRestartNumbers;
   dc.dc = {};
@@ -184,7 +184,7 @@ bool ProgressiveDecoder::Impl::read_rows(const Scan& scan, const Rows& rows) {
     const bool row_is_wanted = row >= rows.first_row && row < rows.end_row;
     for (int column = 0; column < rows.across;) {
       if (scan.restart_interval > 0 && to_restart == 0) {
-        if (!begins_anew(scan, next_restart)) return false;
+        if (!restarts(scan, next_restart)) return false;
         to_restart = scan.restart_interval;
       }
       const bool is_wanted = row_is_wanted && column >= rows.first_column && column < rows.end_column;

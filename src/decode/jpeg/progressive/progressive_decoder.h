@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A decoder of progressive JPEGs, bit-identical to libjpeg-turbo.
+// A decoder for progressive JPEGs whose pixels are bit-identical to libjpeg-turbo's.
 
 #include <memory>
 
@@ -12,16 +12,16 @@
 
 namespace feedline::decode::progressive {
 
-// Not thread-safe. Each thread should reuse one, which reuses tables and memory.
+// Not thread-safe. Each thread should reuse one decoder, which reuses its tables and memory.
 class ProgressiveDecoder {
  public:
   explicit ProgressiveDecoder(const baseline::Kernels& kernels);
   ~ProgressiveDecoder();
 
-  // Returns false if the file may be invalid; `out` is then unspecified, and libjpeg must decode the region and report
+  // Returns false if the file may be invalid. `out` is then unspecified, and libjpeg must decode the region and report
   // any error. Consumes `scans`. Requires: the region is inside the image, `out` has its size and the mode's channels.
   [[nodiscard]] bool decode(ScanReader& scans, const Box& region, ColorMode mode, memory::PixelBuffer& out);
-  // The same as planes; see BaselineDecoder.
+  // Decodes to planes like BaselineDecoder.
   [[nodiscard]] bool decode_planes(ScanReader& scans, const Box& region, ColorMode mode, const memory::Coarseness& most,
                                    memory::Planes& out);
 

@@ -36,7 +36,7 @@ TEST_P(ProgressiveVariant, RegionsHaveLibjpegsPixels) {
   }
 }
 
-// Must give the same samples as the baseline decoder for the same coefficients.
+// The samples must be the same as those from the baseline decoder for the same coefficients.
 TEST_P(ProgressiveVariant, PlanesAreTheBaselineDecoders) {
   JpegDecoder ours(GetParam());
   memory::Planes planes, expected;
@@ -95,36 +95,36 @@ TEST(ProgressiveDecoder, WhatStandsBetweenScansIsTakenAlike) {
     for (const int byte : bytes) result.insert(result.begin() + static_cast<std::ptrdiff_t>(at++), std::byte(byte));
     return result;
   };
-  const std::vector<std::size_t> places = segments_between_scans(good);
-  ASSERT_GT(places.size(), 5u);
-  for (const std::size_t at : places) {
+  const std::vector<std::size_t> locations = segments_between_scans(good);
+  ASSERT_GT(locations.size(), 5u);
+  for (const std::size_t at : locations) {
     EXPECT_EQ(pair.expect_same(with(at, {0xFF, 0xFE, 0, 4, 1, 2}), all, "a comment"), Taken::kByUs);
     EXPECT_EQ(pair.expect_same(with(at, {0xFF, 0xE2, 0, 3, 1}), all, "a profile"), Taken::kByUs);
     EXPECT_EQ(pair.expect_same(with(at, {0xFF, 0xFF}), all, "fill bytes"), Taken::kByUs);
     EXPECT_EQ(pair.expect_same(with(at, {1, 2, 3}), all, "garbage"), Taken::kByLibjpeg);
     const Taken by = pair.expect_same(with(at, {0xFF, 0xD9}), all, "an early end");
-    EXPECT_EQ(by == Taken::kByUs, at == places.back());
+    EXPECT_EQ(by == Taken::kByUs, at == locations.back());
     pair.expect_same(with(at, {0xFF, 0xD8}), all, "another start");
     pair.expect_same(with(at, {0xFF, 0xDD, 0, 4, 0, 5}), all, "another interval");
   }
-  EncodedBytes behind = good;
-  behind.resize(good.size() + 100, std::byte{0x5A});
-  EXPECT_EQ(pair.expect_same(behind, all, "bytes after the end"), Taken::kByUs);
+  EncodedBytes extended = good;
+  extended.resize(good.size() + 100, std::byte{0x5A});
+  EXPECT_EQ(pair.expect_same(extended, all, "bytes after the end"), Taken::kByUs);
 }
 
-// Scans that are repeated, missing, or placed before the scans that they refine.
+// Uses scans that are repeated, missing, or placed before the scans that they refine.
 TEST(ProgressiveDecoder, ScansThatAreNotDueAreLibjpegs) {
   Pair pair;
   const Box all{0, 0, 61, 47};
   const EncodedBytes good = decode::encode({.progressive = true});
-  const std::vector<std::size_t> places = segments_between_scans(good);
+  const std::vector<std::size_t> locations = segments_between_scans(good);
   const auto scan = [&](std::size_t i) {
-    return std::span(good).subspan(places[i], places[i + 1] - places[i]);  // including its tables
+    return std::span(good).subspan(locations[i], locations[i + 1] - locations[i]);  // including its tables
   };
-  for (std::size_t i = 0; i + 1 < places.size(); ++i) {
+  for (std::size_t i = 0; i + 1 < locations.size(); ++i) {
     const auto rebuilt = [&](auto add) {
-      EncodedBytes bytes(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(places[0]));
-      for (std::size_t k = 0; k + 1 < places.size(); ++k) add(bytes, k);
+      EncodedBytes bytes(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(locations[0]));
+      for (std::size_t k = 0; k + 1 < locations.size(); ++k) add(bytes, k);
       bytes.insert(bytes.end(), {std::byte{0xFF}, std::byte{JPEG_EOI}});
       return bytes;
     };
@@ -144,13 +144,13 @@ TEST(ProgressiveDecoder, ScansThatAreNotDueAreLibjpegs) {
     EXPECT_NE(pair.expect_same(without, all, name + " left out"), Taken::kByUs) << name;
     const EncodedBytes late = rebuilt([&](EncodedBytes& bytes, std::size_t k) {
       if (k != i) append(bytes, k);
-      if (k == places.size() - 2) append(bytes, i);
+      if (k == locations.size() - 2) append(bytes, i);
     });
     pair.expect_same(late, all, name + " at the end");
   }
 }
 
-// libjpeg accepts some of these orders and rejects others, depending on its version.
+// libjpeg accepts some of these scan orders and rejects others, depending on its version.
 TEST(ProgressiveDecoder, ScansOfComponentsInAnotherOrderAreLibjpegs) {
   Pair pair;
   const EncodedBytes good = decode::encode({.progressive = true});
@@ -171,7 +171,7 @@ TEST(ProgressiveDecoder, ScansOfComponentsInAnotherOrderAreLibjpegs) {
   EXPECT_EQ(scans, 2);  // first and last bits of DC
 }
 
-// One scan per coefficient and bit: legal, but more than any encoder writes.
+// Uses one scan per coefficient and bit, which is valid but more than any encoder writes.
 TEST(ProgressiveDecoder, AsManyScansAsLibjpegMayReadAreRead) {
   Pair pair;
   const auto of_scans = [](int count) {

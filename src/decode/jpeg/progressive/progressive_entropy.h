@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Decodes bits of progressive scans to coefficients; see progressive_decoder.cpp. Like baseline_entropy.h, included in
-// each instruction set's kernels.
+// Decodes the bits of progressive scans into coefficients (see progressive_decoder.cpp). Each instruction set's kernels
+// include this file, like baseline_entropy.h.
 
 #include <algorithm>
 #include <bit>
@@ -35,7 +35,8 @@ FEEDLINE_INLINE std::int16_t* block_at(std::int16_t* row, int column) {
   return row + (at - in_group) * kBlockSize + in_group * kBlockSide;
 }
 
-// A symbol that ends the table's run of stored values. kEndOfBlock ends `value` blocks, including this one.
+// A symbol that ends a sequence of values stored from the table. If `advance` is kEndOfBlock, `value` blocks end,
+// including this one.
 struct BandSymbol {
   unsigned advance = 0;
   std::int16_t value = 0;
@@ -53,7 +54,7 @@ __attribute__((noinline)) inline bool long_band_symbol(const HuffmanTable& table
   return true;
 }
 
-// `entry` is the next entry in `input`, not consumed yet.
+// `entry` is the next entry in `input`, which has not been consumed yet.
 FEEDLINE_INLINE bool take_symbol(const HuffmanTable& table, HuffmanEntry entry, BitBuffer& input, BandSymbol& out) {
   if (advance_of(entry) >= kLongCode) [[unlikely]] {
     BitBuffer copy = input;  // a reference to `input` would keep it out of registers
@@ -79,8 +80,8 @@ struct FirstBits {
   }
 };
 
-// Decodes one block. Returns the number of blocks that ended with it, including itself; 0 if all its coefficients were
-// present; -1 at an invalid code or past the end of the band.
+// Decodes one block. Returns the number of blocks that end here, including this one: 0 if all coefficients of the block
+// were present, or -1 if a code is invalid or exceeds the band.
 template <int kGroup, bool kWanted>
 FEEDLINE_INLINE int first_of_block(const BandRun& run, BitBuffer& input, FirstBits<kGroup, kWanted>& to) {
   const HuffmanEntry* const table = run.table->entries.data();
@@ -142,7 +143,8 @@ FEEDLINE_INLINE void first_of_band(BandRun& run) {
   run.blocks_ended = ended;
 }
 
-// Reads one more bit for each nonzero coefficient in `which` and moves the coefficient away from zero if it is set.
+// Reads one more bit for each nonzero coefficient in `which`, and moves the coefficient away from zero if the bit is
+// set.
 template <int kGroup, bool kWanted>
 FEEDLINE_INLINE void correct(std::uint64_t which, int shift, std::int16_t* out, BitBuffer& input) {
   constexpr unsigned kAtOnce = 56;  // the bits that fill() guarantees
@@ -165,9 +167,9 @@ FEEDLINE_INLINE void correct(std::uint64_t which, int shift, std::int16_t* out, 
   }
 }
 
-// Decodes one block's symbols, for coefficients that were zero so far, and the correction bits between them. Returns
-// the number of ended blocks as in first_of_block(); `left` are the band's positions whose correction bit is still
-// missing.
+// Decodes the symbols of one block, which are for coefficients that are still zero, and the correction bits between the
+// symbols. Returns the number of ended blocks like first_of_block(). `left`: receives the positions in the band whose
+// correction bits have not been read.
 template <int kGroup, bool kWanted>
 FEEDLINE_INLINE int refine_block(const BandRun& run, std::uint64_t mask, std::int16_t* out, BitBuffer& input,
                                  std::uint64_t& left, std::uint64_t& added) {
@@ -181,14 +183,14 @@ FEEDLINE_INLINE int refine_block(const BandRun& run, std::uint64_t mask, std::in
     std::uint64_t zeros = left & ~mask;
     for (unsigned i = 1; i < symbol.advance; ++i) zeros &= zeros - 1;
     if (zeros == 0) return -1;
-    const std::uint64_t place = zeros & -zeros;
-    correct<kGroup, kWanted>(left & mask & (place - 1), run.shift, out, input);
+    const std::uint64_t location = zeros & -zeros;
+    correct<kGroup, kWanted>(left & mask & (location - 1), run.shift, out, input);
     if (symbol.value != 0) {
-      added |= place;
+      added |= location;
       if constexpr (kWanted)
-        out[Places<kGroup>::kAt[std::countr_zero(place) + 1]] = static_cast<std::int16_t>(symbol.value << run.shift);
+        out[Places<kGroup>::kAt[std::countr_zero(location) + 1]] = static_cast<std::int16_t>(symbol.value << run.shift);
     }
-    left &= ~(place | (place - 1));
+    left &= ~(location | (location - 1));
   }
   return 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Progressive JPEGs of every kind, and both ways to decode them.
+// Creates progressive JPEGs of every kind, and decodes them with Feedline's decoder and with libjpeg.
 
 #include <algorithm>
 #include <array>
@@ -23,7 +23,7 @@ struct ProgressiveKind {
   std::vector<jpeg_scan_info> scans{};
 };
 
-// Like decode::encode(), with the scans of `kind`.
+// Like decode::encode(), but writes the scans of `kind`.
 inline EncodedBytes encode(const ProgressiveKind& kind) {
   JpegKind picture = kind.picture;
   picture.progressive = kind.scans.empty();
@@ -31,7 +31,7 @@ inline EncodedBytes encode(const ProgressiveKind& kind) {
   return decode::encode(picture);
 }
 
-// Scans with all bits of all coefficients of three components.
+// Returns scan scripts with all bits of all coefficients for three components.
 inline std::vector<ScanScript> complete_scripts() {
   const auto of_each = [](int first, int last, int high, int low) {
     std::vector<jpeg_scan_info> scans;
@@ -63,7 +63,7 @@ inline std::vector<ScanScript> complete_scripts() {
                    of_each(21, 62, 1, 0), of_each(63, 63, 1, 0)})}};
 }
 
-// Scans with missing or repeated bits at the end.
+// Returns scan scripts in which some bits are missing or repeated at the end.
 inline std::vector<ScanScript> incomplete_scripts() {
   return {{"DC alone", {{3, {0, 1, 2}, 0, 0, 0, 0}}},
           {"a component without AC", {{3, {0, 1, 2}, 0, 0, 0, 0}, {1, {0}, 1, 63, 0, 0}, {1, {1}, 1, 63, 0, 0}}},
@@ -97,7 +97,7 @@ inline std::vector<ProgressiveKind> taken_kinds() {
   return all;
 }
 
-// JpegDecoder must return the pixels and errors of libjpeg alone.
+// JpegDecoder must return the same pixels and errors as libjpeg alone.
 class Pair {
  public:
   enum class Taken { kByUs, kByLibjpeg, kByNobody };
@@ -118,7 +118,7 @@ class Pair {
   JpegDecoder ours_, theirs_{nullptr};
 };
 
-// The end of each scan's data, including the last one's.
+// Returns the offset at which the data of each scan ends, including the last scan.
 inline std::vector<std::size_t> segments_between_scans(const EncodedBytes& bytes) {
   std::vector<std::size_t> found;
   bool in_scan = false;

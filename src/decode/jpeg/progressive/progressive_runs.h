@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The inner loops of the progressive decoder and their data, compiled for every instruction set (listed in
+// The inner loops of the progressive decoder and their data, compiled for each instruction set (listed in
 // baseline_kernels.h). Stateless and thread-safe.
 
 #include <array>
@@ -16,13 +16,13 @@ namespace feedline::decode::progressive {
 inline constexpr int kMaxScanComponents = 3;
 inline constexpr int kMaxScanBlocks = 6;
 
-// Consecutive blocks of a scan in one row, and the progress in them. A loop stops at `end`, before a block that begins
-// after input.limit, or with `failed`.
+// A run is a sequence of consecutive blocks in one row of a scan, and the progress in decoding them. A loop stops at
+// `end`, before a block that begins after input.limit, or if `failed` is set.
 //
-// A row's coefficients have the layout of the inverse DCT: `Kernels::group` blocks are interleaved, row by row. Bit k
-// of a mask is set if the k-th coefficient in zigzag order is not zero.
+// The coefficients of a row have the layout of the inverse DCT: `Kernels::group` blocks are interleaved, row by row.
+// Bit k of a mask is set if the k-th coefficient in zigzag order is not zero.
 
-// AC coefficients first ... last of one component.
+// Decodes the AC coefficients from `first` to `last` of one component.
 struct BandRun {
   const baseline::HuffmanTable* table = nullptr;  // for HuffmanUse::kBand
   unsigned first = 1, last = 63;                  // in zigzag order
@@ -36,7 +36,7 @@ struct BandRun {
   bool failed = false;
 };
 
-// DC coefficients of all components of a scan.
+// Decodes DC coefficients of all components of a scan.
 struct DcRun {
   struct Block {
     const baseline::HuffmanTable* table = nullptr;  // unused by refinement scans
@@ -58,7 +58,8 @@ struct DcRun {
 struct Kernels {
   using Band = void (*)(BandRun& run);
   using Dc = void (*)(DcRun& run);
-  // Decode each coefficient's first bits, or one more bit. Indexed by whether coefficients are needed.
+  // Decode the first bits of each coefficient, or refine each by one bit. The array index is 1 if the coefficients are
+  // needed, otherwise 0.
   std::array<Band, 2> first{}, refine{};
   Dc first_dc = nullptr, refine_dc = nullptr;
 };

@@ -135,7 +135,7 @@ bool ScanReader::read_tables(Segment segment) {
   return true;
 }
 
-bool ScanReader::read_scan(Segment segment, Segment behind) {
+bool ScanReader::read_scan(Segment segment, Segment following) {
   if (++scans_ > most_scans(frame_.width, frame_.height) || segment.empty()) return false;
   const std::size_t components = segment[0];
   if (components < 1 || components > static_cast<std::size_t>(frame_.components)) return false;
@@ -147,7 +147,7 @@ bool ScanReader::read_scan(Segment segment, Segment behind) {
            .high = end[2] >> 4,
            .low = end[2] & 15,
            .restart_interval = restart_interval_,
-           .data = std::as_bytes(behind)};
+           .data = std::as_bytes(following)};
   for (std::size_t i = 0; i < components; ++i) {
     const auto id = std::find(ids_.begin(), ids_.begin() + frame_.components, segment[1 + 2 * i]);
     if (id == ids_.begin() + frame_.components) return false;

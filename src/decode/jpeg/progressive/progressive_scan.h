@@ -36,26 +36,27 @@ struct Scan {
   bool refines() const { return high > 0; }
 };
 
-// The scans of a file whose header libjpeg has read.
+// Reads the scans of a file after libjpeg has read its header.
 class ScanReader {
  public:
-  // Requires: jpeg_read_header() has just read the header of a whole image from `jpeg`'s memory source. Empty if
-  // libjpeg must decode the image: all but 8-bit progressive in the layouts that the baseline decoder supports.
+  // Requires: jpeg_read_header() has just read the header of a whole image from `jpeg`'s memory source. Returns nullopt
+  // if libjpeg must decode the image: all images except 8-bit progressive in the layouts that the baseline decoder
+  // supports.
   static std::optional<ScanReader> of(const jpeg_decompress_struct& jpeg);
 
   const Frame& frame() const { return frame_; }
-  // The last scan that was read.
+  // Returns the last scan that was read.
   const Scan& scan() const { return scan_; }
-  // Returns the table with this number; null if the file has none.
+  // Returns the Huffman table with this number, or nullptr if the file does not have it.
   const HuffmanSpec* table(int number) const;
 
-  // Returns whether scan() has the next bits of its coefficients, and records them as present.
+  // Returns whether scan() has the next bits of its coefficients; if so, records them as present.
   [[nodiscard]] bool accept();
-  // Whether all bits of all coefficients are present.
+  // Returns whether all bits of all coefficients are present.
   bool is_complete() const;
 
   enum class Next : std::uint8_t { kScan, kEnd, kDoubtful };
-  // `ahead`: the data after scan()'s, starting with a marker.
+  // `ahead`: the data that follows the data of scan(), starting with a marker.
   Next read_next(std::span<const std::uint8_t> ahead);
 
  private:
@@ -64,7 +65,7 @@ class ScanReader {
 
   bool read_first(const jpeg_decompress_struct& jpeg);
   bool read_tables(Segment segment);
-  bool read_scan(Segment segment, Segment behind);
+  bool read_scan(Segment segment, Segment following);
 
   Frame frame_;
   Scan scan_;

@@ -12,7 +12,7 @@
 #include "device/cuda/kernels/images.h"
 #include "device/cuda/kernels/launch.h"
 
-// pipeline/fields/pixel_kernels_test.cpp compares the kernels' pixels with the engine's own path.
+// pipeline/fields/pixel_kernels_test.cpp compares the kernels' pixels with those of the engine's CPU path.
 
 namespace feedline::device::cuda {
 namespace {
@@ -93,7 +93,7 @@ TEST(Images, AreForEveryGenerationFromVoltaOn) {
   }
 }
 
-// The header of a code file identifies its architecture, and it contains the kernels' names.
+// The header of a code file states its architecture, and the file contains the kernels' names.
 TEST(Images, HoldEveryKernel) {
   const std::set<std::string_view> names = {"sm_70", "sm_80", "sm_90", "sm_100", "sm_120", "compute_70"};
   const auto made = image_names();
@@ -118,7 +118,7 @@ TEST(Images, ArePtxThatRoundsEveryProductAndSum) {
     EXPECT_EQ(ptx.find(fused), std::string::npos) << fused;
 }
 
-// By the definition: the nearer of the two neighbours, or the even one if they are equally near.
+// Rounds to the nearer neighbour, or to the even one if both are equally near.
 TEST(ToBfloat16, RoundsToTheNearestEven) {
   const auto value = [](std::uint32_t bits) { return static_cast<double>(std::bit_cast<float>(bits)); };
   std::uint32_t state = 1;

@@ -8,9 +8,9 @@
 #define FEEDLINE_ROLLED
 #include "device/cuda/kernels/pixel_kernels-inl.h"
 
-#include "device/cuda/kernels/kept_rows-inl.h"
+#include "device/cuda/kernels/cached_rows-inl.h"
 
-#include "device/cuda/kernels/kept_colours-inl.h"
+#include "device/cuda/kernels/cached_colours-inl.h"
 
 namespace feedline::device::cuda {
 namespace {
@@ -25,8 +25,8 @@ std::uint64_t blocks_of(const PixelJob& job) {
   return job.rows * ((units + kShare - 1) / kShare);
 }
 
-std::uint64_t bytes_of(const KeptJob& job) { return std::uint64_t{job.width} * job.height * job.channels; }
-std::uint64_t blocks_of(const KeptJob& job) { return job.rows * ((bytes_of(job) + kShare - 1) / kShare); }
+std::uint64_t bytes_of(const CachedRowsJob& job) { return std::uint64_t{job.width} * job.height * job.channels; }
+std::uint64_t blocks_of(const CachedRowsJob& job) { return job.rows * ((bytes_of(job) + kShare - 1) / kShare); }
 
 template <typename Kind>
 void run(const PixelJob& job) {
@@ -61,11 +61,11 @@ Result<void> check_job(const PixelJob& job, Element element) {
   if (job.rows == 0 || job.width == 0 || job.height == 0) return refuse("there are no pixels");
   // step by step, because the product of all three may overflow
   if (std::uint64_t{job.width} * job.height > kMostElements || elements_of(job) > kMostElements)
-    return refuse("an image of over 2^31 - 1 values");
-  if (blocks_of(job) > kMostBlocks) return refuse("a batch of over 2^31 - 1 blocks");
+    return refuse("an image has more than 2^31 - 1 values");
+  if (blocks_of(job) > kMostBlocks) return refuse("the batch has more than 2^31 - 1 blocks");
   if (job.in_stride < elements_of(job) || job.out_stride < elements_of(job) * size_of(element))
     return refuse("rows overlap");
-  if (!job.tables && element != Element::kUint8) return refuse("floats need a table, but there is none");
+  if (!job.tables && element != Element::kUint8) return refuse("floats need a table, but none is given");
   return {};
 }
 
@@ -77,36 +77,36 @@ Launch launch_of(const PixelJob& job, Element element) {
   return {entry, static_cast<std::uint32_t>(blocks_of(job)), kThreads};
 }
 
-Result<void> check_job(const KeptJob& job) {
+Result<void> check_job(const CachedRowsJob& job) {
   if (job.channels < 1 || job.channels > kMostChannels)
     return refuse(std::to_string(job.channels) + " channels; supported are 1 to " + std::to_string(kMostChannels));
   if (job.rows == 0 || job.width == 0 || job.height == 0) return refuse("there are no pixels");
   if (std::uint64_t{job.width} * job.height > kMostElements || bytes_of(job) > kMostElements)
-    return refuse("an image of over 2^31 - 1 values");
-  if (blocks_of(job) > kMostBlocks) return refuse("a batch of over 2^31 - 1 blocks");
-  if (job.in_stride < sizeof(KeptRow) || job.in_stride % alignof(KeptRow) != 0 || job.out_stride < bytes_of(job))
+    return refuse("an image has more than 2^31 - 1 values");
+  if (blocks_of(job) > kMostBlocks) return refuse("the batch has more than 2^31 - 1 blocks");
+  if (job.in_stride < sizeof(CachedRow) || job.in_stride % alignof(CachedRow) != 0 || job.out_stride < bytes_of(job))
     return refuse("rows overlap");
   return {};
 }
 
-Launch launch_of(const KeptJob& job) {
-  return {"feedline_kept_rows", static_cast<std::uint32_t>(blocks_of(job)), kThreads};
+Launch launch_of(const CachedRowsJob& job) {
+  return {"feedline_cached_rows", static_cast<std::uint32_t>(blocks_of(job)), kThreads};
 }
 
-void run_on_cpu(const KeptJob& job) {
+void run_on_cpu(const CachedRowsJob& job) {
   const auto blocks = static_cast<std::uint32_t>(blocks_of(job));
   for (std::uint32_t block = 0; block < blocks; ++block)
-    for (std::uint32_t thread = 0; thread < kThreads; ++thread) fill_kept(job, block, thread);
+    for (std::uint32_t thread = 0; thread < kThreads; ++thread) fill_cached(job, block, thread);
 }
 
-Launch launch_of_colours(const KeptJob& job) { return {"feedline_kept_colours", job.rows, kThreads}; }
+Launch launch_of_colours(const CachedRowsJob& job) { return {"feedline_cached_colours", job.rows, kThreads}; }
 
-void change_colours_on_cpu(const KeptJob& job) {
+void change_colours_on_cpu(const CachedRowsJob& job) {
   for (std::uint32_t number = 0; number < job.rows; ++number) {
-    const KeptRow& row = kept_row(job, number);
+    const CachedRow& row = cached_row(job, number);
     for (std::uint32_t i = 0; i < row.colours; ++i) {
       std::uint32_t sums[kThreads], mean = 0;
-      if (row.colour[i].kind == KeptColour::kContrast) {
+      if (row.colour[i].kind == ColourChange::kContrast) {
         for (std::uint32_t thread = 0; thread < kThreads; ++thread) sums[thread] = sum_greys(job, number, thread);
         mean = mean_grey(job, sums);
       }

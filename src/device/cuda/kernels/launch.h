@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Runs a PixelJob: returns what to launch on a GPU, or runs the same kernel on the CPU as a loop over its grid. Pure
-// functions.
+// Provides the launch parameters that run a job on a GPU, and runs the same kernel on the CPU as a loop over its grid.
+// Pure functions.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace feedline::device::cuda {
 
 std::size_t size_of(Element element);  // bytes
 
-// Checks that a kernel supports the job. kConfig: no images or channels, or too many of them or of pixels; a stride
-// smaller than a row; floats without a table; blended bytes. Does not dereference pointers.
+// Checks that a kernel supports the job. kConfig: no images or channels, too many images, channels or pixels, a stride
+// smaller than a row, floats without a table, or blended bytes. Does not dereference pointers.
 Result<void> check_job(const PixelJob& job, Element element);
 
 struct Launch {
@@ -23,21 +23,22 @@ struct Launch {
   std::uint32_t blocks = 0;   // in the grid, which has one dimension
   std::uint32_t threads = 0;  // per block
 };
-// The job is the kernel's only argument. Requires: check_job().
+// The job is the only argument of the kernel. Requires: check_job().
 Launch launch_of(const PixelJob& job, Element element);
 
-// The same for rows made from cached images. Does not check the data after a KeptRow.
-Result<void> check_job(const KeptJob& job);
-Launch launch_of(const KeptJob& job);
-void run_on_cpu(const KeptJob& job);
-// The kernel to launch next, for the same job, if a row has colour changes.
-Launch launch_of_colours(const KeptJob& job);
-void change_colours_on_cpu(const KeptJob& job);
+// Checks jobs that use cached images. Does not check the data that follows a CachedRow.
+Result<void> check_job(const CachedRowsJob& job);
+Launch launch_of(const CachedRowsJob& job);
+void run_on_cpu(const CachedRowsJob& job);
+// Returns the kernel to launch next for the same job if a row has colour changes.
+Launch launch_of_colours(const CachedRowsJob& job);
+void change_colours_on_cpu(const CachedRowsJob& job);
 
-// Computes the job's rows on this thread. Requires: check_job(), and all its pointers are host addresses.
+// Computes the job's rows on the calling thread. Requires: check_job() succeeded, and all pointers of the job are host
+// addresses.
 void run_on_cpu(const PixelJob& job, Element element);
 
-// Rounds to nearest even; NaN stays NaN.
+// Rounds to nearest even; NaN remains NaN.
 std::uint16_t to_bfloat16(float value);
 
 }  // namespace feedline::device::cuda

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The work of a kernel on a batch of 8-bit images, as a plain struct passed by value. All pointers are addresses on the
-// executing device: the GPU, or the host for run_on_cpu(). Read by two compilers: the engine's, and CUDA's run-time
-// compiler, which has no standard headers.
+// Describes a kernel's work on a batch of 8-bit images, as a plain struct that is passed by value. All pointers are
+// addresses on the executing device: the GPU, or the host for run_on_cpu(). Two compilers read this file: the engine's,
+// and CUDA's run-time compiler, which has no standard headers.
 
 #ifdef __CUDACC_RTC__
 namespace std {
@@ -19,10 +19,10 @@ using uint64_t = unsigned long long;
 
 namespace feedline::device::cuda {
 
-// Type of the output elements. kFloat16 and kBfloat16 are rounded to nearest even.
+// The type of the output elements. Values of kFloat16 and kBfloat16 are rounded to nearest even.
 enum class Element : std::uint32_t { kUint8, kFloat32, kFloat16, kBfloat16 };
 
-// A rectangle to overwrite, in output positions. Later ones overwrite earlier ones.
+// A rectangle to overwrite, in pixel coordinates of the output. Later rectangles overwrite earlier ones.
 struct Rectangle {
   std::int32_t left, top, width, height;
   std::uint32_t value[4];  // for each channel, the bits of an element, in the low bits if it is narrower
@@ -30,13 +30,13 @@ struct Rectangle {
 };
 inline constexpr std::uint64_t kNoPatch = ~std::uint64_t{0};
 
-// A row of the input, before mixing.
+// An input row, before mixing.
 struct PixelRow {
   std::uint32_t mirrored;  // 0 or 1: left to right
   std::uint32_t first_rectangle, rectangles;
 };
 
-// A row of the output: the input's row `own` mixed with row `partner`, both before mixing.
+// An output row: the input row `own` mixed with the input row `partner`.
 struct MixedRow {
   enum Kind : std::uint32_t {
     kNone,   // unchanged
@@ -53,8 +53,8 @@ struct PixelJob {
   std::uint64_t in_stride;  // bytes between rows
   void* out;                // `rows` of (channels, height, width) if planar, else (height, width, channels)
   std::uint64_t out_stride;
-  // (channels, 256) elements: the value of each byte. The engine defines conversion and normalization this way, so a
-  // GPU's arithmetic cannot differ. nullptr for kUint8: the byte itself.
+  // A table of (channels, 256) elements: the value of each byte. The engine uses the same tables for conversion and
+  // normalization, so the GPU's arithmetic cannot differ. nullptr for kUint8, which copies the bytes.
   const void* tables;
   const PixelRow* inputs;  // for each row of the input; nullptr if no row is mirrored or has rectangles
   const MixedRow* mixed;   // for each row of the output; nullptr if row i is the input's row i
@@ -66,26 +66,27 @@ struct PixelJob {
   std::uint32_t reserved;
 };
 
-// A change of all colours of a row, like Pillow's ImageEnhance and torchvision's adjust_hue.
-struct KeptColour {
+// A colour change for all pixels in a row, like Pillow's ImageEnhance and torchvision's adjust_hue.
+struct ColourChange {
   enum Kind : std::uint32_t { kBrightness, kContrast, kSaturation, kHue, kGrey };
   std::uint32_t kind;
   std::uint32_t value;  // bits of the float factor; kHue: the value to add to the byte; kGrey: unused
 };
 inline constexpr unsigned kMostColours = 8;  // per row
 
-// The source of a row of bytes: a whole image cached on the device, as contiguous rows of channels. If it is resized,
-// it is followed by the weights of each column of the output and then of each row:
-//   int32 first, used, then `taps` weights, of which the first `used` count
-// in the fixed point of kKeptBits. Positions count from (left, top).
-struct KeptRow {
+// The source for a row of bytes: a whole image cached on the device, stored contiguously with interleaved channels. If
+// the image is resized, this struct is followed by the weights for each output column and then for each output row:
+// int32 first, int32 used, then `taps` weights in fixed point (kWeightBits), of which only the first `used` are
+// applied. Positions are relative to (left, top).
+struct CachedRow {
   enum Flag : std::uint32_t {
     kResized = 1,
     kVerticalFirst = 2,  // order of the two passes of a resize: the first is rounded to bytes
     kMirrored = 4,       // output is flipped left to right
     kFlipped = 8,        // output is upside down
   };
-  // Fill outside the region, like Pillow's and numpy's borders. In the order of PaddingMode.
+  // How pixels outside the region are filled, like the padding modes of Pillow and NumPy. The values have the same
+  // order as in PaddingMode.
   enum Border : std::uint32_t { kConstant, kEdge, kReflect, kSymmetric };
   std::uint64_t pixels;                   // address of the image; 0 if there is none, then the row is black
   std::uint32_t stride;                   // bytes between its lines
@@ -95,18 +96,18 @@ struct KeptRow {
   std::uint32_t fill;  // for kConstant: a byte per channel, the first one lowest
   std::uint32_t column_taps, row_taps;
   std::uint32_t colours;  // number of colour changes applied to the output, in order
-  KeptColour colour[kMostColours];
+  ColourChange colour[kMostColours];
 };
 
-struct KeptJob {
-  const std::uint8_t* in;  // a KeptRow for each row, with its weights
+struct CachedRowsJob {
+  const std::uint8_t* in;  // a CachedRow for each row, with its weights
   std::uint64_t in_stride;
   std::uint8_t* out;  // rows of (height, width, channels)
   std::uint64_t out_stride;
   std::uint32_t rows, width, height, channels;
 };
 
-inline constexpr int kKeptBits = 22;
+inline constexpr int kWeightBits = 22;
 inline constexpr unsigned kMostChannels = 4;
 inline constexpr unsigned kThreads = 256;  // per block
 inline constexpr unsigned kShare = 4096;   // pixels (elements if not planar) per block: many share one table load

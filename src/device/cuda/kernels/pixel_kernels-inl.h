@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The kernels: convert bytes to elements through a table, mirror, overwrite rectangles, and mix rows, in one pass.
-// Compiled twice: for GPUs by tools/kernels, which prepends pixel_job.h and defines FEEDLINE_DEVICE and FEEDLINE_ROLLED
-// (no unrolled loops: they would be most of the code in the wheel), and for the CPU by cpu_kernels.cpp, so that tests
-// can compare them with the engine's own path. A block works in two phases: all of its threads finish the first before
-// any begins the second.
+// The kernels convert bytes to elements through a table, mirror, overwrite rectangles, and mix rows, in one pass. The
+// kernels are compiled twice: for GPUs by tools/kernels, which prepends pixel_job.h and defines FEEDLINE_DEVICE and
+// FEEDLINE_ROLLED (loops are not unrolled, to limit the wheel's size), and for the CPU by cpu_kernels.cpp, so that
+// tests can compare them with the engine's CPU path. A block works in two phases: all of its threads finish the first
+// before any begins the second.
 
 #ifndef FEEDLINE_DEVICE_CUDA_KERNELS_PIXEL_KERNELS_INL_H_
 #define FEEDLINE_DEVICE_CUDA_KERNELS_PIXEL_KERNELS_INL_H_
@@ -14,7 +14,8 @@ namespace feedline::device::cuda {
 FEEDLINE_DEVICE inline std::uint32_t bits_of(float value) { return __builtin_bit_cast(std::uint32_t, value); }
 FEEDLINE_DEVICE inline float float_of(std::uint32_t bits) { return __builtin_bit_cast(float, bits); }
 
-// IEEE 754 binary16 by integer arithmetic, as in the engine: every GPU and CPU produces these bits, also for NaN.
+// Converts to IEEE 754 binary16 with integer arithmetic, as the engine does: every GPU and CPU produces the same bits,
+// also for NaN.
 FEEDLINE_DEVICE inline std::uint16_t half_of(float value) {
   const std::uint32_t bits = bits_of(value), magnitude = bits & 0x7fffffffu;
   const std::uint32_t sign = (bits >> 16) & 0x8000u;
@@ -72,24 +73,24 @@ FEEDLINE_DEVICE inline void take(std::uint32_t bits, float* out) { *out = float_
 FEEDLINE_DEVICE inline void take(std::uint32_t bits, std::uint16_t* out) { *out = static_cast<std::uint16_t>(bits); }
 FEEDLINE_DEVICE inline void take(std::uint32_t bits, std::uint8_t* out) { *out = static_cast<std::uint8_t>(bits); }
 
-// A position in an image.
-struct Place {
+// The position of an element in an image.
+struct PixelPosition {
   std::uint32_t x, y, channel;
 };
 
-FEEDLINE_DEVICE inline bool holds(const Rectangle& box, const Place& at) {
+FEEDLINE_DEVICE inline bool holds(const Rectangle& box, const PixelPosition& at) {
   const auto x = static_cast<std::int32_t>(at.x), y = static_cast<std::int32_t>(at.y);
   return x >= box.left && x - box.left < box.width && y >= box.top && y - box.top < box.height;
 }
 
-FEEDLINE_DEVICE inline bool pastes(const MixedRow& row, const Place& at) {
+FEEDLINE_DEVICE inline bool pastes(const MixedRow& row, const PixelPosition& at) {
   const auto x = static_cast<std::int32_t>(at.x), y = static_cast<std::int32_t>(at.y);
   return x >= row.left && x < row.right && y >= row.top && y < row.bottom;
 }
 
-// Writes the value of the rectangle at a position to `out`; returns false if there is none.
+// Writes the value of the rectangle at a position to `out`; returns false if there is no rectangle.
 template <typename Bits>
-FEEDLINE_DEVICE bool written_over(const PixelJob& job, const PixelRow& row, const Place& at, Bits* out) {
+FEEDLINE_DEVICE bool written_over(const PixelJob& job, const PixelRow& row, const PixelPosition& at, Bits* out) {
   FEEDLINE_ROLLED for (std::uint32_t i = row.rectangles; i > 0; --i) {
     const Rectangle& box = job.rectangles[row.first_rectangle + i - 1];
     if (!holds(box, at)) continue;
@@ -106,9 +107,9 @@ FEEDLINE_DEVICE bool written_over(const PixelJob& job, const PixelRow& row, cons
   return false;
 }
 
-// Returns an element of a row of the input, before mixing.
+// Returns one element from an input row, before mixing.
 template <typename Bits>
-FEEDLINE_DEVICE Bits element(const PixelJob& job, const Bits* tables, std::uint32_t number, const Place& at) {
+FEEDLINE_DEVICE Bits element(const PixelJob& job, const Bits* tables, std::uint32_t number, const PixelPosition& at) {
   std::uint32_t x = at.x;
   if (job.inputs) {
     const PixelRow& row = job.inputs[number];
@@ -121,10 +122,10 @@ FEEDLINE_DEVICE Bits element(const PixelJob& job, const Bits* tables, std::uint3
   return job.tables ? tables[at.channel * 256 + byte] : static_cast<Bits>(byte);
 }
 
-// Returns an element of a row of the output.
+// Returns an element of an output row.
 template <typename Kind>
 FEEDLINE_DEVICE typename Kind::Bits mixed_element(const PixelJob& job, const typename Kind::Bits* tables,
-                                                  std::uint32_t number, const Place& at) {
+                                                  std::uint32_t number, const PixelPosition& at) {
   if (!job.mixed) return element(job, tables, number, at);
   const MixedRow& row = job.mixed[number];
   const bool pasted = row.kind == MixedRow::kPaste && pastes(row, at);
@@ -134,7 +135,7 @@ FEEDLINE_DEVICE typename Kind::Bits mixed_element(const PixelJob& job, const typ
   return value;
 }
 
-// First phase: load the tables.
+// First phase: loads the tables.
 template <typename Bits>
 FEEDLINE_DEVICE void fetch_tables(const PixelJob& job, std::uint32_t thread, Bits* tables) {
   if (!job.tables) return;
@@ -152,7 +153,7 @@ FEEDLINE_DEVICE void fill(const PixelJob& job, std::uint32_t block, std::uint32_
   auto* const out = reinterpret_cast<typename Kind::Bits*>(static_cast<std::uint8_t*>(job.out) + row * job.out_stride);
   FEEDLINE_ROLLED for (std::uint32_t unit = first + thread; unit < last; unit += kThreads) {
     const std::uint32_t pixel = job.planar ? unit : unit / job.channels;
-    Place at{pixel % job.width, pixel / job.width, job.planar ? 0 : unit - pixel * job.channels};
+    PixelPosition at{pixel % job.width, pixel / job.width, job.planar ? 0 : unit - pixel * job.channels};
     const std::uint32_t end = job.planar ? job.channels : at.channel + 1;
     std::uint64_t to = unit;
     FEEDLINE_ROLLED for (; at.channel < end; ++at.channel, to += pixels) out[to] =

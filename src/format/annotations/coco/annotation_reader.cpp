@@ -63,7 +63,7 @@ bool AnnotationReader::take_whole(std::optional<std::int64_t>& number) {
   return true;
 }
 
-// Skips values of other types.
+// Reads a list of numbers. Skips a value of another type.
 bool AnnotationReader::take_numbers(std::vector<double>& numbers, bool& are_numbers) {
   numbers.clear();
   are_numbers = json_.peek() == Kind::kArray;
@@ -165,7 +165,7 @@ bool AnnotationReader::take_outline(Read& one, std::vector<std::byte>& details) 
   }
 }
 
-// Adds the polygon in numbers_; returns the reason if it is invalid, or an empty text.
+// Adds the polygon in numbers_. Returns the reason if the polygon is invalid, otherwise an empty string.
 std::string AnnotationReader::add_polygon(std::size_t number, bool are_numbers, std::vector<std::byte>& out) {
   const std::string which = "polygon " + std::to_string(number) + " of its segmentation ";
   if (!are_numbers) return which + "is not a list of numbers";

@@ -23,7 +23,8 @@ class AnnotationReader {
     std::optional<std::int64_t> category;
     bool has_outline = false, has_caption = false;
   };
-  // Reads the next annotation and appends its details to `details`. Returns false on an error, see json.error().
+  // Reads the next annotation and appends its details to `details`. Returns false on an error, which json.error()
+  // describes.
   bool read(Read& one, std::vector<std::byte>& details);
   std::uint64_t points() const {
     return points_;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The optional parts of an annotation, other than its box, as bytes of a table. The parts are concatenated; each has a
-// byte for its kind, its length as LEB128, and its bytes.
+// The optional parts of an annotation (all except its box), as serialized in a table. The parts are concatenated. Each
+// part consists of a byte for its kind, its length as LEB128, and its data.
 //
 //     polygons, runs   as in outline.h
 //     keypoints        x, y, visibility of each point, floats
@@ -26,7 +26,7 @@ inline constexpr std::uint8_t kMostCocoValue = 6;
 void add_detail(DetailKind kind, std::span<const std::byte> bytes, std::vector<std::byte>& out);
 void add_wrong(CocoValue value, std::string_view why, std::vector<std::byte>& out);
 
-// Views into a table.
+// The parts of one annotation, as views into the table.
 struct CocoDetails {
   Outline outline;
   std::span<const std::byte> keypoints;

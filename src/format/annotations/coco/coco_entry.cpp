@@ -2,14 +2,14 @@
 #include "format/annotations/coco/coco_entry.h"
 
 #include "format/annotations/coco/coco_format.h"
-#include "format/source_list.h"
-#include "format/table/table_source.h"
-#include "format/tar/sample_name.h"
+#include "format/sources/sample_name.h"
+#include "format/sources/source_list.h"
+#include "format/text_tables/table_source.h"
 
 namespace feedline::format {
 namespace {
 
-// Checks the name and, for a local file, also the first character. Sends no request.
+// Detects a COCO file by its name and, if it is local, by its first character. Sends no request.
 Result<bool> is_coco(const std::string& source, const storage::Storage& storage) {
   if (!to_lower(source.substr(0, source.find('?'))).ends_with(".json")) return false;
   if (storage.is_remote()) return !is_list(source);
@@ -22,18 +22,10 @@ Result<bool> is_coco(const std::string& source, const storage::Storage& storage)
   return first != text.npos && text[first] == '{' && !is_json_table(storage, source);
 }
 
-Result<std::shared_ptr<const Format>> open_coco(const std::string& source, const OpenOptions& options) {
-  return CocoFormat::open(source, options);
-}
-
-Result<Inspection> inspect_coco(const std::string& source, const OpenOptions& options) {
-  return CocoFormat::inspect(source, options);
-}
-
 }  // namespace
 
 const FormatEntry& coco_entry() {
-  static constexpr FormatEntry kEntry{"coco", is_coco, open_coco, inspect_coco, true};
+  static constexpr FormatEntry kEntry{"coco", is_coco, CocoFormat::open, CocoFormat::inspect, true};
   return kEntry;
 }
 

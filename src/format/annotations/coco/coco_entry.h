@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "format/registry.h"
+#include "format/format_entry.h"
 
 namespace feedline::format {
 
-// The JSON file of a dataset in COCO's layout.
+// Returns the registry entry for COCO datasets: a JSON file and a folder of images.
 const FormatEntry& coco_entry();
 
 }  // namespace feedline::format

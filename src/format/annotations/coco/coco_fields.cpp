@@ -51,7 +51,7 @@ Result<void> check_part(const CocoTable& table, const PartField& field) {
   }
 }
 
-// Fills in one field of one sample.
+// Fills one field of one sample.
 class Filling {
  public:
   Filling(const CocoTable& table, std::span<const CocoAnnotation> annotations, const CocoFields& fields,
@@ -60,7 +60,7 @@ class Filling {
     for (const CocoAnnotation& one : annotations_) count_ += fields.takes(one) ? 1 : 0;
   }
 
-  // get(annotation): returns the numbers of a row as an array, or the reason why it has none.
+  // `get` returns the numbers of an annotation's row as an array, or an error.
   template <typename Value, std::size_t kColumns, typename Get>
   Result<void> add_rows(DType dtype, const Shape& shape, Get get) {
     FEEDLINE_TRY(const auto room, add_array(record_, 0, field_, {dtype, shape}));
@@ -117,8 +117,8 @@ class Filling {
         DType::kInt64, [](const CocoAnnotation& one) -> Result<std::int64_t> { return one.is_crowd() ? 1 : 0; });
   }
 
-  // Adds x and y, or the visibility, of all points. Objects without keypoints get zeros, as COCO writes for unlabeled
-  // points.
+  // Adds the coordinates or the visibility of all keypoints. Objects without keypoints get zeros, as unlabeled points
+  // have in COCO.
   Result<void> add_points(bool are_places) {
     const std::size_t points = table_.points();
     const auto count = static_cast<std::int64_t>(points);

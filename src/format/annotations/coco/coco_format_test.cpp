@@ -17,7 +17,7 @@ namespace {
 
 class Coco : public ::testing::Test {
  protected:
-  // images: each "ID" is "ID.jpg" with 6 x 4 pixels.
+  // Writes the images "ID.jpg" with 6 x 4 pixels.
   static std::string images_of(const std::vector<int>& ids) {
     std::string text;
     for (const int id : ids)
@@ -41,7 +41,7 @@ class Coco : public ::testing::Test {
     options.annotations.crowd = crowd;
     return open_records(source, options);
   }
-  // A sample's fields in order: numbers, text, rows of masks.
+  // Returns a sample's fields as text, in order.
   static std::string shown(const RecordFormat& format, std::uint64_t index) {
     memory::Record record;
     if (const auto read = format.read(index, record); !read) return "error: " + read.error().message();
@@ -193,7 +193,7 @@ TEST_F(Coco, MasksNeedTheSizeOfTheirImage) {
   folder_.write("images/1.jpg", "x");
   const std::string source = folder_.write("x.json", R"({"images":[{"id":1,"file_name":"1.jpg"}],"annotations":[)" +
                                                          object(kSquare) + R"(],"categories":[{"id":3}]})");
-  EXPECT_CONTAINS(show(source, {"masks"}), "has no valid width and height, which masks need");
+  EXPECT_CONTAINS(show(source, {"masks"}), "has no valid width and height, which masks require");
   EXPECT_CONTAINS(show(source, {"boxes"}), "(1, 4)");
 }
 
@@ -270,17 +270,17 @@ TEST_F(Coco, EveryCutOfAFileIsAnError) {
 
 TEST_F(Coco, FindsTheFolderOfItsImages) {
   const std::string json = "{" + images_of({1}) + "}";
-  for (const char* place :
+  for (const char* location :
        {"coco/val2017", "coco/annotations/val2017", "coco/images/val2017", "coco/annotations/images/val2017",
         "coco/images", "coco/annotations/images", "coco/annotations", "coco"}) {
     const storage::TemporaryFolder folder;
-    folder.write(std::string(place) + "/1.jpg", "here");
+    folder.write(std::string(location) + "/1.jpg", "here");
     const std::string source = folder.write("coco/annotations/instances_val2017.json", json);
     const auto format = opened(source, {"image"});
-    ASSERT_TRUE(format) << place << format.error().message();
+    ASSERT_TRUE(format) << location << format.error().message();
     EXPECT_EQ(shown(**format, 0), "here");
     EXPECT_TRUE(std::filesystem::equivalent(std::filesystem::path((*format)->where(0).shard).parent_path(),
-                                            folder.path(place)));
+                                            folder.path(location)));
   }
   folder_.write("far/away/1.jpg", "there");
   OpenOptions options;
@@ -295,8 +295,9 @@ TEST_F(Coco, FindsTheFolderOfItsImages) {
 
 class PersistedCoco : public Coco {
  protected:
-  // Opens with a folder for tables, and returns the table's file in it; empty if there is none.
-  std::string kept(const std::string& source) const {
+  // Opens the source with an index directory, and returns the path of the stored table, or an empty string if there is
+  // none.
+  std::string table_path(const std::string& source) const {
     OpenOptions options;
     options.fields = {"boxes", "masks"};
     options.index_directory = folder_.path("kept");
@@ -322,21 +323,21 @@ TEST_F(PersistedCoco, ATableIsKeptAndMapped) {
   const std::string source = write(object(kSquare));
   EXPECT_FALSE(table_of(source)->is_mapped());
   EXPECT_TRUE(table_of(source)->is_mapped());
-  const std::string path = kept(source);
+  const std::string path = table_path(source);
   ASSERT_FALSE(path.empty());
   const std::string first = text_;
   EXPECT_CONTAINS(first, "(1, 4)");
-  kept(source);
+  table_path(source);
   EXPECT_EQ(text_, first);
   write(object(R"("bbox":[0,0,3,3],"segmentation":[[0,0,3,0,3,3]])"));
   EXPECT_FALSE(table_of(source)->is_mapped()) << "the JSON has another version";
-  kept(source);
+  table_path(source);
   EXPECT_NE(text_, first);
 }
 
 TEST_F(PersistedCoco, AMadeUpTableIsNotUsed) {
   const std::string source = write(object(kSquare) + "," + object(kSquare));
-  const std::string path = kept(source), first = text_;
+  const std::string path = table_path(source), first = text_;
   const std::string bytes = storage::TemporaryFolder::read(path);
   const auto version = storage::local_storage()->stat(source);
   ASSERT_TRUE(version);
@@ -355,11 +356,11 @@ TEST_F(PersistedCoco, AMadeUpTableIsNotUsed) {
   }
   std::filesystem::remove(path);
   folder_.write(path.substr(folder_.path().size() + 1), "not a table");
-  kept(source);
+  table_path(source);
   EXPECT_EQ(text_, first);
 }
 
-// With a valid checksum: offsets outside the file must not be followed.
+// The table has a valid checksum but offsets outside the file.
 TEST_F(PersistedCoco, ATableWhoseNumbersLeadOutsideIsNotUsed) {
   const auto parts_of = [] {
     CocoParts parts;

@@ -7,12 +7,12 @@
 #include "format/annotations/coco/coco_format.h"
 #include "format/annotations/coco/coco_source.h"
 #include "format/annotations/image_folder.h"
-#include "format/finding.h"
+#include "format/shards/finding.h"
 
 namespace feedline::format {
 namespace {
 
-// Reports values of annotations that cannot be used, whether or not a field needs them.
+// Reports invalid values in annotations, even if no field needs them.
 void add_wrong_values(const std::string& source, const CocoTable& table, Findings& findings) {
   for (std::uint64_t image = 0; image < table.images(); ++image)
     for (const CocoAnnotation& one : table.annotations(image)) {
@@ -52,7 +52,7 @@ void add_files(const std::string& folder, const CocoTable& table, const storage:
   for (const auto& [extension, count] : extensions) inspection.extensions.push_back({extension, count});
 }
 
-// For each class, counts the images with an object of that class.
+// Counts the images that have an object of each class.
 void add_classes(const CocoTable& table, Inspection& inspection) {
   std::vector<std::uint64_t> counts(table.category_ids().size());
   std::vector<std::uint64_t> last(counts.size(), table.images());
@@ -84,7 +84,8 @@ Result<Inspection> CocoFormat::inspect(const std::string& source, const OpenOpti
   inspection.samples = table->images();
   add_wrong_values(source, *table, findings);
   add_classes(*table, inspection);
-  if (table->images() == 0) findings.add({"no_samples", Severity::kError, source, "", {}, "the JSON lists no images"});
+  if (table->images() == 0)
+    findings.add({"no_samples", Severity::kError, source, "", {}, "the JSON file lists no images"});
   if (const auto fields = CocoFields::choose(*table, options.fields, skips_crowd)) {
     for (const PartField& field : fields->fields()) inspection.fields.push_back(field.description.name);
     const bool has_images = table->images() > 0 && has_part(fields->fields(), Part::kImage);

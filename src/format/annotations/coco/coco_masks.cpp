@@ -11,14 +11,14 @@
 namespace feedline::format {
 namespace {
 
-// Reused by a thread for all its samples: millions of outlines may be drawn.
+// Each thread reuses this object for all samples, since a dataset can have millions of outlines.
 struct MaskScratch {
   OutlineScratch outline;
   std::vector<std::uint8_t> plane;
 };
 MaskScratch& scratch() {
-  thread_local MaskScratch kept;
-  return kept;
+  thread_local MaskScratch own_scratch;
+  return own_scratch;
 }
 
 class Masks {
@@ -28,15 +28,15 @@ class Masks {
   Result<void> check_size() const {
     const std::int64_t pixels = std::int64_t{image_.width} * std::int64_t{image_.height};
     if (pixels > 0 && pixels <= memory::PixelBuffer::kMaxPixels) return {};
-    const std::string place = "the image object at byte " + std::to_string(image_.offset) + " of the JSON";
+    const std::string location = "the image object at byte " + std::to_string(image_.offset) + " of the JSON file";
     if (pixels > 0)
-      return data_error(place + " has the size " + std::to_string(image_.width) + " x " +
+      return data_error(location + " has the size " + std::to_string(image_.width) + " x " +
                             std::to_string(image_.height) + ", which is over the limit of " +
                             std::to_string(memory::PixelBuffer::kMaxPixels) + " pixels for masks",
                         "format");
-    return data_error(place +
-                          " has no valid width and height, which masks need: set them to numbers of at least 1 "
-                          "(-1, 0 and null are not sizes)",
+    return data_error(location + " has no valid width and height, which masks require (they read as " +
+                          std::to_string(image_.width) + " and " + std::to_string(image_.height) +
+                          "): set them to at least 1 (not to -1, 0 or null)",
                       "format");
   }
   int height() const { return static_cast<int>(image_.height); }

@@ -9,10 +9,10 @@
 
 namespace feedline::format {
 
-// Draws the outlines of an image's annotations into a field, which is one of three: "masks", one mask per annotation;
-// "mask", the labels plus 1, 0 for the background, and the largest value of its dtype for overlaps; "crowd_mask", 1 for
-// crowds. kData: as for draw_outline(), or an annotation without an outline, an image without a size in the JSON, or a
-// record that would exceed its size limit.
+// Draws the outlines from an image's annotations into a field. "masks" has one mask per annotation. "mask" has the
+// labels plus 1, 0 for the background, and the largest value of its dtype for overlaps. "crowd_mask" is 1 for crowds.
+// Fails with kData in the same cases as draw_outline(), and if an annotation has no outline, the JSON file does not
+// contain the image's size, or the record would exceed its size limit.
 Result<void> draw_masks(const CocoTable& table, std::uint64_t image, const CocoFields& fields, std::size_t field,
                         memory::Record& record);
 

@@ -19,7 +19,7 @@ struct Category {
   std::string name;
 };
 
-// True if a relative path may lead out of its folder, or contains a NUL.
+// Returns whether a relative path may be outside its folder, or contains a NUL.
 bool leads_out(std::string_view path) {
   if (path.empty() || path.front() == '/' || path.find('\0') != path.npos) return true;
   while (true) {
@@ -38,8 +38,8 @@ class Scan {
     if (!read_all()) return std::unexpected(*json_.error());
     if (!has_images_)
       return data_error(
-          "the JSON has no list \"images\": it is not a COCO file, or it is truncated. A table in "
-          "JSON has one object in each line, or one array of objects",
+          "the JSON file has no list \"images\": it is not a COCO file, or it is truncated. A JSON table has one "
+          "object per line, or one array of objects, and a list of shards has \"shardlist\" or \"splits\"",
           "format");
     if (!sort_images() || !sort_categories()) return std::unexpected(*json_.error());
     sort_annotations();
@@ -223,11 +223,11 @@ std::uint32_t Scan::category_of(std::optional<std::int64_t> id) const {
 
 // Sorts annotations by image, keeping their order within an image.
 void Scan::sort_annotations() {
-  std::vector<std::uint64_t> places(annotations_.size());
+  std::vector<std::uint64_t> locations(annotations_.size());
   parts_.annotation_ends.assign(parts_.images.size(), 0);
   for (std::size_t i = 0; i < annotations_.size(); ++i) {
     const auto image = image_of(images_of_[i]);
-    places[i] = image.value_or(parts_.images.size());
+    locations[i] = image.value_or(parts_.images.size());
     if (image)
       ++parts_.annotation_ends[*image];
     else
@@ -238,8 +238,8 @@ void Scan::sort_annotations() {
   std::partial_sum(parts_.annotation_ends.begin(), parts_.annotation_ends.end(), parts_.annotation_ends.begin());
   parts_.annotations.resize(annotations_.size() - parts_.orphans);
   for (std::size_t i = 0; i < annotations_.size(); ++i) {
-    if (places[i] == parts_.images.size()) continue;
-    CocoAnnotation& one = parts_.annotations[next[places[i]]++] = annotations_[i];
+    if (locations[i] == parts_.images.size()) continue;
+    CocoAnnotation& one = parts_.annotations[next[locations[i]]++] = annotations_[i];
     const std::int64_t category = categories_of_[i];
     one.category = category_of(category == kNoId ? std::nullopt : std::optional(category));
   }

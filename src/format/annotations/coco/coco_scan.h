@@ -7,10 +7,10 @@
 
 namespace feedline::format {
 
-// Reads a whole COCO file: its lists `images`, `annotations` and `categories`, in any order. kData, with the offset:
-// invalid JSON; an image or category with a missing or duplicate id; an image without a file name, or with one outside
-// the folder. An annotation's invalid value is recorded in the table, and becomes an error of its sample only if a
-// field needs it. kStorage: the file cannot be read.
+// Reads the lists `images`, `annotations` and `categories` of a COCO file, which may be in any order. Invalid values in
+// annotations are recorded in the table, and become errors of samples only if a field needs them. Fails with kData and
+// the offset if the JSON is invalid, an image or category has a missing or duplicate id, or an image has no file name
+// or one outside the folder. Fails with kStorage if the file cannot be read.
 Result<CocoParts> scan_coco(text::JsonReader& json);
 
 }  // namespace feedline::format

@@ -10,7 +10,7 @@
 #include "format/annotations/coco/coco_scan.h"
 #include "format/annotations/image_folder.h"
 #include "format/folder/listed_folders.h"
-#include "format/source_list.h"
+#include "format/sources/source_list.h"
 #include "text/json_reader.h"
 
 namespace feedline::format {
@@ -34,7 +34,7 @@ Result<CocoTable> read_table(const std::string& json, const storage::Reader& rea
   return CocoTable::build(*parts, version);
 }
 
-// "train2017" for "instances_train2017.json": the part after the first underscore.
+// Returns the part after the first underscore: "train2017" for "instances_train2017.json".
 std::string split_of(const std::string& json) {
   const std::string stem(stem_of(last_of(json)));
   const std::size_t end = stem.find('_');

@@ -10,8 +10,8 @@
 namespace feedline::format {
 namespace {
 
-// Layout of a table, which is a frame (cache/frame.h), with I images, A annotations, C categories, D bytes of details
-// and N bytes of names:
+// The layout of a table with I images, A annotations, C categories, D bytes of details and N bytes of names, stored as
+// a frame (cache/frame.h):
 //
 //     numbers     version of the JSON (size, time, tag: storage/reader.h), I, A, C, D, N, keypoints per object, numbers of
 //                 annotations with a caption, a box, an outline, and without an image; fingerprint
@@ -24,7 +24,8 @@ namespace {
 //     N           names
 static_assert(sizeof(CocoImage) == 32 && sizeof(CocoAnnotation) == 56);
 
-// Depends on the images, their order and the categories, but not on the location of the JSON or its annotations.
+// The fingerprint depends on the images, their order and the categories, but not on the annotations or the path of the
+// JSON file.
 std::uint64_t fingerprint_of(const CocoParts& parts) {
   Fingerprint fingerprint;
   fingerprint.add(std::string_view("coco"));
@@ -66,7 +67,7 @@ std::optional<CocoTable> CocoTable::parse(std::span<const std::byte> file, std::
   return table;
 }
 
-// Defines the order of the sections.
+// Finds the sections in the order in which they are stored.
 bool CocoTable::find_sections() {
   cache::FrameReader reader(file_, kCocoTable, kNumbers);
   for (std::size_t i = 0; i < kNumbers; ++i) numbers_[i] = reader.number(i);

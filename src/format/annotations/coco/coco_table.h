@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The images and annotations of a COCO file as a table, grouped by image. The bytes in memory and on disk are the same.
+// The images and annotations in a COCO file, as a table grouped by image. The table has the same bytes in memory and on
+// disk.
 
 #include <array>
 #include <cstddef>
@@ -21,7 +22,7 @@
 
 namespace feedline::format {
 
-// The kind of its file. The number changes with the layout, which coco_table.cpp describes.
+// Identifies the files of COCO tables. The number is increased when the layout in coco_table.cpp changes.
 inline constexpr cache::FrameKind kCocoTable{0x6f'63'6f'63'64'65'65'66, 1};  // "feedcoco"
 
 struct CocoImage {
@@ -46,7 +47,7 @@ struct CocoAnnotation {
   bool is_crowd() const { return (flags & kCrowd) != 0; }
 };
 
-// The sections for building a table. Images and annotations must be sorted.
+// The contents from which a table is built. Images and annotations must be sorted.
 struct CocoParts {
   std::vector<CocoImage> images;               // sorted by id
   std::vector<std::uint64_t> annotation_ends;  // one per image
@@ -65,8 +66,8 @@ struct CocoParts {
 class CocoTable {
  public:
   static CocoTable build(const CocoParts& parts, const storage::ObjectStat& json);
-  // Parses a table file, whose bytes stay valid as long as `pin`. nullopt unless it is complete, undamaged, of exactly
-  // this version of the JSON, and all its offsets are within bounds.
+  // Parses a table file, whose bytes `pin` keeps valid. Returns nullopt if the file is incomplete or damaged, belongs
+  // to a different version of the JSON file, or has offsets out of bounds.
   static std::optional<CocoTable> parse(std::span<const std::byte> file, std::shared_ptr<const void> pin,
                                         const storage::ObjectStat& json);
 

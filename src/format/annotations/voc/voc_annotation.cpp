@@ -14,8 +14,8 @@ namespace {
 using text::parse_real;
 
 constexpr std::array<std::string_view, 4> kCorners{"xmin", "ymin", "xmax", "ymax"};
-// Lengths of the paths of an object, its values and its corners: annotation, object, name; annotation, object, bndbox,
-// xmin.
+// The depths of three kinds of elements in the XML tree: annotation/object, annotation/object/name, and
+// annotation/object/bndbox/xmin.
 constexpr std::size_t kObjectDepth = 2, kValueDepth = 3, kCornerDepth = 4;
 
 std::string_view trimmed(std::string_view text) {
@@ -33,7 +33,7 @@ class Reading {
   }
 
  private:
-  // Each of these returns false after an error.
+  // The functions below return false on an error.
   bool fail(const std::string& what, std::uint64_t offset) {
     wrong_ =
         "object " + std::to_string(annotation_.objects.size()) + " " + what + ", at byte " + std::to_string(offset);
@@ -55,7 +55,7 @@ class Reading {
     return path.size() == kValueDepth ? take_value(path[2], text, element.offset) : true;
   }
 
-  // A size that is not a number is ignored: boxes do not need it.
+  // An invalid size is ignored, since boxes do not need it.
   bool take_side(std::string_view name, std::string_view text) {
     const auto side = parse_real(text);
     const int pixels = side && *side > 0 && *side < 1e9 ? static_cast<int>(*side) : 0;
@@ -93,7 +93,7 @@ class Reading {
   bool end_object(std::uint64_t offset) {
     if (name_.empty()) return fail("has no name", offset);
     for (std::size_t i = 0; i < kCorners.size(); ++i) {
-      if (!corners_[i]) return fail("has no " + std::string(kCorners[i]) + " in a bndbox", offset);
+      if (!corners_[i]) return fail("has a bndbox whose " + std::string(kCorners[i]) + " is missing", offset);
       object_.box[i] = static_cast<float>(*corners_[i]);
     }
     annotation_.names.push_back(std::exchange(name_, {}));

@@ -17,8 +17,9 @@ struct VocAnnotation {
   ImageSize size;  // 0 if missing in the XML
 };
 
-// Reads the XML annotation of an image. Boxes are the numbers of `bndbox`, unchanged. Values missing in an object are
-// 0, and its pose is "Unspecified". kData: invalid XML, an object without a name or without four numbers.
+// Reads the XML annotation of an image. Boxes have the numbers in `bndbox` unchanged. If a value of an object is
+// missing, it is set to 0, or to "Unspecified" for the pose. Fails with kData if the XML is invalid, or an object has
+// no name or fewer than four numbers.
 Result<VocAnnotation> read_voc_annotation(std::string_view xml);
 
 }  // namespace feedline::format

@@ -6,7 +6,8 @@
 namespace feedline::format {
 namespace {
 
-// Checks for the two folders that every VOC set has. Sends no request if format="voc" is given.
+// Checks for the two folders that every VOC dataset has. With format="voc", accepts the source without sending a
+// request.
 Result<bool> is_voc(const std::string& source, const storage::Storage& storage) {
   if (storage.is_remote()) return false;
   for (const char* folder : {"JPEGImages", "Annotations"}) {
@@ -16,18 +17,10 @@ Result<bool> is_voc(const std::string& source, const storage::Storage& storage) 
   return true;
 }
 
-Result<std::shared_ptr<const Format>> open_voc(const std::string& source, const OpenOptions& options) {
-  return VocFormat::open(source, options);
-}
-
-Result<Inspection> inspect_voc(const std::string& source, const OpenOptions& options) {
-  return VocFormat::inspect(source, options);
-}
-
 }  // namespace
 
 const FormatEntry& voc_entry() {
-  static constexpr FormatEntry kEntry{"voc", is_voc, open_voc, inspect_voc, true};
+  static constexpr FormatEntry kEntry{"voc", is_voc, VocFormat::open, VocFormat::inspect, true};
   return kEntry;
 }
 

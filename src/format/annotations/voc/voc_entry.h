@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "format/registry.h"
+#include "format/format_entry.h"
 
 namespace feedline::format {
 
-// A folder in Pascal VOC's layout.
+// Returns the registry entry for folders with the Pascal VOC layout.
 const FormatEntry& voc_entry();
 
 }  // namespace feedline::format

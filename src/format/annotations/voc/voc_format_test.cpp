@@ -35,8 +35,9 @@ TEST(VocAnnotation, SaysWhichObjectIsWrong) {
   };
   EXPECT_EQ(why("<name>a</name>" + kBox), "read");
   EXPECT_CONTAINS(why(kBox), "object 1 has no name");
-  EXPECT_CONTAINS(why("<name>a</name>"), "object 1 has no xmin");
-  EXPECT_CONTAINS(why("<name>a</name><bndbox><xmin>1</xmin><ymin>1</ymin><xmax>1</xmax></bndbox>"), "has no ymax");
+  EXPECT_CONTAINS(why("<name>a</name>"), "object 1 has a bndbox whose xmin is missing");
+  EXPECT_CONTAINS(why("<name>a</name><bndbox><xmin>1</xmin><ymin>1</ymin><xmax>1</xmax></bndbox>"),
+                  "has a bndbox whose ymax is missing");
   EXPECT_CONTAINS(why("<name>a</name><bndbox><xmin>1x</xmin></bndbox>"), "a corner that is not a number, '1x'");
   EXPECT_CONTAINS(why("<name>a</name><bndbox><xmin>nan</xmin></bndbox>"), "a corner that is not a number");
   EXPECT_CONTAINS(why("<name>a</name><difficult>yes</difficult>" + kBox), "a flag that is not an integer, 'yes'");
@@ -82,7 +83,7 @@ TEST_F(Voc, ListsAreSplits) {
   EXPECT_CONTAINS(opened({}, "../Main/val").error().what, "is not a valid list name");
   EXPECT_CONTAINS(opened({}, "empty").error().what, "is empty");
   const auto lines = opened({}, "dog_val");
-  EXPECT_CONTAINS(lines.error().what, "line 1 of the list has more than the name of a sample");
+  EXPECT_CONTAINS(lines.error().what, "line 1 of the list is not the name of a sample");
   EXPECT_TRUE(lines.error().where.shard.ends_with("dog_val.txt"));
 }
 

@@ -10,8 +10,8 @@
 #include "format/annotations/image_folder.h"
 #include "format/annotations/sample_pieces.h"
 #include "format/annotations/voc/voc_annotation.h"
-#include "format/each_shard.h"
-#include "format/image_names.h"
+#include "format/shards/each_shard.h"
+#include "format/sources/image_names.h"
 
 namespace feedline::format {
 namespace {
@@ -25,7 +25,7 @@ bool is_of_objects(const PartField& field) {
 }
 bool is_mask(const PartField& field) { return field.part == Part::kMask || field.part == Part::kObjectMask; }
 
-// Returns the split; empty if none was given.
+// Returns the split, or an empty string if none was given.
 Result<std::string> split_of(const OpenOptions& options) {
   if (!options.annotations.images.empty())
     return config_error("images: not supported for VOC, whose images are in JPEGImages");
@@ -48,8 +48,7 @@ Result<std::vector<std::string>> read_list(const storage::Storage& storage, cons
     if (line.empty()) continue;
     const bool is_name = line.find_first_of(" \t/") == line.npos && line != "..";
     if (!is_name) {
-      auto wrong =
-          data_error("line " + std::to_string(number) + " of the list has more than the name of a sample", "format");
+      auto wrong = data_error("line " + std::to_string(number) + " of the list is not the name of a sample", "format");
       wrong.error().where.shard = path;
       return wrong;
     }
@@ -73,7 +72,7 @@ Result<std::vector<std::string>> names_in(const storage::Storage& storage, const
   return names;
 }
 
-// Sets the keys from the list of the split, or to all samples in the folder.
+// Sets the keys to those in the split's list or, without a split, to the keys of all samples in the folder.
 Result<void> find_keys(VocSet& set, const std::string& said, const storage::Storage& storage) {
   const bool is_of_masks = std::ranges::any_of(set.fields, is_mask);
   const std::string lists = storage.below(set.root, is_of_masks ? "ImageSets/Segmentation" : "ImageSets/Main");
@@ -97,7 +96,7 @@ Result<void> find_keys(VocSet& set, const std::string& said, const storage::Stor
 }
 
 Result<void> find_images(VocSet& set, const storage::Storage& storage) {
-  if (!set.reads_image) return {};
+  if (!has_part(set.fields, Part::kImage)) return {};
   FEEDLINE_TRY(const auto names, names_in(storage, storage.below(set.root, "JPEGImages")));
   std::map<std::string_view, std::string_view> by_stem;
   for (const std::string& name : names)
@@ -149,7 +148,6 @@ Result<VocSet> list_voc(const std::string& root, const OpenOptions& options) {
   set.root = root;
   FEEDLINE_TRY(set.fields, choose_parts(options.fields, kParts, kUsual));
   set.reads_objects = std::ranges::any_of(set.fields, is_of_objects);
-  set.reads_image = has_part(set.fields, Part::kImage);
   FEEDLINE_CHECK_OK(find_keys(set, split, *options.storage));
   FEEDLINE_CHECK_OK(find_images(set, *options.storage));
   FEEDLINE_CHECK_OK(find_classes(set, *options.storage));

@@ -21,7 +21,6 @@ struct VocSet {
   std::vector<std::string> images;  // by sample, its file name in JPEGImages; empty if missing
   std::vector<std::string> classes;
   bool reads_objects = false;  // whether a field needs the XML
-  bool reads_image = false;
 
   std::string annotation(std::uint64_t sample) const { return "Annotations/" + keys[sample] + ".xml"; }
   std::string mask(std::uint64_t sample, Part part) const {
@@ -29,10 +28,11 @@ struct VocSet {
   }
 };
 
-// Lists the folder. The default split is "train", if it has a list. Classes are those with lists in ImageSets/Main;
-// without such lists, reads all annotations and uses their classes. kConfig: unknown list or field, an option that is
-// not supported for VOC, no samples. kStorage: a file cannot be read. kData: a list with more than a name in a line, or
-// a damaged annotation that was read for its classes.
+// Lists the samples of the folder. The default split is "train", if it has a list. The classes are those that have
+// lists in ImageSets/Main; without such lists, the classes are read from all annotations. Fails with kConfig if a list
+// or field is unknown, an option is not supported for VOC, or there are no samples. Fails with kStorage if a file
+// cannot be read, and with kData if a line of a list is not a single name, or an annotation that is read for its
+// classes is damaged.
 Result<VocSet> list_voc(const std::string& root, const OpenOptions& options);
 
 }  // namespace feedline::format

@@ -14,7 +14,7 @@ namespace feedline::format {
 namespace {
 
 std::unexpected<Error> wrong(const std::string& what, std::size_t line) {
-  return data_error("not the YAML of a dataset: " + what + " in line " + std::to_string(line + 1), "format");
+  return data_error("not the YAML file of a dataset: " + what + " in line " + std::to_string(line + 1), "format");
 }
 
 // Owns memory allocated by libyaml.
@@ -29,12 +29,12 @@ class Document {
   Document& operator=(const Document&) = delete;
 
   Result<void> load(std::string_view text) {
-    if (!is_ready_) return data_error("not enough memory to read the YAML", "format");
+    if (!is_ready_) return data_error("not enough memory to read the YAML file", "format");
     yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()), text.size());
     is_loaded_ = yaml_parser_load(&parser_, &document_) == 1;
     if (is_loaded_) return {};
     const bool has_problem = parser_.problem != nullptr;
-    return wrong(has_problem ? parser_.problem : "the YAML cannot be read", parser_.problem_mark.line);
+    return wrong(has_problem ? parser_.problem : "the YAML file cannot be read", parser_.problem_mark.line);
   }
   const yaml_node_t* root() { return yaml_document_get_root_node(&document_); }
   const yaml_node_t* node(int number) { return yaml_document_get_node(&document_, number); }
@@ -45,7 +45,7 @@ class Document {
   bool is_ready_ = false, is_loaded_ = false;
 };
 
-// "8" for "010", "255" for "0xff", "1000" for "1_000": YAML 1.1's integers as Python prints them.
+// Converts a YAML 1.1 integer to the form that Python prints: "8" for "010", "255" for "0xff", "1000" for "1_000".
 std::optional<std::string> integer_of(std::string_view text) {
   std::string digits;
   for (const char c : text)
@@ -139,7 +139,7 @@ Result<std::map<std::string, YamlValue>> read_yaml(std::string_view text) {
     const yaml_node_t* const key = document.node(pair->key);
     if (!is_scalar(key)) continue;  // ignored, because no such key is needed
     const std::string name = text_of(*key).value_or("None");
-    const auto [place, is_new] = values.emplace(name, value_of(document, *document.node(pair->value)));
+    const auto [location, is_new] = values.emplace(name, value_of(document, *document.node(pair->value)));
     if (!is_new) return wrong("the key '" + name + "' is repeated", key->start_mark.line);
   }
   return values;

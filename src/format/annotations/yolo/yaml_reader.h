@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Reads the YAML file of a YOLO set with libyaml: the top mapping's keys with strings, lists of strings and mappings of
-// strings. Any other value is recorded, and is an error only if its key is needed.
+// Reads the YAML file of a YOLO dataset with libyaml. Supports a top-level mapping whose values are strings, lists of
+// strings, or mappings of strings. Other values are errors only if their keys are needed.
 
 #include <map>
 #include <string>
@@ -22,8 +22,8 @@ struct YamlValue {
   std::vector<std::pair<std::string, std::string>> map;  // for kMapping, in the file's order
 };
 
-// Plain scalars that are booleans or integers in YAML 1.1 become strings as Python prints them: "True", "8" for 010.
-// kData, with the line: not YAML, not a mapping, or a repeated key.
+// Plain scalars that are booleans or integers in YAML 1.1 become the strings that Python prints, such as "True", or "8"
+// for 010. Fails with kData and the line if the text is not valid YAML or not a mapping, or a key is repeated.
 Result<std::map<std::string, YamlValue>> read_yaml(std::string_view text);
 
 }  // namespace feedline::format

@@ -5,7 +5,7 @@
 #include "format/annotations/sample_pieces.h"
 #include "format/annotations/yolo/yaml_reader.h"
 #include "format/annotations/yolo/yolo_format.h"
-#include "format/source_list.h"
+#include "format/sources/source_list.h"
 
 namespace feedline::format {
 namespace {
@@ -24,18 +24,10 @@ Result<bool> is_yolo(const std::string& source, const storage::Storage& storage)
   return text && read && read->contains("names") && (read->contains("train") || read->contains("val"));
 }
 
-Result<std::shared_ptr<const Format>> open_yolo(const std::string& source, const OpenOptions& options) {
-  return YoloFormat::open(source, options);
-}
-
-Result<Inspection> inspect_yolo(const std::string& source, const OpenOptions& options) {
-  return YoloFormat::inspect(source, options);
-}
-
 }  // namespace
 
 const FormatEntry& yolo_entry() {
-  static constexpr FormatEntry kEntry{"yolo", is_yolo, open_yolo, inspect_yolo, true};
+  static constexpr FormatEntry kEntry{"yolo", is_yolo, YoloFormat::open, YoloFormat::inspect, true};
   return kEntry;
 }
 

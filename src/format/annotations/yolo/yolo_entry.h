@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "format/registry.h"
+#include "format/format_entry.h"
 
 namespace feedline::format {
 
-// The YAML file of a dataset in YOLO's layout, or its folder.
+// Returns the registry entry for YOLO datasets: a YAML file, or its folder.
 const FormatEntry& yolo_entry();
 
 }  // namespace feedline::format

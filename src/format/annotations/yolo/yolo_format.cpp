@@ -1,118 +1,78 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/annotations/yolo/yolo_format.h"
 
-#include <algorithm>
 #include <map>
 #include <utility>
 
-#include "base/check.h"
 #include "format/annotations/image_folder.h"
+#include "format/annotations/image_size.h"
 #include "format/annotations/inspected_samples.h"
-#include "format/annotations/sample_pieces.h"
-#include "format/checksum.h"
-#include "format/finding.h"
+#include "format/annotations/object_rows.h"
+#include "format/shards/finding.h"
 
 namespace feedline::format {
 
-Result<std::shared_ptr<const RecordFormat>> YoloFormat::open(const std::string& source, const OpenOptions& options) {
-  auto set = list_yolo(source, options);
-  if (set) return std::shared_ptr<const RecordFormat>(new YoloFormat(std::move(*set), options));
-  set.error().where.dataset = source;
-  return std::unexpected(std::move(set).error());
+Result<std::shared_ptr<const Format>> YoloFormat::open(const std::string& source, const OpenOptions& options) {
+  FEEDLINE_TRY(YoloSet set, list_yolo(source, options));
+  return std::shared_ptr<const Format>(new YoloFormat(std::move(set), options));
 }
 
 YoloFormat::YoloFormat(YoloSet set, OpenOptions options)
-    : set_(std::move(set)), options_(std::move(options)), descriptions_(descriptions_of(set_.fields)) {
+    : AnnotationFormat(set.root, std::move(options), set.fields), set_(std::move(set)) {
+  classes_ = set_.classes;
   fingerprint_ = compute_fingerprint();
 }
 
 std::uint64_t YoloFormat::compute_fingerprint() const {
   Fingerprint fingerprint;
   fingerprint.add(name());
-  for (const PartField& field : set_.fields) {
-    fingerprint.add(field.description.name);
-    fingerprint.add(static_cast<std::uint64_t>(field.part));
-  }
+  add_parts(fingerprint);
   for (std::uint64_t i = 0; i < size(); ++i) {
     fingerprint.add(set_.keys[i]);
     fingerprint.add(std::uint64_t{set_.labels[i].empty()});
   }
-  for (const std::string& one : set_.classes) fingerprint.add(one);
+  for (const std::string& one : classes_) fingerprint.add(one);
   return fingerprint.value();
 }
 
-std::vector<std::string> YoloFormat::paths_of(std::uint64_t index) const {
+Result<std::vector<std::string>> YoloFormat::paths(std::uint64_t index) const {
   std::vector<std::string> paths{set_.images[index]};
   if (!set_.labels[index].empty()) paths.push_back(set_.labels[index]);
   return paths;
 }
 
-Where YoloFormat::where(std::uint64_t index) const {
-  FEEDLINE_CHECK(index < size());
-  Where where;
-  where.dataset = set_.root;
-  where.shard = set_.images[index];
-  where.key = set_.keys[index];
-  where.record = index;
-  return where;
+// Reads only the label file, which does not need the image's size for labels.
+Result<bool> YoloFormat::fill_field(std::uint64_t index, std::size_t field, memory::Record& record,
+                                    std::string& file) const {
+  if (parts_[field].part != Part::kLabels) return false;
+  std::span<const std::byte> text;
+  file = set_.labels[index];
+  if (!file.empty()) {
+    const auto bytes = options_.storage->read_all(file, record.storage, record.most_bytes);
+    if (!bytes) return std::unexpected(bytes.error());
+    text = *bytes;
+  }
+  record.bytes_read = text.size();
+  constexpr ImageSize kAnySize{1, 1};
+  FEEDLINE_TRY(const ImageObjects objects,
+               read_yolo_labels({reinterpret_cast<const char*>(text.data()), text.size()}, set_.lines, kAnySize));
+  FEEDLINE_CHECK_OK(fill_objects(objects, std::span(parts_).subspan(field, 1), 0, record));
+  return true;
 }
 
-std::unexpected<Error> YoloFormat::failed(std::uint64_t index, const std::string& path, Error error) const {
-  std::string stage = std::move(error.where.stage);
-  error.where = where(index);
-  error.where.stage = std::move(stage);
-  error.where.shard = path;
-  return std::unexpected(std::move(error));
-}
-
-Result<void> YoloFormat::read(std::uint64_t index, memory::Record& record) const {
-  FEEDLINE_CHECK(index < size());
-  const auto paths = paths_of(index);
-  std::vector<std::span<const std::byte>> pieces;
-  std::size_t at = 0;
-  if (auto done = read_pieces(*options_.storage, paths, record, pieces, at); !done)
-    return failed(index, paths[at], done.error());
-  return accept(index, pieces, record);
-}
-
-Result<void> YoloFormat::find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const {
-  FEEDLINE_CHECK(index < size());
-  for (std::string& path : paths_of(index)) pieces.push_back({.reader = nullptr, .path = std::move(path)});
-  return {};
-}
-
-Result<void> YoloFormat::accept(std::uint64_t index, std::span<const std::span<const std::byte>> pieces,
-                                memory::Record& record) const {
-  FEEDLINE_CHECK(index < size());
-  record.pin.reset();
-  record.fields.assign(descriptions_.size(), {});
-  record.bytes_read = 0;
-  if (auto taken = take_image(set_.fields, pieces[0], record); !taken)
-    return failed(index, set_.images[index], taken.error());
-  auto frame = read_frame(pieces[0]);
-  if (!frame) return failed(index, set_.images[index], frame.error());
-  frame->is_turned = true;  // labels are fractions of the rotated image, as in Ultralytics
+Result<void> YoloFormat::fill(std::uint64_t /*index*/, std::span<const std::span<const std::byte>> pieces,
+                              memory::Record& record, std::size_t& piece) const {
+  FEEDLINE_CHECK_OK(take_image(parts_, pieces[0], record));
+  FEEDLINE_TRY(memory::ImageFrame frame, read_frame(pieces[0]));
+  frame.is_turned = true;  // labels are fractions of the rotated image, as in Ultralytics
+  piece = 1;
   const auto text = pieces.size() > 1 ? pieces[1] : std::span<const std::byte>();
   record.bytes_read += text.size();
-  const auto objects =
-      read_yolo_labels({reinterpret_cast<const char*>(text.data()), text.size()}, set_.lines, turned_size(*frame));
-  if (!objects) return failed(index, set_.labels[index], objects.error());
-  if (auto filled = fill_objects(*objects, set_.fields, kPieces, record); !filled)
-    return failed(index, set_.labels[index], filled.error());
-  set_frame(set_.fields, *frame, record);
+  FEEDLINE_TRY(const ImageObjects objects, read_yolo_labels({reinterpret_cast<const char*>(text.data()), text.size()},
+                                                            set_.lines, turned_size(frame)));
+  FEEDLINE_CHECK_OK(fill_objects(objects, parts_, kPieces, record));
+  set_frame(parts_, frame, record);
   return {};
-}
-
-Result<SampleFiles> YoloFormat::files(std::uint64_t index) const {
-  memory::Record record;
-  record.most_bytes = memory::usual_sample_limit();
-  FEEDLINE_CHECK_OK(read(index, record));
-  return files_of(set_.fields, set_.keys[index], record);
-}
-
-Result<SampleFileSizes> YoloFormat::file_sizes(std::uint64_t index) const {
-  FEEDLINE_TRY(const SampleFiles sample, files(index));
-  return sizes_of(sample);
 }
 
 std::string YoloFormat::summary() const {

@@ -122,14 +122,14 @@ TEST(YoloLabels, AreBoxesPolygonsOrKeypoints) {
 
 TEST(YoloLabels, LinesThatCannotBeAreNamed) {
   EXPECT_CONTAINS(labels_of("0 .5 .5 1 1\n3 .5 .5 1 1"),
-                  "line 2 of the labels: the class 3, but the number of classes is 3");
+                  "line 2 of the labels: class 3 is out of range: the number of classes is 3");
   EXPECT_CONTAINS(labels_of("-1 .5 .5 1 1"), "a class that is not an integer of at least 0");
   EXPECT_CONTAINS(labels_of("0.5 .5 .5 1 1"), "a class that is not an integer of at least 0");
   EXPECT_CONTAINS(labels_of("0 .5 .5 1"), "4 numbers instead of");
   EXPECT_CONTAINS(labels_of("0 .5 .5 1 1 1"), "6 numbers instead of");
   EXPECT_CONTAINS(labels_of("0 .5 .5 1 1 1 1 1"), "8 numbers instead of");
-  EXPECT_CONTAINS(labels_of("0 50 50 100 100"), "fractions of the image's sides must be from 0 to 1");
-  EXPECT_CONTAINS(labels_of("0 .5 .5 1 -.2"), "fractions of the image's sides");
+  EXPECT_CONTAINS(labels_of("0 50 50 100 100"), "fractions of the image's size, from 0 to 1");
+  EXPECT_CONTAINS(labels_of("0 .5 .5 1 -.2"), "fractions of the image's size");
   EXPECT_CONTAINS(labels_of("0 x .5 1 1"), "a value that is not a number");
   EXPECT_CONTAINS(labels_of("0 nan .5 1 1"), "a value that is not a number");
   EXPECT_CONTAINS(labels_of("0 .5 .5 1 1", {.classes = 1, .points = 2}), "instead of a class, a box and keypoints");
@@ -184,9 +184,9 @@ TEST_F(Yolo, FindsSplitsWhereToolsPutThem) {
   EXPECT_EQ(keys(names + "path: nowhere\ntrain: images/train\n"), "b.png sub/a.png ");
   folder_.write("list.txt", "./valid/images/c.png\nimages/train/b.png\n");
   EXPECT_EQ(keys(names + "train: list.txt\n"), "images/train/b.png valid/images/c.png ");
-  EXPECT_CONTAINS(keys(names + "train: images/none\n"), "there is no 'images/none' below");
-  EXPECT_CONTAINS(keys(names + "train: images/train\n", "test"), "the YAML file has no 'test'");
-  EXPECT_CONTAINS(keys(names + "train: |\n  x\n"), "split: there is no 'x");
+  EXPECT_CONTAINS(keys(names + "train: images/none\n"), "'images/none' does not exist in");
+  EXPECT_CONTAINS(keys(names + "train: images/train\n", "test"), "the YAML file has no split 'test'");
+  EXPECT_CONTAINS(keys(names + "train: |\n  x\n"), "split: 'x");
   const auto folder = opened(folder_.path(), "", {"image"});
   EXPECT_FALSE(folder) << "by its data.yaml";
   OpenOptions options;
@@ -218,7 +218,7 @@ TEST_F(Yolo, WrongLabelsAndImagesAreNamedWithTheirFile) {
   ASSERT_TRUE(format) << format.error().message();
   memory::Record record;
   const auto labels = (*format)->read(0, record), image = (*format)->read(1, record);
-  EXPECT_CONTAINS(labels.error().what, "line 2 of the labels: the class 1");
+  EXPECT_CONTAINS(labels.error().what, "line 2 of the labels: class 1 is out of range");
   EXPECT_TRUE(labels.error().where.shard.ends_with("labels/train/a.txt"));
   EXPECT_CONTAINS(image.error().what, "the size of the image");
   EXPECT_TRUE(image.error().where.shard.ends_with("images/train/b.png"));
@@ -228,9 +228,10 @@ TEST_F(Yolo, NamesThatDoNotFitAreRefused) {
   write("images/train/a", "0 .5 .5 1 1");
   const std::string train = "train: images/train\n";
   EXPECT_EQ(why(train + "names: {0: a, 1: b}"), "opened");
-  EXPECT_CONTAINS(why(train + "names: {0: a, 2: b}"), "not numbered consecutively from 0: there is no 1");
+  EXPECT_CONTAINS(why(train + "names: {0: a, 2: b}"),
+                  "not numbered consecutively from 0: the first missing number is 1");
   EXPECT_CONTAINS(why(train + "names: {x: a}"), "the YAML key 'names' holds an unexpected value");
-  EXPECT_CONTAINS(why(train + "names: [a]\nnc: 2"), "nc is 2, but it has 1 names");
+  EXPECT_CONTAINS(why(train + "names: [a]\nnc: 2"), "nc in the YAML file is 2, but the file has 1 names");
   EXPECT_CONTAINS(why(train + "nc: x"), "the YAML key 'nc'");
   EXPECT_CONTAINS(why(train + "names: [a]\nkpt_shape: [17]"), "the YAML key 'kpt_shape'");
   EXPECT_CONTAINS(why("names: [a]\nnames: [b]"), "the key 'names' is repeated");

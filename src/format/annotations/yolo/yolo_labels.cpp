@@ -62,8 +62,8 @@ class Lines {
     if (label < 0 || label != std::floor(label) || label > 1e9)
       return wrong("a class that is not an integer of at least 0");
     if (lines_.classes > 0 && label >= static_cast<double>(lines_.classes))
-      return wrong("the class " + std::to_string(static_cast<std::int64_t>(label)) + ", but the number of classes is " +
-                   std::to_string(lines_.classes));
+      return wrong("class " + std::to_string(static_cast<std::int64_t>(label)) +
+                   " is out of range: the number of classes is " + std::to_string(lines_.classes));
     object.label = static_cast<std::int64_t>(label);
     if (lines_.points > 0 && shares.size() == kNumbersOfBox + lines_.points * lines_.dimensions)
       take_points(shares.subspan(kNumbersOfBox), object);
@@ -75,7 +75,8 @@ class Lines {
     const auto inside = is_polygon ? shares : shares.first(kNumbersOfBox);
     for (const double share : inside)
       if (share < -kOutside || share > 1 + kOutside)
-        return wrong("the value " + std::to_string(share) + ", but fractions of the image's sides must be from 0 to 1");
+        return wrong("the value " + std::to_string(share) +
+                     " is out of range: coordinates are fractions of the image's size, from 0 to 1");
     if (is_polygon)
       take_polygon(shares, object);
     else
@@ -84,7 +85,7 @@ class Lines {
     return {};
   }
 
-  // In single precision and in this order, like Ultralytics' loader.
+  // Computes in single precision and in the same order as Ultralytics' loader.
   void take_box(std::span<const double> shares, ImageObject& object) const {
     const auto x = static_cast<float>(shares[0]), y = static_cast<float>(shares[1]);
     const auto w = static_cast<float>(shares[2]), h = static_cast<float>(shares[3]);

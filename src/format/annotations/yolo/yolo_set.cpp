@@ -13,8 +13,8 @@
 #include "format/annotations/sample_pieces.h"
 #include "format/annotations/yolo/yaml_reader.h"
 #include "format/folder/listed_folders.h"
-#include "format/glob.h"
-#include "format/image_names.h"
+#include "format/sources/glob.h"
+#include "format/sources/image_names.h"
 #include "text/utf8.h"
 
 namespace feedline::format {
@@ -36,7 +36,7 @@ std::optional<std::size_t> count_of(std::string_view text, std::size_t most) {
   return value;
 }
 
-// Returns the split; empty if none was given.
+// Returns the split, or an empty string if none was given.
 Result<std::string> split_of(const OpenOptions& options) {
   if (!options.annotations.images.empty())
     return config_error("images: not supported for YOLO, whose YAML file names the image folders");
@@ -52,7 +52,7 @@ std::unexpected<Error> unread(const std::string& key, const YamlValue& value) {
                       "; supported values are strings, and lists and mappings of strings");
 }
 
-// "names": a list, or a mapping of numbers to names.
+// Reads "names", which is a list of names or a mapping from numbers to names.
 Result<void> take_names(const Yaml& yaml, YoloSet& set) {
   const auto names = yaml.find("names"), count = yaml.find("nc");
   if (names != yaml.end() && names->second.kind == Kind::kList) {
@@ -65,8 +65,9 @@ Result<void> take_names(const Yaml& yaml, YoloSet& set) {
     }
     for (const auto& [label, name] : by_number) {
       if (label != set.classes.size())
-        return config_error("the YAML's names are not numbered consecutively from 0: there is no " +
-                            std::to_string(set.classes.size()));
+        return config_error(
+            "the names in the YAML file are not numbered consecutively from 0: the first missing number is " +
+            std::to_string(set.classes.size()));
       set.classes.push_back(name);
     }
   } else if (names != yaml.end() && names->second.kind != Kind::kNothing) {
@@ -77,13 +78,13 @@ Result<void> take_names(const Yaml& yaml, YoloSet& set) {
   const auto classes = count->second.kind == Kind::kText ? count_of(count->second.text, kMostClasses) : std::nullopt;
   if (!classes) return unread("nc", count->second);
   if (!set.classes.empty() && *classes != set.classes.size())
-    return config_error("the YAML's nc is " + std::to_string(*classes) + ", but it has " +
+    return config_error("nc in the YAML file is " + std::to_string(*classes) + ", but the file has " +
                         std::to_string(set.classes.size()) + " names");
   set.lines.classes = *classes;
   return {};
 }
 
-// "kpt_shape": the number of keypoints, and of numbers per keypoint, two or three.
+// Reads "kpt_shape": the number of keypoints, and whether each has two or three numbers.
 Result<void> take_points(const Yaml& yaml, YoloSet& set) {
   const auto shape = yaml.find("kpt_shape");
   const bool needs_points = has_part(set.fields, Part::kKeypoints) || has_part(set.fields, Part::kVisibility);
@@ -98,7 +99,8 @@ Result<void> take_points(const Yaml& yaml, YoloSet& set) {
   return config_error("fields: keypoints require kpt_shape in the YAML file");
 }
 
-// The folders that may contain the split: the YAML's "path", and the YAML's own folder.
+// Returns the folders that may contain the split: the value of "path" in the YAML file, and the folder that contains
+// the YAML file.
 std::vector<std::string> bases_of(const std::string& yaml_folder, const Yaml& yaml, const storage::Storage& storage) {
   const auto path = yaml.find("path");
   if (path == yaml.end() || path->second.kind != Kind::kText || path->second.text.empty()) return {yaml_folder};
@@ -107,8 +109,8 @@ std::vector<std::string> bases_of(const std::string& yaml_folder, const Yaml& ya
   return {storage.below(yaml_folder, said), yaml_folder};
 }
 
-// The path of an image or folder in the first base folder that has it. Roboflow writes "../train" for a folder next to
-// the YAML file.
+// Returns the path of an image or folder in the first base folder that contains it. Also tries paths without "../",
+// since Roboflow writes "../train" even if the folder is next to the YAML file.
 std::optional<std::string> find_place(const std::vector<std::string>& bases, const std::string& path,
                                       const storage::Storage& storage) {
   if (path.starts_with('/'))
@@ -117,9 +119,9 @@ std::optional<std::string> find_place(const std::vector<std::string>& bases, con
   while (inner.starts_with("./")) inner.remove_prefix(2);
   for (const std::string& base : bases)
     for (const std::string_view one : {inner, inner.starts_with("../") ? inner.substr(3) : inner}) {
-      const std::string place = without_end_slashes(storage.below(base, one));
-      if (const auto folder = storage.is_directory(place); folder && *folder) return place;
-      if (storage.stat(place)) return place;
+      const std::string location = without_end_slashes(storage.below(base, one));
+      if (const auto folder = storage.is_directory(location); folder && *folder) return location;
+      if (storage.stat(location)) return location;
     }
   return {};
 }
@@ -132,7 +134,7 @@ std::string label_of(const std::string& image) {
   return std::string(stem_of(path)) + ".txt";
 }
 
-// Returns "a/images/b.jpg" for "a/lists/../images/b.jpg", whose labels are in "a/labels".
+// Resolves "/../", so that the labels are found: returns "a/images/b.jpg" for "a/lists/../images/b.jpg".
 std::string without_parents(std::string path) {
   constexpr std::string_view kUp = "/../";
   for (std::size_t up = path.find(kUp); up != path.npos && up > 0; up = path.find(kUp)) {
@@ -147,11 +149,11 @@ class Listing {
  public:
   Listing(const storage::Storage& storage, YoloSet& set) : storage_(storage), set_(set) {}
 
-  // Adds a folder of images, or the images that a text file lists.
-  Result<void> add(const std::string& place, const std::vector<std::string>& bases) {
-    const auto folder = storage_.is_directory(place);
-    if (folder && *folder) return add_folder(place);
-    FEEDLINE_TRY(const std::string text, read_text(storage_, place));
+  // Adds the images in a folder, or the images listed in a text file.
+  Result<void> add(const std::string& location, const std::vector<std::string>& bases) {
+    const auto folder = storage_.is_directory(location);
+    if (folder && *folder) return add_folder(location);
+    FEEDLINE_TRY(const std::string text, read_text(storage_, location));
     std::string base;  // for names without "./"; determined by the first one
     for (std::size_t at = text.starts_with(text::kByteOrderMark) ? text::kByteOrderMark.size() : 0; at < text.size();) {
       const std::size_t end = std::min(text.find('\n', at), text.size());
@@ -161,9 +163,9 @@ class Listing {
       if (line.empty()) continue;
       const bool is_below_list = line.starts_with("./");  // as in Ultralytics
       const std::string name = is_below_list ? line.substr(2) : line;
-      if (!is_below_list && base.empty()) base = base_of(name, bases, folder_of(place));
+      if (!is_below_list && base.empty()) base = base_of(name, bases, folder_of(location));
       const std::string path =
-          name.starts_with('/') ? name : storage_.below(is_below_list ? folder_of(place) : base, name);
+          name.starts_with('/') ? name : storage_.below(is_below_list ? folder_of(location) : base, name);
       images_.emplace(without_parents(path), name);
     }
     return {};
@@ -182,7 +184,7 @@ class Listing {
   }
 
  private:
-  // The first base folder with the image, else the list's folder if it has the image.
+  // Returns the first base folder that contains the image, or the list's folder if only this folder contains it.
   std::string base_of(const std::string& name, const std::vector<std::string>& bases, const std::string& list) const {
     for (const std::string& base : bases)
       if (storage_.stat(storage_.below(base, name))) return base;
@@ -196,7 +198,7 @@ class Listing {
     return {};
   }
 
-  // Lists each folder of labels only once.
+  // Returns whether a label file exists. Lists each folder only once.
   Result<bool> has_label(const std::string& path) {
     const std::string folder = folder_of(path);
     auto known = label_folders_.find(folder);
@@ -216,14 +218,14 @@ class Listing {
   std::map<std::string, std::set<std::string, std::less<>>> label_folders_;
 };
 
-// The split's value in the YAML file; without a YAML file, the usual folders.
-Result<std::vector<std::string>> places_of(const Yaml& yaml, const std::string& split, bool has_yaml) {
+// Returns the split's value in the YAML file or, without a YAML file, the usual folder.
+Result<std::vector<std::string>> locations_of(const Yaml& yaml, const std::string& split, bool has_yaml) {
   if (!has_yaml) return std::vector<std::string>{"images/" + split};
   const auto found = yaml.find(split);
   if (found == yaml.end() || found->second.kind == Kind::kNothing) {
     std::vector<std::string> keys;
     for (const auto& [key, value] : yaml) keys.push_back(key);
-    return config_error("split: the YAML file has no '" + split + "'; it has " + shown_names(keys));
+    return config_error("split: the YAML file has no split '" + split + "'; its keys are " + shown_names(keys));
   }
   if (found->second.kind == Kind::kText) return std::vector<std::string>{found->second.text};
   if (found->second.kind == Kind::kList && !found->second.list.empty()) return found->second.list;
@@ -234,17 +236,17 @@ Result<void> list_images(YoloSet& set, const Yaml& yaml, const std::string& yaml
                          const storage::Storage& storage) {
   const std::string split = said.empty() ? "train" : said;
   const auto bases = bases_of(yaml_file.empty() ? set.root : folder_of(yaml_file), yaml, storage);
-  FEEDLINE_TRY(std::vector<std::string> places, places_of(yaml, split, !yaml_file.empty()));
-  if (yaml_file.empty() && said.empty() && !find_place(bases, places.front(), storage))
-    places = {"images"};  // a folder with a single split
+  FEEDLINE_TRY(std::vector<std::string> locations, locations_of(yaml, split, !yaml_file.empty()));
+  if (yaml_file.empty() && said.empty() && !find_place(bases, locations.front(), storage))
+    locations = {"images"};  // a folder with a single split
   Listing listing(storage, set);
-  for (const std::string& path : places) {
-    const auto place = find_place(bases, path, storage);
-    if (!place) return config_error("split: there is no '" + path + "' below '" + bases.front() + "'");
-    FEEDLINE_CHECK_OK(listing.add(*place, bases));
+  for (const std::string& path : locations) {
+    const auto location = find_place(bases, path, storage);
+    if (!location) return config_error("split: '" + path + "' does not exist in '" + bases.front() + "'");
+    FEEDLINE_CHECK_OK(listing.add(*location, bases));
   }
   FEEDLINE_CHECK_OK(listing.finish());
-  if (set.images.empty()) return config_error("split: '" + places.front() + "' has no images");
+  if (set.images.empty()) return config_error("split: '" + locations.front() + "' has no images");
   if (set.unlabeled == set.images.size())
     return config_error("no image has a label file such as '" + label_of(set.images.front()) + "'");
   return {};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Determines the samples of a YOLO set from its YAML file.
+// Determines the samples of a YOLO dataset from its YAML file.
 
 #include <cstdint>
 #include <string>
@@ -25,12 +25,14 @@ struct YoloSet {
   std::uint64_t unlabeled = 0;  // number of images without a label file
 };
 
-// The YAML file of a source: the source itself, or data.yaml in a folder. Empty if there is none.
+// Returns the path of the YAML file: the source itself, or data.yaml in its folder. Returns an empty string if there is
+// no YAML file.
 std::string find_yaml(const std::string& source, const storage::Storage& storage);
 
-// Lists the images of the split ("train" by default) and their label files, whose paths have "labels" in place of the
-// last "images" folder, and the extension ".txt". kConfig: unknown split, field or folder, no images, no label files at
-// all, an option that is not supported for YOLO. kData: invalid YAML. kStorage: a file cannot be read.
+// Lists the images of the split ("train" by default) and their label files. A label file has the same path as its
+// image, except that the last "images" folder is replaced by "labels" and the extension is ".txt". Fails with kConfig
+// if a split, field or folder is unknown, there are no images or no label files, or an option is not supported for
+// YOLO. Fails with kData if the YAML is invalid, and with kStorage if a file cannot be read.
 Result<YoloSet> list_yolo(const std::string& source, const OpenOptions& options);
 
 }  // namespace feedline::format

@@ -39,7 +39,7 @@ struct Check {
 
   Result<void> operator()(const pixel_op::Posterize& o) const {
     if (o.bits >= 0 && o.bits <= 8) return {};
-    return config_error("posterize: bits is " + std::to_string(o.bits) + ", not 0 to 8");
+    return config_error("posterize: bits is " + std::to_string(o.bits) + "; it must be from 0 to 8");
   }
   Result<void> operator()(const pixel_op::Grayscale& o) const {
     if (o.channels == 1 || o.channels == 3) return {};
@@ -53,13 +53,13 @@ struct Check {
   Result<void> operator()(const pixel_op::GaussianBlur& o) const {
     for (std::size_t i = 0; i < 2; ++i)
       if (o.kernel_size[i] < 1 || o.kernel_size[i] % 2 == 0 || !(o.sigma[i] > 0))
-        return config_error("gaussian_blur: kernel_size is odd and sigma above 0, not " +
+        return config_error("gaussian_blur: kernel_size must be odd and sigma above 0, got " +
                             std::to_string(o.kernel_size[i]) + " and " + std::to_string(o.sigma[i]));
     return {};
   }
   Result<void> operator()(const pixel_op::PillowBlur& o) const {
     if (o.radius >= 0 && o.radius <= kMostRadius) return {};
-    return config_error("pillow_blur: radius is " + std::to_string(o.radius) + ", not 0 to " +
+    return config_error("pillow_blur: radius is " + std::to_string(o.radius) + "; it must be from 0 to " +
                         std::to_string(static_cast<int>(kMostRadius)));
   }
   Result<void> operator()(const pixel_op::Erase& o) const {
@@ -67,18 +67,18 @@ struct Check {
     const bool inside = box.left >= 0 && box.top >= 0 && box.width >= 0 && box.height >= 0 && box.width <= in.width &&
                         box.height <= in.height && box.left <= in.width - box.width &&
                         box.top <= in.height - box.height;
-    if (!inside) return config_error("erase: the box does not lie inside the image");
+    if (!inside) return config_error("erase: the box is not inside the image");
     const std::size_t bytes = static_cast<std::size_t>(box.width) * static_cast<std::size_t>(box.height) *
                               static_cast<std::size_t>(in.channels);
     if (!o.noise.empty() && o.noise.size() != bytes)
-      return config_error("erase: " + std::to_string(o.noise.size()) + " bytes of noise for a box of " +
+      return config_error("erase: " + std::to_string(o.noise.size()) + " bytes of noise do not match a box of " +
                           std::to_string(bytes));
     return {};
   }
   Result<void> operator()(const pixel_op::Elastic& o) const {
     if (o.interpolation != Interpolation::kNearest && o.interpolation != Interpolation::kBilinear &&
         o.interpolation != Interpolation::kBicubic)
-      return config_error("elastic: interpolation is nearest, bilinear or bicubic");
+      return config_error("elastic: interpolation must be nearest, bilinear or bicubic");
     const std::size_t needed = 2 * static_cast<std::size_t>(in.width) * static_cast<std::size_t>(in.height);
     if (o.displacement.size() == needed) return {};
     return config_error("elastic: a displacement of " + std::to_string(o.displacement.size()) + " numbers, not " +
@@ -91,7 +91,7 @@ struct Check {
 
   static Result<void> transform(const char* name, Interpolation interpolation, std::optional<Size> size) {
     if (interpolation > Interpolation::kBicubic || interpolation == Interpolation::kBox)
-      return config_error(std::string(name) + ": interpolation is nearest, bilinear or bicubic");
+      return config_error(std::string(name) + ": interpolation must be nearest, bilinear or bicubic");
     if (size && (size->width < 1 || size->height < 1))
       return config_error(std::string(name) + ": every side must be at least 1");
     return {};

@@ -10,7 +10,7 @@
 
 namespace feedline::transform {
 
-// One thread's scratch for any operation. Nothing is allocated after the largest image.
+// The scratch memory of one thread for all operations. After the largest image was processed, no memory is allocated.
 struct PixelScratch {
   WarpScratch warp;
   BlurScratch blur;
@@ -18,13 +18,13 @@ struct PixelScratch {
   AlignedVector<std::uint8_t> row;
 };
 
-// The output size for an image of this size.
+// Returns the size of the output for an image of this size.
 Size size_after(const PixelOperation& operation, Size image);
-// Returns true if apply() may write to the buffer of `in`.
+// Returns whether apply() may write to the buffer of `in`.
 bool works_in_place(const PixelOperation& operation);
 
-// Runs the operation. kConfig: a parameter out of range, or a box that is not inside the image. Requires: 1 or 3
-// channels; `out` does not share memory with `in` unless works_in_place().
+// Runs the operation. kConfig: a parameter is out of range, or a box is not inside the image. Requires: 1 or 3
+// channels, and `out` does not share memory with `in` unless works_in_place().
 Result<void> apply(const PixelOperation& operation, const memory::PixelView& in, PixelScratch& scratch,
                    memory::PixelBuffer& out);
 

@@ -12,21 +12,21 @@
 namespace feedline::transform {
 namespace {
 
-// torchvision's window: the samples of sizes 3 and 5 are at +-0.707 and +-1.414 for any sigma.
+// Computes torchvision's window: the samples of sizes 3 and 5 are at +-0.707 and +-1.414 for any sigma.
 void compute_weights(int size, double sigma, std::vector<float>& weights) {
   FEEDLINE_CHECK(size > 0 && size % 2 == 1 && sigma > 0);
   const int radius = size / 2;
   weights.resize(static_cast<std::size_t>(radius) + 1);
   const auto height = [&](int i) {
-    const double place = i / std::sqrt(2.0) / sigma;
-    return std::exp(-place * place);
+    const double point = i / std::sqrt(2.0) / sigma;
+    return std::exp(-point * point);
   };
   double sum = height(0);
   for (int i = 1; i <= radius; ++i) sum += 2 * height(i);
   for (int i = 0; i <= radius; ++i) weights[static_cast<std::size_t>(i)] = static_cast<float>(height(i) / sum);
 }
 
-// The row as float, with `radius` reflected pixels on both sides.
+// Converts a row to float, with `radius` reflected pixels on both sides.
 void border_row(const std::uint8_t* row, const memory::PixelView& in, int radius, const PixelKernels& kernels,
                 float* out) {
   float* const middle = out + radius * in.channels;
@@ -52,13 +52,13 @@ Result<void> gaussian_blur(const memory::PixelView& in, const pixel_op::Gaussian
   compute_weights(blur.kernel_size[0], blur.sigma[0], scratch.weights_x);
   compute_weights(blur.kernel_size[1], blur.sigma[1], scratch.weights_y);
   const int radius_x = blur.kernel_size[0] / 2, radius_y = blur.kernel_size[1] / 2;
-  const int kept = 2 * radius_y + 1;
+  const int ring_rows = 2 * radius_y + 1;
   const auto count = static_cast<std::size_t>(in.width * in.channels);
   const std::size_t pitch = cache_line(count);
   scratch.bordered.resize(count + static_cast<std::size_t>(2 * radius_x * in.channels));
-  scratch.ring.resize(pitch * static_cast<std::size_t>(kept));
-  scratch.rows.resize(static_cast<std::size_t>(kept));
-  const auto slot = [&](int y) { return scratch.ring.data() + static_cast<std::size_t>(y % kept) * pitch; };
+  scratch.ring.resize(pitch * static_cast<std::size_t>(ring_rows));
+  scratch.rows.resize(static_cast<std::size_t>(ring_rows));
+  const auto slot = [&](int y) { return scratch.ring.data() + static_cast<std::size_t>(y % ring_rows) * pitch; };
   const PixelKernels& kernels = *active_kernels().pixels;
 
   int made = 0;
@@ -68,7 +68,7 @@ Result<void> gaussian_blur(const memory::PixelView& in, const pixel_op::Gaussian
       kernels.blur_row(scratch.bordered.data() + radius_x * in.channels, scratch.weights_x.data(), radius_x,
                        in.channels, count, slot(made));
     }
-    for (int i = 0; i < kept; ++i)
+    for (int i = 0; i < ring_rows; ++i)
       scratch.rows[static_cast<std::size_t>(i)] =
           slot(border_source(y - radius_y + i, in.height, PaddingMode::kReflect));
     kernels.blur_rows(scratch.rows.data(), scratch.weights_y.data(), radius_y, count, out.row(y));

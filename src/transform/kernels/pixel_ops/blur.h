@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// torchvision v2's gaussian_blur: two passes in float32 with reflected borders (repeatedly, if the kernel is wider than
-// the image), rounded to even. `out` must not share memory with `in`. Thread-safe.
+// torchvision v2's gaussian_blur: two passes in float32 with reflected borders (reflected repeatedly if the kernel is
+// wider than the image), and the result is rounded half to even. `out` must not share memory with `in`. Thread-safe.
 
 #include <vector>
 
@@ -13,7 +13,7 @@
 
 namespace feedline::transform {
 
-// One thread's scratch: the horizontally blurred rows that an output row needs.
+// The scratch memory of one thread: the horizontally blurred rows that an output row needs.
 struct BlurScratch {
   std::vector<float> weights_x, weights_y;  // from the middle outwards
   AlignedVector<float> bordered;            // a row with its reflected border
@@ -21,7 +21,7 @@ struct BlurScratch {
   std::vector<const float*> rows;
 };
 
-// Requires: odd kernel sizes, sigma above 0.
+// Requires: the kernel sizes are odd, and sigma is above 0.
 Result<void> gaussian_blur(const memory::PixelView& in, const pixel_op::GaussianBlur& blur, BlurScratch& scratch,
                            memory::PixelBuffer& out);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The two passes of a blur in float32. Multiplies and adds separately, which gives the scalar kernels' bytes.
+// The two passes of a blur, in float32. Multiplications and additions are not fused, so that the bytes equal those of
+// the scalar kernels.
 
 #if defined(FEEDLINE_PIXEL_OPS_BLUR_KERNELS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FEEDLINE_PIXEL_OPS_BLUR_KERNELS_INL_H_
@@ -21,7 +22,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using DBlur = hn::Repartition<float, DI32>;
 using VBlur = hn::Vec<DBlur>;
 inline constexpr std::size_t kBlurLanes = kBytes / 4;
-// Concurrent sums: each load of a weight serves all, and their additions are independent.
+// The number of concurrent sums: all use the same load of a weight, and their additions are independent.
 inline constexpr int kBlurSums = 4;
 inline constexpr std::size_t kBlurStep = kBlurLanes * kBlurSums;
 
@@ -34,7 +35,7 @@ inline void to_float(const std::uint8_t* in, std::size_t count, float* out) {
   for (; i < count; ++i) out[i] = in[i];
 }
 
-// Computes sums[k] from load(j, k), the value for tap j.
+// Computes sums[k] from load(j, k), which returns the value for tap j.
 template <typename Load>
 HWY_INLINE void sum_taps(const float* weights, int radius, Load load, VBlur (&sums)[kBlurSums]) {
   const DBlur d;

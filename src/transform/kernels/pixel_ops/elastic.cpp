@@ -13,9 +13,9 @@
 namespace feedline::transform {
 namespace {
 
-// The nearest pixel to a position, rounding halves to even; -1: outside, or NaN.
-int nearest_pixel(float place, int size) {
-  const float whole = std::nearbyint(place);
+// Returns the nearest pixel to a position, with halves rounded to even; -1 if the position is outside or NaN.
+int nearest_pixel(float point, int size) {
+  const float whole = std::nearbyint(point);
   return whole >= 0 && whole < static_cast<float>(size) ? static_cast<int>(whole) : -1;
 }
 
@@ -25,21 +25,21 @@ void nearest_pixel(const memory::PixelView& in, float x, float y, const Colour& 
   std::memcpy(out, column >= 0 && row >= 0 ? in.row(row) + column * kChannels : fill.data(), kChannels);
 }
 
-constexpr int kPlaces = 256;  // positions per call
+constexpr int kPoints = 256;  // positions per call
 
-// Calls f(xs, ys, count, out) for all positions of the image, in pixels, part of a row at a time.
+// Calls f(xs, ys, count, out) for all positions of the image in pixels; each call has part of a row.
 template <typename F>
 void each_places(const memory::PixelView& in, std::span<const float> displacement, memory::PixelBuffer& out, F f) {
-  float xs[kPlaces], ys[kPlaces];
+  float xs[kPoints], ys[kPoints];
   const float* dx = displacement.data();
   const float* dy = dx + displacement.size() / 2;
   for (int y = 0; y < in.height; ++y) {
-    const float row = grid_place(y, in.height);
-    for (int first = 0; first < in.width; first += kPlaces) {
-      const int count = std::min(kPlaces, in.width - first);
+    const float row = grid_coordinate(y, in.height);
+    for (int first = 0; first < in.width; first += kPoints) {
+      const int count = std::min(kPoints, in.width - first);
       for (int i = 0; i < count; ++i) {
-        xs[i] = pixel_place(grid_place(first + i, in.width) + *dx++, in.width);
-        ys[i] = pixel_place(row + *dy++, in.height);
+        xs[i] = pixel_coordinate(grid_coordinate(first + i, in.width) + *dx++, in.width);
+        ys[i] = pixel_coordinate(row + *dy++, in.height);
       }
       f(xs, ys, count, out.row(y) + first * in.channels);
     }

@@ -14,7 +14,7 @@ std::size_t samples_per_row(const memory::PixelView& view) {
   return static_cast<std::size_t>(view.width) * static_cast<std::size_t>(view.channels);
 }
 
-// Blends with a constant, by a table.
+// Blends with a constant, using a table.
 Result<void> blend_with(const memory::PixelView& in, int value, double factor, memory::PixelBuffer& out) {
   std::uint8_t every[256], values[256];
   for (int i = 0; i < 256; ++i) every[i] = static_cast<std::uint8_t>(i);

@@ -2,7 +2,7 @@
 #pragma once
 
 // Brightness, contrast, saturation, sharpness (Pillow's ImageEnhance) and hue (torchvision's adjust_hue for PIL
-// images), byte for byte. `out` gets the size of `in`, and may be the buffer of `in` except in adjust_sharpness().
+// images), byte for byte. `out` gets the size of `in`. `out` may be the buffer of `in`, except in adjust_sharpness().
 // Thread-safe.
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace feedline::transform {
 
 Result<void> adjust_brightness(const memory::PixelView& in, double factor, memory::PixelBuffer& out);
 Result<void> adjust_contrast(const memory::PixelView& in, double factor, memory::PixelBuffer& out);
-// Images of one channel are unchanged, as in Pillow and torchvision.
+// Images with one channel are not changed, as in Pillow and torchvision.
 Result<void> adjust_saturation(const memory::PixelView& in, double factor, memory::PixelBuffer& out);
 Result<void> adjust_hue(const memory::PixelView& in, double factor, memory::PixelBuffer& out);
 std::uint8_t hue_shift(double factor);  // the value added to the hue byte
@@ -23,7 +23,7 @@ std::uint8_t hue_shift(double factor);  // the value added to the hue byte
 Result<void> adjust_sharpness(const memory::PixelView& in, double factor, AlignedVector<std::uint8_t>& row,
                               memory::PixelBuffer& out);
 
-// Copies unless `out` is the buffer of `in`.
+// Copies the image unless `out` is the buffer of `in`.
 Result<void> copy(const memory::PixelView& in, memory::PixelBuffer& out);
 
 }  // namespace feedline::transform

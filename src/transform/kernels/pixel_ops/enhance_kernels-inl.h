@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Luma, blends, hue and smoothing. Floats are multiplied and added separately, never fused, which gives the scalar
-// kernels' bytes.
+// Kernels for luma, blends, hue and smoothing. Floats are multiplied and added without fusing, so that the bytes equal
+// those of the scalar kernels.
 
 #if defined(FEEDLINE_PIXEL_OPS_ENHANCE_KERNELS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FEEDLINE_PIXEL_OPS_ENHANCE_KERNELS_INL_H_
@@ -27,7 +27,7 @@ using DPixelF32 = hn::Repartition<float, DI32>;
 using VPixelF32 = hn::Vec<DPixelF32>;
 using VU16 = hn::Vec<DU16>;
 
-// A vector of bytes as four vectors of 32 bits, in the order that pack() expects.
+// A vector of bytes, widened to four vectors of 32 bits in the order that pack() expects.
 struct Quarters {
   VI32 part[4];
 };
@@ -43,7 +43,7 @@ HWY_INLINE Halves halves_of(VU8 bytes) {
           hn::BitCast(DI16(), hn::InterleaveUpper(d, bytes, zero))};
 }
 
-// Pairs (a, b) of 16 bits.
+// Combines 16-bit numbers into pairs (a, b).
 HWY_INLINE Quarters pairs_of(const Halves& a, const Halves& b) {
   const DI16 d;
   return {{hn::BitCast(DI32(), hn::InterleaveLower(d, a.low, b.low)),
@@ -66,7 +66,7 @@ HWY_INLINE VI16 pair_constant(std::int16_t first, std::int16_t second) {
                                                 static_cast<std::uint16_t>(first))));
 }
 
-// 38470 g is 65536 g - 27066 g, which fits pairs of 16 bits.
+// 38470 g is 65536 g - 27066 g, which fits in pairs of 16 bits.
 HWY_INLINE Quarters luma_of(VU8 red, VU8 green, VU8 blue) {
   const DI16 d16;
   const VI16 two = hn::Set(d16, 2);
@@ -159,8 +159,8 @@ inline void saturate(const std::uint8_t* rgb, std::size_t pixels, float factor, 
   });
 }
 
-// a / number, correctly rounded. A fused multiply-add avoids the division: the quotient by the rounded inverse is off
-// by less than a bit, and its exact remainder corrects it (Markstein 1990).
+// Computes a / number, correctly rounded. A fused multiply-add avoids the division: multiplying by the rounded inverse
+// produces a quotient with an error of less than a bit, which the exact remainder corrects (Markstein 1990).
 struct DivideBy {
   VPixelF32 number, inverse;
 
@@ -178,8 +178,8 @@ struct HsvVectors {
   VPixelF32 saturation[4], value[4];  // whole numbers of the quarters
 };
 
-// In float32, although Pillow uses double: the result is equal for all colours. The hue of greys, which have no
-// saturation, is arbitrary.
+// Computes in float32, although Pillow uses double: the results are equal for all colours. The hue of grey pixels,
+// which have no saturation, is arbitrary.
 HWY_INLINE HsvVectors to_hsv_vectors(VU8 red, VU8 green, VU8 blue) {
   const DU8 d;
   const DPixelF32 df;
@@ -273,15 +273,15 @@ inline void shift_hue(const std::uint8_t* rgb, std::size_t pixels, std::uint8_t 
   });
 }
 
-// (n * 5042) >> 16 is n / 13 for n up to 3321, the largest sum.
+// (n * 5042) >> 16 equals n / 13 for n up to 3321, the largest sum.
 inline void smooth(const std::uint8_t* const* rows, int width, int channels, std::uint8_t* out) {
   const DU16 d;
   const hn::Rebind<std::uint8_t, DU16> bytes;
   constexpr std::ptrdiff_t kStep = kBytes / 2;
   const std::ptrdiff_t first = channels, end = std::ptrdiff_t{width - 1} * channels;
   const auto move = [&](std::ptrdiff_t i) FEEDLINE_LANES {
-    const auto at = [&](int row, std::ptrdiff_t place)
-                        FEEDLINE_LANES { return hn::PromoteTo(d, hn::LoadU(bytes, rows[row] + place)); };
+    const auto at = [&](int row, std::ptrdiff_t point)
+                        FEEDLINE_LANES { return hn::PromoteTo(d, hn::LoadU(bytes, rows[row] + point)); };
     VU16 sum = hn::Add(hn::ShiftLeft<2>(at(1, i)), hn::Set(d, 6));
     each<3>([&](auto row) FEEDLINE_LANES {
       const VU16 sides = hn::Add(at(row, i - channels), at(row, i + channels));

@@ -12,13 +12,13 @@ namespace {
 
 double radians(double degrees) { return degrees * (std::numbers::pi / 180.0); }
 
-// Python's %, which has the sign of the divisor.
+// Python's %, whose result has the sign of the divisor.
 double python_modulo(double value, double divisor) {
   const double rest = std::fmod(value, divisor);
   return rest < 0.0 ? rest + divisor : rest;
 }
 
-// Python's round(value, 15): the nearest decimal, as the nearest double.
+// Python's round(value, 15): returns the double nearest to the value with 15 decimals.
 double rounded_to_15_digits(double value) {
   char text[64];
   const auto written = std::to_chars(text, text + sizeof text, value, std::chars_format::fixed, 15);
@@ -40,7 +40,7 @@ AffineMatrix rotation(double angle, Point center) {
   return matrix;
 }
 
-// Enlarges the size until the corners of the image fit.
+// Enlarges the output until the corners of the image fit.
 Size expanded(Size image, AffineMatrix& matrix) {
   double low[2], high[2];
   const double w = image.width, h = image.height;
@@ -57,8 +57,8 @@ Size expanded(Size image, AffineMatrix& matrix) {
   return out;
 }
 
-// Solves eight equations in eight unknowns by elimination with the largest pivot of each column. Uses long double, so
-// that the result rounded to float is nearly exact, as it is with torch's least squares.
+// Solves eight equations with eight unknowns by elimination, with the largest pivot in each column. Uses long double,
+// so that the result is nearly exact after rounding to float, as with torch's least squares.
 using Row = std::array<long double, 9>;
 std::array<long double, 8> solved(std::array<Row, 8> rows) {
   for (std::size_t i = 0; i < 8; ++i) {

@@ -8,8 +8,7 @@
 
 namespace feedline::transform {
 
-// The way Pillow's Image.rotate implements a rotation: a copy, quarter turns, or an affine transform. Pure and
-// thread-safe.
+// How Pillow's Image.rotate implements a rotation: a copy, quarter turns, or an affine transform. Pure and thread-safe.
 struct RotationPlan {
   enum class Kind : std::uint8_t { kCopy, kQuarter, kHalf, kThreeQuarters, kAffine };  // counterclockwise
   Kind kind = Kind::kAffine;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Pillow's conversion between RGB and HSV bytes, bit for bit, with the types and order of operations of its Convert.c.
+// Pillow's conversion between RGB and HSV bytes, bit for bit, with the types and the order of operations in Pillow's
+// Convert.c.
 
 #include <algorithm>
 #include <array>
@@ -42,7 +43,7 @@ inline Hsv to_hsv(const std::uint8_t* rgb) {
   return {byte(hue), byte(saturation), most};
 }
 
-// The sixth of the colour circle, and the position within it, of each hue.
+// For each hue, the sixth of the colour circle and the position within it.
 struct HueTable {
   std::array<std::uint8_t, 256> sector;
   std::array<float, 256> rest;

@@ -17,25 +17,25 @@ void fill_pixels(std::uint8_t* out, int count, int channels, const Colour& fill)
   for (int x = 0; x < count; ++x, out += 3) std::copy_n(fill.data(), 3, out);
 }
 
-// The pixel that contains a position; -1: none.
-int pixel_of(double place, int size) { return place >= 0.0 && place < size ? static_cast<int>(place) : -1; }
+// Returns the pixel that contains a position; -1 if there is none.
+int pixel_of(double point, int size) { return point >= 0.0 && point < size ? static_cast<int>(point) : -1; }
 
 template <int kChannels>
 void copy_pixel(const std::uint8_t* from, std::uint8_t* to) {
   std::memcpy(to, from, kChannels);
 }
 
-// Without rotation and shear, every row uses the same columns.
+// Without rotation and shear, every row uses the same columns of the source.
 template <int kChannels>
 void scale(const memory::PixelView& in, const AffineMatrix& m, const Colour& fill, std::vector<int>& columns,
            memory::PixelBuffer& out) {
   const int width = out.width();
   columns.resize(static_cast<std::size_t>(width));
-  double place = m[2] + m[0] * 0.5;
+  double point = m[2] + m[0] * 0.5;
   int begin = width, end = 0;  // of the pixels that have a column
   bool consecutive = true;
-  for (int x = 0; x < width; ++x, place += m[0]) {
-    const int column = pixel_of(place, in.width);
+  for (int x = 0; x < width; ++x, point += m[0]) {
+    const int column = pixel_of(point, in.width);
     columns[static_cast<std::size_t>(x)] = column;
     if (column < 0) continue;
     if (begin == width) begin = x;
@@ -77,7 +77,7 @@ struct Run {
   int begin = 0, end = 0;
 };
 
-// The range of x with 0 <= start + x * step < limit, in 16.16 fixed point.
+// Returns the range of x with 0 <= start + x * step < limit, in 16.16 fixed point.
 Run inside(std::int64_t start, std::int64_t step, std::int64_t limit, int count) {
   const auto floor_of = [](std::int64_t a, std::int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); };
   if (step == 0) return start >= 0 && start < limit ? Run{0, count} : Run{};
@@ -92,7 +92,7 @@ Run inside(std::int64_t start, std::int64_t step, std::int64_t limit, int count)
   return {bounded(begin), std::max(bounded(begin), bounded(end))};
 }
 
-// 16.16 fixed point: the pixels of a row that have a source are one run.
+// Uses 16.16 fixed point. In each row, the pixels that have a source are contiguous.
 template <int kChannels>
 void fixed_point(const memory::PixelView& in, const AffineMatrix& m, const Colour& fill, memory::PixelBuffer& out) {
   const std::int64_t step_x = fixed(m[0]), step_y = fixed(m[3]), down_x = fixed(m[1]), down_y = fixed(m[4]);
@@ -119,15 +119,15 @@ void fixed_point(const memory::PixelView& in, const AffineMatrix& m, const Colou
   }
 }
 
-// For images too large for fixed point: the positions of all pixels are sums of the steps.
+// For images that are too large for fixed point: pixel positions are computed by adding steps.
 template <int kChannels>
 void summed(const memory::PixelView& in, const AffineMatrix& m, const Colour& fill, memory::PixelBuffer& out) {
   double row_x = m[2] + m[1] * 0.5 + m[0] * 0.5, row_y = m[5] + m[4] * 0.5 + m[3] * 0.5;
   for (int y = 0; y < out.height(); ++y, row_x += m[1], row_y += m[4]) {
     std::uint8_t* const to = out.row(y);
-    double x_place = row_x, y_place = row_y;
-    for (int x = 0; x < out.width(); ++x, x_place += m[0], y_place += m[3]) {
-      const int column = pixel_of(x_place, in.width), row = pixel_of(y_place, in.height);
+    double x_coordinate = row_x, y_coordinate = row_y;
+    for (int x = 0; x < out.width(); ++x, x_coordinate += m[0], y_coordinate += m[3]) {
+      const int column = pixel_of(x_coordinate, in.width), row = pixel_of(y_coordinate, in.height);
       const bool found = column >= 0 && row >= 0;
       copy_pixel<kChannels>(found ? in.row(row) + column * kChannels : fill.data(), to + x * kChannels);
     }

@@ -8,9 +8,9 @@
 
 namespace feedline::transform {
 
-// The nearest pixels of an affine transform, by the same of three methods as in Pillow: columns computed once without
-// rotation or shear, 16.16 fixed point if the image is small enough, otherwise sums of doubles. `out` has the output
-// size; `columns` is scratch.
+// Copies the nearest pixels of an affine transform, choosing among three methods as Pillow does: columns computed once
+// if there is no rotation or shear, 16.16 fixed point if the image is small enough, otherwise sums of doubles. `out`
+// has the output size; `columns` is scratch memory.
 void affine_nearest(const memory::PixelView& in, const AffineMatrix& matrix, const Colour& fill,
                     std::vector<int>& columns, memory::PixelBuffer& out);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Normal numbers and weighted sums of images. Multiplies and adds separately, which gives the scalar kernels' bits. A
-// Philox word is in the lower half of a 64-bit lane, so that a round needs no shuffles; the upper half is ignored.
+// Kernels for normal numbers and for weighted sums of images. Multiplications and additions are not fused, so that the
+// bits equal those of the scalar kernels. A Philox word occupies the lower half of a 64-bit lane, so that a round needs
+// no shuffles; the upper half is ignored.
 
 #if defined(FEEDLINE_PIXEL_OPS_NOISE_KERNELS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FEEDLINE_PIXEL_OPS_NOISE_KERNELS_INL_H_
@@ -33,7 +34,7 @@ HWY_INLINE VWide times(VWide a, std::uint32_t b) {
   return hn::MulEven(hn::BitCast(d, a), hn::Set(d, b));
 }
 
-// Words of the blocks whose numbers are in `counter[0]`.
+// Computes the words of the blocks whose numbers are in `counter[0]`.
 HWY_INLINE void philox(const base::Random::Blocks& blocks, VWide (&counter)[4]) {
   const DWide d;
   const auto philox_round = [&](int i) FEEDLINE_LANES {
@@ -70,15 +71,15 @@ HWY_INLINE void to_normals(VWord first, VWord second, float* out, std::size_t ap
   const VNoise logarithm = hn::Add(hn::Mul(evaluate(normals::kLog, f), f),
                                    hn::Mul(hn::ConvertTo(d, exponent), hn::Set(d, normals::kLogOf2)));
   const VNoise radius = hn::Sqrt(hn::Mul(logarithm, hn::Set(d, -2.0f)));
-  const VNoise place = hn::ConvertTo(d, hn::BitCast(di, hn::And(second, hn::Set(du, normals::kPlaceMask))));
-  const VNoise x = hn::Sub(hn::Mul(place, hn::Set(d, 0x1p-30f)), hn::Set(d, 0.5f));
+  const VNoise point = hn::ConvertTo(d, hn::BitCast(di, hn::And(second, hn::Set(du, normals::kPlaceMask))));
+  const VNoise x = hn::Sub(hn::Mul(point, hn::Set(d, 0x1p-30f)), hn::Set(d, 0.5f));
   const VNoise square = hn::Mul(x, x);
   const VNoise across = hn::Mul(radius, hn::Mul(evaluate(normals::kSine, square), x));
   const VNoise turned = hn::BitCast(d, hn::And(second, hn::Set(du, normals::kSignBit)));
   const VNoise along = hn::Xor(hn::Mul(radius, evaluate(normals::kCosine, square)), turned);
-  const auto kept = hn::RebindMask(d, hn::Eq(hn::And(second, hn::Set(du, normals::kSwapBit)), hn::Zero(du)));
-  hn::StoreU(hn::IfThenElse(kept, along, across), d, out);
-  hn::StoreU(hn::IfThenElse(kept, across, along), d, out + apart);
+  const auto in_order = hn::RebindMask(d, hn::Eq(hn::And(second, hn::Set(du, normals::kSwapBit)), hn::Zero(du)));
+  hn::StoreU(hn::IfThenElse(in_order, along, across), d, out);
+  hn::StoreU(hn::IfThenElse(in_order, across, along), d, out + apart);
 }
 
 inline void normals_of(const base::Random::Blocks& blocks, std::size_t groups, float* out) {

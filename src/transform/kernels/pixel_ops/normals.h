@@ -2,9 +2,9 @@
 #pragma once
 
 // Standard normal numbers from Philox blocks (Box-Muller), in float without fused multiply-add, so that all kernels
-// produce the same bits. Words 0 and 1 of a block give two numbers, words 2 and 3 the next two. The first word gives
-// the radius; the second gives a bit for the sign, a bit for the swap, and 30 bits for the angle within an eighth of
-// the circle on either side of an axis.
+// produce the same bits. Words 0 and 1 of a block produce two numbers, and words 2 and 3 produce two more. The first
+// word of a pair determines the radius. The second word provides a bit for the sign, a bit for the swap, and 30 bits
+// for the angle, which is within an eighth of the circle on both sides of an axis.
 
 #include <bit>
 #include <cmath>
@@ -14,15 +14,15 @@
 
 namespace feedline::transform {
 
-// Numbers are in groups: number k of block b of a group has index k * kGroupBlocks + b.
+// Numbers are stored in groups: number k of block b in a group has the index k * kGroupBlocks + b.
 inline constexpr std::size_t kGroupBlocks = 16;
 inline constexpr std::size_t kGroupNormals = 4 * kGroupBlocks;
 constexpr std::size_t normal_groups(std::size_t count) { return (count + kGroupNormals - 1) / kGroupNormals; }
 
 namespace normals {
 
-// Chebyshev fits, highest power first: log(1 + f) / f for 1 + f from sqrt(1/2) to sqrt(2); sin(pi/2 x) / x and cos(pi/2
-// x) in x * x for x from -1/2 to 1/2.
+// Coefficients of Chebyshev fits, highest power first: log(1 + f) / f for 1 + f from sqrt(1/2) to sqrt(2); sin(pi/2 x)
+// / x and cos(pi/2 x) as functions of x * x for x from -1/2 to 1/2.
 inline constexpr float kLog[] = {0.0874394551f, -0.143773302f, 0.149490952f,  -0.165606961f, 0.199569777f,
                                  -0.250021547f, 0.333341837f,  -0.499999881f, 1.0f};
 inline constexpr float kSine[] = {-0.0046021631f, 0.0796802193f, -0.64596349f, 1.57079637f};
@@ -38,7 +38,7 @@ float polynomial(const float (&factors)[kCount], float x) {
   return sum;
 }
 
-// Two numbers from two words, with the arithmetic of the vector kernels.
+// Computes two numbers from two words, with the same arithmetic as the vector kernels.
 inline std::pair<float, float> of_words(std::uint32_t first, std::uint32_t second) {
   const float uniform = (static_cast<float>(static_cast<std::int32_t>(first >> 1)) + 1.0f) * 0x1p-31f;  // above 0
   const auto bits = std::bit_cast<std::int32_t>(uniform);

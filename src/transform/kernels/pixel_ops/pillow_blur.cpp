@@ -17,13 +17,13 @@ using memory::PixelView;
 
 constexpr int kPasses = 3;  // in each direction, as in ImageFilter
 
-// A sum of 2 * radius + 1 bytes times `weight`, and of the two bytes next to them times `far`. The weights sum to 2^24.
+// The sum of 2 * radius + 1 bytes times `weight`, plus the two bytes next to them times `far`. The weights sum to 2^24.
 struct Box1D {
   int radius = 0;
   std::uint32_t weight = 0, far = 0;
 };
 
-// In single precision wherever Pillow uses it, because the weights depend on the last bits.
+// Computes in single precision wherever Pillow does, because the weights depend on the last bits.
 Box1D box_of(double blur_radius) {
   const auto sigma = static_cast<float>(blur_radius);
   const float variance = sigma * sigma / static_cast<float>(kPasses);
@@ -44,7 +44,7 @@ std::uint8_t weighed(const Box1D& box, std::uint32_t sum, std::uint32_t far) {
   return static_cast<std::uint8_t>((sum * box.weight + far * box.far + (1u << 23)) >> 24);
 }
 
-// Blurs along a row in place: `bordered` has room for radius + 1 pixels on both sides of it.
+// Blurs a row in place: `bordered` has room for radius + 1 pixels on both sides of the row.
 void blur_along(const Box1D& box, int channels, std::size_t count, PillowBlurScratch& scratch, std::uint8_t* row) {
   const std::size_t step = static_cast<std::size_t>(channels);
   const std::size_t border = static_cast<std::size_t>(box.radius + 1) * step;
@@ -68,7 +68,7 @@ void blur_along(const Box1D& box, int channels, std::size_t count, PillowBlurScr
   for (std::size_t i = 0; i < count; ++i) row[i] = weighed(box, sums[i], std::uint32_t{left[i]} + right[i]);
 }
 
-// Blurs along the columns, row by row.
+// Blurs columns, row by row.
 void blur_across(const Box1D& box, const PixelView& in, std::size_t count, PillowBlurScratch& scratch,
                  PixelBuffer& out) {
   const auto row = [&](int y) { return in.row(std::clamp(y, 0, in.height - 1)); };

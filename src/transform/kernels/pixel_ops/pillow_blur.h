@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Pillow's ImageFilter.GaussianBlur: three box blurs of bytes along the rows and three along the columns, with
-// fractional box sizes (Gwosdek et al., "Theoretical Foundations of Gaussian Convolution by Extended Box Filtering",
-// 2011). Pixels at the border are repeated. Thread-safe.
+// Pillow's ImageFilter.GaussianBlur: three box blurs of bytes along rows and three along columns, with fractional box
+// sizes (Gwosdek et al., "Theoretical Foundations of Gaussian Convolution by Extended Box Filtering", 2011). Pixels at
+// the border are repeated. Thread-safe.
 
 #include <cstdint>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Every set of pixel kernels must produce the scalar kernels' bytes at every length, also in place, and write nothing
-// else. tests/python/test_pixel_operations.py compares the scalar kernels with Pillow.
+// Every set of pixel kernels must produce the bytes of the scalar kernels for every length, also in place, and must not
+// write anything else. tests/python/test_pixel_operations.py compares the scalar kernels with Pillow.
 
 #include <algorithm>
 #include <cmath>
@@ -18,24 +18,24 @@ namespace feedline::transform {
 namespace {
 
 constexpr std::uint8_t kGuard = 0xA5;
-constexpr std::size_t kBeside = 80;  // more than a vector
+constexpr std::size_t kMargin = 80;  // more than a vector
 const PixelKernels& plain() { return kScalarPixelKernels; }
 
 class PixelKernelContract : public KernelContract {
  protected:
   const PixelKernels& pixels() const { return *kernels().pixels; }
 
-  // run(kernels, in, out) writes `written` bytes to `out`; in place, `out` is `in`, which has the same length.
+  // run(kernels, in, out) writes `written` bytes to `out`. For in-place tests, `out` is `in`, with the same length.
   template <typename Run>
   void same(const std::vector<std::uint8_t>& in, std::size_t written, bool in_place, Run run) {
     std::vector<std::uint8_t> expected(written);
     run(plain(), in.data(), expected.data());
-    std::vector<std::uint8_t> out(written + 2 * kBeside, kGuard);
-    run(pixels(), in.data(), out.data() + kBeside);
-    for (std::size_t i = 0; i < kBeside; ++i)
-      ASSERT_TRUE(out[i] == kGuard && out[kBeside + written + i] == kGuard)
+    std::vector<std::uint8_t> out(written + 2 * kMargin, kGuard);
+    run(pixels(), in.data(), out.data() + kMargin);
+    for (std::size_t i = 0; i < kMargin; ++i)
+      ASSERT_TRUE(out[i] == kGuard && out[kMargin + written + i] == kGuard)
           << in.size() << " bytes, outside the output";
-    ASSERT_TRUE(std::equal(expected.begin(), expected.end(), out.begin() + kBeside)) << in.size() << " bytes";
+    ASSERT_TRUE(std::equal(expected.begin(), expected.end(), out.begin() + kMargin)) << in.size() << " bytes";
     if (!in_place) return;
     std::vector<std::uint8_t> itself = in;
     run(pixels(), itself.data(), itself.data());
@@ -167,7 +167,7 @@ TEST_P(PixelKernelContract, Blurs) {
     std::vector<float> weights(static_cast<std::size_t>(radius) + 1);
     for (float& weight : weights) weight = static_cast<float>(number(1, 1000)) / 12000;
     const auto row = bytes(count + 2 * edge);
-    std::vector<float> in(row.size()), wanted(count), got(count + kBeside, -1.0f);
+    std::vector<float> in(row.size()), wanted(count), got(count + kMargin, -1.0f);
     pixels().to_float(row.data(), row.size(), in.data());
     ASSERT_TRUE(std::ranges::equal(in, row));
     plain().blur_row(in.data() + edge, weights.data(), radius, step, count, wanted.data());
@@ -195,7 +195,7 @@ TEST_P(PixelKernelContract, MakesNormals) {
     // block numbers may overflow
     const base::Random::Blocks blocks{{groups == 3 ? ~std::uint32_t{4} : word(), word(), word(), word()},
                                       {word(), word()}};
-    std::vector<float> wanted(groups * kGroupNormals), got(wanted.size() + kBeside, 7.0f);
+    std::vector<float> wanted(groups * kGroupNormals), got(wanted.size() + kMargin, 7.0f);
     plain().normals(blocks, groups, wanted.data());
     pixels().normals(blocks, groups, got.data());
     // compares bits, so that -0 and 0 differ
@@ -208,7 +208,7 @@ TEST_P(PixelKernelContract, Mixes) {
   for (std::size_t count = 1; count < 200; ++count) {
     const auto row = bytes(count), other = bytes(count);
     const float weight = static_cast<float>(number(0, 1000)) / 1000;
-    std::vector<float> wanted(count), got(count + kBeside, -1.0f);
+    std::vector<float> wanted(count), got(count + kMargin, -1.0f);
     plain().weigh(row.data(), count, weight, wanted.data());
     pixels().weigh(row.data(), count, weight, got.data());
     plain().add_weighed(other.data(), count, 1 - weight, wanted.data());
@@ -221,7 +221,7 @@ TEST_P(PixelKernelContract, Mixes) {
   }
 }
 
-double place(std::mt19937& random, int size) {
+double point(std::mt19937& random, int size) {
   const int choice = std::uniform_int_distribution<int>(0, 30)(random);
   if (choice == 0) return std::nan("");
   if (choice == 1) return INFINITY;
@@ -239,8 +239,8 @@ TEST_P(PixelKernelContract, Samples) {
     // runs far from the borders, so that whole vectors are inside, and arbitrary positions
     const bool inner = number(0, 1) == 1;
     for (int i = 0; i < count; ++i) {
-      xs.push_back(inner ? 0.3 * width + 0.001 * i * width : place(random_, width));
-      ys.push_back(inner ? 0.4 * height + 0.003 * i * height : place(random_, height));
+      xs.push_back(inner ? 0.3 * width + 0.001 * i * width : point(random_, width));
+      ys.push_back(inner ? 0.4 * height + 0.003 * i * height : point(random_, height));
     }
     const auto samples = static_cast<std::size_t>(count * channels);
     same(image.pixels, samples, false, [&](const PixelKernels& k, const std::uint8_t*, std::uint8_t* out) {
@@ -265,10 +265,10 @@ TEST_P(PixelKernelContract, FindsPlaces) {
     for (double& n : numbers) n = std::uniform_real_distribution<double>(-1.5, 1.5)(random_);
     const int count = number(1, 90), y = number(0, 500);
     const auto size = static_cast<std::size_t>(count);
-    for (const auto places : {&PixelKernels::affine_places, &PixelKernels::perspective_places}) {
+    for (const auto points : {&PixelKernels::affine_points, &PixelKernels::perspective_points}) {
       std::vector<double> xs(size), ys(size), wanted_xs(size), wanted_ys(size);
-      (plain().*places)(numbers, y, count, wanted_xs.data(), wanted_ys.data());
-      (pixels().*places)(numbers, y, count, xs.data(), ys.data());
+      (plain().*points)(numbers, y, count, wanted_xs.data(), wanted_ys.data());
+      (pixels().*points)(numbers, y, count, xs.data(), ys.data());
       ASSERT_EQ(xs, wanted_xs);
       ASSERT_EQ(ys, wanted_ys);
     }

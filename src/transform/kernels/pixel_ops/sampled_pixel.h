@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Interpolates one pixel at a position. For Pillow's Geometry.c: in double, in its order of operations, with border
-// pixels repeated outside. For torch's grid_sample: in float, with whole numbers at the pixels' centres and zeros
-// outside. The vector kernels call these functions at the edges.
+// Interpolates one pixel at a position. Like Pillow's Geometry.c: in double, in Pillow's order of operations, with
+// border pixels repeated outside. Like torch's grid_sample: in float, with whole numbers at the centres of pixels, and
+// zeros outside. The vector kernels call these functions at the edges of the image.
 
 #include <algorithm>
 #include <cmath>
@@ -14,7 +14,7 @@
 
 namespace feedline::transform {
 
-// NaN counts as inside, because Pillow tests for being outside; the value read becomes 0.
+// NaN counts as inside, because Pillow tests whether a position is outside; the value that is read becomes 0.
 inline bool is_outside(const memory::PixelView& in, double x, double y) {
   return x < 0.0 || x >= in.width || y < 0.0 || y >= in.height;
 }
@@ -23,10 +23,10 @@ struct Between {
   int first;    // the pixel at or before the position; -1: before the first
   double rest;  // the distance from it
 
-  explicit Between(double place) {
-    place -= 0.5;
-    first = static_cast<int>(std::floor(place));
-    rest = place - first;
+  explicit Between(double point) {
+    point -= 0.5;
+    first = static_cast<int>(std::floor(point));
+    rest = point - first;
   }
 };
 
@@ -70,15 +70,15 @@ void bicubic_pixel(const memory::PixelView& in, double x, double y, const std::u
     return;
   }
   const Between column(x), row(y);
-  int places[4];
+  int points[4];
   const std::uint8_t* rows[4];
   for (int i = 0; i < 4; ++i) {
-    places[i] = std::clamp(column.first - 1 + i, 0, in.width - 1) * kChannels;
+    points[i] = std::clamp(column.first - 1 + i, 0, in.width - 1) * kChannels;
     rows[i] = in.row(std::clamp(row.first - 1 + i, 0, in.height - 1));
   }
   for (int c = 0; c < kChannels; ++c) {
     const auto along = [&](const std::uint8_t* pixels) {
-      return cubic(pixels[places[0] + c], pixels[places[1] + c], pixels[places[2] + c], pixels[places[3] + c],
+      return cubic(pixels[points[0] + c], pixels[points[1] + c], pixels[points[2] + c], pixels[points[3] + c],
                    column.rest);
     };
     const double value = cubic(along(rows[0]), along(rows[1]), along(rows[2]), along(rows[3]), row.rest);
@@ -86,7 +86,8 @@ void bicubic_pixel(const memory::PixelView& in, double x, double y, const std::u
   }
 }
 
-// torchvision counts the outside as 0, then blends with `fill` by the part of the pixel that is inside.
+// torchvision treats pixels outside the image as 0, and then blends with `fill` in proportion to the part of the pixel
+// that is outside.
 template <int kChannels>
 void grid_pixel(const memory::PixelView& in, float x, float y, const std::uint8_t* fill, std::uint8_t* out) {
   const bool touches = x > -1 && y > -1 && x < static_cast<float>(in.width) && y < static_cast<float>(in.height);
@@ -116,7 +117,7 @@ void grid_pixel(const memory::PixelView& in, float x, float y, const std::uint8_
   }
 }
 
-// The weights of the four pixels around a position that is `rest` after the second of them (Keys, with torch's A).
+// The weights of the four pixels around a position that is `rest` after the second pixel (Keys, with torch's A).
 struct GridCubic {
   static constexpr float kA = -0.75F;
   float weights[4];
@@ -126,7 +127,7 @@ struct GridCubic {
   static float far(float way) { return ((kA * way - 5 * kA) * way + 8 * kA) * way - 4 * kA; }
 };
 
-// grid_pixel() for four by four pixels. Sums below 0 and above 255 are clamped; torchvision wraps them.
+// Like grid_pixel(), with four by four pixels. Sums below 0 and above 255 are clamped, while torchvision wraps them.
 template <int kChannels>
 void grid_cubic_pixel(const memory::PixelView& in, float x, float y, const std::uint8_t* fill, std::uint8_t* out) {
   const bool touches =

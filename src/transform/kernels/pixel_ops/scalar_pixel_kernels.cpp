@@ -8,7 +8,8 @@
 #include "transform/kernels/pixel_ops/pixel_kernels.h"
 #include "transform/kernels/pixel_ops/sampled_pixel.h"
 
-// Bit-exactness: uses the types and order of operations of Pillow's Blend.c, Convert.c, Filter.c and Geometry.c.
+// For bit-exact results, the types and the order of operations match Pillow's Blend.c, Convert.c, Filter.c and
+// Geometry.c.
 
 namespace feedline::transform {
 namespace {
@@ -78,8 +79,8 @@ void shift_hue(const std::uint8_t* rgb, std::size_t pixels, std::uint8_t shift, 
   }
 }
 
-// Pillow sums float products with 1/13 and 5/13, adds a half and truncates. The sum is an odd number of 26ths, so far
-// from a whole number that the order of its roundings has no effect.
+// Pillow adds float products with 1/13 and 5/13, adds a half and truncates. The sum is an odd number of 26ths, so far
+// from a whole number that the order of roundings has no effect.
 void smooth(const std::uint8_t* const* rows, int width, int channels, std::uint8_t* out) {
   for (int i = channels; i < (width - 1) * channels; ++i) {
     int sum = 4 * rows[1][i] + 6;
@@ -132,7 +133,7 @@ void truncate(const float* in, std::size_t count, std::uint8_t* out) {
   for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<std::uint8_t>(std::clamp(in[i], 0.0f, 255.0f));
 }
 
-void affine_places(const double* matrix, int y, int count, double* xs, double* ys) {
+void affine_points(const double* matrix, int y, int count, double* xs, double* ys) {
   const double row = y + 0.5;
   for (int x = 0; x < count; ++x) {
     const double column = x + 0.5;
@@ -141,7 +142,7 @@ void affine_places(const double* matrix, int y, int count, double* xs, double* y
   }
 }
 
-void perspective_places(const double* coefficients, int y, int count, double* xs, double* ys) {
+void perspective_points(const double* coefficients, int y, int count, double* xs, double* ys) {
   const double* const a = coefficients;
   const double row = y + 0.5;
   for (int x = 0; x < count; ++x) {
@@ -152,8 +153,8 @@ void perspective_places(const double* coefficients, int y, int count, double* xs
   }
 }
 
-template <auto kRgb, auto kGrey, typename Place>
-void sample(const memory::PixelView& in, const Place* xs, const Place* ys, int count, const std::uint8_t* fill,
+template <auto kRgb, auto kGrey, typename Point>
+void sample(const memory::PixelView& in, const Point* xs, const Point* ys, int count, const std::uint8_t* fill,
             std::uint8_t* out) {
   if (in.channels == 3) {
     for (int x = 0; x < count; ++x) kRgb(in, xs[x], ys[x], fill, out + 3 * x);
@@ -182,8 +183,8 @@ const PixelKernels kScalarPixelKernels = {
     .weigh = weigh,
     .add_weighed = add_weighed,
     .truncate = truncate,
-    .affine_places = affine_places,
-    .perspective_places = perspective_places,
+    .affine_points = affine_points,
+    .perspective_points = perspective_points,
     .bilinear = sample<bilinear_pixel<3>, bilinear_pixel<1>>,
     .bicubic = sample<bicubic_pixel<3>, bicubic_pixel<1>>,
     .grid = sample<grid_pixel<3>, grid_pixel<1>>,

@@ -21,7 +21,7 @@ namespace feedline::transform::HWY_NAMESPACE {
 #if HWY_TARGET == HWY_SCALAR
 const PixelKernels* target_pixel_kernels() { return nullptr; }  // the scalar kernels are used
 #else
-// Targets without doubles use the scalar kernels.
+// Targets without double-precision vectors use the scalar kernels.
 const PixelKernels* target_pixel_kernels() {
   static const PixelKernels kernels = [] {
     PixelKernels k = kScalarPixelKernels;
@@ -45,8 +45,8 @@ const PixelKernels* target_pixel_kernels() {
     k.grid = grid;
     k.grid_cubic = grid_cubic;
 #if HWY_HAVE_FLOAT64
-    k.affine_places = affine_places;
-    k.perspective_places = perspective_places;
+    k.affine_points = affine_points;
+    k.perspective_points = perspective_points;
     k.bilinear = bilinear;
     k.bicubic = bicubic;
 #endif

@@ -20,7 +20,8 @@ namespace feedline::transform::HWY_NAMESPACE {
 
 inline constexpr std::size_t kRgbStep = 3 * kBytes;
 
-// Calls f(in, out) for each kStep bytes, and for a copy of the remaining bytes if there are fewer. `out` may be `in`.
+// Calls f(in, out) for each kStep bytes, and for a padded copy of the remaining bytes if there are fewer. `out` may be
+// `in`.
 template <std::size_t kStep, typename F>
 HWY_INLINE void in_steps(const std::uint8_t* in, std::size_t count, std::uint8_t* out, F f) {
   std::size_t i = 0;

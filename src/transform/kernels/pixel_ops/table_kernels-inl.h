@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Byte tables by shuffles, and the range of a row's bytes.
+// Looks up byte tables with shuffles, and finds the range of a row's bytes.
 
 #if defined(FEEDLINE_PIXEL_OPS_TABLE_KERNELS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FEEDLINE_PIXEL_OPS_TABLE_KERNELS_INL_H_
@@ -22,9 +22,9 @@ HWY_BEFORE_NAMESPACE();
 namespace feedline::transform::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// A table of 256 bytes as 16 tables of 16. A byte is looked up in each table that starts at or below it, and the tables
-// hold the exclusive-or with the previous table. The lower half of the bytes starts at the lowest signed number, so
-// that a byte of the upper half is below all of its tables.
+// Divides a table of 256 bytes into 16 tables of 16 bytes. A byte is looked up in each table that starts at or below
+// it, and each table contains the exclusive-or of its values and those in the previous table. The lower half of the
+// bytes starts at the lowest signed number, so that a byte of the upper half is below all tables of the lower half.
 class TableLanes {
  public:
   explicit HWY_INLINE TableLanes(const ByteTable& table) {
@@ -45,9 +45,9 @@ class TableLanes {
       each<8>([&](auto i) FEEDLINE_LANES {
         const VU8 steps = hn::LoadDup128(d, steps_[half * 8 + i]);
         each<kCount>([&](auto n) FEEDLINE_LANES {
-          const VU8 places = hn::BitCast(
+          const VU8 points = hn::BitCast(
               d, hn::SaturatedSub(hn::BitCast(ds, bytes[n]), hn::Set(ds, static_cast<std::int8_t>(16 * i))));
-          found[n] = hn::Xor(found[n], hn::TableLookupBytesOr0(steps, within_16(places)));
+          found[n] = hn::Xor(found[n], hn::TableLookupBytesOr0(steps, within_16(points)));
         });
       });
       each<kCount>([&](auto n) FEEDLINE_LANES { bytes[n] = hn::Xor(bytes[n], hn::Set(d, 0x80)); });
@@ -56,12 +56,12 @@ class TableLanes {
   }
 
  private:
-  // The result for an index from 16 to 127 is unspecified: x86 shuffles use its low 4 bits, others return 0.
-  static HWY_INLINE VU8 within_16(VU8 places) {
+  // The result for an index from 16 to 127 is unspecified: x86 shuffles use its low 4 bits, other shuffles return 0.
+  static HWY_INLINE VU8 within_16(VU8 points) {
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_SSE2 && HWY_TARGET != HWY_EMU128
-    return places;
+    return points;
 #else
-    return hn::And(places, hn::Set(DU8(), 0x8F));
+    return hn::And(points, hn::Set(DU8(), 0x8F));
 #endif
   }
 
@@ -108,7 +108,8 @@ inline void fold(const std::uint8_t* in, std::size_t count, std::uint8_t thresho
 inline void widen_rgb(const std::uint8_t* in, std::size_t pixels, ByteRanges& ranges) {
   const DU8 d;
   if (pixels < kBytes) return kScalarPixelKernels.widen_rgb(in, pixels, ranges);
-  // In three consecutive vectors a byte's position determines its channel, so they are not separated until the end.
+  // In three consecutive vectors, the position of a byte determines its channel, so the channels are separated only at
+  // the end.
   VU8 low[3], high[3];
   each<3>([&](auto i) FEEDLINE_LANES { low[i] = high[i] = hn::LoadU(d, in + i * kBytes); });
   const auto widen = [&](const std::uint8_t* from) FEEDLINE_LANES {

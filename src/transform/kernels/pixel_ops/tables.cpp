@@ -56,7 +56,8 @@ void spread(int low, int high, ByteTable& table) {
 
 using Histogram = std::uint32_t[256];
 
-// Neighbouring bytes use different histograms, because equal bytes in sequence would wait for each other's increment.
+// Neighbouring bytes use different histograms, because equal bytes in sequence would otherwise wait for each other's
+// increment.
 void count_bytes(const memory::PixelView& in, Histogram (&histograms)[3]) {
   Histogram odd[3] = {};
   for (int y = 0; y < in.height; ++y) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Operations that map each byte independently, with the bytes of Pillow's ImageOps. `out` gets the size of `in`, and
-// may be the buffer of `in`. Thread-safe.
+// Operations that map each byte independently; the results equal those of Pillow's ImageOps. `out` gets the size of
+// `in`, and may be the buffer of `in`. Thread-safe.
 
 #include "feedline/error.h"
 #include "memory/pixels.h"

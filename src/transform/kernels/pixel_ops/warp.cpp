@@ -30,22 +30,22 @@ PixelKernels::Sample sampler(Interpolation interpolation, const PixelKernels& ke
   return interpolation == Interpolation::kBilinear ? kernels.bilinear : kernels.bicubic;
 }
 
-// For each row, computes the source positions, then the pixels.
+// For each row, computes the source positions, and then the pixels.
 template <typename Places>
 Result<void> warp(const memory::PixelView& in, Size size, Interpolation interpolation, const Colour& fill,
-                  Places places, WarpScratch& scratch, memory::PixelBuffer& out) {
+                  Places points, WarpScratch& scratch, memory::PixelBuffer& out) {
   FEEDLINE_CHECK_OK(out.resize(size.width, size.height, in.channels));
   scratch.xs.resize(static_cast<std::size_t>(size.width));
   scratch.ys.resize(static_cast<std::size_t>(size.width));
   const auto sample = sampler(interpolation, *active_kernels().pixels);
   for (int y = 0; y < size.height; ++y) {
-    places(y, scratch.xs.data(), scratch.ys.data());
+    points(y, scratch.xs.data(), scratch.ys.data());
     sample(in, scratch.xs.data(), scratch.ys.data(), size.width, fill.data(), out.row(y));
   }
   return {};
 }
 
-// A counterclockwise quarter turn: the last column becomes the first row.
+// A counterclockwise quarter turn moves the last column to the first row.
 void turn_quarter(const memory::PixelView& in, bool clockwise, memory::PixelBuffer& out) {
   const auto bytes = static_cast<std::size_t>(in.channels);
   const std::ptrdiff_t step =
@@ -77,19 +77,19 @@ Result<void> warp_affine(const memory::PixelView& in, const pixel_op::Affine& af
     affine_nearest(in, affine.matrix, affine.fill, scratch.columns, out);
     return {};
   }
-  const auto places = [&](int y, double* xs, double* ys) {
-    active_kernels().pixels->affine_places(affine.matrix.data(), y, size.width, xs, ys);
+  const auto points = [&](int y, double* xs, double* ys) {
+    active_kernels().pixels->affine_points(affine.matrix.data(), y, size.width, xs, ys);
   };
-  return warp(in, size, affine.interpolation, affine.fill, places, scratch, out);
+  return warp(in, size, affine.interpolation, affine.fill, points, scratch, out);
 }
 
 Result<void> warp_perspective(const memory::PixelView& in, const pixel_op::Perspective& perspective,
                               WarpScratch& scratch, memory::PixelBuffer& out) {
   const Size size = perspective.size.value_or(Size{in.height, in.width});
-  const auto places = [&](int y, double* xs, double* ys) {
-    active_kernels().pixels->perspective_places(perspective.coefficients.data(), y, size.width, xs, ys);
+  const auto points = [&](int y, double* xs, double* ys) {
+    active_kernels().pixels->perspective_points(perspective.coefficients.data(), y, size.width, xs, ys);
   };
-  return warp(in, size, perspective.interpolation, perspective.fill, places, scratch, out);
+  return warp(in, size, perspective.interpolation, perspective.fill, points, scratch, out);
 }
 
 Result<void> rotate(const memory::PixelView& in, const pixel_op::Rotate& rotation, WarpScratch& scratch,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Image.transform and Image.rotate with Pillow's bytes, and `fill` outside of the source. Nearest, bilinear and
-// bicubic; nearest for affine transforms by Pillow's three methods. `out` must not share memory with `in`. Thread-safe.
+// Image.transform and Image.rotate, with the same bytes as Pillow, and `fill` outside the source. Supports nearest,
+// bilinear and bicubic interpolation; nearest affine transforms use Pillow's three methods. `out` must not share memory
+// with `in`. Thread-safe.
 
 #include <vector>
 

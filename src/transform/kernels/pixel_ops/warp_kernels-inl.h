@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Interpolates pixels with a vector of doubles at a time, in Pillow's order of operations. A lane is a pixel, and one
-// load of 8 bytes reads the neighbouring pixels of one row. Vectors that touch a border are computed pixel by pixel.
-// Also has torch's arithmetic of grid_sample, in floats.
+// Interpolates a vector of pixels at a time in double precision, in Pillow's order of operations. Each lane is a pixel.
+// One load of 8 bytes reads the neighbouring pixels of a row. Vectors that touch the border are computed pixel by
+// pixel. Also contains the arithmetic of torch's grid_sample, in floats.
 
 #if defined(FEEDLINE_PIXEL_OPS_WARP_KERNELS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FEEDLINE_PIXEL_OPS_WARP_KERNELS_INL_H_
@@ -30,7 +30,7 @@ using DF64 = hn::Repartition<double, DI32>;
 using DU64 = hn::Repartition<std::uint64_t, DI32>;
 using VF64 = hn::Vec<DF64>;
 using VU64 = hn::Vec<DU64>;
-inline constexpr int kPlaces = kBytes / 8;
+inline constexpr int kPoints = kBytes / 8;
 
 // 2^52: the low bits of a double in this range are its integer value.
 inline constexpr std::uint64_t kWholeBits = 0x4330000000000000u;
@@ -51,9 +51,9 @@ HWY_INLINE VU64 words_at(const std::uint8_t* data, VU64 offsets) {
   const auto words = hn::GatherOffset(d, reinterpret_cast<const std::int64_t*>(data), hn::BitCast(d, offsets));
   return hn::BitCast(DU64(), words);
 #else
-  HWY_ALIGN std::uint64_t each_offset[kPlaces], words[kPlaces];
+  HWY_ALIGN std::uint64_t each_offset[kPoints], words[kPoints];
   hn::Store(offsets, DU64(), each_offset);
-  for (int i = 0; i < kPlaces; ++i) std::memcpy(words + i, data + each_offset[i], 8);
+  for (int i = 0; i < kPoints; ++i) std::memcpy(words + i, data + each_offset[i], 8);
   return hn::Load(DU64(), words);
 #endif
 }
@@ -74,31 +74,31 @@ HWY_INLINE VF64 cubic_of(VF64 a, VF64 b, VF64 c, VF64 d, VF64 rest) {
   return hn::Add(b, hn::Mul(rest, hn::Add(p2, hn::Mul(rest, inner))));
 }
 
-// The offset of the load of the first row, and the distances to the next pixels.
-struct PlaceLanes {
+// The offset at which the first row is loaded, and the distances to the next pixels.
+struct PointLanes {
   VU64 offsets;
   VF64 rest_x, rest_y;
 };
 
-// Selects positions that have all their pixels and whose loads end within the row.
+// Selects positions for which all needed pixels exist and the loads end within the row.
 struct Interior {
   VF64 low, end_x, end_y;
 
-  // before, after: the pixels needed before and after the one that contains the position, in both directions. bytes:
-  // the size of a load from its first pixel.
+  // before, after: the number of pixels needed before and after the pixel that contains the position, in both
+  // directions. bytes: the size of a load that starts at its first pixel.
   Interior(const memory::PixelView& in, int before, int after, int bytes)
       : low(hn::Set(DF64(), before)),
         end_x(hn::Set(DF64(), std::max(in.width * in.channels - bytes + in.channels, 0) / in.channels + before)),
         end_y(hn::Set(DF64(), in.height - after)) {}
 
-  // For positions already shifted by half a pixel. NaN is not inside.
+  // The positions have already been shifted by half a pixel. NaN does not count as inside.
   HWY_INLINE bool holds(VF64 x, VF64 y) const {
     const auto from = hn::And(hn::Ge(x, low), hn::Ge(y, low));
     return hn::AllTrue(DF64(), hn::And(from, hn::And(hn::Lt(x, end_x), hn::Lt(y, end_y))));
   }
 };
 
-HWY_INLINE PlaceLanes split_places(const memory::PixelView& in, VF64 x, VF64 y, int before) {
+HWY_INLINE PointLanes split_points(const memory::PixelView& in, VF64 x, VF64 y, int before) {
   const DF64 d;
   const VF64 column = hn::Floor(x), row = hn::Floor(y);
   const VF64 first = hn::Set(d, before);
@@ -107,18 +107,18 @@ HWY_INLINE PlaceLanes split_places(const memory::PixelView& in, VF64 x, VF64 y, 
   return {to_whole(hn::Add(along, down)), hn::Sub(x, column), hn::Sub(y, row)};
 }
 
-// Stores truncated values from 0 to 255, a vector per channel, as pixels.
+// Stores truncated values from 0 to 255 as pixels; there is a vector for each channel.
 template <int kChannels>
 HWY_INLINE void store_pixels(const VF64 (&values)[kChannels], std::uint8_t* out) {
   // truncates, because adding of_whole's constant would round
-  HWY_ALIGN std::uint64_t pixels[kPlaces];
+  HWY_ALIGN std::uint64_t pixels[kPoints];
   VU64 packed = to_whole(hn::Floor(values[0]));
   if constexpr (kChannels == 3) {
     packed = hn::Or(packed, hn::ShiftLeft<8>(to_whole(hn::Floor(values[1]))));
     packed = hn::Or(packed, hn::ShiftLeft<16>(to_whole(hn::Floor(values[2]))));
   }
   hn::Store(packed, DU64(), pixels);
-  for (int i = 0; i < kPlaces; ++i) std::memcpy(out + i * kChannels, pixels + i, kChannels);
+  for (int i = 0; i < kPoints; ++i) std::memcpy(out + i * kChannels, pixels + i, kChannels);
 }
 
 template <int kChannels>
@@ -127,13 +127,13 @@ struct BilinearLanes {
   static constexpr auto kPixel = bilinear_pixel<kChannels>;
   static constexpr int kCount = kChannels;
 
-  static HWY_INLINE void sample(const memory::PixelView& in, const PlaceLanes& places, std::uint8_t* out) {
-    const VU64 above = words_at(in.data, places.offsets), below = words_at(in.data + in.stride, places.offsets);
+  static HWY_INLINE void sample(const memory::PixelView& in, const PointLanes& points, std::uint8_t* out) {
+    const VU64 above = words_at(in.data, points.offsets), below = words_at(in.data + in.stride, points.offsets);
     VF64 values[kChannels];
     each<kChannels>([&](auto c) FEEDLINE_LANES {
-      const VF64 first = lerp_of(byte_of<c>(above), byte_of<c + kChannels>(above), places.rest_x);
-      const VF64 second = lerp_of(byte_of<c>(below), byte_of<c + kChannels>(below), places.rest_x);
-      values[c] = lerp_of(first, second, places.rest_y);
+      const VF64 first = lerp_of(byte_of<c>(above), byte_of<c + kChannels>(above), points.rest_x);
+      const VF64 second = lerp_of(byte_of<c>(below), byte_of<c + kChannels>(below), points.rest_x);
+      values[c] = lerp_of(first, second, points.rest_y);
     });
     store_pixels(values, out);
   }
@@ -145,12 +145,12 @@ struct BicubicLanes {
   static constexpr auto kPixel = bicubic_pixel<kChannels>;
   static constexpr int kCount = kChannels;
 
-  static HWY_INLINE void sample(const memory::PixelView& in, const PlaceLanes& places, std::uint8_t* out) {
+  static HWY_INLINE void sample(const memory::PixelView& in, const PointLanes& points, std::uint8_t* out) {
     VU64 near[4], far[4];  // bytes 0 to 7, and 4 to 11
     each<4>([&](auto row) FEEDLINE_LANES {
       const std::uint8_t* const data = in.data + static_cast<std::size_t>(int{row}) * in.stride;
-      near[row] = words_at(data, places.offsets);
-      if constexpr (kChannels == 3) far[row] = words_at(data + 4, places.offsets);
+      near[row] = words_at(data, points.offsets);
+      if constexpr (kChannels == 3) far[row] = words_at(data + 4, points.offsets);
     });
     VF64 values[kChannels];
     each<kChannels>([&](auto c) FEEDLINE_LANES {
@@ -163,9 +163,9 @@ struct BicubicLanes {
         };
         using std::integral_constant;
         rows[row] = cubic_of(tap(integral_constant<int, 0>{}), tap(integral_constant<int, 1>{}),
-                             tap(integral_constant<int, 2>{}), tap(integral_constant<int, 3>{}), places.rest_x);
+                             tap(integral_constant<int, 2>{}), tap(integral_constant<int, 3>{}), points.rest_x);
       });
-      const VF64 value = cubic_of(rows[0], rows[1], rows[2], rows[3], places.rest_y);
+      const VF64 value = cubic_of(rows[0], rows[1], rows[2], rows[3], points.rest_y);
       values[c] = hn::Min(hn::Max(value, hn::Zero(DF64())), hn::Set(DF64(), 255.0));
     });
     store_pixels(values, out);
@@ -179,12 +179,12 @@ HWY_INLINE void sample_row(const memory::PixelView& in, const double* xs, const 
   const Interior interior(in, Lanes::kBefore, Lanes::kAfter, Lanes::kLoaded);
   const VF64 half = hn::Set(d, 0.5);
   int i = 0;
-  for (; i + kPlaces <= count; i += kPlaces) {
+  for (; i + kPoints <= count; i += kPoints) {
     const VF64 x = hn::Sub(hn::LoadU(d, xs + i), half), y = hn::Sub(hn::LoadU(d, ys + i), half);
     if (interior.holds(x, y)) {
-      Lanes::sample(in, split_places(in, x, y, Lanes::kBefore), out + i * Lanes::kCount);
+      Lanes::sample(in, split_points(in, x, y, Lanes::kBefore), out + i * Lanes::kCount);
     } else {
-      for (int j = i; j < i + kPlaces; ++j) Lanes::kPixel(in, xs[j], ys[j], fill, out + j * Lanes::kCount);
+      for (int j = i; j < i + kPoints; ++j) Lanes::kPixel(in, xs[j], ys[j], fill, out + j * Lanes::kCount);
     }
   }
   for (; i < count; ++i) Lanes::kPixel(in, xs[i], ys[i], fill, out + i * Lanes::kCount);
@@ -216,16 +216,16 @@ struct LinearLanes {
   HWY_INLINE VF64 at(VF64 x) const { return hn::Add(hn::Add(hn::Mul(slope, x), row), shift); }
 };
 
-// Calls f(i, x) for the pixel centres of each vector; the last vectors may overlap. Requires: count >= kPlaces.
+// Calls f(i, x) for each vector of pixel centres; the last vectors may overlap. Requires: count >= kPoints.
 template <typename F>
 HWY_INLINE void each_middle(int count, F f) {
   const DF64 d;
-  for (int i = 0; i + kPlaces <= count; i += kPlaces) f(i, hn::Iota(d, i + 0.5));
-  if (count % kPlaces) f(count - kPlaces, hn::Iota(d, count - kPlaces + 0.5));
+  for (int i = 0; i + kPoints <= count; i += kPoints) f(i, hn::Iota(d, i + 0.5));
+  if (count % kPoints) f(count - kPoints, hn::Iota(d, count - kPoints + 0.5));
 }
 
-inline void affine_places(const double* matrix, int y, int count, double* xs, double* ys) {
-  if (count < kPlaces) return kScalarPixelKernels.affine_places(matrix, y, count, xs, ys);
+inline void affine_points(const double* matrix, int y, int count, double* xs, double* ys) {
+  if (count < kPoints) return kScalarPixelKernels.affine_points(matrix, y, count, xs, ys);
   const DF64 d;
   const LinearLanes to_x(matrix, matrix[2], y + 0.5), to_y(matrix + 3, matrix[5], y + 0.5);
   each_middle(count, [&](int i, VF64 x) FEEDLINE_LANES {
@@ -234,8 +234,8 @@ inline void affine_places(const double* matrix, int y, int count, double* xs, do
   });
 }
 
-inline void perspective_places(const double* coefficients, int y, int count, double* xs, double* ys) {
-  if (count < kPlaces) return kScalarPixelKernels.perspective_places(coefficients, y, count, xs, ys);
+inline void perspective_points(const double* coefficients, int y, int count, double* xs, double* ys) {
+  if (count < kPoints) return kScalarPixelKernels.perspective_points(coefficients, y, count, xs, ys);
   const DF64 d;
   const LinearLanes to_x(coefficients, coefficients[2], y + 0.5), to_y(coefficients + 3, coefficients[5], y + 0.5);
   const LinearLanes below(coefficients + 6, 1.0, y + 0.5);
@@ -250,16 +250,16 @@ inline void perspective_places(const double* coefficients, int y, int count, dou
 using DF32 = hn::Repartition<float, DI32>;
 using VF32 = hn::Vec<DF32>;
 using VI32 = hn::Vec<DI32>;
-inline constexpr int kGridPlaces = kBytes / 4;
+inline constexpr int kGridPoints = kBytes / 4;
 
 // Loads the 4 bytes at each offset.
 HWY_INLINE VI32 halves_at(const std::uint8_t* data, VI32 offsets) {
 #if HWY_TARGET <= HWY_AVX2 && HWY_ARCH_X86
   return hn::GatherOffset(DI32(), reinterpret_cast<const std::int32_t*>(data), offsets);
 #else
-  HWY_ALIGN std::int32_t each_offset[kGridPlaces], halves[kGridPlaces];
+  HWY_ALIGN std::int32_t each_offset[kGridPoints], halves[kGridPoints];
   hn::Store(offsets, DI32(), each_offset);
-  for (int i = 0; i < kGridPlaces; ++i) std::memcpy(halves + i, data + each_offset[i], 4);
+  for (int i = 0; i < kGridPoints; ++i) std::memcpy(halves + i, data + each_offset[i], 4);
   return hn::Load(DI32(), halves);
 #endif
 }
@@ -269,8 +269,8 @@ HWY_INLINE VF32 float_of(VI32 bytes) {
   return hn::ConvertTo(DF32(), hn::And(hn::ShiftRight<8 * kByte>(bytes), hn::Set(DI32(), 0xff)));
 }
 
-// Two neighbouring pixels of a row per lane. For RGB the second load starts at the first pixel's last byte, so that
-// nothing after the second pixel is read.
+// Each lane has two neighbouring pixels of a row. For RGB, the second load starts at the last byte of the first pixel,
+// so that nothing after the second pixel is read.
 template <int kChannels>
 struct PixelPairs {
   VI32 first, second;
@@ -288,7 +288,7 @@ struct PixelPairs {
   }
 };
 
-// Stores fractional values as pixels, rounded and clamped to bytes.
+// Stores fractional values as pixels after rounding and clamping them to bytes.
 template <int kChannels>
 HWY_INLINE void store_rounded(const VF32 (&values)[kChannels], std::uint8_t* out) {
   const DF32 d;
@@ -297,18 +297,18 @@ HWY_INLINE void store_rounded(const VF32 (&values)[kChannels], std::uint8_t* out
     const VI32 byte = hn::NearestInt(hn::Min(hn::Max(values[c], hn::Zero(d)), hn::Set(d, 255.0f)));
     packed = hn::Or(packed, hn::ShiftLeft<8 * c>(byte));
   });
-  HWY_ALIGN std::int32_t pixels[kGridPlaces];
+  HWY_ALIGN std::int32_t pixels[kGridPoints];
   hn::Store(packed, DI32(), pixels);
-  for (int i = 0; i < kGridPlaces; ++i) std::memcpy(out + i * kChannels, pixels + i, kChannels);
+  for (int i = 0; i < kGridPoints; ++i) std::memcpy(out + i * kChannels, pixels + i, kChannels);
 }
 
-// torchvision's blend with the outside; `fill` is the channel's.
+// Blends with the fill colour outside the image, like torchvision; `fill` is the colour of the channel.
 HWY_INLINE VF32 filled(VF32 sum, VF32 inside, std::uint8_t fill) {
   const VF32 colour = hn::Set(DF32(), static_cast<float>(fill));
   return hn::Add(hn::Mul(hn::Sub(sum, colour), inside), colour);
 }
 
-// The offsets of the pixels (x, y).
+// Returns the offsets of the pixels (x, y).
 template <int kChannels>
 HWY_INLINE VI32 grid_offsets(const memory::PixelView& in, VF32 x, VF32 y) {
   const VI32 along = hn::Mul(hn::ConvertTo(DI32(), x), hn::Set(DI32(), kChannels));
@@ -421,13 +421,13 @@ HWY_INLINE void grid_row(const memory::PixelView& in, const float* xs, const flo
   const VF32 end_x = hn::Set(d, static_cast<float>(in.width - Kind::kAfter - Kind::kBeyond));
   const VF32 end_y = hn::Set(d, static_cast<float>(in.height - Kind::kAfter));
   int i = 0;
-  for (; is_small && i + kGridPlaces <= count; i += kGridPlaces) {
+  for (; is_small && i + kGridPoints <= count; i += kGridPoints) {
     const VF32 x = hn::LoadU(d, xs + i), y = hn::LoadU(d, ys + i);
     const auto from = hn::And(hn::Ge(x, begin), hn::Ge(y, begin));
     if (hn::AllTrue(d, hn::And(from, hn::And(hn::Lt(x, end_x), hn::Lt(y, end_y))))) {
       Kind::sample(in, x, y, fill, out + i * kChannels);
     } else {
-      for (int j = i; j < i + kGridPlaces; ++j) Kind::kPixel(in, xs[j], ys[j], fill, out + j * kChannels);
+      for (int j = i; j < i + kGridPoints; ++j) Kind::kPixel(in, xs[j], ys[j], fill, out + j * kChannels);
     }
   }
   for (; i < count; ++i) Kind::kPixel(in, xs[i], ys[i], fill, out + i * kChannels);

@@ -15,7 +15,7 @@ class Grayscale final : public OperationWith<Grayscale, op::Grayscale> {
       std::to_array<Argument>({argument<&op::Grayscale::num_output_channels>("num_output_channels")});
 
   std::string describe() const override { return "num_output_channels=" + number(args_.num_output_channels); }
-  // Rows on a GPU cannot change their number of channels.
+  // For rows on a GPU, the number of channels cannot change.
   Properties properties() const override {
     const bool keeps_channels = args_.num_output_channels == 3;
     return {.runs_on_device = keeps_channels, .colour_changes = keeps_channels ? 1u : 0u};

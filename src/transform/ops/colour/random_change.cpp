@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Applies one change with probability p. Defines a type for each change that torchvision has as an operation.
+// Applies one change with probability p. Defines a type for each change that torchvision provides as an operation.
 
 #include <cmath>
 
@@ -51,7 +51,7 @@ Result<void> check_amount(Augmentation augmentation, double amount) {
   return {};
 }
 
-// Bits are integers in the public interface.
+// In the public interface, bits are integers.
 struct Bits : KindOf<double> {
   static constexpr std::string_view kName = "integer";
 };
@@ -71,7 +71,7 @@ class RandomChange final : public OperationWith<RandomChange<kAugmentation>, op:
   static constexpr auto kBoth = std::to_array<Argument>(
       {argument<&op::RandomChange::amount, Amount>(kChange.amount, kLimits), argument<&op::RandomChange::p>("p")});
   static constexpr std::span kArguments = std::span(kBoth).subspan(kChange.amount.empty() ? 1 : 0);
-  // torchvision's RandomGrayscale has another default.
+  // The default of torchvision's RandomGrayscale differs.
   static op::RandomChange initial() {
     return {.augmentation = kAugmentation, .p = kAugmentation == Augmentation::kGrayscale ? 0.1 : 0.5};
   }

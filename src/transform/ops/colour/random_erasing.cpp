@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Writes rectangles over the image, by torchvision's or timm's rules: two types with the same arguments struct.
+// Writes rectangles over the image, by torchvision's or timm's rules. The operation types for the two rules use the
+// same arguments struct.
 
 #include <algorithm>
 #include <cmath>
@@ -74,12 +75,12 @@ class AnyErasing : public OperationOf<op::RandomErasing> {
     if (args_.noise != Noise::kNone)
       return !args_.is_timms ? Result<void>{}
                              : config_error(
-                                   "normal numbers are not pixels: put it after normalize or to_dtype, or use "
+                                   "random values need float pixels: place it after normalize or to_dtype, or use "
                                    "mode=\"const\"");
     for (const float value : args_.value)
       if (!(value >= 0 && value <= 255 && value == std::floor(value)))
         return config_error("value must be a whole number from 0 to 255 on uint8 pixels, got " + shown(value) +
-                            "; after normalize and to_dtype it is in their units");
+                            "; after normalize or to_dtype, it is in the units of their output");
     return {};
   }
   void erase(const Box& box, int rectangle, Drawer& drawer, base::Random& random) const {

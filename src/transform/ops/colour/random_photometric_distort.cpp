@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transform/augment/sampling.h"
 #include "transform/drawer.h"
+#include "transform/kernels/pixel_ops/enhance.h"
 #include "transform/operation/argument_checks.h"
 #include "transform/operation/description.h"
 #include "transform/operation/inference.h"
@@ -8,6 +9,22 @@
 
 namespace feedline::transform {
 namespace {
+
+// Sets channel c of each pixel to its former channel values[c]. Images with one channel are not changed.
+Result<void> permute_channels(const memory::PixelView& in, const KernelValues& values, memory::PixelBuffer& out) {
+  FEEDLINE_CHECK_OK(copy(in, out));
+  if (in.channels != 3) return {};
+  const std::array from{static_cast<std::size_t>(values[0]), static_cast<std::size_t>(values[1]),
+                        static_cast<std::size_t>(values[2])};
+  for (int y = 0; y < out.height(); ++y)
+    for (std::uint8_t *pixel = out.row(y), *end = pixel + out.width() * 3; pixel != end; pixel += 3) {
+      const std::array<std::uint8_t, 3> before{pixel[0], pixel[1], pixel[2]};
+      for (std::size_t c = 0; c < 3; ++c) pixel[c] = before[from[c]];
+    }
+  return {};
+}
+
+constexpr OwnKernel kPermuteChannels{.run = permute_channels};
 
 class RandomPhotometricDistort final : public OperationWith<RandomPhotometricDistort, op::RandomPhotometricDistort> {
  public:
@@ -39,7 +56,8 @@ class RandomPhotometricDistort final : public OperationWith<RandomPhotometricDis
       drawer.record(Decision::Kind::kJitter).jitter = drawn.jitter;
     }
     if (drawn.channels) {
-      drawer.canvas().permute_channels(*drawn.channels);
+      const auto& from = *drawn.channels;
+      drawer.canvas().run(kPermuteChannels, {double(from[0]), double(from[1]), double(from[2])});
       drawer.record(Decision::Kind::kPermutation).channels = *drawn.channels;
     }
     return {};

@@ -32,7 +32,7 @@ class TimmAugment final : public OperationWith<TimmAugment, op::TimmAugment> {
   Properties properties() const override { return {.is_random = true, .is_automatic = true}; }
 
   Result<void> infer(Inference& image) const override {
-    if (args_.policy == nullptr) return config_error("make it with timm_augment(), which parses its policy");
+    if (args_.policy == nullptr) return config_error("create it with timm_augment(), which parses its policy");
     if (!(args_.translate >= 0 && args_.translate <= 1))
       return config_error("translate_pct must be from 0 to 1, got " + shown(args_.translate));
     return image.check_interpolation(args_.interpolation);

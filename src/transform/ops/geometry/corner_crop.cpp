@@ -36,7 +36,8 @@ class CornerCrop final : public OperationWith<CornerCrop, op::CornerCrop> {
  private:
   bool fits(Size image) const { return image.height >= args_.size.height && image.width >= args_.size.width; }
   std::string too_small(Size image) const {
-    return "the crop of " + shown(args_.size) + " is larger than the image, which is " + shown(image) + " there";
+    return "the crop of " + shown(args_.size) + " is larger than the image, which is " + shown(image) +
+           " at this point";
   }
 };
 

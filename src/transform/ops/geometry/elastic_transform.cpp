@@ -42,7 +42,7 @@ class ElasticTransform final : public OperationWith<ElasticTransform, op::Elasti
   }
   Result<void> draw(Drawer& drawer) const override {
     const ElasticWarp drawn{args_.alpha, args_.sigma, drawer.key(), drawer.stream()};
-    return drawer.warp({drawn, drawer.chosen_beside_noise(args_.interpolation), args_.fill});
+    return drawer.warp({drawn, drawer.chosen_with_noise(args_.interpolation), args_.fill});
   }
 };
 

@@ -40,7 +40,7 @@ class PadTo final : public OperationWith<PadTo, op::PadTo> {
  private:
   bool fits(Size image) const { return image.height <= args_.size.height && image.width <= args_.size.width; }
   std::string too_large(Size image) const {
-    return "the image, which is " + shown(image) + " there, is larger than " + shown(args_.size);
+    return "the image, which is " + shown(image) + " at this point, is larger than " + shown(args_.size);
   }
 };
 

@@ -61,7 +61,7 @@ class RandomCrop final : public OperationWith<RandomCrop, op::RandomCrop> {
   bool fits(Size image) const { return image.height >= args_.size.height && image.width >= args_.size.width; }
   std::string too_small(Size image) const {
     return "the crop of " + shown(args_.size) + " is larger than the image, which is " + shown(image) +
-           " there; pad_if_needed would help";
+           " at this point; use pad_if_needed";
   }
   // torchvision moves boxes and points by the sum of all borders.
   void pad(Canvas& canvas) const {

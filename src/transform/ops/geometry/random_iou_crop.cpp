@@ -54,13 +54,13 @@ class RandomIouCrop final : public OperationWith<RandomIouCrop, op::RandomIouCro
       if (!(option >= 0)) return config_error("sampler_options must not be negative, got " + shown(option));
     return image.becomes_any_size();
   }
-  // A canvas of boxes draws the crop; the sample's other canvases reuse it.
+  // If the canvas has boxes, it draws the crop; the sample's other canvases reuse the crop.
   Result<void> draw(Drawer& drawer) const override {
     base::Random random = drawer.random();
     std::optional<Box> crop;
     if (drawer.canvas().draw_iou_crop(args_, random, crop)) drawer.iou_crops()->note(drawer.stream(), crop);
     const auto* const drawn = drawer.iou_crops() == nullptr ? nullptr : drawer.iou_crops()->find(drawer.stream());
-    if (drawn == nullptr) return drawer.refuse("the crop is chosen by the boxes of a sample, but this sample has none");
+    if (drawn == nullptr) return drawer.refuse("the crop depends on the boxes of a sample, but this sample has none");
     if (!*drawn) return {};
     drawer.canvas().crop(**drawn);
     drawer.canvas().clear_outside();

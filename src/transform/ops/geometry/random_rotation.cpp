@@ -22,7 +22,7 @@ class RandomRotation final : public OperationWith<RandomRotation, op::RandomRota
     return "degrees=" + in_brackets(args_.degrees) + (args_.expand ? ", expand=True" : "") + and_center(args_.center) +
            and_interpolation(args_.interpolation, Interpolation::kNearest) + and_fill(args_.fill);
   }
-  // Treated as changing the size even if it does not expand.
+  // Treated as an operation that changes the size, even if the rotation does not expand the image.
   Properties properties() const override { return {.is_random = true, .moves_pixels = true, .changes_size = true}; }
 
   Result<void> infer(Inference& image) const override {

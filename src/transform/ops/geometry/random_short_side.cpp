@@ -30,7 +30,7 @@ class RandomShortSide final : public OperationWith<RandomShortSide, op::RandomSh
   }
 
   Result<void> infer(Inference& image) const override {
-    if (args_.min_sizes.empty()) return config_error("min_size must hold a number of pixels, got none");
+    if (args_.min_sizes.empty()) return config_error("min_size must contain at least one number of pixels, got none");
     for (const int side : args_.min_sizes) FEEDLINE_CHECK_OK(check_size({side, side}));
     if (args_.max_size) FEEDLINE_CHECK_OK(check_side("max_size", *args_.max_size));
     return image.becomes_any_size();

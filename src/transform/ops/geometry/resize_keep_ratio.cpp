@@ -51,14 +51,14 @@ class ResizeKeepRatio final : public OperationWith<ResizeKeepRatio, op::ResizeKe
     FEEDLINE_CHECK_OK(check_positive("random_aspect_range", args_.aspect_range));
     if (draws_size() || !image.state.size) return image.becomes_any_size();
     FEEDLINE_CHECK_OK(image.needs_pixels());
-    return image.becomes(kept_ratio_size(args_, *image.state.size, {}));
+    return image.becomes(keep_ratio_size(args_, *image.state.size, {}));
   }
   Result<void> draw(Drawer& drawer) const override {
     base::Random random = drawer.random();
     const RatioDrawing drawn = draw_ratio(args_, random);
     if (args_.scale_p > 0) drawer.record_number("scale", drawn.scale);
     if (args_.aspect_p > 0) drawer.record_number("aspect", drawn.aspect);
-    return drawer.resize(kept_ratio_size(args_, drawer.size(), drawn), drawer.chosen(args_.interpolation, random));
+    return drawer.resize(keep_ratio_size(args_, drawer.size(), drawn), drawer.chosen(args_.interpolation, random));
   }
 
  private:

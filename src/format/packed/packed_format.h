@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <shared_mutex>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "feedline/packing.h"
+#include "format/filled_format.h"
+#include "format/packed/sequences.h"
+
+namespace feedline::format {
+
+// Rows of packed sequences. Like GivenFiles, this dataset changes: a sample is a row of a batch that was added, until
+// it is forgotten. A row of `length` tokens has the fields
+//
+//   input_ids     the tokens of its pieces, one after the other, then padding
+//   labels        see PackLabels; -100 in the padding
+//   position_ids  from 0 in each piece, and in the padding
+//   document_ids  the number of the piece in the row; -1 in the padding
+//   cu_seqlens    a part of the batch's list of segment ends, see below
+//
+// cu_seqlens is one list for a whole batch: 0, and the end of each segment (piece or padding) in the concatenation of
+// all rows. It is stored in equal parts, one per row, the last one padded with the last end. So the field of the batch,
+// as one dimension and cut to segments + 1, is the list, in the same memory on any device.
+class PackedFormat final : public FilledFormat {
+ public:
+  // Requires: valid options.
+  PackedFormat(std::shared_ptr<const Sequences> sequences, const PackOptions& options);
+
+  // Adds a batch with these rows, and returns the sample index of its first row. The others follow.
+  std::uint64_t add(std::vector<std::vector<PackPiece>> rows);
+  // Returns the segments of the batch with this sample, or nullopt if it was forgotten.
+  std::optional<PackSegments> segments_of(std::uint64_t sample) const;
+  // Forgets all batches before this one. Rows that are being filled are completed.
+  void forget_before(std::uint64_t first);
+
+  std::string_view name() const override { return "packed"; }
+  std::uint64_t size() const override { return kSize; }  // the upper bound of indexes
+  Result<std::uint64_t> fill(std::span<const std::uint64_t> samples,
+                             std::span<const ArrayView> first_rows) const override;
+  std::uint64_t length(std::uint64_t index, std::size_t field) const override;
+  std::uint64_t longest(std::size_t field) const override;
+  Where where(std::uint64_t index) const override;
+  std::uint64_t fingerprint() const override { return 0; }
+
+ private:
+  static constexpr std::uint64_t kSize = std::uint64_t{1} << 62;
+
+  struct PackedBatch {
+    std::vector<std::vector<PackPiece>> rows;
+    std::vector<std::int32_t> ends;  // cu_seqlens, padded to equal parts
+    PackSegments segments;
+    std::atomic<std::uint64_t> failed{~std::uint64_t{0}};  // the last document that could not be read
+  };
+  struct FoundRow {
+    std::shared_ptr<PackedBatch> batch;  // nullptr if it was forgotten
+    std::size_t row = 0;
+  };
+  FoundRow find(std::uint64_t sample) const;
+  Result<std::uint64_t> fill_row(PackedBatch& batch, std::size_t row, std::span<const ArrayView> out) const;
+  Result<std::uint64_t> read_piece(const PackPiece& piece, std::span<std::int64_t> tokens,
+                                   std::span<std::int64_t> labels) const;
+
+  const std::shared_ptr<const Sequences> sequences_;
+  const PackOptions options_;
+  mutable std::shared_mutex mutex_;
+  std::map<std::uint64_t, std::shared_ptr<PackedBatch>> batches_;  // by the index of the first row
+  std::uint64_t next_ = 0;
+};
+
+}  // namespace feedline::format

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/sources/image_names.h"
+
+#include <string>
+
+#include "decode/image_formats.h"
+#include "format/sources/sample_name.h"
+
+namespace feedline::format {
+namespace {
+
+std::string extension_of(std::string_view name) {
+  const std::size_t dot = name.rfind('.');
+  return dot == name.npos ? std::string() : to_lower(name.substr(dot + 1));
+}
+
+}  // namespace
+
+bool is_image_name(std::string_view name) { return decode::is_in_image_folders(extension_of(name)); }
+
+bool is_any_image_name(std::string_view name) { return decode::format_of_extension(extension_of(name)) != nullptr; }
+
+bool is_native_image_name(std::string_view name) {
+  const decode::ImageFormat* const format = decode::format_of_extension(extension_of(name));
+  return format != nullptr && format->codec != nullptr;
+}
+
+std::vector<std::string_view> native_extensions() { return image_column_names({}); }
+
+std::vector<std::string_view> image_column_names(std::initializer_list<std::string_view> first,
+                                                 std::initializer_list<std::string_view> last) {
+  std::vector<std::string_view> names(first);
+  for (const decode::ImageFormat& format : decode::image_formats())
+    for (const std::string_view extension : format.extensions)
+      if (format.codec != nullptr && !extension.empty()) names.push_back(extension);
+  names.insert(names.end(), last);
+  return names;
+}
+
+}  // namespace feedline::format
