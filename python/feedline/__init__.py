@@ -11,8 +11,9 @@
              .normalize(feedline.IMAGENET_MEAN, feedline.IMAGENET_STD))
     for image, label in train.loader(batch_size=256, shuffle=True): ...
 
-Nothing starts at import. A name's module, and the engine with it, is imported when the name is first used; neither
-torch nor NumPy is imported before the first array is made (with `feedline.DataLoader`, torch).
+Importing feedline starts no threads or processes. The module that defines a name is imported, together with the engine,
+when the name is first used. Neither NumPy nor torch is imported before the first array is created, except that
+`feedline.DataLoader` imports torch.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -31,7 +32,6 @@ from .errors import (
 if TYPE_CHECKING:
     from ._engine import Inspection, InspectionFinding
     from .data import presets
-    from .data.chain import Chain, chain
     from .data.dataset import Dataset
     from .data.images import (
         IMAGENET_MEAN,
@@ -44,12 +44,13 @@ if TYPE_CHECKING:
         resize_image,
         simd_variants,
     )
-    from .data.in_memory import files, table
+    from .data.memory.in_memory import files, table
+    from .data.memory.ragged_values import ragged
+    from .data.memory.sequences import arrays, tokens
+    from .data.memory.shared_list import shared as shared  # imports NumPy
     from .data.mixtures import mix
+    from .data.ops.chain import Chain, chain
     from .data.pixels import pack_pixels
-    from .data.ragged_values import ragged
-    from .data.sequences import arrays, tokens
-    from .data.shared_list import shared as shared  # imports NumPy
     from .data.sources import inspect, open
     from .data.specs import DecodeLimit, Drawn, FieldSpec
     from .data.view_list import Views, views
@@ -68,7 +69,7 @@ __version__: str
 # Maps names to the module that is imported on first use; a test compares this with __all__.
 _NAMES_OF = {
     "_engine": ("Inspection", "InspectionFinding"),
-    "data.chain": ("Chain", "chain"),
+    "data.ops.chain": ("Chain", "chain"),
     "data.dataset": ("Dataset",),
     "data.specs": ("DecodeLimit", "Drawn", "FieldSpec"),
     "data.images": (
@@ -82,12 +83,12 @@ _NAMES_OF = {
         "resize_image",
         "simd_variants",
     ),
-    "data.in_memory": ("files", "table"),
+    "data.memory.in_memory": ("files", "table"),
     "data.mixtures": ("mix",),
     "data.pixels": ("pack_pixels",),
-    "data.ragged_values": ("ragged",),
-    "data.sequences": ("arrays", "tokens"),
-    "data.shared_list": ("shared",),
+    "data.memory.ragged_values": ("ragged",),
+    "data.memory.sequences": ("arrays", "tokens"),
+    "data.memory.shared_list": ("shared",),
     "data.sources": ("inspect", "open"),
     "data.view_list": ("Views", "views"),
     "torch_loader.data_loader": ("DataLoader", "StatefulDataLoader"),
@@ -122,12 +123,12 @@ if not TYPE_CHECKING:  # type checkers would otherwise accept any name of the pa
 
 
 def __dir__() -> list[str]:
-    """Returns the public names, also those that are not imported yet, and the module's double-underscore names."""
+    """Returns the public names, including those that are not imported yet, and the module's double-underscore names."""
     return sorted({*__all__, *_MODULE_OF, *(name for name in globals() if name.startswith("__"))})
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """``%load_ext feedline``: the cell magic ``%%feedline``, which profiles a cell."""
+    """Handles ``%load_ext feedline``: registers the cell magic ``%%feedline``, which profiles a cell."""
     from .notebook.magic import load
 
     load(shell)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m feedline`` runs the command ``feedline``, for environments that are not on the path."""
+"""Runs the ``feedline`` command as ``python -m feedline``, for environments whose scripts are not on PATH."""
 
 import sys
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Feedline's exceptions, with the location of the error as attributes, and its warnings."""
+"""Feedline's exceptions, which have the location of the error as attributes, and its warnings."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from typing import Any
 class Error(Exception):
     """Base class of Feedline's exceptions.
 
-    ``str(error)`` is one line of text: the error, then every known part of its location.
+    ``str(error)`` is one line of text: the error message, then every known part of its location.
 
-    Attributes (``None`` if they do not apply):
+    Attributes that do not apply are ``None``.
+
+    Attributes:
         dataset: the argument of :func:`feedline.open`.
         shard: path of the shard or file.
         key: the sample's key: relative path in a folder, or WebDataset key.
-        record: index of the sample in the opened dataset, also for a subset or a split of it.
+        record: index of the sample in the opened dataset, even in a subset or a split of it.
         offset: byte offset in the shard or file.
         stage: ``"storage"``, ``"format"``, ``"decode"``, ``"transform"``, ...
     """
@@ -56,7 +58,7 @@ class DataError(Error, RuntimeError):
 
 
 class StorageError(Error, OSError):
-    """The operating system could not open, read or list. ``errno`` and ``filename`` are set if known."""
+    """The operating system failed to open, read or list a file. ``errno`` and ``filename`` are set if known."""
 
     def __init__(self, message: str = "", *, errno: int | None = None, **place: Any) -> None:
         super().__init__(message, **place)
@@ -71,7 +73,7 @@ class StorageError(Error, OSError):
 
 
 class StalledError(Error, TimeoutError):
-    """No progress within the timeout."""
+    """A loader made no progress within the timeout."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.message, self.__dict__.copy())
@@ -82,11 +84,11 @@ class WorkerDiedError(Error, RuntimeError):
 
 
 class RecordError(Error):
-    """A file is not a readable run record. The message names the file, the position and the remedy."""
+    """A file is not a readable run record. The message names the file and the position, and states the remedy."""
 
 
 class SettingsWarning(UserWarning):
-    """Settings were measured on another machine, for other data, or with another loader; or need too much memory."""
+    """Settings need too much memory, or were measured on another machine, for other data, or with another loader."""
 
 
 def _rebuild(cls: type[Error], message: str, attributes: dict[str, Any]) -> Error:

@@ -16,10 +16,11 @@ if typing.TYPE_CHECKING:
 
 
 def force_simd_variant(name: str) -> None:
-    """Selects one of :func:`feedline.simd_variants` for the whole process; ``""`` is the best. Not while a loader runs.
+    """Selects one of :func:`feedline.simd_variants` for the whole process; ``""`` selects the fastest one that the CPU
+    supports. Do not call this function while a loader runs.
 
     Raises:
-        ConfigError: an unknown variant.
+        ConfigError: `name` is not one of the variants.
     """
     _engine.force_simd_variant(name)
 
@@ -33,18 +34,19 @@ def force(
     upload_part_bytes: int = 0,
     block_cache_bytes: int = 0,
 ) -> None:
-    """Forces conditions on this process; those not given return to normal. Not while a loader is created or runs.
+    """Forces test conditions in this process; conditions that are not given return to their defaults. Do not call this
+    function while a loader is created or runs.
 
     Args:
-        read_latency: seconds by which reads of sources take longer that are opened afterwards.
-        read_ahead: when loaders that are created afterwards prefetch samples; ``"threads"`` is ``"always"`` without
-            io_uring.
-        random_threads: loaders with ``num_workers="auto"`` that are created afterwards use another number of threads or
-            processes at every batch.
-        machine_root: a folder whose ``proc`` and ``sys`` replace the machine's for code that uses a GPU.
-        upload_part_bytes: size of the parts of uploads, 5 MiB or more; 0 is the usual size.
-        block_cache_bytes: size of the cache of decompressed blocks of tables that are opened afterwards; 0 is the usual
-            size.
+        read_latency: seconds added to each read of sources that are opened afterwards.
+        read_ahead: whether loaders that are created afterwards prefetch samples; ``"threads"`` means ``"always"``
+            without io_uring.
+        random_threads: whether loaders with ``num_workers="auto"`` that are created afterwards use a random number of
+            threads or processes, which changes with every batch.
+        machine_root: a folder whose ``proc`` and ``sys`` replace the machine's own in code that uses a GPU.
+        upload_part_bytes: size of an upload part, at least 5 MiB; 0 selects the default size.
+        block_cache_bytes: size of the cache for decompressed table blocks, for tables that are opened afterwards; 0
+            selects the default size.
     """
     _engine.set_test_conditions(locals())
 
@@ -58,16 +60,18 @@ def pixel_operation(
     size: tuple[int, int] | None = None,
     noise: npt.NDArray[np.uint8] | None = None,
 ) -> npt.NDArray[np.uint8]:
-    """Runs one operation of the augmentation recipes with given parameters: see ``include/feedline/pixel_operation.h``.
+    """Runs one operation of the augmentation recipes with the given parameters: see
+    ``include/feedline/pixel_operation.h``.
 
     Args:
         pixels: uint8, (height, width, 1 or 3).
-        name: such as ``"autocontrast"``.
-        values: its numbers, in the order of the header's members.
+        name: name of the operation, such as ``"autocontrast"``.
+        values: the operation's numbers, in the order of the members in the header.
         interpolation: ``"nearest"``, ``"bilinear"`` or ``"bicubic"``, for geometric operations.
-        fill: for pixels from outside the image; the colour of ``"erase"``.
-        size: (height, width) of the result of ``"affine"`` and ``"perspective"``.
-        noise: bytes for ``"erase"``, (height, width, channels) of its box; for ``"elastic"`` those of its displacement.
+        fill: value for pixels outside the image; for ``"erase"``, the colour of the erased box.
+        size: (height, width) of the result, for ``"affine"`` and ``"perspective"``.
+        noise: for ``"erase"``, bytes of shape (height, width, channels) that fill the box; for ``"elastic"``, the bytes
+            of the displacement.
 
     Returns:
         uint8, (height, width, channels).
@@ -89,10 +93,11 @@ def elastic_displacement(
     seed: int = 0,
     epoch: int = 0,
 ) -> npt.NDArray[np.float32]:
-    """Returns the displacement by ``elastic_transform``, as operation ``stream`` of a dataset, for sample ``index``.
+    """Returns the displacement that ``elastic_transform`` applies to sample ``index`` if the transform is a dataset's
+    operation number ``stream``.
 
     Returns:
-        float32, (2, height, width): along x and y, in units of half the width and half the height.
+        float32, (2, height, width): the displacement along x and y, in units of half the width and half the height.
     """
     import numpy as np
 
@@ -103,19 +108,22 @@ def elastic_displacement(
 def time_pixel_operation(
     pixels: npt.NDArray[np.uint8], name: str, *values: float, interpolation: str = "nearest", runs: int = 1
 ) -> list[float]:
-    """Returns the CPU seconds of each of ``runs`` runs of :func:`pixel_operation` in the engine, on warm memory."""
+    """Measures ``runs`` runs of :func:`pixel_operation` in the engine, on warm memory, and returns the CPU time of each
+    run in seconds.
+    """
     return _engine.time_pixel_operation(pixels, name, values, interpolation, runs)
 
 
 def draw_for_size(
     dataset: Dataset, height: int, width: int, index: int, *, seed: int = 0, epoch: int = 0
 ) -> list[Drawn]:
-    """Returns the operations' decisions for sample ``index``, assuming an image of this size, in pixels.
+    """Returns the random choices of the dataset's operations for sample ``index``, assuming an image of this size in
+    pixels.
 
-    Reads nothing; the index may exceed the dataset.
+    No sample is read, and the index may exceed the dataset's length.
 
     Raises:
-        ConfigError: a size below 1, or a number that is not an integer.
+        ConfigError: a size is below 1, or an argument is not an integer.
     """
     where = "draw_for_size"
     rows = dataset._engine.draw_for_size(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures how fast a source loads with typical training operations, and this machine's limit."""
+"""Measures how fast a source loads with typical training operations, and the limit of this machine."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from feedline.data.dataset import Dataset
 from feedline.data.images import IMAGENET_MEAN, IMAGENET_STD
 from feedline.loader.loader import Loader
 
+from .steadiness import SteadinessWatch
 from .stock_loader import measure_stock
 
 # of a batch: its arrival time, its samples, the seconds in next()
@@ -34,15 +35,16 @@ def measure(
     against_torch: bool,
     show: Show,
 ) -> tuple[dict[str, Any], list[Arrival]]:
-    """Returns the output of ``feedline bench`` for `source`, and every batch's arrival.
+    """Returns the output of ``feedline bench`` for `source`, and the arrival time of every batch.
 
     Args:
-        size: side of the crops, in pixels.
-        num_workers: as in :meth:`feedline.Dataset.loader`; torch's loader gets as many workers as threads were used.
-        seconds: duration of the measurement, after a warm-up of one epoch or half of it.
+        size: height and width of the crops in pixels.
+        num_workers: as in :meth:`feedline.Dataset.loader`; torch's loader uses as many workers as Feedline used
+        threads.
+        seconds: duration of the measurement, not counting a warm-up of one epoch or half of `seconds`.
 
     Raises:
-        StockLoaderMissing: torch's loader was requested, but cannot be loaded.
+        StockLoaderMissing: torch's loader was requested but cannot be imported.
     """
     dataset = (
         sources.open(source).random_resized_crop(size).random_horizontal_flip().normalize(IMAGENET_MEAN, IMAGENET_STD)
@@ -84,7 +86,7 @@ def _of_loader(
             _run(loader, seconds / 2, advance, epochs=1)
         before, cpu, asked = loader.stats(), time.process_time(), _engine.network_hosts()
         started = time.perf_counter()
-        with show("measuring") as advance:
+        with show("measuring") as advance, SteadinessWatch(seconds) as watch:
             arrivals = _run(loader, seconds, advance)
         wall = time.perf_counter() - started
         images = sum(samples for _, samples, _ in arrivals)
@@ -96,6 +98,7 @@ def _of_loader(
         "cpu_s_per_1000_images": 1000 * cpu / images,
         "first_batch_s": first_batch_s,
         "held_bytes_peak": after["held_bytes_peak"],
+        "steadiness": watch.figures((at, samples) for at, samples, _ in arrivals),
         "stages": {name: _difference(after["stages"][name], stage) for name, stage in before["stages"].items()},
     }
     if hosts := _network(asked, wall):
@@ -104,7 +107,9 @@ def _of_loader(
 
 
 def _network(before: list[_engine.NetworkHost], wall_s: float) -> list[dict[str, Any]]:
-    """Returns requests to hosts since then and their responses. None if nothing is remote, or all of it is cached."""
+    """Returns the requests to each host since `before`, and their responses. None if no source is remote, or if all
+    data are cached.
+    """
     known = {host.name: host for host in before}
     hosts = []
     for host in _engine.network_hosts():
@@ -128,7 +133,7 @@ def _network(before: list[_engine.NetworkHost], wall_s: float) -> list[dict[str,
 
 
 def _run(loader: Loader, seconds: float, advance: Callable[[int], None], epochs: int | None = None) -> list[Arrival]:
-    """Loads for `seconds`, at least one batch and at most `epochs`."""
+    """Loads for `seconds`, but at least one batch and at most `epochs` epochs."""
     arrivals: list[Arrival] = []
     begin = before = time.perf_counter()
     while epochs is None or epochs > 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the sample orders of loaders with those of a shuffle buffer and of true permutations."""
+"""Compares the sample orders of loaders with a shuffle buffer and with true permutations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Maker = Callable[[int, int], Order]  # seed, epoch -> an order
 
 
 class Contender(NamedTuple):
-    """A method of shuffling: for the whole dataset, and for a small one with windows in the same proportion."""
+    """A shuffling method, for the whole dataset and for a small dataset with a proportionally smaller window."""
 
     name: str
     whole: Maker
@@ -36,9 +36,9 @@ class Contender(NamedTuple):
 def measure(
     source: str | None, samples: int | None, seed: int, progress: Callable[[int, int], None] = lambda done, total: None
 ) -> dict[str, Any]:
-    """Returns statistics of every method's order of a source's samples, or of `samples` in imaginary shards.
+    """Returns statistics of each method's sample order for a source, or for `samples` samples in hypothetical shards.
 
-    `progress` is called as ``progress(done, total)``, in methods.
+    `progress` is called as ``progress(done, total)`` with the number of methods.
     """
     shard_ends: list[int]
     if source is not None:
@@ -48,7 +48,7 @@ def measure(
         assert samples is not None
         size, shard_ends = samples, [*range(MADE_UP_SHARD, samples, MADE_UP_SHARD), samples]
     if size < LEAST:
-        raise ConfigError(f"--shuffle-quality: {size} samples are too few to judge an order; pass at least {LEAST}")
+        raise ConfigError(f"--shuffle-quality: {size} samples are too few to evaluate an order; pass at least {LEAST}")
     found = contenders(size, shard_ends)
     result: dict[str, Any] = {"samples": size, "shards": len(shard_ends), "seed": seed, "orders": {}}
     for done, contender in enumerate(found):
@@ -59,7 +59,9 @@ def measure(
 
 
 def contenders(size: int, shard_ends: list[int]) -> list[Contender]:
-    """Returns all available methods: torch's only if it is installed, plans by shard only if there are several."""
+    """Returns all available methods: torch's only if torch is installed, shard shuffling only if there are several
+    shards.
+    """
 
     def keyed(count: int, ends: list[int], window: int) -> Maker:
         return lambda seed, epoch: _engine.sample_order(

@@ -16,11 +16,11 @@ BATCH_STAGES = ("batch", "consumer")
 def of_bench(
     record: dict[str, Any], result: Mapping[str, Any], arrivals: Sequence[tuple[float, int, float]]
 ) -> dict[str, Any]:
-    """Adds the measurements of `result` to `record`, as `files.envelope` made it.
+    """Adds the measurements in `result` to `record`, which `files.envelope` created.
 
     Args:
         result: the object that ``feedline bench`` prints.
-        arrivals: arrival time in seconds, samples, and seconds in next(), for every batch.
+        arrivals: for every batch, its arrival time in seconds, its number of samples, and the seconds spent in next().
     """
     from ..record.files import finite
 
@@ -54,6 +54,13 @@ def of_bench(
     return whole
 
 
+_STEADY = (
+    ("images_per_s", "images per second", "1/s"),
+    ("cpus", "CPUs in use", "CPUs"),
+    ("disk_bytes_per_s", "bytes read from disks per second", "B/s"),
+)
+
+
 def _figures(result: Mapping[str, Any], arrivals: Sequence[tuple[float, int, float]]) -> list[dict[str, Any]]:
     ours = result["feedline"]
     low, high = series.rate_interval([float(n) for _, n, _ in arrivals], [wait for _, _, wait in arrivals])
@@ -64,8 +71,16 @@ def _figures(result: Mapping[str, Any], arrivals: Sequence[tuple[float, int, flo
             "cpu_s_per_1000_images", "CPU time per 1,000 images", "s", ours["cpu_s_per_1000_images"], better="lower"
         ),
         figure("first_batch_s", "until the first batch", "s", ours["first_batch_s"], better="lower"),
-        figure("held_bytes_peak", "largest size of batches held ahead", "B", ours["held_bytes_peak"], better="lower"),
+        figure("held_bytes_peak", "peak size of prefetched batches", "B", ours["held_bytes_peak"], better="lower"),
     ]
+    for name, label, unit in _STEADY:
+        found = ours.get("steadiness", {}).get(name)
+        if found is not None:
+            figures.append(
+                figure(f"{name}_spread", f"spread of {label} over seconds", "share", found["spread"], better="lower")
+            )
+            if name != "images_per_s":
+                figures.append(figure(f"{name}_mean", label, unit, found["mean"], better=None))
     if "decode_limit" in result:  # not if pixels are stored
         limit = result["decode_limit"]["images_per_s"]
         figures += [
@@ -79,7 +94,7 @@ def _figures(result: Mapping[str, Any], arrivals: Sequence[tuple[float, int, flo
 
 
 def _storage(record: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Returns the facts of `record`, with the responses of the host that served most of the data."""
+    """Returns the facts in `record`, including the responses of the host that served the most data."""
     facts: dict[str, Any] | None = record["storage"]
     if facts is None or not ours.get("network"):
         return facts
@@ -88,7 +103,7 @@ def _storage(record: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, An
 
 
 def _stage(name: str, stage: Mapping[str, float], rows: float) -> dict[str, Any]:
-    """`rows`: samples of a batch, on average."""
+    """`rows`: mean number of samples per batch."""
     items = stage["items"]
     batches = items if name in BATCH_STAGES else items / rows
     return {
@@ -105,17 +120,21 @@ def _chain(stages: Mapping[str, Mapping[str, float]], rows: float, threads: int)
     host = [value for name, value in ms.items() if name in ("decode", "transform", "batch") and value is not None]
     storage = stages.get("storage", {})
     rate = storage["bytes"] / storage["busy_s"] if storage.get("busy_s") else None
-    no_gpu = "feedline bench measures only the loader: no copy to a GPU, no training step"
+    no_gpu = "feedline bench measures only the loader, without copies to a GPU or training steps"
     return [
         link(
             "storage",
             ms.get("storage"),
             rate,
-            "reading, of all threads together, page cache or not; bytes per s of a thread",
+            "reading time, summed over all threads, with or without the page cache; the rate is that of one thread",
             threads,
         ),
         link(
-            "host", sum(host) if host else None, None, "decode, transform and batch, of all threads together", threads
+            "host",
+            sum(host) if host else None,
+            None,
+            "decode, transform and batch time, summed over all threads",
+            threads,
         ),
         link("pcie", None, None, no_gpu),
         link("gpu", None, None, no_gpu),

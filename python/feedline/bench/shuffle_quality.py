@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures how well an order is shuffled: statistics of permutations, each with the value of a perfect shuffle.
+"""Measures how well an order is shuffled: statistics of the permutation, each with the expected value for a perfect
+shuffle.
 
-An order is an int64 array of shape (n,): the sample at every position, each of 0 ... n - 1 once. "Perfect" is a
-permutation drawn uniformly from all n!.
+An order is an int64 array of shape (n,) with the sample at each position; each of 0 ... n - 1 occurs once. A perfect
+shuffle is a permutation drawn uniformly from all n!.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ FAILS_BELOW = 1e-4
 
 
 class Statistic(NamedTuple):
-    """A statistic of an order.
+    """A statistic of a sample order.
 
     Attributes:
-        name: of the statistic, in two or three words.
+        name: two or three words.
         value, expected: the measured value, and its mean over perfect shuffles.
         p_value: the probability that a perfect shuffle deviates at least as much.
     """
@@ -38,39 +39,42 @@ class Statistic(NamedTuple):
 
     @property
     def passed(self) -> bool:
-        """Whether a perfect shuffle could plausibly give this value."""
+        """Whether a perfect shuffle could plausibly have this value."""
         return self.p_value >= FAILS_BELOW
 
 
 def rank_correlation(order: Order) -> Statistic:
-    """Spearman's correlation of position and sample: 1 is sorted, 0 is no trend. Variance 1 / (n - 1)."""
+    """Spearman's correlation of position and sample: 1 for a sorted order, near 0 if there is no trend. Variance 1 / (n
+    - 1).
+    """
     value = _correlation(np.arange(len(order)), order)
     return Statistic("position and sample", value, 0.0, _two_sided(value, len(order)))
 
 
 def epoch_correlation(first: Order, second: Order) -> Statistic:
-    """Spearman's correlation of the positions that a sample has in two epochs: 1 is the same order twice."""
+    """Spearman's correlation of the positions of each sample in two epochs: 1 if both epochs have the same order."""
     value = _correlation(np.argsort(first), np.argsort(second))
     return Statistic("epoch and next epoch", value, 0.0, _two_sided(value, len(first)))
 
 
 def neighbours_kept(order: Order) -> Statistic:
-    """Share of adjacent positions whose samples are adjacent in the dataset, in either direction.
+    """Share of adjacent positions whose samples are also adjacent in the dataset, in either direction.
 
-    Expected 2 / n. The count of such pairs is close to a Poisson number of mean 2 (n - 1) / n (Wolfowitz, "Note on
-    runs of consecutive elements", Annals of Mathematical Statistics 15, 1944); more of them than that is what fails.
+    Expected 2 / n. The number of adjacent pairs is approximately Poisson-distributed with mean 2 (n - 1) / n
+    (Wolfowitz, "Note on runs of consecutive elements", Annals of Mathematical Statistics 15, 1944); the p-value is the
+    probability of a count at least as high.
     """
     pairs = len(order) - 1
-    kept = int(np.count_nonzero(np.abs(np.diff(order)) == 1))
-    p_value = _poisson_at_least(kept, 2 * pairs / len(order))
-    return Statistic("adjacent kept", kept / pairs, 2 / len(order), p_value)
+    adjacent = int(np.count_nonzero(np.abs(np.diff(order)) == 1))
+    p_value = _poisson_at_least(adjacent, 2 * pairs / len(order))
+    return Statistic("adjacent kept", adjacent / pairs, 2 / len(order), p_value)
 
 
 def displacement(order: Order) -> Statistic:
-    """Mean distance of a sample from its position in the dataset, over n: Spearman's footrule.
+    """Mean distance of a sample from its position in the dataset, divided by n (Spearman's footrule).
 
-    Its sum has mean (n^2 - 1) / 3 and variance (n + 1)(2 n^2 + 7) / 45 (Diaconis and Graham, "Spearman's footrule as
-    a measure of disarray", Journal of the Royal Statistical Society B 39, 1977).
+    The sum of distances has mean (n^2 - 1) / 3 and variance (n + 1)(2 n^2 + 7) / 45 (Diaconis and Graham, "Spearman's
+    footrule as a measure of disarray", Journal of the Royal Statistical Society B 39, 1977).
     """
     n = len(order)
     total = float(np.abs(order - np.arange(n)).sum())
@@ -80,10 +84,10 @@ def displacement(order: Order) -> Statistic:
 
 
 def step_length(order: Order) -> Statistic:
-    """Mean distance of the samples at adjacent positions, over n: small for local shuffles.
+    """Mean distance between the samples at adjacent positions, divided by n; small for local shuffles.
 
     Expected (n + 1) / (3 n). For n independent uniform numbers, the mean |u - v| of neighbours has variance 1 / (15 n);
-    for a permutation, the part that depends on the values alone vanishes: 4 Var(u^2 - u) / n = 1 / (45 n).
+    for a permutation, the part that depends only on the set of values vanishes: 4 Var(u^2 - u) / n = 1 / (45 n).
     """
     n = len(order)
     value = float(np.abs(np.diff(order)).mean()) / n
@@ -93,11 +97,12 @@ def step_length(order: Order) -> Statistic:
 
 
 def uniformity(orders: Iterable[Order]) -> Statistic:
-    """Chi-square of how often each sample was at each position, over orders of one length n.
+    """Chi-square statistic of how often each sample occurs at each position, over orders of equal length n.
 
-    In m perfect orders a cell holds m / n. Each order fills every row and every column once, so that the sum over the
-    n^2 cells, times (n - 1) / n, has the chi-square distribution with (n - 1)^2 degrees of freedom. The value is that
-    over its degrees of freedom: 1 is chance, far below 1 is as wrong as far above.
+    With m perfect orders, the expected count of a cell is m / n. Each order adds one to one cell of each row and
+    column, so the sum over the n^2 cells, times (n - 1) / n, has the chi-square distribution with (n - 1)^2 degrees of
+    freedom. The value is this chi-square sum divided by its degrees of freedom: it is about 1 for perfect shuffles, and
+    a value far below 1 is as suspicious as one far above.
     """
     counts: Any = None
     orders_seen = 0
@@ -115,13 +120,17 @@ def uniformity(orders: Iterable[Order]) -> Statistic:
 
 
 def displacement_quantiles(order: Order, shares: Iterable[float] = (0.1, 0.5, 0.9)) -> list[tuple[float, float, float]]:
-    """Returns (share, quantile of the distance moved over n, that of a perfect shuffle: 1 - sqrt(1 - share))."""
+    """Returns for each share: the share, this quantile of the samples' displacements divided by n, and the quantile
+    that a perfect shuffle would have, 1 - sqrt(1 - share).
+    """
     moved = np.abs(order - np.arange(len(order))) / len(order)
     return [(share, float(np.quantile(moved, share)), 1 - math.sqrt(1 - share)) for share in shares]
 
 
 def window_order(size: int, window: int, seed: int) -> Order:
-    """Simulates a shuffle buffer of `window` samples on a sorted stream: a random one leaves, the next one enters."""
+    """Simulates a shuffle buffer of `window` samples on a sorted stream: a random sample leaves, the next one
+    enters.
+    """
     generator = random.Random(seed)
     order = np.empty(size, np.int64)
     held = list(range(min(window, size)))
@@ -149,7 +158,7 @@ def _normal_two_sided(z: float) -> float:
 
 
 def _poisson_at_least(count: int, mean: float) -> float:
-    """P(N >= count); summed from above, where the terms shrink fast."""
+    """P(N >= count), summed upwards from `count`, because the terms decrease quickly in this direction."""
     if count == 0:
         return 1.0
     term = math.exp(count * math.log(mean) - mean - math.lgamma(count + 1))
@@ -164,6 +173,8 @@ def _poisson_at_least(count: int, mean: float) -> float:
 
 
 def _chi_square_p(value: float, freedom: int) -> float:
-    """Two-sided p-value by Wilson and Hilferty's cube root, which is accurate from a few tens of degrees of freedom."""
+    """Two-sided p-value by the Wilson-Hilferty cube-root approximation, which is accurate from a few tens of degrees of
+    freedom.
+    """
     spread = 2 / (9 * freedom)
     return _normal_two_sided((value ** (1 / 3) - (1 - spread)) / math.sqrt(spread))

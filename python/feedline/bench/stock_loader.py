@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures torch's DataLoader over the same folder, with torchvision's transforms or equivalent ones on Pillow."""
+"""Measures torch's DataLoader over the same folder, with torchvision's transforms or equivalent transforms on
+Pillow.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +21,11 @@ _EXTENSIONS = tuple(f".{extension}" for extension in IMAGE_FOLDER_EXTENSIONS)
 
 
 class StockLoaderMissing(Exception):
-    """A requirement of the comparison is missing."""
+    """A package required for the comparison is missing."""
 
 
 def crop_box(width: int, height: int) -> tuple[int, int, int, int]:
-    """torchvision's RandomResizedCrop.get_params with its defaults: left, top, width, height."""
+    """Equals torchvision's RandomResizedCrop.get_params with its defaults; returns left, top, width, height."""
     area = width * height
     for _ in range(10):
         target = area * random.uniform(0.08, 1.0)
@@ -85,8 +87,8 @@ class FolderDataset:
 
 
 def transform_of(size: int, preferred: str = "any") -> tuple[Any, str]:
-    """Returns the transform and its name; `preferred`: "pillow" for our own, "any" for torchvision's if it can be
-    loaded.
+    """Returns the transform and its name; `preferred` is "pillow" for Feedline's transforms on Pillow, or "any" for
+    torchvision's transforms if torchvision can be imported.
     """
     if preferred == "pillow":
         return PillowTransform(size), "Pillow transforms"
@@ -114,12 +116,12 @@ def check_stock(source: str) -> None:
         if importlib.util.find_spec(name) is None:
             raise StockLoaderMissing(f"needs {name}")
     if not Path(local_path(source)).is_dir():
-        raise StockLoaderMissing(f"needs a folder of class folders as SOURCE; {source!r} is not one")
+        raise StockLoaderMissing(f"needs a folder of class folders as SOURCE; {source!r} is not such a folder")
 
 
 def measure_stock(source: str, size: int, batch_size: int, workers: int, seconds: float) -> dict[str, Any]:
-    """Returns images per second of torch's DataLoader over the folder `source`, after a warm-up of half of
-    `seconds`.
+    """Returns the throughput of torch's DataLoader over the folder `source`, in images per second, after a warm-up of
+    half of `seconds`.
     """
     try:
         import PIL.Image  # noqa: F401

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Formatting of the command line's output."""
+"""Formats the command line's output."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NUMBER = re.compile(r"(\[[a-z ]+\])?([-+~<>]?\d|-?$)")  # the start of a cell t
 
 
 def bytes_text(count: float) -> str:
-    """Formats bytes as ``12.3 MB``, in the decimal units used for disks and networks."""
+    """Formats bytes as ``12.3 MB``, with decimal units as used for disks and networks."""
     for unit in ("B", "kB", "MB", "GB"):
         if count < 1000:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
@@ -36,12 +36,14 @@ def counted(number: int, thing: str) -> str:
 
 
 def print_json(value: Any) -> None:
-    """Prints JSON, in colours only on a terminal: FORCE_COLOR, which notebooks set, is ignored for files."""
+    """Prints JSON, in colour only on a terminal; FORCE_COLOR, which notebooks set, is ignored if the output is a
+    file.
+    """
     OUT.print_json(json.dumps(value)) if sys.stdout.isatty() else print(json.dumps(value, indent=2))
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str | None = None) -> None:
-    """Prints a table: columns of numbers are right-aligned, the first column and those with text left-aligned."""
+    """Prints a table: numeric columns are right-aligned, the first column and text columns left-aligned."""
     shown = Table(title=title, title_justify="left", title_style="bold")
     rows = list(rows)
     for i, column in enumerate(columns):
@@ -53,8 +55,8 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str |
 
 
 def wrapped(line: str, width: int, words_begin: int = 0) -> list[str]:
-    """Wraps a line to the terminal's width. Continuation lines start below the first word after leading blanks and an
-    arrow, or at column `words_begin`.
+    """Wraps a line to the terminal's width. Continuation lines are indented to the first word after leading blanks and
+    an arrow, or to column `words_begin`.
     """
     indent = re.match(r" *(-> )?", line)
     words = (len(indent[0]) if indent else 0) or words_begin
@@ -81,6 +83,6 @@ def progress(total: int | None, label: str) -> Progress:
 
 @contextlib.contextmanager
 def steps(total: int | None, label: str) -> Iterator[Callable[[int], None]]:
-    """Shows a progress bar during the block; call the yielded function to advance it."""
+    """Shows a progress bar during the block, which calls the yielded function to advance it."""
     with progress(total, label) as bar:
         yield lambda count: bar.advance(bar.task_ids[0], count)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All exit statuses of the command line, and the exceptions that lead to them."""
+"""All exit statuses of the command line, and the exceptions that cause them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ INTERRUPTED = 130  # 128 + SIGINT, as in shells
 
 
 def of(error: BaseException) -> int:
-    """Returns the exit status of a subcommand that failed with `error`."""
+    """Returns the exit status of a subcommand that raised `error`."""
     import feedline
 
     if isinstance(error, KeyboardInterrupt):

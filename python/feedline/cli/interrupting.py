@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C on the command line: the first one ends the command; those right after it are ignored."""
+"""Handles Ctrl-C on the command line: the first Ctrl-C ends the command, and further ones within a few seconds are
+ignored.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,11 @@ _PATIENCE_S = 10.0  # well above the time that a subcommand needs to clean up
 
 
 def first_alone() -> None:
-    """Makes the first Ctrl-C raise KeyboardInterrupt, and ignores further ones for some seconds.
+    """Makes the first Ctrl-C raise KeyboardInterrupt, and ignores further ones for a few seconds.
 
-    A second signal would interrupt the clean-up and leave a folder, a running copy of a script, or a traceback
-    instead of the exit status. If a subcommand hangs, a later one raises again. A process that was started with Ctrl-C
-    ignored (``nohup``, ``&`` in a script) keeps ignoring it.
+    A second signal would interrupt the clean-up: it could leave a temporary folder or a running copy of a script, or
+    print a traceback instead of returning the exit status. If a subcommand hangs, Ctrl-C raises KeyboardInterrupt again
+    after this time. A process that was started with SIGINT ignored (``nohup``, ``&`` in a script) still ignores Ctrl-C.
     """
     if threading.current_thread() is not threading.main_thread():
         return

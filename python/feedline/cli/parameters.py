@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Value types and options shared by several subcommands.
 
-Options have the names of the Python arguments: ``--num-workers``. An output file's option is named after its contents:
-``--record``, ``--settings``, ``--page``, ``--json-file``. Further names of an option are its `aliases`: they work but
-are not listed in help.
+Options have the names of the Python arguments, such as ``--num-workers``. An option for an output file is named after
+its contents: ``--record``, ``--settings``, ``--page``, ``--json-file``. `aliases` are additional names of an
+option, which work but are not listed in the help.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class FiniteRange(click.FloatRange):
-    """A number within bounds. Rejects ``nan``, which passes every bounds check but which no clock reaches."""
+    """A finite number within bounds. Rejects ``nan``, which would pass the bounds check and make a duration endless."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         number = super().convert(value, param, ctx)
@@ -56,7 +56,7 @@ class Duration(click.ParamType):
 
 
 class Percent(click.ParamType):
-    """Parses ``10%`` or ``0.1`` as a share between 0 and 1, exclusive."""
+    """Parses ``10%`` or ``0.1`` as a fraction between 0 and 1, exclusive."""
 
     name = "share"
 
@@ -66,7 +66,7 @@ class Percent(click.ParamType):
         match = re.fullmatch(r"(\d+(?:\.\d+)?|\.\d+)\s*(%?)", value.strip())
         share = float(match[1]) / (100 if match[2] else 1) if match else -1.0
         if not 0 < share < 1:
-            self.fail(f"{value!r} is not a share such as 10% or 0.1", param, ctx)
+            self.fail(f"{value!r} is not a fraction such as 10% or 0.1", param, ctx)
         return share
 
 
@@ -115,7 +115,7 @@ class ShardRange(click.ParamType):
 
 
 class AutoOrRange(click.ParamType):
-    """Parses a number within bounds, or ``auto``; returns an int or the word."""
+    """Parses a number within bounds, or ``auto``; returns an int or ``auto``."""
 
     name = "number"
 
@@ -148,7 +148,7 @@ class OutputFile(click.Path):
 
 
 class OutputFolder(click.Path):
-    """A folder that a subcommand writes into, created if missing; returns the text unchanged."""
+    """A folder that a subcommand writes into, created if missing; the value is returned unchanged."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         found = problem_of_folder(value)
@@ -158,9 +158,9 @@ class OutputFolder(click.Path):
 
 
 class OutputPath(click.Path):
-    """A file or folder that the library writes, checked by the library's rule; returns the text unchanged.
+    """A file or folder that the library writes, checked by the library's rule; the value is returned unchanged.
 
-    `urls`: whether object storage is allowed.
+    `urls`: whether URLs of object storage are allowed.
 
     Python callers use the same rule: :func:`feedline.data.arguments.output_path`.
     """
@@ -185,14 +185,14 @@ OUTPUT_FOLDER = OutputFolder()
 OUTPUT_PATH = OutputPath()
 OUTPUT_PLACE = OutputPath(urls=True)
 INPUT_FILE = click.Path(dir_okay=False, path_type=Path)  # a missing one is a missing source, as for every subcommand
-PACKED_FORMATS = tuple(name for name in FORMATS if name not in ("numpy", "pixels"))
+PACKED_FORMATS = tuple(name for name in FORMATS if name not in ("numpy", "megatron", "pixels"))
 INPUT_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 RESTART_INTERVAL = AutoOrRange(1, _MOST_MCUS)
 NUM_WORKERS = AutoOrRange(1)
 
 
 class AliasedOption(click.Option):
-    """An option with further names, which work but are not listed."""
+    """An option with additional names, which work but are not listed in the help."""
 
     def __init__(self, names: list[str], aliases: tuple[str, ...] = (), **attributes: Any) -> None:
         super().__init__([*names, *aliases], **attributes)
@@ -204,11 +204,11 @@ class AliasedOption(click.Option):
     def get_error_hint(self, ctx: click.Context | None) -> str:
         return self._without_aliases(super().get_error_hint, ctx)
 
-    def _without_aliases(self, told: Callable[[Any], Any], ctx: click.Context | None) -> Any:
+    def _without_aliases(self, function: Callable[[Any], Any], ctx: click.Context | None) -> Any:
         names = self.opts
         self.opts = [name for name in names if name not in self._aliases]
         try:
-            return told(ctx)
+            return function(ctx)
         finally:
             self.opts = names
 
@@ -219,12 +219,12 @@ def option(*names: str, aliases: tuple[str, ...] = (), **attributes: Any) -> Cal
 
 
 def num_workers(*aliases: str, help: str) -> Callable[[Command], Command]:
-    """``--num-workers``: number of threads or processes that load, like the Python argument."""
+    """``--num-workers``: number of loading threads or processes, like the Python argument."""
     return option("--num-workers", aliases=aliases, default="auto", type=NUM_WORKERS, metavar="N", help=help)
 
 
 def source_format(*formats: str) -> Callable[[Command], Command]:
-    """``--format``, if it cannot be detected from SOURCE."""
+    """``--format``: required if the format cannot be detected from SOURCE."""
     return click.option(
         "--format",
         "format_",
@@ -236,13 +236,15 @@ def source_format(*formats: str) -> Callable[[Command], Command]:
 
 def fields(command: Command) -> Command:
     """``--fields SPECS``: like the `fields` argument of ``feedline.open``."""
-    help = 'Fields, one spec each: "jpg mask.png json", or for a folder "images/{key}.jpg masks/{key}.png".'
+    help = (
+        'Specification of each field, such as "jpg mask.png json", or for a folder "images/{key}.jpg masks/{key}.png".'
+    )
     return click.option("--fields", metavar="SPECS", help=help)(command)
 
 
 def annotated(command: Command) -> Command:
     """``--split`` and ``--image-folder``: like the arguments `split` and `images` of ``feedline.open``."""
-    split = click.option("--split", metavar="NAME", help="For COCO, VOC or YOLO: this list of images, such as train.")
+    split = click.option("--split", metavar="NAME", help="For COCO, VOC or YOLO: the list of images, such as train.")
     folder = click.option(
         "--image-folder", metavar="FOLDER", help="For COCO: the image folder, if not next to the annotations."
     )
@@ -256,7 +258,7 @@ def as_json(help: str = "Print one JSON object.") -> Callable[[Command], Command
 
 def record_file(*aliases: str) -> Callable[[Command], Command]:
     """``--record FILE``: the run record of a subcommand that measures."""
-    return option("--record", aliases=aliases, type=OUTPUT_FILE, help="Write a run record: docs/run-record.md.")
+    return option("--record", aliases=aliases, type=OUTPUT_FILE, help="Write a run record; see docs/run-record.md.")
 
 
 def machine(command: Command) -> Command:
@@ -272,28 +274,28 @@ def gpu_price_only(command: Command) -> Command:
         type=FiniteRange(0),
         metavar="PRICE",
         show_default="FEEDLINE_GPU_PRICE",
-        help="Price of a GPU-hour, to compute the cost of idle time.",
+        help="Price of a GPU-hour, used to compute the cost of idle time.",
     )(command)
 
 
 def gpu_price(command: Command) -> Command:
-    """``--gpu-price`` and ``--job-hours``: used to compute the cost of waiting and the saving of a gain."""
+    """``--gpu-price`` and ``--job-hours``: used to compute the cost of waiting and the savings of a fix."""
     hours = click.option(
         "--job-hours",
         default=24.0,
         type=FiniteRange(0, min_open=True),
         metavar="HOURS",
-        help="Length of a whole job, to compute what a gain saves.",
+        help="Duration of a whole job, used to compute the savings of a gain.",
     )
     return gpu_price_only(hours(command))
 
 
 def causes_folders() -> Callable[[Command], Command]:
-    """``--causes FOLDER``, repeatable: further causes of diagnose."""
+    """``--causes FOLDER``, repeatable: folders of additional causes for diagnose."""
     return click.option(
         "--causes",
         type=INPUT_FOLDER,
         multiple=True,
         metavar="FOLDER",
-        help="Also use the causes in this folder: docs/findings.md.",
+        help="Also use the causes in this folder; see docs/findings.md.",
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The root command: lists the subcommands, and maps their exceptions to exit statuses."""
+"""The root command, which lists the subcommands and maps their exceptions to exit statuses."""
 
 from __future__ import annotations
 
@@ -15,25 +15,26 @@ from feedline.cli import exit_codes
 
 # Help text of each subcommand. A subcommand's module, which has the subcommand's name, is imported only when needed.
 _SUBCOMMANDS = {
-    "demo": "See Feedline at work in a minute, on generated photos or yours.",
-    "inspect": "Show the contents of a source, and what a reader would drop.",
+    "demo": "Try Feedline in a minute, on generated photos or your own.",
+    "inspect": "Show the contents of a source, and the files that a reader would drop.",
     "bench": "Measure how fast a source loads, and where the time goes.",
     "pack": "Rewrite a dataset as shards.",
-    "merge-index": "Merge ranges of packed shards.",
-    "index": "Write the listing of a folder for HTTP, or an index for other programs.",
+    "tokenize": "Write texts as token files for Megatron.",
+    "merge-index": "Merge shard ranges packed by several workers.",
+    "index": "Write a folder listing for HTTP, JPEG checkpoints, or another program's index.",
     "verify": "Check that a dataset is complete and undamaged.",
     "stage": "Copy a dataset to a local folder.",
-    "cache": "List, verify, prune or clear a cache of stored objects.",
-    "trace": "Show where a step's time goes in a torch.profiler trace.",
+    "cache": "List, verify, prune or clear a cache of remote objects.",
+    "trace": "Show where the time of training steps goes, from a torch.profiler trace.",
     "doctor": "Find problems of a run before it starts.",
     "diagnose": "Show where a training script's time goes, and why.",
-    "tune": "Measure a loader's settings, and save those that help.",
+    "tune": "Measure settings of a loader, and save those that help.",
     "top": "Monitor the loaders of a running process.",
-    "env": "Check an environment, snapshot it, compare it, rebuild it.",
+    "env": "Check, snapshot, compare and rebuild environments.",
     "report": "Render a run record as one HTML page.",
     "diff": "Show how two run records differ, and why.",
-    "compare": "Fail if a run is slower than an earlier one.",
-    "explain": "Explain a finding, and what to do.",
+    "compare": "Fail if a run is slower than a baseline.",
+    "explain": "Explain a finding and its fix.",
 }
 
 
@@ -44,7 +45,7 @@ class _Commands(Mapping[str, click.Command]):
         if name not in _SUBCOMMANDS:
             raise KeyError(name)
         module = name.replace("-", "_")
-        command: click.Command = getattr(importlib.import_module(f"feedline.cli.{module}"), module)
+        command: click.Command = getattr(importlib.import_module(f"feedline.cli.commands.{module}"), module)
         return command
 
     def __iter__(self) -> Iterator[str]:
@@ -55,7 +56,7 @@ class _Commands(Mapping[str, click.Command]):
 
 
 class _Root(click.Group):
-    """A command group whose help imports no subcommand."""
+    """A command group that prints its help without importing subcommands."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -80,7 +81,9 @@ def _show_version(context: click.Context, option: click.Parameter, is_wanted: bo
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Show the version."
 )
 def root() -> None:
-    """Feedline keeps a GPU fed: inspect datasets, measure how fast they load, find why a script waits, and tune it."""
+    """Feedline keeps a GPU fed: inspect datasets, measure how fast they load, find out why a script waits, and tune its
+    loader.
+    """
 
 
 def run(arguments: list[str]) -> int:
@@ -93,7 +96,9 @@ def run(arguments: list[str]) -> int:
     except click.ClickException as error:
         error.show()
         if "unexpected extra argument" in error.message and _differ_in_a_number(arguments):
-            click.echo("The shell expands braces and stars: quote a source, as in 'shards/{000..146}.tar'.", err=True)
+            click.echo(
+                "The shell expands braces and wildcards, so quote a source, as in 'shards/{000..146}.tar'.", err=True
+            )
         return exit_codes.USAGE
     except KeyboardInterrupt:
         click.echo("feedline: interrupted", err=True)
@@ -119,7 +124,9 @@ def _show(error: BaseException) -> None:
 
 
 def _words(error: BaseException) -> str:
-    """Formats an error. Python's file errors start with a number and end with the name, which is moved to the end."""
+    """Formats an error. Python's file errors start with a number and end with the file name; the file name is moved to
+    the end.
+    """
     if not isinstance(error, OSError) or isinstance(error, feedline.Error) or not error.filename:
         return str(error)
     what = "no such file" if isinstance(error, FileNotFoundError) else error.strerror or type(error).__name__

@@ -31,7 +31,7 @@ NO_PRICE = Price()
 def price_of(
     gpu_hour: float | None, job_hours: float | None = None, environment: Mapping[str, str] = os.environ
 ) -> Price:
-    """Returns the given price, or else that of the environment variable :data:`PRICE`.
+    """Returns `gpu_hour`, or the price in the environment variable :data:`PRICE` if it is None, with the job's hours.
 
     Raises:
         ConfigError: the variable is not a nonnegative number.

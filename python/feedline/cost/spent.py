@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calculates the cost of a run's GPUs and of their waits for data, with pure functions of the measurements.
+"""Calculates the cost of a run's GPUs and of their waits for data from the measurements of the run.
 
-A GPU counts as idle while its training loop waits for the loader. That excludes gaps caused by the step's own Python
-code, which `feedline trace` shows. It does not depend on GPU-Util, which counts any moment in which a kernel runs.
+A GPU counts as idle while its training loop waits for the loader. Gaps caused by the step's own Python code do not
+count; `feedline trace` shows these gaps. The idle time does not depend on GPU-Util, which counts any moment in which a
+kernel runs.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ class Spent:
     Attributes:
         gpus: number of GPUs in the run.
         seconds: length of the period.
-        idle_share: share of the time in which they waited for data, 0 to 1.
-        watts: of one GPU, on average; None if unknown.
-        idle_watts: of one nearly idle GPU; None if not observed or unknown.
-        assumed: no GPU was detected, and `gpus` is one for each training loop.
+        idle_share: share of the time in which the GPUs waited for data, 0 to 1.
+        watts: mean power of one GPU; None if unknown.
+        idle_watts: power of one nearly idle GPU; None if not observed or unknown.
+        assumed: True if no GPU was detected, and `gpus` therefore assumes one GPU for each training loop.
     """
 
     gpus: int
@@ -51,24 +52,24 @@ class Spent:
 
     @property
     def idle_kwh(self) -> float | None:
-        """Energy used while waiting, from a GPU's idle power if observed, or else from its mean power."""
+        """Returns the energy used while waiting, from a GPU's idle power if observed, or else from its mean power."""
         watts = self.watts if self.idle_watts is None else self.idle_watts
         return None if watts is None else self.idle_gpu_hours * watts / 1000
 
     def of_job(self, hours: float) -> Spent:
-        """Scales the amounts to a job of `hours` with the same usage."""
+        """Returns the amounts scaled to a job of `hours` with the same idle share and power."""
         return Spent(self.gpus, hours * _HOUR_S, self.idle_share, self.watts, self.idle_watts, self.assumed)
 
 
 def of_run(summary: Mapping[str, Any], price: Price) -> Spent | None:
-    """Returns the amounts of a run that `feedline diagnose` watched.
+    """Returns the resources used by a run that `feedline diagnose` watched.
 
     Args:
-        summary: the summary of a diagnosis, as its JSON has it.
-        price: with a price of a GPU-hour, a run without detected GPUs is counted as one GPU for each rank.
+        summary: the summary of a diagnosis, in the form of its JSON output.
+        price: the price of a GPU-hour; if known, a run without detected GPUs counts as one GPU for each rank.
 
     Returns:
-        None if no GPU was detected and there is no price, or no loop was measured.
+        The amounts; None if no GPU was detected and there is no price, or no loop was measured.
     """
     if not summary or not summary.get("loop_s") or not summary.get("waits"):
         return None
@@ -89,13 +90,13 @@ def of_run(summary: Mapping[str, Any], price: Price) -> Spent | None:
 
 
 def saved_hours(gain: Sequence[float], hours: float) -> tuple[float, float]:
-    """Returns [low, high], the hours by which `gain` more batches per second shorten a job of `hours`."""
+    """Returns the hours (low, high) that a job of `hours` saves if throughput grows by the fractions `gain`."""
     low, high = (hours * (1 - 1 / (1 + max(one, 0.0))) for one in (gain[0], gain[-1]))
     return low, high
 
 
 def as_amounts(spent: Spent, price: Price) -> dict[str, Any]:
-    """Returns the amounts of a period for JSON."""
+    """Converts the amounts of a period to a dict for JSON."""
     return {
         "gpus": spent.gpus,
         "gpus_assumed": spent.assumed,
@@ -110,7 +111,7 @@ def as_amounts(spent: Spent, price: Price) -> dict[str, Any]:
 
 
 def of_record(record: Mapping[str, Any], price: Price) -> Spent | None:
-    """Returns the amounts in a run record, or, with a price of a GPU-hour, those of one GPU for its time and waits."""
+    """Returns the amounts in a run record. If a record has no amounts but a price is known, assumes one GPU."""
     held = record.get("cost")
     if held is not None:
         hours = held["gpu_hours"]
@@ -127,7 +128,7 @@ def of_record(record: Mapping[str, Any], price: Price) -> Spent | None:
 
 
 def as_dict(spent: Spent | None, causes: Iterable[Mapping[str, Any]], price: Price) -> dict[str, Any] | None:
-    """Returns the ``cost`` of a run record: the run's amounts, and the job hours saved by each cause's gain."""
+    """Returns the ``cost`` entry of a run record: the run's amounts, and the job hours that fixing each cause saves."""
     if spent is None:
         return None
     return {
@@ -141,26 +142,26 @@ def as_dict(spent: Spent | None, causes: Iterable[Mapping[str, Any]], price: Pri
 
 
 def lines(spent: Spent | None, causes: Iterable[Mapping[str, Any]], price: Price) -> list[str]:
-    """Returns sentences of at most 76 columns, the run's own first; empty if nothing was spent."""
+    """Returns report lines of at most 76 columns, beginning with the run's own cost; empty if nothing was spent."""
     if spent is None:
         return []
     gpus = f"{spent.gpus} GPU" + ("" if spent.gpus == 1 else "s")
-    found = [f"{gpus}, idle for data {spent.idle_share:.0%} of the time: {amounts(spent, price)} in this run"]
+    found = [f"{gpus} waited for data {spent.idle_share:.0%} of the time: {amounts(spent, price)} in this run"]
     if spent.assumed:
         found.append("no GPU was detected: one GPU is assumed for each training loop")
     job = spent.of_job(price.job_hours)
-    found.append(f"in a job of {price.job_hours:g} h like it: {amounts(job, price)}")
+    found.append(f"in a similar job of {price.job_hours:g} h: {amounts(job, price)}")
     for cause in _promising(causes):
         low, high = saved_hours(cause["predicted_gain"], price.job_hours)
         money = ""
         if price.gpu_hour is not None:
             money = f", worth {_number(low * job.gpus * price.gpu_hour)} to {_number(high * job.gpus * price.gpu_hour)}"
-        found.append(f"  without {cause['cause']}: {_number(low)} to {_number(high)} h of it saved{money}")
+        found.append(f"  fixing {cause['cause']} would save {_number(low)} to {_number(high)} h{money}")
     return found
 
 
 def _promising(causes: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Returns causes whose fix has a gain; a busy GPU is not a waste."""
+    """Returns the causes whose fix has a predicted gain. Excludes compute_bound, because a busy GPU is not wasted."""
     return [one for one in causes if one["predicted_gain"][-1] > 0 and one["cause"] != "compute_bound"]
 
 
@@ -176,5 +177,5 @@ def amounts(spent: Spent, price: Price) -> str:
 
 
 def _number(value: float) -> str:
-    """Formats with two significant digits or rounded to hundreds: 0.0042, 1.3, 12, 1,234."""
+    """Formats a number with two significant digits, or rounded to hundreds: 0.0042, 1.3, 12, 1,234."""
     return f"{value:,.0f}" if value >= 9.95 else f"{value:.1f}" if value >= 0.95 else f"{value:.2g}"

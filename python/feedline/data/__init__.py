@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sources, datasets and their operations."""
 
-from . import python_readers as python_readers  # registers Python's readers with the engine before any other module
+# Registers Python's readers with the engine before any other module.
+from .storage import python_readers as python_readers

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Converts torchvision's argument forms to the engine's.
 
-Every function raises :class:`ConfigError`, with a message that begins with the operation's name. None imports torch,
-torchvision or Pillow: their enumerations are recognised by value and name.
+Every function raises :class:`ConfigError`, with a message that begins with the operation's name. This module does not
+import torch, torchvision or Pillow; it recognises their enumerations by value and name.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def integer(where: str, name: str, value: Any, low: int = -_INT_MAX, high: int =
 
 
 def worker_count(where: str, value: Any, low: int = 0) -> int:
-    """Returns ``num_workers`` as an int, with the engine's limit (kMaxThreads) and error message."""
+    """Returns ``num_workers`` as an int; applies the engine's limit (kMaxThreads) and uses its error message."""
     try:
         count = operator.index(value)
     except TypeError:
@@ -67,7 +67,7 @@ def real(where: str, name: str, value: Any) -> float:
 
 
 def weights(where: str, values: Any) -> list[float]:
-    """Returns the numbers of a list, array or Series; the engine checks their values."""
+    """Returns the numbers in a list, array or Series; the engine checks their values."""
     if isinstance(values, str | bytes) or not is_iterable(values):
         raise ConfigError(f"{where}: weights must be a list or an array of numbers, not {values!r:.200}")
     items = _items(values)
@@ -80,7 +80,7 @@ def weights(where: str, values: Any) -> list[float]:
 
 
 def path_text(where: str, name: str, value: Any) -> str:
-    """Returns a path as text."""
+    """Returns a path as a str."""
     path = os.fspath(value) if isinstance(value, str | os.PathLike) else value
     if not isinstance(path, str) or not path:
         raise ConfigError(f"{where}: {name} must be a path, not {value!r}")
@@ -88,7 +88,7 @@ def path_text(where: str, name: str, value: Any) -> str:
 
 
 def flag(where: str, name: str, value: Any, or_word: str | None = None) -> bool:
-    """Returns ``value``, which must be a bool; ``or_word`` is another accepted value, for the error message."""
+    """Returns ``value``, which must be a bool; the error message lists ``or_word`` as another accepted value."""
     if not isinstance(value, bool):
         allowed = "True or False" if or_word is None else f'True, False or "{or_word}"'
         raise ConfigError(f"{where}: {name} must be {allowed}, not {value!r}")
@@ -110,14 +110,14 @@ def _items(value: Any) -> list[Any]:
 
 
 def square_size(where: str, size: Any) -> tuple[int, int]:
-    """Converts ``s`` or ``(s,)`` to (s, s) and leaves ``(h, w)`` unchanged, as crops do."""
+    """Returns the size of a crop: converts ``s`` or ``(s,)`` to (s, s) and leaves ``(h, w)`` unchanged."""
     height, width = edge_size(where, size)
     return height, width or height
 
 
 def edge_size(where: str, size: Any) -> tuple[int, int]:
-    """Converts ``s`` or ``(s,)`` to (s, 0), the engine's "smaller edge", and leaves ``(h, w)`` unchanged, as resize
-    does.
+    """Returns the target size of a resize: converts ``s`` or ``(s,)`` to (s, 0), the engine's form of "smaller edge",
+    and leaves ``(h, w)`` unchanged.
     """
     extents = _items(size) if is_sequence(size) else [size]
     if len(extents) not in (1, 2):
@@ -151,7 +151,9 @@ def color(where: str, fill: Any) -> tuple[int, int, int]:
 
 
 def interpolation(where: str, value: Any) -> str:
-    """Converts a name, torchvision's InterpolationMode, or Pillow's Resampling or its integer to the engine's name."""
+    """Converts an interpolation (a name, torchvision's InterpolationMode, or Pillow's Resampling or its integer) to the
+    engine's name.
+    """
     word = value
     if isinstance(value, int) and not isinstance(value, bool):
         word = _PILLOW_RESAMPLING.get(int(value), value)
@@ -176,11 +178,13 @@ def padding_mode(where: str, value: Any) -> str:
 def refuse_aliased(where: str, antialias: Any) -> None:
     """Rejects antialias=False: the only filters are Pillow's, which always antialias."""
     if antialias is not True and antialias is not None:
-        raise ConfigError(f"{where}: antialias={antialias!r} is not supported: Pillow's filters antialias; omit it")
+        raise ConfigError(
+            f"{where}: antialias={antialias!r} is not supported: Pillow's filters always antialias; omit the argument"
+        )
 
 
 def reals(where: str, name: str, values: Any) -> list[float]:
-    """Returns a list of finite floats."""
+    """Converts a sequence of finite numbers to a list of floats."""
     if not is_sequence(values):
         raise ConfigError(f"{where}: {name} must be numbers, not {values!r}")
     return [real(where, name, value) for value in _items(values)]
@@ -216,7 +220,7 @@ def whole_pair(where: str, name: str, value: Any, low: int) -> tuple[int, int]:
 
 
 def integers(where: str, name: str, value: Any, low: int) -> list[int]:
-    """Returns a list of one or more integers."""
+    """Converts an integer or a sequence of integers to a list."""
     numbers_given = _items(value) if is_sequence(value) else [value]
     if not numbers_given:
         raise ConfigError(f"{where}: {name} must be an integer or a sequence of integers, not {value!r}")
@@ -224,7 +228,7 @@ def integers(where: str, name: str, value: Any, low: int) -> list[int]:
 
 
 def both_directions(where: str, name: str, value: Any) -> tuple[float, float]:
-    """Returns one number for both directions, or (x, y), as a pair."""
+    """Converts one number for both directions, or (x, y), to a pair."""
     given = _items(value) if is_sequence(value) else [value]
     if len(given) == 1:
         given = given * 2
@@ -237,12 +241,12 @@ def angles(where: str, name: str, value: Any) -> tuple[float, float]:
         return low_high(where, name, value)
     most = real(where, name, value)
     if most < 0:
-        raise ConfigError(f"{where}: {name} as one number must not be negative, not {value!r}")
+        raise ConfigError(f"{where}: {name} must not be negative if it is a single number, not {value!r}")
     return -most, most
 
 
 def shears(where: str, value: Any) -> tuple[tuple[float, float] | None, tuple[float, float] | None]:
-    """Converts None or one, two or four numbers to ranges along x and y."""
+    """Converts ``shear``, which is None or one, two or four numbers, to ranges along x and y."""
     if value is None:
         return None, None
     bounds = _items(value) if is_sequence(value) else value
@@ -283,7 +287,7 @@ def array_dtype(where: str, value: Any) -> str:
 
 
 def dtype(where: str, value: Any, also: tuple[str, ...] = ()) -> str:
-    """Returns array_dtype() of an image dtype."""
+    """Returns NumPy's name of an image dtype; raises ConfigError for dtypes that images do not support."""
     word = array_dtype(where, value)
     if word not in _DTYPES and word not in also:
         raise ConfigError(f"{where}: dtype must be one of {', '.join(_DTYPES + also)}, not {value!r}")
@@ -291,17 +295,17 @@ def dtype(where: str, value: Any, also: tuple[str, ...] = ()) -> str:
 
 
 def field_names(where: str, fields: Any) -> list[str]:
-    """Returns field names: None means all fields, a str one field, else a sequence of names."""
+    """Returns field names from None (all fields: an empty list), a str (one field) or a sequence of names."""
     if fields is None:
         return []
     names: list[Any] = [fields] if isinstance(fields, str) else list(fields) if is_sequence(fields) else [None]
     if not names or not all(isinstance(name, str) and name for name in names):
-        raise ConfigError(f'{where}: fields must be names of fields, such as ["left.jpg"], not {fields!r}')
+        raise ConfigError(f'{where}: fields must be a list of field names, such as ["left.jpg"], not {fields!r}')
     return names
 
 
 def field_specs(where: str, fields: Any) -> list[str]:
-    """Returns field specs: None means the format's default fields; else a sequence of specs, or a str separated by
+    """Returns field specs from None (the format's default fields), a sequence of specs, or a str of specs separated by
     spaces.
     """
     specs = [] if fields is None else fields.split() if isinstance(fields, str) else fields
@@ -319,7 +323,9 @@ def choice(where: str, name: str, value: Any, words: Sequence[str]) -> str:
 
 
 def buckets(where: str, value: Any) -> tuple[list[int], int]:
-    """Converts ``None``, a number of buckets, or their bounds to (bounds, number), one of which is empty or 0."""
+    """Converts ``buckets`` (``None``, a number of buckets, or their bounds) to (bounds, number); values that were not
+    given are empty or 0.
+    """
     high = 2**63 - 1
     if value is None:
         return [], 0
@@ -332,17 +338,17 @@ def buckets(where: str, value: Any) -> tuple[list[int], int]:
 
 
 def output_path(where: str, name: str, value: Any, *, urls: bool = False) -> str:
-    """Checks an output path: local, in an existing writable folder.
+    """Checks that an output path is local and in an existing, writable folder.
 
-    `urls`: also accepts object storage URLs, for which only write support is checked.
+    With `urls`, object storage URLs are also accepted, and only write support is checked for them.
 
-    Does not create folders: a missing folder is usually a typing error.
+    Folders are not created, because a missing folder is usually a typing error.
     """
     path = path_text(where, name, value)
     scheme = re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", path)
     if scheme and urls:
         try:
-            return _engine.StoredPlace(path).url
+            return _engine.ObjectFolder(path).url
         except ConfigError as error:
             raise ConfigError(f"{where}: {name}: {error.message}; or write to a local folder and copy it") from None
     if scheme:

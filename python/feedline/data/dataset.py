@@ -19,36 +19,42 @@ from ..loader.loader import Loader
 from ..loader.tv_tensors import Wrapper
 from ..loader.unopened import UnopenedColumn, columns_of, listed
 from . import arguments, draws, image_depth, literals, view_list
-from .augmentations import Augmentations
-from .labels import Labels
 from .loader_options import make_loader
-from .operations import Fields
+from .memory.rows import HeldTensor
+from .ops.augmentations import Augmentations
+from .ops.operations import Fields
+from .ops.targets import Targets
 from .recorded_calls import Recorded
-from .rows import HeldTensor
+from .selection.labels import Labels
+from .selection.split import Splits
 from .source_spec import SourceSpec
 from .specs import DecodeLimit, Drawn, FieldSpec
-from .split import Splits
-from .targets import Targets
+from .text.tokenized import Tokenized
 
 if TYPE_CHECKING:
-    from .contact_sheet import Sheet
-    from .mapping import Chain
+    from .inspect.contact_sheet import Sheet
+    from .map.mapping import Chain
+    from .packed_sequences import PackedSequences
 
 
-class Dataset(Recorded, Targets, Augmentations, Splits, Labels):
+# Formats of datasets that no source can be opened as: the engine inspects them, or explains why it does not.
+_WITHOUT_SOURCE = ("arrays", "mix", "rows", "tokens")
+
+
+class Dataset(Recorded, Targets, Augmentations, Splits, Labels, Tokenized):
     """Samples and the operations on their images. Immutable: every operation cheaply returns a new dataset.
 
     Operations have torchvision's names, arguments, defaults and sampling rules, and Pillow's pixels. A wrong
     argument raises :class:`ConfigError` at the call, naming the operation.
 
     If samples have several images and masks, geometry is drawn once for all of them, and colour operations change
-    only images; ``fields`` of an operation names the fields it applies to. Masks keep their labels: resizing uses the
-    nearest label (torchvision's rule for masks), and borders are 0. Boxes and keypoints move by torchvision v2's
-    rules: see :meth:`boxes`.
+    only images; the ``fields`` argument of an operation names the fields to which it applies. Masks keep their labels:
+    resizing uses the nearest label (torchvision's rule for masks), and borders are 0. Boxes and keypoints are
+    transformed by torchvision v2's rules: see :meth:`boxes`.
 
-    ``ds[i]`` is one transformed sample, as a named tuple of NumPy arrays and numbers, drawn as in epoch 0 of a loader
-    with seed 0. Samples of different lengths are not padded. ``ds[a:b]`` is a :meth:`subset`. Inside a torch
-    DataLoader, random operations draw from torch's generator instead, with new numbers in every epoch: see
+    ``ds[i]`` is one transformed sample, as a named tuple of NumPy arrays and numbers, with the random draws of epoch 0
+    of a loader with seed 0. Samples of different lengths are not padded. ``ds[a:b]`` is a :meth:`subset`. Inside a
+    torch DataLoader, random operations draw from torch's generator instead, with new numbers in every epoch: see
     docs/reproducibility.md.
     """
 
@@ -64,7 +70,7 @@ class Dataset(Recorded, Targets, Augmentations, Splits, Labels):
 
         import numpy  # noqa: F401
 
-        from . import foreign_images  # noqa: F401
+        from .storage import foreign_images  # noqa: F401
 
     def _with(self, engine: _engine.Dataset) -> Dataset:
         dataset = Dataset(engine, self._origin, self._chain)
@@ -77,44 +83,45 @@ class Dataset(Recorded, Targets, Augmentations, Splits, Labels):
     # ---- operations other than those on images ----
 
     def cache(self, where: str | os.PathLike[str] = "memory", budget: int | str | None = None) -> Dataset:
-        """Caches the uint8 pixels produced by the operations so far; only later operations run in every epoch.
+        """Caches the uint8 pixels that the preceding operations return; only later operations run in every epoch.
 
-        A sample is read and decoded on its first access. Batches, random draws and states match those of the same chain
-        without ``cache``, bit for bit. Masks are cached decoded, transformed with the images; numbers, arrays, text,
-        JSON and bytes are cached as stored, so that no sample is read twice.
+        Each sample is read and decoded when it is first accessed. Batches, random draws and states match those of the
+        same chain without ``cache``, bit for bit. Masks are decoded and transformed with the images before they are
+        cached; numbers, arrays, text, JSON and bytes are cached as stored, so that no sample is read twice.
 
         Args:
-            where: ``"memory"``: one copy shared by all processes of this user on this machine that cache the same
-                pixels, freed with the last of them. Or the path of a file, named ``PATH.filling`` until it is complete,
-                which other processes and later runs continue to fill, and which :func:`open` reads as a dataset. Or
-                ``"device"``: all images in the memory of the loader's GPU, where later crops, one resize, borders,
-                flips, ``normalize`` and ``to_dtype`` run. Freed with the dataset and its loaders; samples of the
-                dataset itself are produced on the host, without it.
+            where: ``"memory"``: one cache shared by all processes of this user on this machine that cache the same
+                pixels; it is freed when the last of these processes ends. Or the path of a file, which other processes
+                and later runs continue to fill, and which :func:`open` reads as a dataset; the file is named
+                ``PATH.filling`` until it is complete. Or ``"device"``: all images are cached in the memory of the
+                loader's GPU, which also runs later crops, one resize, borders, flips, ``normalize`` and ``to_dtype``.
+                The GPU memory is freed with the dataset and its loaders, and ``ds[i]`` does not use this cache.
             budget: the maximum size of the pixels, in bytes or as text such as ``"8 GiB"``; samples that do not fit are
                 decoded in every epoch. The default is half of the memory available to this process, or for a file the
-                free disk space. With ``"device"`` the dataset must fit, by default into the GPU's free memory.
+                free disk space. With ``"device"``, all images must fit into the budget, by default the GPU's free
+                memory.
 
         Raises:
-            ConfigError: a random operation, ``normalize`` or ``to_dtype`` before it; samples that are arrays or tokens;
-                a second cache; a file in a folder that does not exist, or a URL; an operation after ``"device"`` that
-                does not run on a GPU. At ``loader()`` or the first sample: the file contains other pixels; the loader
-                of ``"device"`` has no GPU, or one without room for all images.
-            DataError: at the same points: the file is damaged.
-            StorageError: at the same points: the file cannot be written.
+            ConfigError: a random operation, ``normalize``, ``to_dtype`` or another ``cache`` precedes this call,
+                samples are arrays or tokens, the path is a URL or its folder does not exist, or an operation after
+                ``"device"`` does not run on a GPU. ``loader()`` and the first sample raise this error if the file
+                contains other pixels, or if ``"device"`` finds no GPU with enough memory for all images.
+            DataError: the file is damaged; raised by ``loader()`` or the first sample.
+            StorageError: the file cannot be written; raised by ``loader()`` or the first sample.
         """
         name = "cache"
         if not isinstance(where, str | os.PathLike):
             raise ConfigError(f'{name}: where must be "memory", "device" or a path, not {where!r}')
-        place = os.fspath(where)
-        if not isinstance(place, str):
+        location = os.fspath(where)
+        if not isinstance(location, str):
             raise ConfigError(f'{name}: where must be "memory" or a path as text, not {where!r}')
         # only a str is the keyword: Path("memory") is a file
-        if isinstance(where, os.PathLike) and place in ("memory", "device"):
-            place = os.path.join(os.curdir, place)
-        if place not in ("memory", "device", ""):
-            arguments.output_path(name, "where", place)
+        if isinstance(where, os.PathLike) and location in ("memory", "device"):
+            location = os.path.join(os.curdir, location)
+        if location not in ("memory", "device", ""):
+            arguments.output_path(name, "where", location)
         limit = 0 if budget is None else arguments.byte_count(name, "budget", budget)
-        return self._with(self._engine.cache(place, limit))
+        return self._with(self._engine.cache(location, limit))
 
     def collate(self, form: literals.Collation, *, fields: Fields = None) -> Dataset:
         """Sets how fields are batched.
@@ -123,9 +130,10 @@ class Dataset(Recorded, Targets, Augmentations, Splits, Labels):
         Text, bytes, JSON, boxes, keypoints and arrays that belong to boxes are lists.
 
         Args:
-            form: ``"stack"``: rows of one shape. ``"pad"``: arrays whose first dimension varies, padded with zeros to
-                the longest of the batch, followed by a field ``NAME_length`` (int64). ``"list"``: rows of any shape.
-            fields: names; by default all fields that support the form. The last call for a field wins.
+            form: ``"stack"``: all rows have the same shape. ``"pad"``: arrays whose first dimension varies, padded with
+                zeros to the longest of the batch, followed by a field ``NAME_length`` (int64). ``"list"``: rows may
+                have any shape.
+            fields: names of the fields; by default all that support the form. The last call for a field wins.
 
         Raises:
             ConfigError: a field does not exist or does not support the form, or samples are arrays.
@@ -141,26 +149,27 @@ class Dataset(Recorded, Targets, Augmentations, Splits, Labels):
             dataset.views(global_a=big, global_b=big, local=(small, 8))   # batch.global_a, batch.local
             dataset.views([big, big])                                     # batch.image_0, batch.image_1
 
-        where ``big`` and ``small`` are lists of operations by :func:`feedline.chain`. The fields replace the image;
-        labels and other fields follow them as before. Operations before ``views`` (``decode``, ``resize``) are drawn
-        and run once for all views. Later operations (``normalize``) apply to each view, drawn separately; their
-        ``fields=`` names views. Every view has its own random draws, even if two have the same chain.
+        where ``big`` and ``small`` are chains created with :func:`feedline.chain`. The fields replace the image; labels
+        and other fields remain after them. Operations before ``views`` (``decode``, ``resize``) are drawn and run once
+        for all views. Later operations (``normalize``) apply to each view, with separate random draws; their
+        ``fields=`` accepts names of views. Every view has its own random draws, even if two have the same chain.
 
-        The region that the views need is decoded once, or per view if the views are few and small and that costs less;
-        the pixels are the same. :meth:`explain` shows the number of decodes. With ``fidelity="fast"`` the image is
-        always decoded once, at the resolution of the most demanding view. Other images and masks have no views:
-        operations after ``views`` that apply to all fields are drawn for them separately.
+        The region that the views need is decoded once, or once per view if the views are so few and small that separate
+        decoding is faster; the pixels are the same. :meth:`explain` shows the number of decodes. With
+        ``fidelity="fast"`` the image is always decoded once, at the resolution of the most demanding view. Other images
+        and masks have no views: operations after ``views`` that apply to all fields are drawn for them separately.
 
         Args:
             views: one list of chains, or one object returned by :func:`feedline.views`.
-            field: the image, if samples have several.
-            named: a chain makes one view, a field (channels, height, width). ``(chain, n)`` makes ``n`` views, a field
-                (n, channels, height, width), each drawn separately. At most 254 views in all.
+            field: name of the image field, required if samples have several images.
+            named: a chain creates one view, a field (channels, height, width). ``(chain, n)`` creates ``n`` views, a
+                field (n, channels, height, width), each with its own random draws. The total is at most 254 views.
 
         Raises:
-            ConfigError: no view; a chain with ``decode``; ``normalize`` or ``to_dtype`` before it; the name of another
-                field; a second ``views``; no such image, or one that a ``map`` replaced. Later: ``cache``, which must
-                precede it; ``n`` views without a fixed size.
+            ConfigError: no view is given, a chain contains ``decode``, this call follows ``normalize``, ``to_dtype`` or
+                another ``views``, a view has the name of another field, or the image does not exist or was replaced by
+                ``map``. Later calls raise this error if ``cache`` follows ``views``, or if ``n`` views have no fixed
+                size.
         """
         rows = view_list.of("views", views, named).rows
         return self._with(self._engine.views(rows, view_list.field_name("views", field)))
@@ -168,27 +177,28 @@ class Dataset(Recorded, Targets, Augmentations, Splits, Labels):
     def five_crop(self, size: int | Sequence[int], *, field: str | None = None) -> Dataset:
         """Crops the four corners and the centre, in this order, to a field (5, channels, height, width).
 
-        Later operations apply to each of the five; random operations draw separately.
+        Later operations apply to each of the five crops; random operations draw separately for each.
 
         Args:
             size: pixels, ``size`` x ``size`` or ``(height, width)``.
-            field: the image, if samples have several.
+            field: name of the image, required if samples have several images.
 
         Raises:
             ConfigError: as for :meth:`views`.
-            DataError: on reading, an image is smaller than ``size``.
+            DataError: an image is smaller than ``size``; raised when the image is read.
         """
         where = "five_crop"
         crop = arguments.square_size(where, size)
         return self._with(self._engine.five_crop(crop, view_list.field_name(where, field)))
 
     def ten_crop(self, size: int | Sequence[int], vertical_flip: bool = False, *, field: str | None = None) -> Dataset:
-        """:meth:`five_crop` of the image and of its mirror image, as a field (10, channels, height, width).
+        """Applies :meth:`five_crop` to the image and its mirror image; the field has shape (10, channels, height,
+        width).
 
         Args:
             size: as for :meth:`five_crop`.
             vertical_flip: mirrors top to bottom instead of left to right.
-            field: the image, if samples have several.
+            field: name of the image, required if samples have several images.
         """
         where = "ten_crop"
         crop = arguments.square_size(where, size)
@@ -204,64 +214,69 @@ class Dataset(Recorded, Targets, Augmentations, Splits, Labels):
         seeded: bool = False,
         writable: bool = True,
     ) -> Dataset:
-        """Calls a Python function on samples, after the operations so far, in the loader's threads.
+        """Calls a Python function on samples, after the preceding operations, in the loader's threads.
 
         ``map(fn, "image")`` replaces the image by ``fn(image)``, ``map(fn, ("image", "label"))`` passes and returns
         both, and ``map(fn)`` passes a dict of all fields and returns a dict: missing keys are removed, new keys become
-        new fields. Fields have the form of ``ds[i]``: an image as set by the operations and ``loader(dtype=,
-        layout=)``, a writable NumPy array of any size (by default uint8 (3, height, width)), a mask as (height, width),
-        a number as int or float, an array, ``bytes``, ``str``, parsed JSON; None if absent.
+        new fields. Values have the same types as in ``ds[i]``. An image is a writable NumPy array of any size, by
+        default uint8 (3, height, width), with the dtype and layout that the operations and ``loader(dtype=, layout=)``
+        set; a mask is an array (height, width), and a number is an int or float. Other fields are arrays, ``bytes``,
+        ``str`` or parsed JSON. Missing values are None.
 
-        The function may return arrays (NumPy's, torch's on the CPU, anything that NumPy accepts) and Python numbers,
-        which are stacked (int64, float64, bool); ``str``, ``bytes``, and JSON-like dicts and lists, which are batched
-        as lists; None in a list. The first valid sample sets dtype and shape, unless :meth:`collate` overrides them.
-        Any other result, or an exception, is that sample's error: a :class:`DataError` with the exception as its
-        ``__cause__``. Several maps run in sequence, each on the unmodified result of the previous one.
+        The function may return arrays (NumPy arrays, torch tensors on the CPU, or anything that NumPy accepts) and
+        Python numbers (int64, float64, bool), which are stacked; ``str``, ``bytes``, and JSON-like dicts and lists,
+        which are batched as lists; and None in fields that are batched as lists. The first valid sample sets dtype and
+        shape, unless :meth:`collate` overrides them. Any other result, or an exception, raises :class:`DataError` for
+        that sample, with the exception as its ``__cause__``. Several maps run in sequence; each receives the unmodified
+        result of the previous map.
 
-        Threads call the function concurrently, so it must not change shared state. They hold the GIL during the call:
-        NumPy, torch or Pillow code that releases the GIL runs on all threads, Python code on one at a time.
+        Threads call the function concurrently, so it must not change shared state. Each call holds the GIL: NumPy,
+        torch or Pillow code that releases the GIL runs on all threads, and Python code on one thread at a time.
 
         Args:
-            fn: must be pure for exact order and resume: its result may depend only on its arguments.
-            fields: names; None is all.
+            fn: the function. For exact order and resume it must be pure: its result may depend only on its arguments.
+            fields: names of the fields to pass; None passes all fields.
             processes: number of worker processes of the loader that call the function, for mostly Python code. The
-                function must pickle (no lambda). Its fields are copied there and back, about 0.1 ms for a photo.
-            seeded: passes ``fn`` a keyword ``rng``, a ``numpy.random.Generator`` seeded by the loader's seed, the
-                epoch, the sample and the map's position, independent of threads, ranks and resume.
-            writable: False passes read-only arrays, and rows of stored or in-memory arrays without a copy; all maps of
-                a dataset must then set it. True: ``fn`` may change its arrays without side effects. A row of 4 MiB or
-                more of a memory-mapped file is still not copied, except for the pages that ``fn`` writes to.
+                function must be picklable (not a lambda). The function's fields are copied to the worker process and
+                back, which takes about 0.1 ms for a photo.
+            seeded: passes ``fn`` the keyword argument ``rng``, a ``numpy.random.Generator`` seeded by the loader's
+                seed, the epoch, the sample and the map's position, independent of threads, ranks and resume.
+            writable: False passes read-only arrays, without copying rows of stored or in-memory arrays; all maps of a
+                dataset must then pass False. True passes arrays that ``fn`` may change without side effects; for rows
+                of 4 MiB or more in a memory-mapped file, only the pages that ``fn`` writes to are copied.
 
         Raises:
-            ConfigError: no such field; samples of different lengths; ``processes`` and a function that does not pickle.
-                Later: an operation on a field that ``fn`` replaced; ``cache``, which must precede it.
+            ConfigError: a field does not exist, samples have different lengths, or ``processes`` is set and the
+                function is not picklable. Later calls raise this error if ``cache`` follows ``map``, or if an operation
+                applies to a field that ``fn`` replaced.
         """
-        from . import mapping  # imports modules that only maps need
+        from .map import mapping  # imports modules that only maps need
 
-        behind = len(self._engine.operations())
-        chain = mapping.added(self._chain, fn, fields, processes, seeded, writable, behind)
+        preceding = len(self._engine.operations())
+        chain = mapping.added(self._chain, fn, fields, processes, seeded, writable, preceding)
         dataset = Dataset(_engine.map(self._engine, chain), self._origin, chain)
         dataset._held = self._held
         return dataset
 
     def windows(self, window: int, **options: Any) -> Dataset:
-        """Cuts a dataset of tokens (LitData's, for its TokensLoader) into windows of fixed length, across documents.
+        """Cuts a dataset of tokens, as written by LitData for its TokensLoader, into windows of fixed length that cross
+        document boundaries.
 
-        ``x`` is ``window`` tokens and ``y`` the same shifted by one token, as in :func:`feedline.tokens`. The items of
-        ``TokensLoader(block_size=B)`` are ``windows(B - 1, stride=B)``: ``x`` is ``item[:-1]``, ``y`` ``item[1:]``.
-        Trailing tokens of a chunk that do not fill a window are dropped.
+        ``x`` contains ``window`` tokens, and ``y`` the same window shifted by one token, as in :func:`feedline.tokens`.
+        The items of ``TokensLoader(block_size=B)`` are ``windows(B - 1, stride=B)``: ``x`` is ``item[:-1]``, ``y``
+        ``item[1:]``. Trailing tokens of a chunk that do not fill a window are dropped.
 
         Args:
             window: tokens per sample.
-            options: those of :func:`feedline.tokens`, except ``source`` and ``dtype``.
+            options: the arguments of :func:`feedline.tokens`, except ``source`` and ``dtype``.
 
         Raises:
-            ConfigError: the dataset has no tokens, has operations, is a subset or is remote; and as
-                :func:`feedline.tokens`.
+            ConfigError: the dataset has no tokens, has operations, is a subset or is remote, or an argument is wrong:
+                see :func:`feedline.tokens`.
             DataError: a chunk's size does not match the index.
             StorageError: a chunk cannot be opened.
         """
-        from .sequences import windows_of
+        from .memory.sequences import windows_of
 
         return windows_of(self, window, options)
 
@@ -282,27 +297,27 @@ class Dataset(Recorded, Targets, Augmentations, Splits, Labels):
 
     @property
     def classes(self) -> list[str]:
-        """Class names in label order; empty if only the samples contain their label.
+        """Class names in label order; empty if class names are unknown because only the samples contain their labels.
 
-        Known for folders, tables, :func:`feedline.files` and :func:`feedline.table` with labels of text, and for tar
-        files made by ``feedline pack`` from one of them.
+        Folders, tables, :func:`feedline.files` and :func:`feedline.table` with text labels have class names; so do tar
+        files that ``feedline pack`` wrote from these sources.
         """
         return list(self._engine.classes)
 
     @functools.cached_property
     def unopened(self) -> tuple[UnopenedColumn, ...]:
-        """Columns, members or features of the source that no field reads, in the source's order.
+        """Columns, members or features in the source that no field reads, in the source's order.
 
-        Pass their ``spec`` in ``fields=`` of :func:`open` to read them.
+        To read one of these columns, pass its ``spec`` in ``fields=`` of :func:`open`.
         """
         return columns_of(self._engine)
 
     @property
     def operations(self) -> list[str]:
-        """The operations so far, with all their arguments."""
+        """The dataset's operations, with all their arguments."""
         operations = list(self._engine.operations())
         for step in reversed(self._chain.steps if self._chain is not None else ()):
-            operations.insert(step.behind, str(step))
+            operations.insert(step.preceding, str(step))
         return operations
 
     @property
@@ -314,7 +329,8 @@ class Dataset(Recorded, Targets, Augmentations, Splits, Labels):
     def schema(self) -> dict[str, FieldSpec]:
         """Maps every field's name to (shape, dtype) of a sample, images as (channels, height, width).
 
-        A dimension of -1 varies between samples. Raises ConfigError naming the operation that does not fit.
+        A dimension of -1 varies between samples. Raises ConfigError if an operation does not support its input; the
+        message names the operation.
         """
         rows = self._engine.schema()
         units = {field: unit for field, unit, _ in self._engine.remarks}
@@ -323,21 +339,21 @@ class Dataset(Recorded, Targets, Augmentations, Splits, Labels):
         }
 
     def explain(self) -> str:
-        """Describes as text which steps run, their order and fusion, and storage advice."""
-        from . import storage_types  # imports the texts of findings
+        """Returns text that describes the steps that run, their order and fusion, and gives advice on storage."""
+        from .storage import storage_types  # imports the texts of findings
 
         return image_depth.explained(storage_types.explained(self._engine.explain(), self.source), self._engine)
 
     def inspect(self) -> Inspection:
-        """Reports formats, sizes, classes, and samples that a reader would drop or merge. Decodes nothing."""
-        return self._engine.inspect() if self.format == "rows" else self._origin.inspect()
+        """Reports formats, sizes, classes, and samples that the reader would drop or merge. Decodes nothing."""
+        return self._engine.inspect() if self.format in _WITHOUT_SOURCE else self._origin.inspect()
 
     def pack(self, output: str | os.PathLike[str], **options: Any) -> Any:
-        """Writes the stored samples as shards, tar or MDS, in the dataset's order.
+        """Writes the stored samples as tar, MDS, TFRecord, LMDB or Parquet shards, in the dataset's order.
 
-        Fields of numbers become ``.npy`` files and text ``.txt``; the class is ``.cls``, with the class names in each
-        shard. The result of :func:`feedline.files` and :func:`feedline.table` can then be read by :func:`feedline.open`
-        without its files and its table.
+        Fields of numbers are written as ``.npy`` files, text as ``.txt``, and the class as ``.cls``, with the class
+        names in each shard. :func:`feedline.open` reads the shards of a :func:`feedline.files` or
+        :func:`feedline.table` dataset without the original files and table.
 
         Args:
             output: a folder or a URL, as for ``feedline pack``: see docs/pack.md.
@@ -348,7 +364,8 @@ class Dataset(Recorded, Targets, Augmentations, Splits, Labels):
             A report with the numbers of samples, shards and bytes, and the pattern for :func:`feedline.open`.
 
         Raises:
-            ConfigError: a wrong argument, the dataset has operations, which are not stored, or samples without files.
+            ConfigError: an argument is wrong, the dataset has operations, which cannot be stored, or its samples are
+                not in files.
             DataError, StorageError: a sample cannot be read, or the output cannot be written.
         """
         self._refuse_operations("pack")
@@ -363,14 +380,14 @@ class Dataset(Recorded, Targets, Augmentations, Splits, Labels):
         ``feedline verify`` also compares shards with their checksums.
 
         Args:
-            options: ``decode=True`` also decodes every field; ``world_size``, ``num_workers`` and ``progress`` as in
-                docs/verify.md.
+            options: ``decode``, ``world_size``, ``num_workers`` and ``progress``: see docs/verify.md. ``decode=True``
+                also decodes every field.
 
         Returns:
-            A report; its ``sound`` is True if no problem was found, and ``findings`` has the problems.
+            A report, whose ``sound`` is True if no problem was found, and whose ``findings`` lists the problems.
 
         Raises:
-            ConfigError: a wrong argument, the dataset has operations, or samples that are not in files.
+            ConfigError: an argument is wrong, the dataset has operations, or its samples are not in files.
         """
         self._refuse_operations("verify")
         from importlib import import_module
@@ -390,7 +407,9 @@ class Dataset(Recorded, Targets, Augmentations, Splits, Labels):
         return f"<feedline.Dataset {self.source!r} ({self.format}, {len(self)} samples{fields}{left}){operations}>"
 
     def _shown_fields(self) -> str:
-        """Returns ``"image uint8 (3, -1, -1), label int64 ()"``; empty if only map() or the first sample knows them."""
+        """Returns ``"image uint8 (3, -1, -1), label int64 ()"``; empty if the fields are only known after map() or
+        after reading the first sample.
+        """
         if self._chain is not None:  # the schema calls map()'s functions
             return ""
         try:
@@ -402,7 +421,7 @@ class Dataset(Recorded, Targets, Augmentations, Splits, Labels):
             return ""
 
     def _repr_html_(self) -> str:
-        from . import dataset_html
+        from .inspect import dataset_html
 
         return dataset_html.html(self)
 
@@ -432,17 +451,17 @@ class Dataset(Recorded, Targets, Augmentations, Splits, Labels):
 
     @functools.cached_property
     def _is_random(self) -> bool:
-        """Whether samples differ from epoch to epoch."""
+        """Whether random operations make samples differ between epochs."""
         return any(map(draws.is_random, self.operations))
 
     def _warn_of_same_draws(self) -> None:
-        """Warns once when a second epoch of samples is read with the first epoch's draws."""
+        """Warns once when a second epoch of samples is read with the random draws of the first epoch."""
         self._same_draws += 1
         if self._same_draws == len(self) + 1:
             warnings.warn(
-                f"{self!r}: ds[i] was read more often than there are samples, and repeats the random draws of "
-                "epoch 0. For training use ds.loader(...) or feedline.DataLoader(ds, ...), or pass "
-                "the epoch: ds.sample(i, epoch=epoch)",
+                f"{self!r}: ds[i] was read more often than the dataset has samples, and repeats the random draws "
+                "of epoch 0. For training use ds.loader(...) or feedline.DataLoader(ds, ...), or pass the epoch: "
+                "ds.sample(i, epoch=epoch)",
                 stacklevel=3,
             )
 
@@ -469,7 +488,9 @@ class Dataset(Recorded, Targets, Augmentations, Splits, Labels):
         return batches.named(names, values, self.unopened)
 
     def _with_own_dtypes(self, names: list[str], values: list[Any]) -> list[Any]:
-        """Converts bfloat16 fields, which arrive as NumPy float32, to bfloat16. Only arrays() has such fields."""
+        """Converts bfloat16 fields, which arrive as NumPy float32, to bfloat16. Only datasets from arrays() have
+        bfloat16 fields.
+        """
         if not any(held.is_bfloat16 for held in self._held):
             return values
         import torch
@@ -478,7 +499,7 @@ class Dataset(Recorded, Targets, Augmentations, Splits, Labels):
         return [v.to(torch.bfloat16) if name in narrow else v for name, v in zip(names, values, strict=True)]
 
     def draw(self, index: SupportsIndex, *, seed: int = 0, epoch: int = 0) -> list[Drawn]:
-        """Returns the operations' decisions for a sample, without decoding it."""
+        """Returns the parameters that random and size-dependent operations choose for a sample, without decoding it."""
         rows = self._engine.draw(self._index(index), *_seed_and_epoch("draw", seed, epoch))
         return [Drawn(operation, name, tuple(values), view) for operation, name, values, view in rows]
 
@@ -486,20 +507,20 @@ class Dataset(Recorded, Targets, Augmentations, Splits, Labels):
         """Draws a contact sheet of transformed samples with Pillow, to inspect a recipe.
 
         Shows ``n`` evenly spaced samples, each as in the first ``epochs`` of a loader with ``seed``, side by side:
-        images and views, overlaid with masks, boxes and keypoints, and the label or first line of a text below.
-        Normalisation is undone.
+        images and views, overlaid with masks, boxes and keypoints, with the label or the first line of a text below
+        each sample. Normalisation is undone.
 
         Args:
             n: number of samples, 1 or more.
-            epochs: number of epochs for each, 1 or more.
+            epochs: number of epochs shown per sample, 1 or more.
             seed: seed of the random operations.
-            path: output file, in the format of its extension. None displays the picture in a notebook; elsewhere it is
-                written to ``feedline-show.png``.
+            path: output file, in the format of its extension. If None, a notebook displays the picture; outside
+                notebooks it is written to ``feedline-show.png``.
 
         Raises:
             ConfigError: samples have no image, the extension is not an image format, or Pillow is missing.
         """
-        from .contact_sheet import show  # imports modules that only pictures need
+        from .inspect.contact_sheet import show  # imports modules that only pictures need
 
         where = "show"
         count, times = arguments.integer(where, "n", n, low=1), arguments.integer(where, "epochs", epochs, low=1)
@@ -514,10 +535,11 @@ class Dataset(Recorded, Targets, Augmentations, Splits, Labels):
         return self._engine.key(self._index(index))
 
     def measure_decode(self, images: int = 256, threads: int = 1, seed: int = 0) -> DecodeLimit:
-        """Measures how fast this machine decodes the needed regions of the first ``images`` samples, without other
-        work.
+        """Measures how fast this machine decodes the required regions of the first ``images`` samples, without any
+        other work.
 
-        The images are in memory before the clock starts: this is the upper limit of any loader over these samples.
+        The images are read into memory before the measurement, so the result is an upper limit for any loader that
+        reads these samples.
         """
         where = "measure_decode"
         return DecodeLimit(
@@ -536,6 +558,59 @@ class Dataset(Recorded, Targets, Augmentations, Splits, Labels):
         if not -len(self) <= position < len(self):
             raise IndexError(f"sample {position} is out of range: the dataset has {len(self)}")
         return position % len(self)
+
+    def pack_sequences(
+        self,
+        length: int = 8192,
+        method: literals.PackMethod = "best_fit",
+        long: literals.LongDocuments = "split",
+        window: int = 65536,
+        *,
+        labels: literals.PackLabels = "input_ids",
+        pad: int = 0,
+        vocabulary: int | None = None,
+        field: str | None = None,
+    ) -> PackedSequences:
+        """Packs sequences of tokens (documents) into rows of ``length`` tokens, for training language models.
+
+        ::
+
+            packed = feedline.open("train_text_document.idx").pack_sequences(length=8192)
+            loader = packed.loader(batch_size=8, shuffle=True)
+            for batch in loader: ...            # batch.input_ids, batch.labels, ...: see PackedLoader
+
+        In every epoch, each document is in the rows exactly once, unless it is dropped, truncated or empty:
+        :meth:`PackedSequences.explain` shows how many are. The packs follow from the documents' lengths, the seed and
+        the epoch, so they need no buffer, and a loader's state is a few numbers.
+
+        Args:
+            length: tokens per row.
+            method: ``"best_fit"`` sorts the documents of a window by length, longest first, and adds each to the row
+                with the least sufficient space. ``"concat"`` concatenates the documents of a window and cuts them at
+                the ends of rows.
+            long: handling of documents that are longer than a row: ``"split"`` into rows, ``"truncate"`` after the
+                first row, or ``"drop"``.
+            window: number of documents, consecutive in the epoch's order, that are packed together. Larger windows
+                leave less padding; a smaller window is planned sooner.
+            labels: ``"input_ids"``: labels equal the tokens, with -100 at the first token of each document (or piece
+                of a split document): the model shifts them, as in Transformers. ``"next_token"``: labels are the next
+                token of the document, and -100 at its last token, as in Megatron.
+            pad: token in the padding at the end of rows.
+            vocabulary: number of different tokens; a token that is not below it raises a DataError.
+            field: the field of tokens: a list of integers of any length. By default the only such field.
+
+        Other sources than token files are read once, immediately, if the lengths of their lists are not stored, as in
+        Parquet and Arrow files; the lengths take 8 bytes of memory per document.
+
+        Raises:
+            ConfigError: an argument is wrong, the dataset has operations, or it has no field of integer lists, or
+                several.
+            DataError, StorageError: a document cannot be read to find its length.
+        """
+        given = {name: value for name, value in locals().items() if name != "self"}
+        from . import packed_sequences  # most datasets do not need it
+
+        return packed_sequences.pack(self._engine, given)
 
     # ---- the loader ----
 
@@ -578,103 +653,111 @@ class Dataset(Recorded, Targets, Augmentations, Splits, Labels):
         weights: Iterable[float] | None = None,
         balanced: bool | Literal["undersample"] = False,
     ) -> Loader:
-        """Returns a loader, whose native threads prefetch batches. They start at the first ``iter()``.
+        """Returns a loader, whose native threads prefetch batches. The threads start at the first ``iter()``.
 
         Args:
-            batch_size: samples per batch, on each rank; None only with ``max_tokens``.
+            batch_size: samples per batch, on each rank; None is only valid with ``max_tokens``.
             shuffle: reshuffles globally every epoch, seeded by ``seed``. ``"shards"`` is for storage with slow random
                 access: it permutes the shards of a tar source or the files of a token source, and shuffles samples
-                within windows of ``shuffle_window`` of them.
+                within windows of ``shuffle_window`` shards or files.
             shuffle_window: number of shards that ``shuffle="shards"`` reads from at a time.
-            seed: seed of the order and of every random operation. The same seed produces the same batches, whatever
+            seed: seed of the order and of every random operation. The same seed produces the same batches for any
                 ``num_workers``.
-            drop_last: drops an incomplete last batch. Warns if that leaves no batch.
-            num_workers: threads; 0 is treated as 1. ``"auto"`` starts one for each CPU that this process may use and
-                activates as many as the training loop needs: see docs/tuning-live.md and ``stats()["controller"]``.
+            drop_last: drops an incomplete last batch. Warns if no batch remains.
+            num_workers: number of threads; 0 is treated as 1. ``"auto"`` starts one thread for each CPU that this
+                process may use and activates as many as the training loop needs: see docs/tuning-live.md and
+                ``stats()["controller"]``.
             memory_budget: maximum size of prefetched batches, in bytes or as text such as ``"512 MB"`` or ``"2 GiB"``.
             in_order: False delivers batches as they complete. With several ranks, batches are still delivered in order,
                 so that one state applies to all ranks.
             on_error: handling of a bad sample: ``"raise"`` a DataError or StorageError instead of its batch,
                 ``"skip"`` it and refill the batch, or ``"replace"`` it by another sample; see :attr:`Loader.errors`.
                 Samples of different lengths support only ``"raise"``.
-            error_budget: bad samples that an epoch may skip or replace before it raises; 0 means no limit.
-            rank, world_size: by default torch.distributed's, Ray Train's, or those of the launcher's environment
-                variables; else 0 and 1. The values are read at the first use of the loader, and each ``iter()``
-                compares the values with torch.distributed: see docs/parallelism.md. Rank 0 logs the plan at INFO when
-                the first epoch starts.
+            error_budget: number of bad samples that an epoch may skip or replace before it raises an error; 0 means no
+                limit.
+            rank, world_size: by default the values from torch.distributed, Ray Train, or the launcher's environment
+                variables; otherwise 0 and 1. The values are read at the first use of the loader, and each ``iter()``
+                compares them with torch.distributed: see docs/parallelism.md. Rank 0 logs the plan at INFO when the
+                first epoch starts.
             mesh: a torch ``DeviceMesh``, instead of rank and world_size: ranks are its data-parallel coordinates, and
                 processes with the same coordinate receive the same rows.
-            dp: the data-parallel dimensions of ``mesh``: a name, a number, or several of them. By default those with a
-                usual name, such as ``"dp"``, ``"dp_replicate"`` and ``"dp_shard"``.
+            dp: the data-parallel dimensions of ``mesh``: a name, a number, or several of them. By default all
+                dimensions with a common data-parallel name, such as ``"dp"``, ``"dp_replicate"`` and ``"dp_shard"``.
             uneven: handling of samples that do not divide evenly among ranks: ``"pad"`` repeats some from the start of
-                the order, ``"drop"`` drops some, ``"exact"`` delivers each once, so that ranks may differ by a batch.
-            epochs: epochs in one ``iter()``, ``math.inf`` for no end. None is 1, and lets the engine prefetch the first
-                batches of the next one.
+                the order, ``"drop"`` drops some, and ``"exact"`` delivers each sample once, so that ranks may differ by
+                one batch.
+            epochs: epochs in one ``iter()``, ``math.inf`` for no end. None runs one epoch per ``iter()`` and prefetches
+                the first batches of the next epoch.
             device: device of the batches: None or ``"cpu"``, or a GPU: ``"cuda"`` (torch's current one), ``"cuda:1"``,
-                an index or a ``torch.device``. Complete batches are copied at once from page-locked memory, on a
-                separate stream; torch's current stream waits for a batch when ``next()`` returns it, and the host does
-                not. See docs/device.md.
+                an index or a ``torch.device``. Batches are copied from page-locked memory as soon as they are complete,
+                on a separate stream; torch's current stream waits for a batch when ``next()`` returns it, and the host
+                does not wait. See docs/device.md.
             dtype: dtype of image fields, as in ``to_dtype(dtype, scale=True)``: ``"float16"``, ``"float32"``,
-                ``"uint8"``, NumPy's or torch's; None keeps the operations' dtype. Or ``"bfloat16"``: float32 rounded to
-                nearest even, as in ``tensor.to(torch.bfloat16)``.
+                ``"uint8"``, or the NumPy or torch dtype; None keeps the operations' dtype. Or ``"bfloat16"``: float32
+                rounded to nearest even, as in ``tensor.to(torch.bfloat16)``.
             layout: ``"NCHW"`` or ``"NHWC"``.
             output: ``"torch"`` tensors, ``"numpy"`` arrays, or ``"tv_tensors"``: torchvision's Image, Mask,
-                BoundingBoxes and KeyPoints, the latter two if they are lists, with the sample's image size as canvas.
-                Or ``"dlpack"``: objects with ``__dlpack__`` for any other array library, also on a GPU, such as
-                ``cupy.from_dlpack``; such a batch is freed when its arrays and these objects are gone. All outputs are
-                writable views of the engine's memory, valid as long as a reference exists.
-            timeout: seconds without a batch after which ``next()`` raises StalledError; None is never.
-            buckets: groups samples of similar length: ascending upper bounds of the lengths, the last at least the
-                longest sample's; or a number of buckets of about equal size, with bounds that are multiples of 8. A
+                BoundingBoxes and KeyPoints, the last two if they are batched as lists, with the sample's image size as
+                canvas. Or ``"dlpack"``: objects with ``__dlpack__``, on the CPU or a GPU, for other array libraries, as
+                in ``cupy.from_dlpack``; the batch's memory is freed when all of these objects and their arrays have
+                been deleted. All outputs are writable views of the engine's memory, valid as long as a reference
+                exists.
+            timeout: seconds without a batch after which ``next()`` raises StalledError; None waits forever.
+            buckets: groups samples of similar length by ascending upper bounds, the last of which must cover the
+                longest sample; or a number of buckets of about equal size, with bounds that are multiples of 8. A
                 sample's length is that of its longest field.
-            max_tokens: with buckets, the maximum of rows times bound in a batch: short samples form larger batches.
-            repeat: repeated augmentation: each sample appears this many times in a row, with new random numbers each
-                time, and on different ranks if there are several. The epoch's length does not change, so it covers a
-                different part of the samples each time.
+            max_tokens: maximum product of a batch's number of rows and its bucket's bound, so that short samples form
+                larger batches. Requires ``buckets``.
+            repeat: number of consecutive appearances of each sample (repeated augmentation), each with new random
+                numbers; with several ranks they are on different ranks. The length of an epoch does not change, so each
+                epoch covers a different part of the samples.
             mixup, cutmix: alpha of Beta(alpha, alpha), from which MixUp's weight or CutMix's box size is drawn; 0
-                disables the method. Images must be float32 or float16 and of one size, and the label an integer.
+                disables the method. Images must be float32 or float16 and all have the same size, and the label must be
+                an integer.
             num_classes: number of classes of the targets; by default the number of the dataset's class names.
-            label_smoothing: label smoothing of mixed targets, as in timm.
-            mix_probability: probability of mixing a batch (a row, a pair: see ``mix_mode``).
+            label_smoothing: amount of label smoothing in mixed targets, as in timm.
+            mix_probability: probability of mixing a batch, row or pair: see ``mix_mode``.
             switch_probability: probability of CutMix instead of MixUp, if both are enabled.
             mix_mode: ``"batch"`` draws once for all rows; ``"elem"`` draws for every row; ``"pair"`` draws for every
                 two rows that are mixed with each other; ``"half"`` mixes the first half of the rows with the second,
                 and delivers only the first half.
-            partner: a row is mixed with the previous one, ``"roll"`` (torchvision's, and the default of
-                ``mix_mode="batch"``), or row i with row n - 1 - i, ``"flip"`` (timm's, required by the other modes),
-                which needs an even ``batch_size``.
-            sampler: the order of an epoch: a torch ``Sampler``, or any iterable of indices. Ranks share it as they
-                share any order, so it must be the same on all ranks; only a torch ``DistributedSampler`` is this rank's
+            partner: ``"roll"`` mixes each row with the previous one, as in torchvision, and is the default of
+                ``mix_mode="batch"``. ``"flip"`` mixes row i with row n - 1 - i, as in timm; the other modes require
+                ``"flip"``, which requires an even ``batch_size``.
+            sampler: the order of an epoch: a torch ``Sampler``, or any iterable of indices. The order is split among
+                the ranks, so it must be the same on every rank; only a torch ``DistributedSampler`` yields this rank's
                 part. A sampler is iterated when an epoch begins, after its ``set_epoch(epoch)`` if it has one; lists,
                 arrays and iterators are read once.
             weights: one number per sample, at least 0: draws ``len(dataset)`` samples with replacement in every epoch,
                 with probabilities proportional to the weights. A sample that is drawn several times gets different
                 random operations. See :meth:`Loader.set_weights`.
             balanced: True draws ``len(dataset)`` samples with replacement, each class with the same probability.
-                ``"undersample"`` draws as many samples of each class as the smallest class has, without replacement,
-                others in every epoch. The class is the field ``label``, ``labels``, ``cls``, ``target``, ``targets`` or
-                ``y``. Both orders are random, with or without ``shuffle``.
+                ``"undersample"`` draws as many samples of each class as the smallest class has, without replacement;
+                the drawn samples differ between epochs. The class is the field ``label``, ``labels``, ``cls``,
+                ``target``, ``targets`` or ``y``. With either value, the order is random regardless of ``shuffle``.
 
-        With buckets, each batch comes from one bucket and is padded to its bound, so there is one shape per bucket; all
-        ranks have the same shapes at the same step. Samples that do not fill a batch on all ranks move to the next
-        longer bucket, different ones each epoch; ``uneven`` and ``drop_last`` apply to the remainder of the last
-        bucket. When shuffled, batches of all buckets are interleaved; else the shortest come first. A state resumes
-        with the same bounds and the same rows over all ranks.
+        With buckets, each batch comes from one bucket and is padded to its bound, so all batches of a bucket have the
+        same shape; at each step, all ranks have the same shape. Samples that do not fill a batch on all ranks move to
+        the next longer bucket, different ones each epoch; ``uneven`` and ``drop_last`` apply to the remainder of the
+        last bucket. With ``shuffle``, batches of all buckets are interleaved; otherwise those of the shortest bucket
+        come first. To resume a state, the bounds and the rows per step over all ranks must be the same.
 
-        With ``mixup`` or ``cutmix`` the label is float32 (rows, num_classes), weights that sum to 1, as torch's
-        CrossEntropyLoss accepts. All images of a sample are mixed alike; numbers, arrays and text do not change. Rows
-        are mixed with others of the same rank's batch, by random numbers that depend on the seed, the epoch, the batch
-        and the rank. A batch of one row is not mixed, nor is the middle row of an odd last batch with ``"flip"``.
+        With ``mixup`` or ``cutmix``, labels are float32 (rows, num_classes) and sum to 1 in each row, as torch's
+        CrossEntropyLoss accepts. All images of a sample are mixed in the same way; numbers, arrays and text do not
+        change. Rows are mixed with other rows in the same rank's batch, by random numbers that depend on the seed, the
+        epoch, the batch and the rank. A batch of one row is not mixed; with ``"flip"``, nor is the middle row of a last
+        batch with an odd number of rows.
 
-        Weights, classes and samplers are described in docs/sampling.md. They support neither buckets,
-        ``shuffle="shards"`` nor mixtures.
+        Weights, classes and samplers are described in docs/sampling.md. ``weights``, ``balanced`` and ``sampler`` do
+        not support buckets, ``shuffle="shards"`` or mixtures.
 
         Raises:
-            ConfigError: a wrong argument or operation, a budget smaller than one batch, endless epochs without a batch,
-                a missing GPU or one that torch cannot use; nothing is read. At the first use, an ambiguous rank: see
-                docs/parallelism.md. For mixing: uint8 images, lists of images, a mask, no integer label, or an unknown
-                number of classes.
-            DataError: during iteration, subject to ``on_error``: a sample's class is not below num_classes.
+            ConfigError: an argument or operation is wrong, the budget is smaller than one batch, endless epochs have no
+                batch, the GPU is missing or torch cannot use it, or mixing was requested for uint8 images, lists of
+                images, masks, samples without an integer label, or an unknown number of classes. No sample is read
+                before these checks. The first use of the loader raises this error if the rank is ambiguous: see
+                docs/parallelism.md.
+            DataError: a sample's class is not below ``num_classes``; raised during iteration, subject to ``on_error``.
         """
         given = {name: value for name, value in locals().items() if name != "self"}
         loader = make_loader(self._engine, given)

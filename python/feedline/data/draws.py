@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random draws of ``ds[i]``: those of epoch 0, or from torch's generator inside a DataLoader.
+"""Random numbers for ``ds[i]``: drawn as in epoch 0, or from torch's generator inside a DataLoader.
 
-A torch DataLoader requests samples only by index. With epoch 0's draws every time, every epoch of a training run would
-silently have the same crops. So each sample read inside such a loader draws one number from torch's generator, as
-torchvision's transforms do: different in every epoch, and reproducible with ``torch.manual_seed``. The flag that a
-loader is reading is thread-local.
+A torch DataLoader requests samples only by index. If every read used epoch 0's draws, every epoch of a training run
+would silently have the same crops. Therefore, each sample that is read inside a torch DataLoader draws one number from
+torch's generator, as torchvision's transforms do. The draws differ in every epoch and are reproducible with
+``torch.manual_seed``. A thread-local flag records that a loader is reading.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _loader_reads = contextvars.ContextVar("feedline_loader_reads", default=False)  
 
 
 def is_random(operation: str) -> bool:
-    """Whether an operation, in the form of :attr:`Dataset.operations`, is random."""
+    """Whether an operation, given as an item of :attr:`Dataset.operations`, is random."""
     is_seeded = operation.startswith("map(") and operation.endswith("seeded=True)")
     if any(argument in operation for argument in _RANDOM_ARGUMENTS):
         return True
@@ -35,7 +35,7 @@ def is_random(operation: str) -> bool:
 
 @contextlib.contextmanager
 def by_a_loader() -> Iterator[None]:
-    """Context manager for reads by a loader in this thread."""
+    """Context manager that marks reads in this thread as made by a loader."""
     before = _loader_reads.set(True)
     try:
         yield
@@ -44,7 +44,7 @@ def by_a_loader() -> Iterator[None]:
 
 
 def wanted() -> bool:
-    """Whether a loader is reading: inside :func:`by_a_loader` or a torch worker process."""
+    """Whether a loader is reading, that is, inside :func:`by_a_loader` or a torch worker process."""
     if _loader_reads.get():
         return True
     data = sys.modules.get("torch.utils.data")  # without torch there is no worker process
@@ -52,7 +52,7 @@ def wanted() -> bool:
 
 
 def number() -> int:
-    """Returns the next 63-bit number of torch's generator in this process."""
+    """Returns the next 63-bit number from torch's generator in this process."""
     import torch
 
     return int(torch.empty((), dtype=torch.int64).random_().item())

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names accepted by ``format=`` and ``--format``. Imports nothing, so that the command line lists them quickly."""
+"""The names accepted by ``format=`` and ``--format``. This module imports nothing, so that the command line can list
+the names quickly.
+"""
 
 FORMATS = (
-    "folder", "tar", "tfrecord", "arrow", "parquet", "mds", "litdata", "lmdb", "numpy", "table", "coco", "voc", "yolo",
-    "pixels",
+    "folder", "tar", "tfrecord", "arrow", "parquet", "mds", "litdata", "lmdb", "numpy", "megatron", "table", "coco",
+    "voc", "yolo", "pixels",
 )  # fmt: skip

@@ -17,7 +17,9 @@ _SIZ_PRECISION = 42  # offset from the markers to the byte that stores the first
 
 
 def of(image: Any, data: bytes) -> str:
-    """Returns ``"16 bits"``, ``"32 bits"`` or ``"floats"``, as in the engine; ``""`` for 8 bits or fewer."""
+    """Returns the depth in the engine's terms: ``"16 bits"``, ``"32 bits"``, ``"floats"``, or ``""`` for 8 bits or
+    fewer.
+    """
     if image.mode == "F":
         return "floats"
     if image.format == "TIFF":
@@ -47,14 +49,14 @@ def _numbers(value: Any) -> tuple[int, ...]:
 
 
 def warn(dataset: _engine.Dataset) -> None:
-    """Warns once per opened source after a sample with such an image was read."""
+    """Warns once per opened source after a sample with an image of more than 8 bits was read."""
     depth = dataset.take_image_depth()
     if depth:
         warnings.warn(f"{dataset.source}: {described(depth)}", stacklevel=4)
 
 
 def explained(text: str, dataset: _engine.Dataset) -> str:
-    """Adds a line to the text of ``explain()`` if the first sample has such an image."""
+    """Adds a line to the text of ``explain()`` if the first sample has an image of more than 8 bits."""
     if not len(dataset):
         return text
     try:

@@ -24,7 +24,7 @@ Buffer = bytes | bytearray | memoryview
 
 class ImageInfo(NamedTuple):
     """Header of an image. ``format`` is a name such as ``"jpeg"``, or for formats that only Pillow decodes, Pillow's
-    name in lower case; sizes in pixels.
+    name in lower case. Sizes are in pixels.
     """
 
     format: str
@@ -53,10 +53,10 @@ def _require_buffer(where: str, data: Any) -> None:
 def decode_image(
     data: Buffer, box: Sequence[int] | None = None, mode: str = "RGB", *, apply_exif_orientation: bool = False
 ) -> NDArray[numpy.uint8]:
-    """Decodes an image, with the pixels of ``PIL.Image.open(...).convert(mode).crop(box)``.
+    """Decodes an image, with the same pixels as ``PIL.Image.open(...).convert(mode).crop(box)``.
 
     Args:
-        data: bytes or any other contiguous buffer, in a format of docs/formats.md#images.
+        data: bytes or any other contiguous buffer, in a format that docs/formats.md#images lists.
         box: (left, top, right, bottom) in pixels, inside the image; None is the whole image. Only this region is
             decoded.
         mode: ``"RGB"`` or ``"L"``.
@@ -88,7 +88,7 @@ def decode_image(
 def resize_image(
     image: NDArray[numpy.uint8], size: Sequence[int], interpolation: Any = "bilinear"
 ) -> NDArray[numpy.uint8]:
-    """Resizes to ``size`` (height, width) as ``PIL.Image.resize``: antialiased unless ``"nearest"``.
+    """Resizes to ``size`` (height, width) as ``PIL.Image.resize`` does, with antialiasing except for ``"nearest"``.
 
     Args:
         image: uint8 array of shape (height, width, channels) with 1 or 3 channels, or (height, width).
@@ -103,7 +103,10 @@ def resize_image(
     if width == 0:
         raise ConfigError(f"{where}: size must be (height, width), not {size!r}")
     if getattr(image, "ndim", 0) not in (2, 3) or str(getattr(image, "dtype", "")) != "uint8":
-        raise ConfigError(f"{where}: image must be a uint8 array of shape (height, width) or (height, width, channels)")
+        given = f"{image.dtype} of shape {image.shape}" if hasattr(image, "dtype") else type(image).__name__
+        raise ConfigError(
+            f"{where}: image must be a uint8 array of shape (height, width) or (height, width, channels), not {given}"
+        )
     flat = image.ndim == 2
     pixels = image[:, :, None] if flat else image
     resized = _engine.resize_image(pixels, height, width, arguments.interpolation(where, interpolation))
@@ -123,9 +126,9 @@ def active_simd_variant() -> str:
 def follow_pillow(major: int) -> None:
     """Sets the major version of Pillow (10 to 13, by default 13) whose resizes are reproduced, for the whole process.
 
-    Pillow 13 orders the two passes of a resize by the image sizes, which changes some pixels by one level. Up to Pillow
-    11, the horizontal pass comes first. Pillow 12 (from 12.2 on) also runs the horizontal pass first, unless an image
-    is over 100 times as tall as wide. Do not call this function while a loader runs.
+    Pillow 13 orders the two passes of a resize by the image sizes, which changes some pixels by one level. In Pillow 11
+    and earlier, the horizontal pass comes first. Pillow 12 (from 12.2 on) also runs the horizontal pass first, unless
+    an image is over 100 times as tall as wide. Do not call this function while a loader runs.
 
     Raises:
         ConfigError: the version is not supported.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks the arguments of `Dataset.loader`, converts them to the engine's options, and creates the loader.
 
-`Dataset.loader` declares the arguments: their names, types, defaults and documentation. An option of the engine has a
-line in `CHECKS` here, and one in include/feedline/loader_options.def.
+`Dataset.loader` declares the arguments: their names, types, defaults and documentation. Each option of the engine has a
+line in `CHECKS` in this file and a line in include/feedline/loader_options.def.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from ..loader.sampler_order import SamplerOrder, repeatable
 from ..loader.tv_tensors import Wrapper
 from ..loader.unopened import columns_of
 from ..machine import ranks
-from . import arguments, image_depth, sample_weights
+from . import arguments, image_depth
+from .selection import sample_weights
 
 _WHERE = "loader"
 _BIG = 2**63 - 1
@@ -112,7 +113,7 @@ def make_loader(dataset: _engine.Dataset, given: Mapping[str, Any]) -> Loader:
     try:
         place = share.place()
     except ConfigError:  # raised again at the first use, unless a process group is initialised by then
-        place = ranks.Place(0, 1, "")
+        place = ranks.ProcessRank(0, 1, "")
     options = engine_options(given) | {"cuda_device": cuda_device}
     given = {**given, "sampler": repeatable(given["sampler"], len(dataset))}
     if given["weights"] is not None:  # a copy: the caller may change the array
@@ -122,10 +123,10 @@ def make_loader(dataset: _engine.Dataset, given: Mapping[str, Any]) -> Loader:
     if order is not None:
         options["sampling"] = order.first if isinstance(order, SamplerOrder) else order
 
-    def make_engine(place: ranks.Place) -> _engine.Loader:
+    def make_engine(place: ranks.ProcessRank) -> _engine.Loader:
         if sampler is not None:
             sampler.check(place)
-            place = ranks.Place(0, 1, "the sampler") if sampler.is_share else place
+            place = ranks.ProcessRank(0, 1, "the sampler") if sampler.is_share else place
         engine = _engine.make_loader(dataset, options | {"rank": place.rank, "world_size": place.world_size})
         if engine.batches == 0:
             samples = len(dataset) if order is None else options["sampling"].positions
@@ -153,7 +154,7 @@ def make_loader(dataset: _engine.Dataset, given: Mapping[str, Any]) -> Loader:
         place=place,
         share=share,
         make_engine=make_engine,
-        epochs=_epoch_count(given["epochs"]),
+        epochs=epoch_count(given["epochs"]),
         remake=remake,
         wrapper=wrapper,
         kinds=lambda: {name: kind for name, _, _, _, kind in dataset.schema()},
@@ -174,24 +175,24 @@ def _wrapper(dataset: _engine.Dataset, layout: Any) -> Wrapper:
 
 
 def _report_no_batch(given: Mapping[str, Any], samples: int, world_size: int) -> None:
-    """Warns if an epoch has no batch; raises ConfigError if next() would never find one."""
+    """Warns if an epoch has no batch; raises ConfigError if next() would never return a batch."""
     over = f" over {world_size} ranks" if world_size > 1 else ""
     size = "" if given["batch_size"] is None else f" of batch_size={given['batch_size']}{over}"
     advice = "remove drop_last" if given["drop_last"] else "change uneven"
-    text = f"loader: an epoch has no batch: {samples} samples do not fill one{size}; lower batch_size or {advice}"
+    text = f"loader: an epoch has no batch: {samples} samples do not fill a batch{size}; lower batch_size or {advice}"
     if given["epochs"] == math.inf:
         raise ConfigError(f"{text}; with epochs=math.inf next() would never return")
     warnings.warn(text, stacklevel=5)  # the caller of Dataset.loader, or on other ranks of the first use
 
 
-def _epoch_count(epochs: Any) -> float | None:
+def epoch_count(epochs: Any) -> float | None:
     if epochs is None or (isinstance(epochs, float) and epochs == math.inf):
         return epochs
     return arguments.integer(_WHERE, "epochs (or math.inf)", epochs, low=1, high=_BIG)
 
 
 def _explained(text: str, dataset: _engine.Dataset) -> str:
-    from . import foreign_images, storage_types  # imports the texts of findings
+    from .storage import foreign_images, storage_types  # imports the texts of findings
 
     return image_depth.explained(
         foreign_images.with_pillow_counts(storage_types.explained(text, dataset.source)), dataset

@@ -22,23 +22,23 @@ def mix(
 ) -> Dataset:
     """Mixes samples of several datasets by weight: ``feedline.mix([web, books], weights=[0.7, 0.3])``.
 
-    After any number of samples, every dataset has contributed its share to within a few samples, with the same samples
-    on any machine and number of ranks; when shuffled, their positions in a batch are random. A dataset that ends starts
-    over, in a different order when shuffled, and continues across epochs: no sample is repeated before all other
-    samples were used.
+    After any number of samples, every dataset has contributed its share to within a few samples. The samples are the
+    same on any machine and with any number of ranks; with shuffling, their positions in a batch are random. An
+    exhausted dataset starts over, in a different order with shuffling, and continues across epochs: no sample is
+    repeated before all other samples of the dataset have been used.
 
     Args:
-        datasets: must have the same fields and operations; if the operations differ, apply them to the mixture instead.
-            The mixture's indices concatenate the datasets, whatever the weights.
+        datasets: datasets with the same fields and operations; if the operations differ, apply them to the mixture
+            instead. The mixture's indices concatenate the datasets, regardless of the weights.
         weights: relative number of samples of each dataset; 0 leaves a dataset out. None weights the datasets by size,
             so that every sample appears once per epoch.
-        until: end of an epoch: ``"first"`` ends it before any dataset would repeat a sample, ``"last"`` when all
-            samples of all datasets were used, None after ``samples``.
+        until: when an epoch ends: ``"first"``, before any dataset would repeat a sample; ``"last"``, when all samples
+            of all datasets have been used; None, after the number of samples in ``samples``.
         samples: samples per epoch; None is the total of all datasets.
 
     Raises:
-        ConfigError: no dataset, an empty one, different fields or operations, weights that are negative or all 0, both
-            ``until`` and ``samples``.
+        ConfigError: there is no dataset, a dataset is empty, fields or operations differ, weights are negative or all
+            0, or both ``until`` and ``samples`` are given.
     """
     where = "mix"
     if isinstance(datasets, Dataset) or not arguments.is_iterable(datasets):

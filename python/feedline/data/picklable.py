@@ -21,7 +21,7 @@ _BY_NAME = (pickle.Pickler, pickle._Pickler, ForkingPickler)  # picklers that st
 def check(method: Callable[..., Any], arguments: tuple[Any, ...], options: Mapping[str, Any]) -> None:
     """Raises ConfigError if an argument of the call holds a lambda, a nested function or an object of a local class.
 
-    Picklers that store these by value, such as cloudpickle's and dill's, are not concerned.
+    The check is skipped for picklers that store functions and classes by value, such as cloudpickle's and dill's.
     """
     unnamed = next((found for value in (*arguments, *options.values()) for found in _unnamed(value)), None)
     if unnamed is None or _stored_by_value():
@@ -35,7 +35,7 @@ def check(method: Callable[..., Any], arguments: tuple[Any, ...], options: Mappi
 
 
 def _unnamed(value: Any) -> list[Any]:
-    """Yields functions and classes of a callable argument that no module defines under their own names."""
+    """Yields the functions and classes in a callable argument that cannot be imported by module and name."""
     if isinstance(value, functools.partial):
         return [found for part in (value.func, *value.args, *value.keywords.values()) for found in _unnamed(part)]
     if isinstance(value, types.MethodType):
@@ -56,7 +56,7 @@ def _has_name(value: Any) -> bool:
 
 
 def _stored_by_value() -> bool:
-    """Whether the running pickler stores functions by value. The pickler is then the `self` of a calling frame."""
+    """Whether the running pickler, which is the `self` of a calling frame, stores functions by value."""
     frame = inspect.currentframe()
     while frame is not None:
         pickler = frame.f_locals.get("self")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pixel datasets: decoded once, written to a file, read without decoding."""
+"""Pixel datasets: images are decoded once, written to a file, and read without decoding."""
 
 from __future__ import annotations
 
@@ -28,24 +28,26 @@ def pack_pixels(
     """Writes the uint8 pixels after ``dataset``'s operations to one file, which :func:`open` reads.
 
     ``pack_pixels(feedline.open("imagenet/train").resize(256), "train.pixels")`` stores every photo with a smaller edge
-    of 256 pixels: 262 KB for 3:4. Apply random operations to the returned dataset. All other fields, keys, classes and
-    the order of samples are unchanged. Pixels are read only from local files: for a bucket, ``dataset`` itself is
-    returned, and ``feedline stage`` downloads the file.
+    of 256 pixels; a photo with an aspect ratio of 3:4 takes 262 KB. Apply random operations to the returned dataset.
+    All other fields, keys, classes and the order of samples are unchanged. Pixels are read only from local files: for a
+    bucket, ``dataset`` itself is returned, and ``feedline stage`` downloads the file.
 
-    The file is named ``PATH.filling`` until it is complete. After an interruption, the next call resumes from it.
+    The file is named ``PATH.filling`` until it is complete. After an interruption, the next call resumes from this
+    file.
 
     Args:
-        dataset: images, with operations that :meth:`Dataset.cache` supports.
+        dataset: a dataset of images, with operations that :meth:`Dataset.cache` supports.
         path: output file, in an existing folder; or ``s3://bucket/key``, ``gs://bucket/key``.
-        spool: for a bucket: a local folder with room for the whole file, which is written there and then uploaded; by
-            default the folder for temporary files. Resuming requires the same folder.
-        num_workers: threads; ``"auto"`` is the CPUs that this process may use.
-        progress: called from time to time with the number of finished samples.
+        spool: for a bucket, a local folder with space for the whole file, which is written there and then uploaded; by
+            default the folder for temporary files. To resume, pass the same folder.
+        num_workers: number of threads; ``"auto"`` uses one for each CPU that this process may use.
+        progress: function that is called repeatedly with the number of finished samples.
 
     Raises:
-        ConfigError: as for :meth:`Dataset.cache`; or the folder does not exist, or the URL cannot be written.
-        DataError: a sample is damaged, in any of its fields; earlier samples are in ``PATH.filling``.
-        StorageError: the file cannot be written, such as when the disk is full or the bucket is not writable.
+        ConfigError: the dataset cannot be cached (see :meth:`Dataset.cache`), the folder does not exist, or the URL
+            cannot be written.
+        DataError: any field of a sample is damaged; ``PATH.filling`` contains the earlier samples.
+        StorageError: the file cannot be written, for example because the disk is full or the bucket is not writable.
     """
     if not isinstance(dataset, Dataset):
         raise ConfigError(
@@ -57,13 +59,13 @@ def pack_pixels(
     from ..machine.uploading import Uploads
     from ..machine.uploading import spool as spooled
 
-    place = _engine.StoredPlace(given.rpartition("/")[0])
-    name = given.removeprefix(place.url + "/")
-    place.entries()  # detects a missing bucket before the work starts
+    target_folder = _engine.ObjectFolder(given.rpartition("/")[0])
+    name = given.removeprefix(target_folder.url + "/")
+    target_folder.entries()  # detects a missing bucket before the work starts
     with spooled("pack_pixels", given, spool) as folder:
         made = folder / "pixels"
         _fill(dataset, str(made), num_workers, progress)
-        with Uploads(place) as uploads:
+        with Uploads(target_folder) as uploads:
             uploads.begin([(made, name)]).result()
         made.unlink()
     return dataset
@@ -76,8 +78,8 @@ def _fill(
     passing = dataset.cache(absolute).center_crop(1).collate("list")
     with passing.loader(_SAMPLES_AT_A_TIME, num_workers=num_workers, output="numpy") as loader:
         done = 0
-        kept = loader.stats()["cache"]
-        for batch in loader if kept["present"] < kept["samples"] else ():
+        cached = loader.stats()["cache"]
+        for batch in loader if cached["present"] < cached["samples"] else ():
             done += len(batch[0])
             if progress is not None:
                 progress(done)

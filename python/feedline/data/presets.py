@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Published training and evaluation recipes: a dataset with its operations, and arguments of loader().
+"""Published training and evaluation recipes: each is a dataset with its operations, and arguments for loader().
 
 ::
 
@@ -17,10 +17,10 @@ from os import PathLike, fspath
 from typing import Any, NamedTuple
 
 from . import arguments, sources
-from .chain import Chain, chain
 from .dataset import Dataset
 from .images import IMAGENET_MEAN, IMAGENET_STD
-from .sequences import tokens
+from .memory.sequences import tokens
+from .ops.chain import Chain, chain
 
 # OpenAI's CLIP statistics, also used by open_clip's models (OPENAI_DATASET_MEAN and OPENAI_DATASET_STD there).
 CLIP_MEAN = (0.48145466, 0.4578275, 0.40821073)
@@ -39,17 +39,18 @@ class Preset(NamedTuple):
 def imagenet_train(source: Source, *, size: int = 224, batch_size: int = 32) -> Preset:
     """Returns torchvision's classification training recipe with its default options.
 
-    From ``references/classification``: ``ClassificationPresetTrain(crop_size=224)`` of presets.py and the options of
-    train.py that produced ResNet-50's IMAGENET1K_V1 weights: a random resized crop (bilinear), a horizontal flip with
-    probability 0.5, ImageNet's mean and deviation; float32 (3, size, size).
+    The recipe is ``ClassificationPresetTrain(crop_size=224)`` in ``references/classification/presets.py``, with the
+    options of ``train.py`` that produced ResNet-50's IMAGENET1K_V1 weights. The recipe applies a random resized crop
+    (bilinear), a horizontal flip with probability 0.5, and ImageNet's mean and standard deviation. Images are float32
+    (3, size, size).
 
     Args:
         source: a source for :func:`feedline.open`, or a dataset without operations.
-        size: pixels of an edge.
+        size: edge length in pixels.
         batch_size: samples per rank; train.py uses 32.
 
     Raises:
-        ConfigError: the same errors as :func:`feedline.open` and the operations.
+        ConfigError: as for :func:`feedline.open` and the operations.
     """
     train = _opened(source).random_resized_crop(size).random_horizontal_flip().normalize(IMAGENET_MEAN, IMAGENET_STD)
     return Preset(train, {"batch_size": batch_size, "shuffle": True})
@@ -61,17 +62,17 @@ def imagenet_train_v2(
     """Returns torchvision's newer recipe, which produced ResNet-50's IMAGENET1K_V2 weights.
 
     From ``references/classification``: ``--auto-augment ta_wide --random-erase 0.1 --mixup-alpha 0.2 --cutmix-alpha 1.0
-    --train-crop-size 176 --ra-sampler --ra-reps 4``. Its ``--label-smoothing 0.1`` belongs to the loss. Targets are
-    float32 (rows, classes).
+    --train-crop-size 176 --ra-sampler --ra-reps 4``. The original's ``--label-smoothing 0.1`` is an argument of the
+    loss. Targets are float32 (rows, classes).
 
     Args:
         source: the same as for :func:`imagenet_train`.
-        size: pixels of an edge.
+        size: edge length in pixels.
         batch_size: samples per rank; the original used 128 on each of 8 ranks.
-        num_classes: by default the number of the source's class names.
+        num_classes: number of classes; by default the number of the source's class names.
 
     Raises:
-        ConfigError: the same errors as :func:`imagenet_train`.
+        ConfigError: as for :func:`imagenet_train`.
     """
     train = _opened(source).random_resized_crop(size).random_horizontal_flip().trivial_augment_wide()
     train = train.normalize(IMAGENET_MEAN, IMAGENET_STD).random_erasing(0.1)
@@ -82,13 +83,13 @@ def imagenet_train_v2(
 def imagenet_eval(source: Source, *, size: int = 224, resize: int = 256, batch_size: int = 32) -> Preset:
     """Returns torchvision's evaluation recipe: ``ClassificationPresetEval(crop_size=224, resize_size=256)``.
 
-    From ``references/classification/presets.py``: resizes the smaller edge to ``resize`` pixels (bilinear), crops the
-    central ``size`` x ``size``, normalizes by ImageNet's mean and deviation. Every sample appears once, in order; ranks
-    may differ by one batch.
+    As in ``references/classification/presets.py``, the recipe resizes the smaller edge to ``resize`` pixels (bilinear),
+    crops the central ``size`` x ``size`` pixels, and normalizes by ImageNet's mean and standard deviation. Every sample
+    appears once, in order; ranks may differ by one batch.
 
     Args:
         source: the same as for :func:`imagenet_train`.
-        size, resize: pixels of an edge; the IMAGENET1K_V2 weights of ResNets were evaluated with ``resize=232``.
+        size, resize: edge lengths in pixels; the IMAGENET1K_V2 weights of ResNets were evaluated with ``resize=232``.
         batch_size: samples per rank.
 
     Raises:
@@ -101,12 +102,13 @@ def imagenet_eval(source: Source, *, size: int = 224, resize: int = 256, batch_s
 def clip_train(source: Source, *, size: int = 224, batch_size: int = 64) -> Preset:
     """Returns open_clip's default training transform.
 
-    From ``open_clip/transform.py``: ``image_transform(size, is_train=True)`` without augmentation settings, a bicubic
-    random resized crop of 0.9 to 1 of the area, and CLIP's mean and deviation; ``--batch-size 64`` is main.py's.
+    The transform is ``image_transform(size, is_train=True)`` in ``open_clip/transform.py`` without augmentation
+    settings: a bicubic random resized crop of 0.9 to 1 of the area, and CLIP's mean and standard deviation. The default
+    batch size is the one in open_clip's ``main.py``.
 
     Args:
         source: as for :func:`imagenet_train`; for tars also ``feedline.open(tars, fields=["jpg;png;webp", "txt"])``.
-        size: pixels of an edge.
+        size: edge length in pixels.
         batch_size: samples per rank.
 
     Raises:
@@ -117,13 +119,14 @@ def clip_train(source: Source, *, size: int = 224, batch_size: int = 64) -> Pres
 
 
 def clip_eval(source: Source, *, size: int = 224, batch_size: int = 64) -> Preset:
-    """Returns CLIP's own preprocessing: a bicubic resize of the smaller edge to ``size``, a centre crop, normalization.
+    """Returns CLIP's own preprocessing: a bicubic resize of the smaller edge to ``size``, a centre crop, and
+    normalization.
 
-    From ``_transform`` of OpenAI's ``clip/clip.py`` and ``image_transform(size, is_train=False)`` of open_clip.
+    The same as ``_transform`` in OpenAI's ``clip/clip.py`` and ``image_transform(size, is_train=False)`` in open_clip.
 
     Args:
         source: the same as for :func:`imagenet_train`.
-        size: pixels of an edge.
+        size: edge length in pixels.
         batch_size: samples per rank.
 
     Raises:
@@ -137,13 +140,14 @@ def simclr(source: Source, *, size: int = 224, strength: float = 1.0, batch_size
     """Returns SimCLR's two views of an image, from the same chain: fields ``image_0`` and ``image_1``.
 
     From appendix A of Chen et al., "A Simple Framework for Contrastive Learning of Visual Representations" (ICML 2020):
-    a random resized crop (bicubic) and a flip, jitter of 0.8, 0.8, 0.8, 0.2 times ``strength`` with probability 0.8,
-    grey with 0.2, blur with 0.5 by a kernel of a tenth of the image; float32 (3, size, size) from 0 to 1.
+    a random resized crop (bicubic), a horizontal flip, colour jitter with probability 0.8 and factors of 0.8, 0.8, 0.8
+    and 0.2 times ``strength``, greyscale with probability 0.2, and blur with probability 0.5 and a kernel a tenth as
+    long as the image's edge. Images are float32 (3, size, size) from 0 to 1.
 
     Args:
         source: the same as for :func:`imagenet_train`.
-        size: pixels of an edge.
-        strength: strength of the jitter, the paper's s.
+        size: edge length in pixels.
+        strength: strength of the colour jitter (s in the paper).
         batch_size: samples per rank.
 
     Raises:
@@ -170,14 +174,16 @@ def dino(
 ) -> Preset:
     """Returns DINOv2's crops, float32: ``global_a``, ``global_b`` (3, size, size) and ``local`` (local_crops, 3, ...).
 
-    From ``dinov2/data/augmentations.py`` and the scales of ``ssl_default_config.yaml`` (0.32 to 1, 0.05 to 0.32): every
-    crop is bicubic, flipped, jittered with probability 0.8 and grey with 0.2; blurred (kernel 9) with probability 1,
-    0.1 and 0.5; the second large crop is solarized with 0.2; ImageNet's mean and deviation.
+    The recipe is in ``dinov2/data/augmentations.py``, with the crop scales of ``ssl_default_config.yaml`` (0.32 to 1
+    and 0.05 to 0.32). Every crop is bicubic and randomly flipped, has colour jitter with probability 0.8, and is grey
+    with probability 0.2. The first and second large crops and the small crops are blurred (kernel 9) with probabilities
+    1, 0.1 and 0.5; the second large crop is solarized with probability 0.2. All are normalized by ImageNet's mean and
+    standard deviation.
 
     Args:
         source: the same as for :func:`imagenet_train`.
-        size, local_size: pixels of an edge.
-        local_crops: number of small crops of an image.
+        size, local_size: edge lengths in pixels.
+        local_crops: number of small crops per image.
         batch_size: samples per rank.
 
     Raises:
@@ -204,10 +210,12 @@ def dino(
 
 
 def detection(source: Source, *, batch_size: int = 4) -> Preset:
-    """Returns torchvision's SSD training recipe: lists of images (float32 from 0 to 1), boxes, and fields of boxes.
+    """Returns torchvision's SSD training recipe: lists of images (float32 from 0 to 1), of boxes, and of the fields
+    that belong to the boxes.
 
     From ``references/detection/presets.py``, ``data_augmentation="ssd"``: photometric distortion, zooming out (filled
-    with 123, 117, 104), a crop by boxes, a flip, sanitized boxes. Image sizes vary, as those models resize their input.
+    with 123, 117, 104), a crop by boxes, a horizontal flip, and sanitized boxes. Image sizes vary, because
+    torchvision's detection models resize their input.
 
     Args:
         source: a dataset with an image and boxes: ``feedline.open(tars, fields=["jpg", "boxes.npy:boxes", ...])``.
@@ -230,19 +238,20 @@ def llm_pretraining(
     separator: int | None = None,
     batch_size: int = 12,
 ) -> Preset:
-    """Returns nanoGPT's recipe for GPT-2 (124M): ``x`` and ``y``, int64 (window,), ``y`` shifted by one token.
+    """Returns nanoGPT's recipe for GPT-2 (124M): ``x`` and ``y`` are int64 (window,), and ``y`` is shifted by one
+    token.
 
-    From ``get_batch`` and the defaults of ``train.py``: windows of 1024 tokens (``block_size``) that begin at any
-    position of a file of uint16 tokens. nanoGPT draws positions with replacement; here an epoch contains each position
-    once, in a random order that is never stored as a list.
+    As in ``get_batch`` and the defaults of ``train.py``, windows of 1024 tokens (``block_size``) begin at any position
+    in a file of uint16 tokens. nanoGPT draws positions with replacement; here an epoch contains each position once, in
+    a random order that is never stored as a list.
 
     Args:
-        source: token files for :func:`feedline.tokens`: ``train.bin`` of nanoGPT's ``prepare.py``.
+        source: token files for :func:`feedline.tokens`, such as the ``train.bin`` that nanoGPT's ``prepare.py`` writes.
         window: tokens per sample.
-        dtype: dtype of raw files; None is uint16. A ``.npy`` file specifies its dtype.
-        stride: tokens between the starts of windows; ``window`` for windows that do not overlap.
-        separator: the token that ends a document, 50256 in GPT-2's. If given, documents are packed into windows with a
-            field ``document``, and ``y`` is -100 if the next token belongs to another document, as in
+        dtype: dtype of raw files; None means uint16. A ``.npy`` file specifies its dtype.
+        stride: tokens between the starts of windows; pass the value of ``window`` for windows that do not overlap.
+        separator: the token that ends a document: 50256 in GPT-2's vocabulary. If given, documents are packed into
+            windows with a field ``document``, and ``y`` is -100 if the next token belongs to another document, as in
             :func:`feedline.tokens`; None lets attention and loss cross documents, as nanoGPT does.
         batch_size: samples per rank; nanoGPT uses 12, with 40 accumulation steps over all ranks.
 

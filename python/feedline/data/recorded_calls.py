@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records the calls that made a dataset or a chain. Pickle stores the calls, and unpickling repeats them.
+"""Records the calls that created a dataset or a chain. A pickle contains these calls, and unpickling repeats them.
 
-An engine's dataset holds threads, open files and addresses, so it cannot be sent to another process. Instead, a pickle
-contains the calls that made the dataset: first a function of this package, such as ``feedline.open``, then methods. A
-pickle therefore contains the arguments of the calls, including passwords and signatures in URLs, and must be protected
-like these secrets.
+The engine's dataset objects hold threads, open files and addresses, so they cannot be sent to another process. Instead,
+a pickle contains the calls that created the dataset: first a function in this package, such as ``feedline.open``, then
+methods. A pickle therefore contains the arguments of the calls, including passwords and signatures in URLs, and must be
+protected like these secrets.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _RETURNS = ("Self", "Dataset", "Chain", "tuple[Self, ...]")  # annotations of me
 
 
 class Call(NamedTuple):
-    """A call. If the method returns several results (``split``), ``part`` is the index of this one."""
+    """A call. If the method returns several results, as ``split`` does, ``part`` is the index of the result to use."""
 
     name: str
     arguments: tuple[Any, ...]
@@ -29,9 +29,9 @@ class Call(NamedTuple):
 
 
 class Recorded:
-    """A mixin for classes whose instances are pickled and copied as the calls that made them.
+    """A mixin for classes whose instances are pickled and copied as the calls that created them.
 
-    ``_calls`` is the function's call, named ``MODULE:FUNCTION``, followed by calls of methods.
+    ``_calls`` contains the call to the function, named ``MODULE:FUNCTION``, followed by the method calls.
     """
 
     _calls: tuple[Call, ...] = ()
@@ -57,14 +57,14 @@ class Recorded:
         return self
 
     def _proof(self) -> str | None:
-        """Returns a value that must be equal after the calls are repeated, or None."""
+        """Returns a value that must be the same after the calls are repeated, or None."""
         return None
 
 
 def made_by(
     result: Any, function: str, arguments: tuple[Any, ...] = (), options: Mapping[str, Any] | None = None
 ) -> Any:
-    """Records in `result` that ``MODULE:FUNCTION`` of this package made it, and returns `result`."""
+    """Records in `result` that this package's ``MODULE:FUNCTION`` created it, and returns `result`."""
     result._calls = (Call(function, _copied(arguments), _copied(options or {})),)
     return result
 
@@ -84,7 +84,7 @@ def _recording(method: Any) -> Any:
 
 
 def _copied(value: Any) -> Any:
-    """Copies lists and dicts, which the caller may change later."""
+    """Returns copies of lists and dicts, which the caller may change later, and other values unchanged."""
     if isinstance(value, tuple) and type(value) is tuple:
         return tuple(map(_copied, value))
     if type(value) is list:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shard lists written by other programs next to the shards: wids, timm (_info.json) and OpenCLIP (sizes.json).
 
-The type is recognised by content. Each list has the shards' numbers of samples, which are compared after opening.
+The type of a list is recognised by its content. Each list contains the number of samples in every shard; these numbers
+are verified after opening.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ _MOST_BYTES = 256 << 20  # maximum size of a list; two million shards
 
 
 class Listed(NamedTuple):
-    """A shard: its path or URL, and its number of samples by the list (None if unknown)."""
+    """A shard: its path or URL, and its number of samples according to the list (None if unknown)."""
 
     name: str
     samples: int | None
 
 
 def of(source: str) -> list[Listed] | None:
-    """Returns the shards in a list; None if the file is not a list. ``"_info.json#val"`` is one of timm's splits.
+    """Returns the shards in a list; None if the file is not a list. ``"_info.json#val"`` selects one of timm's splits.
 
     Raises:
-        ConfigError: the list is invalid, or has several splits and none is chosen.
+        ConfigError: the list is invalid, or has several splits and none is selected.
         StorageError: the file cannot be read.
     """
     path, _, split = source.partition("#")
@@ -52,18 +53,17 @@ def of(source: str) -> list[Listed] | None:
     if not listed:
         raise ConfigError(f"open: the list of shards '{path}' has no shards")
     base = said.get("base") if said.get("__kind__") == WIDS else None
-    return [Listed(_beside(base or path, name, is_folder=bool(base)), count) for name, count in listed]
+    return [Listed(_next_to(base or path, name, is_folder=bool(base)), count) for name, count in listed]
 
 
 def check(shards: list[Listed], engine: _engine.Dataset) -> None:
-    """Raises DataError if a shard's number of samples differs from the number in the list."""
+    """Raises DataError if a shard does not contain as many samples as the list states."""
     begin = 0
     for (name, said), end in zip(shards, engine.shard_ends(), strict=False):
         if said is not None and end - begin != said:
             raise DataError(
-                f"open: {name}: the shard has {end - begin:,} samples, but its list contains {said:,}: the "
-                "list belongs to "
-                "a different version of the shard, or one of the two is damaged",
+                f"open: {name}: the shard has {end - begin:,} samples, but its list contains {said:,}: the list "
+                "belongs to a different version of the shard, or either is damaged",
                 shard=name,
             )
         begin = end
@@ -78,7 +78,7 @@ def _text_of(path: str) -> bytes | None:
         return None
     file = stored.object(name)
     ends = file.read(0, _LOOKED_AT) + file.read(max(0, file.size - _LOOKED_AT), _LOOKED_AT)
-    if WIDS.encode() in ends or b'"splits"' in ends or _begins_as_sizes(ends):
+    if WIDS.encode() in ends or b'"shardlist"' in ends or b'"splits"' in ends or _begins_as_sizes(ends):
         if file.size <= _MOST_BYTES:
             return file.read(0, file.size)
         raise ConfigError(f"open: the list of shards '{path}' is too large: {file.size:,} bytes")
@@ -86,18 +86,20 @@ def _text_of(path: str) -> bytes | None:
 
 
 def _begins_as_sizes(text: bytes) -> bool:
-    """Whether the text begins like ``{"00000.tar": 9986, ...``"""
-    name, colon, rest = text.lstrip().removeprefix(b"{").lstrip().partition(b":")
-    name = name.rstrip()
-    return text.lstrip().startswith(b"{") and bool(colon) and name.endswith(b'.tar"') and rest.lstrip()[:1].isdigit()
+    """Whether the text begins like OpenCLIP's ``{"00000.tar": 9986, ...``, or is truncated before the number."""
+    name, _, rest = text.lstrip().removeprefix(b"{").lstrip().partition(b":")
+    is_count = not rest.strip() or rest.lstrip()[:1].isdigit()
+    return text.lstrip().startswith(b"{") and name.rstrip().endswith(b'.tar"') and is_count
 
 
 def _listed(said: Any, split: str) -> Iterator[tuple[str, int | None]]:
     if said.get("__kind__") == WIDS:
         if not said.get("shardlist") and said.get("datasets"):
-            raise ValueError("it lists other lists (datasets); open one of them")
+            raise ValueError("it contains other lists (datasets); open one of these lists")
         for shard in said["shardlist"]:
             yield _name(shard["url"]), _count(shard["nsamples"]) if "nsamples" in shard else None
+    elif "shardlist" in said:
+        raise ValueError(f"its '__kind__' is {said.get('__kind__')!r}, not '{WIDS}'")
     elif "splits" in said:
         yield from _split_of(said["splits"], split)
     else:
@@ -134,9 +136,9 @@ def _count(value: Any) -> int:
     return value
 
 
-def _beside(place: str, name: str, *, is_folder: bool) -> str:
-    """Resolves a name relative to a file or folder. Appends the query of the file's URL to the shard's URL."""
+def _next_to(location: str, name: str, *, is_folder: bool) -> str:
+    """Resolves a name relative to a file or folder, and appends the query of the file's URL to the shard's URL."""
     if "://" in name or os.path.isabs(name):
         return name
-    front, mark, query = place.partition("?") if "://" in place else (place, "", "")
+    front, mark, query = location.partition("?") if "://" in location else (location, "", "")
     return posixpath.join(front if is_folder else posixpath.dirname(front), name) + mark + query

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `feedline.open` opens, as the engine's options."""
+"""Sources for `feedline.open`, with the engine's options for them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from .. import _engine
 
 
 class SourceSpec(NamedTuple):
-    """A source, and the options that determine its samples. The names after `source` are the engine's.
+    """A source, and the options that determine its samples. The attributes after `source` have the names of the
+    engine's options.
 
-    `annotations`: the options of annotated images that were given: images, split, crowd.
+    `annotations`: the options for annotated images (images, split, crowd) that were passed.
     """
 
     source: str
@@ -22,9 +23,10 @@ class SourceSpec(NamedTuple):
     missing: str = "error"
     allow_commands: bool = False
     annotations: Mapping[str, str] = {}
+    documents: bool = False
 
     def open(self, **options: Any) -> _engine.Dataset:
-        """`options`: others of the engine, such as cache_directory."""
+        """Opens the source; `options` are further options of the engine, such as cache_directory."""
         return _engine.open(self.source, self._options() | options)
 
     def inspect(self) -> _engine.Inspection:

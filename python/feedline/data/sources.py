@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import bisect
 import os
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,10 +14,11 @@ from .. import _engine
 from .._engine import Inspection
 from ..errors import ConfigError
 from ..loader.unopened import columns_of, listed
-from . import arguments, literals, node_cache, recorded_calls, verification
+from . import arguments, literals, recorded_calls
 from .dataset import Dataset
 from .format_names import FORMATS
 from .source_spec import SourceSpec
+from .storage import node_cache, verification
 
 if TYPE_CHECKING:
     from . import shard_lists
@@ -37,11 +39,13 @@ def open(
     cache_limit: int | str | None = None,
     verify: literals.Verify | None = None,
     hedge: bool = False,
+    checkpoints: bool = True,
     listing_age: float = 3600,
     allow_commands: bool = False,
     images: str | os.PathLike[str] | None = None,
     split: str | None = None,
     crowd: literals.Crowd | None = None,
+    documents: bool = False,
     **storage: Any,
 ) -> Dataset:
     """Opens a dataset.
@@ -55,16 +59,18 @@ def open(
             - folders of MDS or LitData, a folder saved by ``datasets``, LMDB databases, ``.npy`` and ``.npz`` files
             - tables (``.csv``, ``.tsv``, ``.jsonl``, also compressed), which may contain paths of files
             - the JSON of a COCO set, the folder of a Pascal VOC set, the YAML of a YOLO set (docs/annotations.md)
+            - token files of Megatron, by the names of their indexes (``"train_text_document.idx"``). A sample is the
+              field ``tokens`` (int64) with ``tokens_length``, and ``mode`` if the index has modes
             - a list of shards by wids, timm or OpenCLIP, or a file that :meth:`Dataset.cache` has finished
 
-            Names expand ``{000..146}`` and ``{a,b}``, and where files can be listed also ``*``, ``[a-c]``, ``**`` and
-            (local files only) ``?``: ``"data/train-*.parquet"``, ``"s3://bucket/train/{000..146}.tar"``. See
-            docs/formats.md for the files of a folder and for Hive partitions (``label=cat/``), docs/remote.md for URLs
+            In names, ``{000..146}`` and ``{a,b}`` are expanded, and if files can be listed, also ``*``, ``[a-c]``,
+            ``**`` and (local files only) ``?``: ``"data/train-*.parquet"``, ``"s3://bucket/train/{000..146}.tar"``. See
+            docs/formats.md for the files in a folder and for Hive partitions (``label=cat/``), docs/remote.md for URLs
             (``https``, ``s3``, ``gs``, ``az``, ``file``); the URL of a folder ends in a slash. With `allow_commands`,
             ``"pipe:COMMAND"`` reads a tar from a command.
         format: ``"folder"``, ``"tar"``, ``"tfrecord"``, ``"arrow"``, ``"parquet"``, ``"mds"``, ``"litdata"``,
-            ``"lmdb"``, ``"numpy"``, ``"table"``, ``"coco"``, ``"voc"``, ``"yolo"`` or ``"pixels"``; by default
-            recognised by name and content.
+            ``"lmdb"``, ``"numpy"``, ``"megatron"``, ``"table"``, ``"coco"``, ``"voc"``, ``"yolo"`` or ``"pixels"``; by
+            default recognised by name and content.
         fields: one spec per field; by default an image and a label. By format:
 
             - tars: an extension, or alternatives joined by ``;``: ``("jpg;png", "mask.png", "boxes.npy", "cls")``
@@ -76,66 +82,77 @@ def open(
               ``("image-{:09d}", "text=label-{:09d}")``; ``"image"`` and ``"label"`` for Caffe's Datums
             - ``.npz``: an array, ``("image=x:image", "y")``
             - Arrow, Parquet, MDS, LitData: a column, or alternatives: ``("image=path;file", "objects.bbox:boxes")``
+            - Arrow and Parquet also: several columns of numbers as one float32 array of shape (columns):
+              ``"x=width+height"``; with ``:nan``, NaN in place of nulls (float64 for one column of integers);
+              with ``:valid``, bools that are false for nulls
             - CSV and JSON tables: a column: ``("image=path", "objects.bbox:boxes")``
             - annotated images: ``("image", "boxes", "labels", "masks")`` (docs/annotations.md)
 
-            The kind of a field follows from its extension (docs/fields.md) or its type (docs/formats.md). The end of a
-            spec overrides it: ``:image``, ``:mask``, ``:value``, ``:array``, ``:bytes``, ``:text``, ``:json``, or, for
-            arrays and lists of pixel coordinates that follow the image, ``:boxes`` (N, 4) and ``:keypoints`` (N, 2) or
-            (N, K, 2).
-        missing: how samples that lack a field are handled. ``"error"``: reading one is a :class:`DataError`, see
-            ``on_error``. ``"skip"``: they are left out; :meth:`Dataset.explain` has their number. ``"none"``: the field
-            is None, which only fields that are lists can be.
-        index: folder for indexes. By default, the index of a shard, a database or a COCO JSON is stored in the hidden
-            folder ``.feedline`` next to it, or in the user's cache folder if that is not writable; the listing of a
-            folder with 10,000 or more samples is stored in the cache folder.
+            The kind of a field follows from its extension (docs/fields.md) or its type (docs/formats.md). A suffix of
+            the spec overrides it: ``:image``, ``:mask``, ``:value``, ``:array``, ``:bytes``, ``:text``, ``:json``, or,
+            for arrays and lists of pixel coordinates that follow the image, ``:boxes`` (N, 4) and ``:keypoints`` (N, 2)
+            or (N, K, 2).
+        missing: how samples that lack a field are handled. ``"error"``: reading such a sample raises
+            :class:`DataError`; see ``on_error``. ``"skip"``: such samples are left out; :meth:`Dataset.explain` shows
+            their number. ``"none"``: the field is None, which only fields that are batched as lists support.
+        index: folder for indexes. By default, the index of a shard, a database or a COCO JSON is stored next to it in
+            the hidden folder ``.feedline``, or in the user's cache folder if that folder is not writable; the listing
+            of a folder with 10,000 or more samples is stored in the cache folder.
         cache: local folder for copies of complete shards or files, each fetched once for all processes that use the
-            folder, and used by later runs; see docs/storage-cache.md. The folder is created if necessary.
-        cache_limit: the size of this folder for all processes together: bytes, ``"500 GiB"``, or a share of the space
-            that would be free on the disk without the cache. By default ``"50%"``.
+            folder, and reused by later runs; see docs/storage-cache.md. The folder is created if necessary.
+        cache_limit: maximum size of this folder for all processes together: bytes, ``"500 GiB"``, or a share of the
+            space that would be free on the disk without the cache. By default ``"50%"``.
         verify: checks data that is read completely or copied into ``cache``: ``"manifest"`` compares the SHA-256 and
             length of each shard with the ``feedline-pack.json`` that ``feedline pack`` wrote next to it; ``"headers"``
-            compares the checksums that S3 and Google Cloud Storage have of their objects. Data that differs is read
-            once more; a second difference raises a :class:`StorageError`. Samples that are read by ranges of a shard
-            are not compared: see docs/remote.md. By default nothing is compared.
+            compares the checksums that S3 and Google Cloud Storage store for their objects. Data that differs is read
+            once more; a second difference raises a :class:`StorageError`. Samples that are read as byte ranges of a
+            shard are not compared: see docs/remote.md. By default nothing is compared.
         hedge: sends a second request if a request is slower than 99 % of the requests to its host, and uses the faster
-            response; at most 3 % of requests are repeated. Only for URLs; see docs/remote.md.
-        listing_age: seconds for which a stored listing of a remote folder is used, as remote folders have no
-            modification time; 0 lists it again. A sample that was removed or changed since is an error, and the next
-            opening lists the folder again. For remote shards, 0 requests the version of each shard; otherwise shards
-            with a stored index are checked during the first epoch, and a changed shard raises an error
-            (docs/remote.md).
-        allow_commands: whether `source` may be ``"pipe:"`` and a command. After braces are expanded, it is passed to
-            ``/bin/sh -c``, once per dataset; its standard output must be a complete tar, and its exit status 0. Never
-            accept such a source from anyone whom you would not let use your shell.
+            response; at most 3 % of requests are repeated. It only applies to URLs; see docs/remote.md.
+        checkpoints: while a large JPEG is decoded, records positions at which the decoding of later crops can start;
+            the pixels are the same. Positions are stored next to the shard, in ``index``, or in the user's cache
+            folder, and take at most 1 % of the images' bytes; see docs/patches.md.
+        listing_age: seconds for which a stored listing of a remote folder is used, because remote folders have no
+            modification time; 0 always lists the folder. Reading a sample that was removed or changed since the listing
+            raises an error, and the next call lists the folder again. For remote shards, 0 requests the version of each
+            shard; otherwise shards with a stored index are checked during the first epoch, and a changed shard raises
+            an error (docs/remote.md).
+        allow_commands: whether `source` may be ``"pipe:"`` followed by a command. After brace expansion, the command is
+            passed to ``/bin/sh -c``, once per dataset; its standard output must be a complete tar, and its exit status
+            0. Only accept such a source from people to whom you would give access to your shell.
         images: for COCO files, the folder to which file names are relative. By default the first of ``../SPLIT``,
             ``SPLIT``, ``../images/SPLIT``, ``images/SPLIT``, ``../images``, ``images``, the JSON's own folder and its
-            parent that has the first image; SPLIT is ``train2017`` for ``instances_train2017.json``.
+            parent that contains the first image; SPLIT is ``train2017`` for ``instances_train2017.json``.
         split: for VOC sets a list of ``ImageSets``, for YOLO sets a key of the YAML file: by default ``"train"``.
         crowd: for COCO files, ``"skip"``, the default, leaves out crowd annotations, like torchvision's detection
-            recipe; ``"keep"`` treats them like all others. The field ``crowd_mask`` has them in both cases.
-        dtype, window, storage: not in this version.
+            recipe; ``"keep"`` treats them like all others. The field ``crowd_mask`` contains the crowd annotations in
+            both cases.
+        documents: for Megatron's token files: a sample is a document, whose sequences are joined, instead of a
+            sequence.
+        dtype, window, storage: not supported in this version.
 
     Raises:
-        ConfigError: no such format or field, an empty source, a URL that cannot be read or that names another machine,
-            an argument that is not in this version, a cache folder that contains other files, or ``verify="manifest"``
-            for shards without a manifest.
-        StorageError: the source cannot be listed or opened, differs from what `verify` compares, or a command fails.
+        ConfigError: the format or a field does not exist, the source is empty, a URL cannot be read or names another
+            machine, an argument is not supported in this version, the cache folder contains other files, or shards have
+            no manifest for ``verify="manifest"``.
+        StorageError: the source cannot be listed or opened, fails the check of `verify`, or a command fails.
         DataError: a shard is damaged.
 
     Warns:
-        UserWarning: a class folder contains only folders, as when the parent of ``train`` was opened.
+        UserWarning: a class folder contains only folders, for example because the parent of ``train`` was opened.
     """
     given = {name: value for name, value in locals().items() if name != "storage"} | storage
     _refuse_later_arguments(dtype=dtype, window=window, **storage)
     annotations = annotations_of("open", images, split, crowd)
     spec = spec_of(source, format, fields, index, missing, allow_commands, annotations)
+    spec = spec._replace(documents=arguments.flag("open", "documents", documents))
     age = arguments.real("open", "listing_age", listing_age)
     if age < 0:
         raise ConfigError(f"open: listing_age must be 0 or more seconds, not {listing_age!r}")
     engine = spec.open(
         listing_age=min(age, _OLDEST_S),
         hedge=arguments.flag("open", "hedge", hedge),
+        checkpoints=arguments.flag("open", "checkpoints", checkpoints),
         **verification.of_open(spec.source, verify),
         **node_cache.of_open(cache, cache_limit),
     )
@@ -147,7 +164,7 @@ def open(
 
 
 def _log_columns(engine: _engine.Dataset) -> None:
-    """Logs columns that are not opened, and units, extension types and modes that are not applied, at INFO level."""
+    """Logs, at INFO level, columns that are not opened, and units, extension types and modes that are not applied."""
     left, remarks = columns_of(engine), engine.remarks
     if not left and not remarks:
         return
@@ -157,7 +174,7 @@ def _log_columns(engine: _engine.Dataset) -> None:
     if left:
         can_open = [column.spec for column in left if column.spec]
         advice = (
-            f'; to open one, add it to fields=, as "{can_open[0]}"'
+            f'; to open a column, add it to fields=, for example as "{can_open[0]}"'
             if can_open
             else "; this version cannot read these columns"
         )
@@ -167,10 +184,11 @@ def _log_columns(engine: _engine.Dataset) -> None:
 
 
 def warn_of_merged_folders(where: str, engine: _engine.Dataset, callers: int = 1) -> None:
-    """Warns about a parent of class folders, such as that of "train" and "val", which opens with "train" as a class.
+    """Warns if the source is a parent of class folders, such as the folder that contains "train" and "val"; opening it
+    makes "train" a class.
 
     Args:
-        callers: frames between this function and the user's code.
+        callers: number of frames between this function and the user's code.
     """
     name, *inner = engine.key(0).split("/")
     if engine.format != "folder" or not engine.classes or len(inner) < 2:
@@ -199,10 +217,10 @@ def inspect(
     split: str | None = None,
     crowd: literals.Crowd | None = None,
 ) -> Inspection:
-    """Reports a source's contents, and samples that a reader would drop, merge or reject. Also works if :func:`open`
-    fails.
+    """Reports a source's contents, and samples that a reader would drop, merge or reject. Also works for sources that
+    :func:`open` cannot open.
 
-    Arguments and exceptions are those of :func:`open`, but damage is reported as a finding. Decodes nothing, and
+    Arguments and exceptions are the same as for :func:`open`, but damage is reported as a finding. Decodes nothing, and
     ignores stored listings.
     """
     annotations = annotations_of("inspect", images, split, crowd)
@@ -212,7 +230,7 @@ def inspect(
 def annotations_of(
     where: str, images: str | os.PathLike[str] | None, split: str | None, crowd: str | None
 ) -> dict[str, str]:
-    """Returns those options of annotated images that were given."""
+    """Returns the options for annotated images that were passed."""
     given = {}
     if images is not None:
         given["images"] = arguments.path_text(where, "images", images)
@@ -232,7 +250,7 @@ def _refuse_later_arguments(**values: Any) -> None:
 
 
 def shown_source(source: str, stored: _engine.StoredSource | None = None) -> str:
-    """Returns `source` for display and storage: as given, or as its names without the secrets of URLs."""
+    """Returns `source` for display and storage: as given, or as a list of names without the secrets in URLs."""
     if "://" not in source:
         return source
     names = (stored or _engine.StoredSource(source)).names
@@ -255,6 +273,11 @@ def spec_of(
         raise ConfigError(
             f"open: source is a table ({type(source).__name__}); pass it to feedline.table(table, image=...)"
         )
+    if isinstance(source, Mapping):
+        raise ConfigError(
+            f"open: source must be a path or a list of shards, not {source!r:.200}; pass a dict of columns to "
+            "feedline.table(columns, image=...), and a dict of arrays to feedline.arrays(**arrays)"
+        )
     try:
         shards = [os.fspath(path) for path in paths]
     except TypeError:
@@ -270,10 +293,25 @@ def spec_of(
         arguments.choice("open", "format", format, FORMATS)
     word = arguments.choice("open", "missing", missing, ("error", "skip", "none"))
     has_index = index is not None and not (isinstance(index, str) and not index)
-    kept = arguments.output_path("open", "index", index) if has_index else ""
+    index_path = arguments.output_path("open", "index", index) if has_index else ""
     commands = arguments.flag("open", "allow_commands", allow_commands)
+    for shard in shards:
+        _refuse_printf_pattern(shard)
     shards = [name for shard in shards for name in _named_by(shard)]
-    return SourceSpec("::".join(shards), format or "", specs, kept, word, commands, annotations)
+    return SourceSpec("::".join(shards), format or "", specs, index_path, word, commands, annotations)
+
+
+def _refuse_printf_pattern(source: str) -> None:
+    """Raises ConfigError for a name such as ``shard-%03d.tar``, unless such a file exists."""
+    found = re.search(r"%0?(\d*)d", source)
+    if found is None or re.search(r"://|^pipe:|[{*?]", source) or os.path.exists(source):
+        return
+    digits = int(found[1] or 1)
+    first, last = (f"{number:0{digits}d}" for number in (0, 146))
+    raise ConfigError(
+        f"open: {source!r} contains {found[0]!r}, which is not expanded; write the first and last number in braces: "
+        f"{source.replace(found[0], f'{{{first}..{last}}}')!r}"
+    )
 
 
 def _is_image(path: str) -> bool:
@@ -283,7 +321,7 @@ def _is_image(path: str) -> bool:
 
 
 def _named_by(source: str) -> list[str]:
-    """Returns the shards if the source is a shard list written by another program; else the source itself."""
+    """Returns the shards if the source is a shard list written by another program, or else the source itself."""
     listed = _listed_in(source)
     return [source] if listed is None else [shard.name for shard in listed]
 
@@ -301,7 +339,7 @@ def _names_of(path: str | os.PathLike[str]) -> list[str]:
 
 
 def _check_lists(source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], engine: _engine.Dataset) -> None:
-    """Checks the shards' numbers of samples against their lists."""
+    """Checks that every shard contains as many samples as its list states."""
     paths = [source] if isinstance(source, str | os.PathLike) else list(source)
     listed = [_listed_in(str(os.fspath(path))) for path in paths]
     if all(shards is None for shards in listed):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Field specifications, random decisions for a sample, and decode speed."""
+"""Types for field specifications, random decisions for a sample, and decode speed."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ class _Decision(NamedTuple):
 class Drawn(_Decision):
     """A decision that one random or size-dependent operation made for a sample.
 
-    ``operation`` is the operation's name, ``name`` the decision's name, ``values`` the decision's numbers: ``"crop"``
-    is (left, top, width, height) in pixels of the operation's input, ``"flip"`` is (0,) or (1,), ``"brightness"`` a
-    factor.
+    ``operation`` is the operation's name, ``name`` is the decision's name, and ``values`` contains the decision's
+    numbers: ``"crop"`` is (left, top, width, height) in pixels of the operation's input, ``"flip"`` is (0,) or (1,),
+    ``"brightness"`` a factor.
 
     Attributes:
-        view: the view of the image: ``"global_a"``, ``"local[3]"``; ``""`` is the whole image.
+        view: the view of the image, such as ``"global_a"`` or ``"local[3]"``; ``""`` for the whole image.
     """
 
     view: str
@@ -72,7 +72,7 @@ class Drawn(_Decision):
 
 
 class DecodeLimit(NamedTuple):
-    """Decode speed of this machine: seconds of wall and CPU time for ``images`` images on ``threads`` threads."""
+    """Decode speed of this machine: wall and CPU time in seconds for ``images`` images on ``threads`` threads."""
 
     images: int
     encoded_bytes: int

@@ -9,7 +9,7 @@ from typing import Any
 from .. import _engine
 from ..errors import ConfigError
 from . import arguments
-from .chain import Chain
+from .ops.chain import Chain
 
 # the engine's form of a view: name or "", chain, number or None, and for each of its first operations the index of the
 # view whose draws it shares
@@ -26,7 +26,7 @@ class Views:
 
     @property
     def rows(self) -> list[Row]:
-        """The views in the engine's form."""
+        """The views in the form that the engine expects."""
         return [(name, chain._engine, count, drawn_as) for name, chain, count, drawn_as in self._views]
 
     def __repr__(self) -> str:
@@ -34,20 +34,21 @@ class Views:
 
 
 def views(*views: Any, **named: Any) -> Views:
-    """Creates the argument of ``dataset.views`` as an object: ``feedline.views(a=chain, b=chain, local=(chain, 8))``.
+    """Creates views as an object that ``dataset.views`` accepts: ``feedline.views(a=chain, b=chain, local=(chain,
+    8))``.
 
     Args:
         views: one list of chains, whose fields are numbered.
-        named: a chain of :func:`feedline.chain`, or ``(chain, n)``.
+        named: a chain from :func:`feedline.chain`, or ``(chain, n)``.
 
     Raises:
-        ConfigError: an argument has a different form.
+        ConfigError: an argument has a form that is not listed here.
     """
     return of("views", views, named)
 
 
 def of(where: str, views: tuple[Any, ...], named: Mapping[str, Any]) -> Views:
-    """Returns the views of a call."""
+    """Returns the views that a call to :meth:`Dataset.views` describes."""
     if len(views) > 1 or (views and named):
         raise ConfigError(f"{where}: pass one list of chains, or each view by its name")
     if views and isinstance(views[0], Views):
@@ -55,15 +56,15 @@ def of(where: str, views: tuple[Any, ...], named: Mapping[str, Any]) -> Views:
     if not views:
         return _made(where, named.items(), ", ".join(f"{name}={_text(view)}" for name, view in named.items()))
     if not isinstance(views[0], (list, tuple)):
-        raise ConfigError(f"{where}: must be a list of chains, or views by name, not {views[0]!r}")
+        raise ConfigError(f"{where}: the views must be a list of chains, or views by name, not {views[0]!r}")
     return _made(where, [("", view) for view in views[0]], f"[{', '.join(map(_text, views[0]))}]")
 
 
 def drawn_alike(views: Mapping[str, Chain], drawn_as: Sequence[Sequence[int]]) -> Views:
-    """Returns single views that may share the draws of their first operations with earlier views.
+    """Returns single views, whose first operations may share their random draws with earlier views.
 
     Args:
-        drawn_as: for each view, the indices of the views whose draws its first operations share.
+        drawn_as: for each view, the indices of the views with which its first operations share random draws.
     """
     made = of("views", (), views)
     drawn: list[View] = [(*view[:3], places) for view, places in zip(made._views, drawn_as, strict=True)]
@@ -71,7 +72,7 @@ def drawn_alike(views: Mapping[str, Chain], drawn_as: Sequence[Sequence[int]]) -
 
 
 def field_name(where: str, field: Any) -> str:
-    """Returns the name of the image to make views of; "" is the only image of a sample."""
+    """Returns the name of the image from which views are created; "" selects a sample's only image."""
     if field is not None and (not isinstance(field, str) or not field):
         raise ConfigError(f"{where}: field must be the name of an image, not {field!r}")
     return field or ""

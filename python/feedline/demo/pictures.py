@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Synthetic photos: class folders of JPEG files with ImageNet's size and a photo-like spectrum."""
+"""Generates synthetic photos: class folders of JPEG files with the size of ImageNet's images and a photo-like
+spectrum.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +25,9 @@ Array = np.ndarray[Any, Any]
 
 
 def make(folder: Path, count: int, seed: int = 0, done: Callable[[int], object] = lambda made: None) -> Path:
-    """Writes ``count`` images to ``folder/CLASS/NNNN.jpg``, the same ones for the same seed; returns the folder.
+    """Writes ``count`` images to ``folder/CLASS/NNNN.jpg``, identical for the same seed; returns the folder.
 
-    ``done`` is called with 1 after each file. Other files in an existing folder are not changed.
+    ``done`` is called with 1 after each file is written. Other files in the folder are not changed.
     """
     for name in CLASSES:
         (folder / name).mkdir(parents=True, exist_ok=True)
@@ -42,7 +44,7 @@ def make(folder: Path, count: int, seed: int = 0, done: Callable[[int], object] 
 
 
 def picture(kind: int, rng: np.random.Generator) -> Array:
-    """Returns uint8 (375, 500, 3): a shape of class ``kind`` over noise with a photo's power spectrum."""
+    """Returns uint8 (375, 500, 3): a shape of class ``kind`` on noise with the power spectrum of photos."""
     height, width = SIDES
     light = _noise(rng)
     tint = np.stack([_noise(rng) for _ in range(3)], axis=2)
@@ -53,7 +55,7 @@ def picture(kind: int, rng: np.random.Generator) -> Array:
 
 
 def _noise(rng: np.random.Generator) -> Array:
-    """Returns noise of shape (height, width), mean 0 and deviation 1, with amplitudes like 1/frequency."""
+    """Returns noise of shape (height, width) with mean 0, standard deviation 1, and amplitudes like 1/frequency."""
     frequencies = np.fft.rfft2(rng.standard_normal(SIDES))
     noise = np.fft.irfft2(frequencies / _radius(), s=SIDES)
     return np.asarray((noise - noise.mean()) / noise.std())
@@ -68,7 +70,7 @@ def _radius() -> Array:
 
 
 def _shape(kind: int, height: int, width: int, rng: np.random.Generator) -> Array:
-    """Returns a mask of a shape with random position, size and phase: 0 and 1, with smooth edges."""
+    """Returns a mask of a shape with random position, size and phase: values from 0 to 1, with smooth edges."""
     y, x = np.mgrid[:height, :width]
     size = rng.uniform(0.22, 0.42) * height
     y, x = y - rng.uniform(0.35, 0.65) * height, x - rng.uniform(0.35, 0.65) * width

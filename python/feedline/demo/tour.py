@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of ``feedline demo``: each returns its results, and raises if Feedline broke a promise."""
+"""The steps of ``feedline demo``: each returns its results, and raises BrokenPromise if Feedline violates a
+guarantee.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +22,11 @@ _SEED = 0
 
 
 class BrokenPromise(Exception):
-    """The tour found other batches than promised."""
+    """The tour found batches that violate a guarantee."""
 
 
 def measured(source: str, seconds: float, show: measuring.Show) -> dict[str, Any]:
-    """Returns :func:`feedline.bench.measuring.measure` of the images, with torch's loader if it can run."""
+    """Returns :func:`feedline.bench.measuring.measure` of the images, including torch's loader if it can run."""
     try:
         check_stock(source)
         compares = True
@@ -43,13 +45,15 @@ def measured(source: str, seconds: float, show: measuring.Show) -> dict[str, Any
 
 
 def parts(source: str) -> dict[str, Any]:
-    """Splits into training and validation; returns the number of samples of each and the number of classes."""
+    """Splits into training and validation sets; returns the number of samples in each and the number of classes."""
     train, valid = split(source)
     return {"train": len(train), "valid": len(valid), "classes": len(train.classes)}
 
 
 def split(source: str) -> tuple[Dataset, Dataset]:
-    """Returns nine of ten samples of every class with random operations, and the others without."""
+    """Returns a training set with nine tenths of each class's samples and random operations, and a validation set with
+    the other samples and without random operations.
+    """
     train, valid = sources.open(source).split(0.9, seed=_SEED, by_class=True)
     return (
         train.random_resized_crop(_SIZE).random_horizontal_flip().normalize(IMAGENET_MEAN, IMAGENET_STD),
@@ -58,7 +62,7 @@ def split(source: str) -> tuple[Dataset, Dataset]:
 
 
 def resumed(source: str) -> dict[str, Any]:
-    """Stops in the middle of an epoch, resumes with one thread instead of all, and compares every byte.
+    """Stops in the middle of an epoch, resumes with one thread instead of all threads, and compares every byte.
 
     Raises :class:`BrokenPromise` if the batches differ from those of an uninterrupted run.
     """
@@ -68,12 +72,12 @@ def resumed(source: str) -> dict[str, Any]:
     before, state = _digests(train, "auto", stop=stop)
     after, _ = _digests(train, 1, stop=None, state=state)
     if before + after != whole:
-        raise BrokenPromise("the resumed run returned other batches than the uninterrupted run")
+        raise BrokenPromise("the resumed run returned different batches from the uninterrupted run")
     return {"batches": len(whole), "stopped_after": stop}
 
 
 def can_train() -> bool:
-    """Whether torch is installed."""
+    """Returns whether torch is installed."""
     return importlib.util.find_spec("torch") is not None
 
 
@@ -87,7 +91,7 @@ def trained(source: str, epochs: int, done: Callable[[int], object]) -> list[dic
 def _digests(
     dataset: Dataset, num_workers: int | Literal["auto"], stop: int | None, state: dict[str, Any] | None = None
 ) -> tuple[list[str], dict[str, Any]]:
-    """Returns a hash of each batch up to ``stop``, and the loader's state there."""
+    """Returns a hash of each batch before ``stop``, and the loader's state at ``stop``."""
     digests: list[str] = []
     batch_size = max(1, min(_BATCH_SIZE, len(dataset) // 4))  # several batches even for few images
     options: dict[str, Any] = {"shuffle": True, "seed": _SEED, "epochs": 1, "output": "numpy"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trains a small convolutional net through Feedline, on the CPU."""
+"""Trains a small convolutional network through Feedline, on the CPU."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SEED = 0
 
 
 class Epoch(NamedTuple):
-    """One epoch's mean loss, its duration, and the part of it in which the training loop waited for data."""
+    """One epoch's mean loss, its duration, and the time for which the training loop waited for data."""
 
     loss: float
     seconds: float
@@ -27,7 +27,7 @@ class Epoch(NamedTuple):
 
 
 def small_net(classes: int) -> nn.Module:
-    """Three convolutions that each halve the image, and a linear layer on the mean of their output."""
+    """Three convolutions that each halve the resolution, and a linear layer on their mean output."""
     layers: list[nn.Module] = []
     channels = 3
     for width in (16, 32, 64):

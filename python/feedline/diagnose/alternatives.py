@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Describes what the measurements show about other worker counts and Feedline's loader.
 
-Each sentence is derived from the measurements only, with the comparisons shown in the table: a difference within the
+Each sentence is derived only from the measurements and the comparisons shown in the table: a difference within the
 intervals is reported as undecided, and a measurement without an interval supports no advice.
 """
 
@@ -14,7 +14,9 @@ from feedline.profiler.summary.figures import DROP_IN, Summary
 
 
 def of_workers(summary: Summary) -> str | None:
-    """Returns whether more or fewer workers help, or None if the current count was measured too imprecisely."""
+    """Returns a sentence that states whether more or fewer workers help, or None if the current number was measured too
+    imprecisely.
+    """
     present, optimistic = summary.workers, prediction.at_its_best(summary)
     rungs = optimistic.ladder.rungs
     if present not in rungs or len(rungs) < 2:
@@ -46,10 +48,10 @@ def of_workers(summary: Summary) -> str | None:
 
 
 def of_drop_in(summary: Summary) -> str | None:
-    """Returns the gain of replacing torch's loader with Feedline's, or None if no gain was shown.
+    """Returns a sentence with the gain of replacing torch's loader with Feedline's, or None if no gain was shown.
 
-    The gain is the loop's, predicted from the measured rates of both loaders; the loader's own if no batch of the run
-    was observed.
+    The sentence states the gain of the training loop, predicted from the measured rates of both loaders, or the gain of
+    the loader itself if no batch in the run was observed.
     """
     tried = summary.ladder.tried.get(DROP_IN)
     if tried is None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chooses the first change to make: a change that was measured to gain, or else the largest cause's fix.
+"""Chooses the first change to make: a change with a measured gain, or else the fix of the largest cause.
 
-Each change has one gain, of the loop's batches per second. A report prints it once.
+Each change has one gain, relative to the loop's batches per second. A report prints the answer once.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class Answer:
     Attributes:
         change: the change as an instruction, without a full stop.
         loader: the loader to change, such as "the loader over ImageFolder with batch size 32".
-        gain: [low, high]: relative gain of the loop in batches per second; None if it is unknown.
-        basis: how the gain is known: `MEASURED`, `MEASURED_LOADER`, `PREDICTED` or `UNKNOWN`.
-        settings: the loader arguments of the change; empty if it is another change.
-        is_drop_in: whether the change is Feedline's DataLoader.
+        gain: [low, high], the relative gain of the loop in batches per second; None if unknown.
+        basis: the source of the gain: `MEASURED`, `MEASURED_LOADER`, `PREDICTED` or `UNKNOWN`.
+        settings: loader arguments that make the change; empty if the change needs no arguments.
+        is_drop_in: whether the change is to use Feedline's DataLoader.
     """
 
     change: str
@@ -57,7 +57,7 @@ class Answer:
         return f"{self.change}: {gain_words(self.gain, 'batches')} ({_BASIS[self.basis]}), for {self.loader}"
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the JSON object described in docs/diagnose-method.md."""
+        """Returns the answer as the JSON object described in docs/diagnose-method.md."""
         return {
             "text": self.text,
             "change": self.change,
@@ -72,8 +72,8 @@ def choose(
 ) -> Answer:
     """Returns the change to make first; `tried` is None if no experiments were run.
 
-    Changes that were measured to gain precede all predictions. The measured change with the largest gain is chosen.
-    Without one, Feedline's DataLoader is proposed if it may help and was not tried.
+    Changes with a measured gain take precedence over all predictions. The measured change with the largest gain is
+    chosen. Without a measured gain, Feedline's DataLoader is proposed if it may help and was not tried.
     """
     loader = name_of(summary)
     shown = [one for one in _measured(summary, diagnosis, trial, tried, loader) if one.gain and _is_worth(one.gain)]
@@ -83,25 +83,25 @@ def choose(
 
 
 def name_of(summary: Summary) -> str:
-    """Names a run's loader by its dataset and its batch size."""
+    """Describes a run's loader by its dataset and batch size."""
     dataset, batch = summary.loader.get("dataset"), summary.loader.get("batch_size")
     parts = ["the loader", f"over {dataset}" if dataset else "", f"with batch size {batch}" if batch else ""]
     return " ".join(part for part in parts if part)
 
 
 def drop_in_gain(summary: Summary) -> Gain | None:
-    """Returns the loop's gain with Feedline's DataLoader; None if its loader was not measured to gain."""
+    """Returns the loop's gain with Feedline's DataLoader, or None if no gain of the loader was measured."""
     return next((one.gain for one in what_if.what_if(summary) if one.is_drop_in), None)
 
 
 def settings_of(summary: Summary, finding: Finding) -> dict[str, Any] | None:
-    """Returns the loader arguments that a finding's fix sets; None if it is another change."""
+    """Returns the loader arguments that a finding's fix sets, or None if the fix is a different kind of change."""
     cause = causes.named(finding.code)
     return None if cause is None else cause.change(summary)
 
 
 def may_use_drop_in(summary: Summary, finding: Finding) -> bool:
-    """Whether Feedline's DataLoader may remove the finding's cause."""
+    """Whether Feedline's DataLoader may remove the cause of the finding."""
     cause = causes.named(finding.code)
     return not summary.native and cause is not None and cause.drop_in(summary)
 
@@ -127,10 +127,10 @@ def _measured(
 
 
 def _workers(summary: Summary, diagnosis: Diagnosis, workers: int, loader: str) -> Answer:
-    """The gain is the one of the finding that advises this number, if there is such a finding."""
+    """Uses the gain of the finding that advises this number of workers, or else the predicted gain."""
     settings = {"num_workers": workers}
     advised = (one.gain for one in diagnosis.verdicts if settings_of(summary, one) == settings)
-    known = prediction.comparable(summary)
+    known = prediction.comparable_with(summary, workers)
     gain = next(advised, None) or prediction.gain(known, prediction.cycle_ms(known, workers))
     return Answer(f"set {arguments(settings)}", loader, gain, MEASURED_LOADER, settings)
 
@@ -139,7 +139,7 @@ def _predicted(summary: Summary, diagnosis: Diagnosis, loader: str) -> Answer:
     waits = f"the loop waits for its loader {summary.waits.loader:.0%} of the time"
     named = [one for one in diagnosis.verdicts if one.code != "compute_bound"]
     if not named:
-        return Answer(f"change nothing in the loader, as {waits}", loader)
+        return Answer(f"leave the loader unchanged, as {waits}", loader)
     first = max(named, key=lambda one: (_is_worth(one.gain), one.share))
     settings = settings_of(summary, first)
     change = f"set {arguments(settings)}" if settings else _instruction(first)
@@ -154,7 +154,7 @@ def _predicted(summary: Summary, diagnosis: Diagnosis, loader: str) -> Answer:
 
 
 def _instruction(finding: Finding) -> str:
-    """The first sentence of the fix, to continue."""
+    """Returns the first sentence of the fix without its full stop."""
     fix = finding.fix.split(". ")[0].rstrip(".")
     return fix[:1].lower() + fix[1:]
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from feedline.diagnose.deaths import Verdict
 from feedline.findings import Abstention, Finding
 from feedline.findings.formats import as_cause
 
@@ -16,6 +17,7 @@ class Diagnosis:
     abstained: list[Abstention] = field(default_factory=list)
     more_workers: str | None = None  # whether more or fewer workers would help, and how many
     drop_in: str | None = None  # measured gain of replacing torch's loader with Feedline's
+    death: Verdict | None = None  # why the run died; the speed of such a run is not judged
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the JSON object described in docs/diagnose-method.md."""
@@ -24,4 +26,5 @@ class Diagnosis:
             "abstained": [{"cause": one.code, "missing": one.missing} for one in self.abstained],
             "more_workers": self.more_workers,
             "drop_in": self.drop_in,
+            "death": None if self.death is None else self.death.as_dict(),
         }

@@ -15,7 +15,7 @@ _FEWEST_STEPS = 5  # minimum number of timed steps
 
 
 def lines(summary: Summary) -> list[str]:
-    """Returns the GPU's lines, or only those about the step if there is no GPU."""
+    """Returns the lines about the GPU, or only those about the step if there is no GPU."""
     gpu = summary.on_device.gpu
     if gpu is None:
         return step_lines(summary)
@@ -31,12 +31,14 @@ def lines(summary: Summary) -> list[str]:
 
 
 def step_lines(summary: Summary) -> list[str]:
-    """Reports the device's time per step. The loop's own clock cannot measure it, as launches are asynchronous."""
+    """Reports the device time per step. The loop's own clock cannot measure this time, since launches are
+    asynchronous.
+    """
     took, timed = summary.on_device.device_step_ms, summary.on_device.timed_steps
     if took is None or timed < _FEWEST_STEPS:
         return []
     return [
-        f"  the device needs {took:.2f} ms per step (stream events, {timed} steps timed); the loop waits "
+        f"  the device takes {took:.2f} ms per step (stream events, {timed} steps timed); the loop waits "
         f"{summary.loop.wait_ms:.2f} ms for a batch"
     ]
 
@@ -48,26 +50,26 @@ def explanation(summary: Summary, gpu: Gpu) -> str:
     if waits >= IDLE_LOADER and gpu.utilisation >= _BUSY:
         return f"GPU-Util is high whenever any kernel runs, but the loop waits for the loader {waits:.0%} of its time"
     if waits >= IDLE_LOADER:
-        return f"idle while the loop waits for the loader ({waits:.0%} of its time){sawtooth}"
+        return f"the GPU is idle while the loop waits for the loader ({waits:.0%} of its time){sawtooth}"
     if gpu.utilisation < _LOW:
         return (
-            f"not caused by the loader, for which the loop waits {waits:.0%} of its time: Python code, kernel "
-            "launches or synchronization in the step leave the GPU idle; feedline trace shows the gaps"
+            f"the loader, for which the loop waits {waits:.0%} of its time, is not the cause: Python code, "
+            "kernel launches or synchronization in the step leave the GPU idle; feedline trace shows the gaps"
         )
-    return "GPU-Util shows that kernels run, not how much of the GPU the kernels use"
+    return "GPU-Util shows that kernels run, not how much of the GPU they use"
 
 
 def hints(summary: Summary) -> list[str]:
-    """Returns hints that apply regardless of where the time goes."""
+    """Returns hints that apply regardless of where the time is spent."""
     found = []
     if any(copies.pinned and not copies.asked for copies in summary.on_device.copies):
-        found.append("batches are pinned but copied without non_blocking=True: use both together")
+        found.append("batches are pinned but copied without non_blocking=True: set both")
     if any(copies.asked and not copies.pinned for copies in summary.on_device.copies):
         found.append("batches are copied with non_blocking=True but are not pinned: set pin_memory=True as well")
     gpu, waits = summary.on_device.gpu, summary.waits.loader
     if gpu is not None and gpu.utilisation < _UNUSED and waits < IDLE_LOADER and _is_ample(gpu):
         found.append(
-            "GPU-Util is below 30 % and half of its memory is free: a larger batch gives each launch more work"
+            "GPU-Util is below 30 % and half of the GPU's memory is free: a larger batch gives each launch more work"
         )
     if gpu is not None and gpu.utilisation < _UNUSED and waits >= IDLE_LOADER and _is_ample(gpu):
         found.append(_unfed(summary, gpu))
@@ -82,11 +84,11 @@ def _unfed(summary: Summary, gpu: Gpu) -> str:
     """Describes an idle GPU with free memory, together with the host's CPU usage."""
     host = summary.host
     sawtooth = ", in a sawtooth" if gpu.highest - gpu.lowest > _SAWTOOTH else ""
-    words = f"GPU-Util is below 30 %{sawtooth} and half of its memory is free, while the loop waits for data"
+    words = f"GPU-Util is below 30 %{sawtooth} and half of the GPU's memory is free, while the loop waits for data"
     if host.used_cpus is None:
         return words
     busy = host.used_cpus / max(host.cpus, 1e-9)
-    side = "so batch production is CPU-bound" if busy >= _ALL_CPUS else "producing batches and waiting"
+    side = "so the production of batches is CPU-bound" if busy >= _ALL_CPUS else "producing batches and waiting"
     side = "so batches wait for storage or the network" if busy < _FEW_CPUS else side
     makers = summary.counted(summary.workers)
     return f"{words}: {makers} and the loop use {host.used_cpus:.1f} of {host.cpus:.3g} CPUs, {side}"

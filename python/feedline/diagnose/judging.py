@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The former names of `rules`, so that cause files written for them can still be imported."""
+"""Former names of `rules`, so that cause files that use them can still be imported."""
 
 import sys
 from types import ModuleType

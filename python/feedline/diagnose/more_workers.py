@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks whether the usual advice, raising ``num_workers``, would help."""
+"""Checks whether raising ``num_workers``, the usual advice, would help."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from feedline.profiler.summary.figures import Summary
 
 
 def more_workers(summary: Summary, named: list[Finding]) -> str | None:
-    """Returns whether more workers would help and why, or None if the run had none."""
+    """Returns whether more workers would help and why, or None if the run had no workers."""
     if summary.workers == 0 or summary.making.batches == 0:
         return None
     measured = alternatives.of_workers(summary)
@@ -23,10 +23,13 @@ def more_workers(summary: Summary, named: list[Finding]) -> str | None:
     now = prediction.cycle_ms(summary, summary.workers)
     best = prediction.advised_workers(summary, prediction.within_reach(summary))
     if best is not None:
-        gain = now / prediction.cycle_ms(summary, best) - 1
+        summary = prediction.comparable_with(summary, best)
+        gain = prediction.cycle_ms(summary, summary.workers) / prediction.cycle_ms(summary, best) - 1
         more = f"{summary.counted(best)} instead of {summary.workers} would help"
         if summary.loader.get("iterable"):
-            return f"{more} by up to {gain:.0%} if the dataset shards itself and has samples for each worker"
+            return (
+                f"{more} by up to {gain:.0%} if the dataset divides its samples among workers and has enough for each"
+            )
         return f"{more}: {gain:.0%} more batches per second (predicted, not measured)"
     if is_undecided:
         present = summary.counted(summary.workers)
@@ -34,7 +37,7 @@ def more_workers(summary: Summary, named: list[Finding]) -> str | None:
         return f"{more}: the rate of {present} was measured too imprecisely to compare"
     more = f"more {summary.makers} will not help"
     if prediction.memory_is_short(summary.host):
-        return f"{more}: memory is short already, and each worker needs more"
+        return f"{more}: memory is already short, and each worker needs more"
     causes = {finding.code for finding in named}
     if "compute_bound" in causes:
         return f"{more}: the loop does not wait for batches"
@@ -51,5 +54,5 @@ def more_workers(summary: Summary, named: list[Finding]) -> str | None:
     cpu = making.cpu_ms + making.pickle_ms + making.unpickle_ms + summary.loop.step_cpu_ms
     return (
         f"{more}: a batch needs {cpu:.1f} ms of CPU, so {host.cpus:.3g} CPUs produce a batch every "
-        f"{cpu / host.cpus:.1f} ms at best with any number of workers"
+        f"{cpu / host.cpus:.1f} ms at best, with any number of workers"
     )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a script once with each autocast dtype and compares time and memory.
 
-The comparison does not check whether the script still learns: the user has to compare losses.
+The comparison does not check whether training still converges: compare the losses.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class PrecisionTrial:
         lines = ["  mixed precision (one more run of the command for each dtype, with autocast around every step)"]
         lines += [f"    autocast {way.autocast:<9} {_way_text(way)}" for way in self.ways]
         lines.append(
-            "    only time and memory were compared: compare the losses as well before changing the precision; "
+            "    only time and memory were compared; also compare the losses before you change the precision; "
             "float16 requires "
             'torch.amp.GradScaler("cuda"), bfloat16 does not'
         )
@@ -65,19 +65,20 @@ class PrecisionTrial:
 
 
 def run(command: Sequence[str], summary: Summary | None, recording: Recording) -> PrecisionTrial:
-    """Runs `command` once for each of WAYS, if that can yield a result. Raises CommandError.
+    """Runs `command` once for each autocast setting in WAYS, if the results would be meaningful. Raises
+    CommandError.
 
     Args:
-        command: the script, run as with ``--apply``: its output goes to standard error.
-        summary: the first run's summary; None if it had no loop.
-        recording: the first run's recording.
+        command: the script, run as with ``--apply``, with its output on standard error.
+        summary: summary of the first run; None if it had no loop.
+        recording: recording of the first run.
     """
     reason = refusal(summary, recording)
     return PrecisionTrial(not_tried=reason) if reason is not None else compare(command, "cuda")
 
 
 def refusal(summary: Summary | None, recording: Recording) -> str | None:
-    """Returns why no run is worthwhile, or None."""
+    """Returns why running the script again would be useless, or None."""
     if recording.returncode != 0:
         return "the command failed"
     if summary is None:
@@ -92,12 +93,12 @@ def refusal(summary: Summary | None, recording: Recording) -> str | None:
 
 
 def compare(command: Sequence[str], device: str, ways: Sequence[str] = WAYS) -> PrecisionTrial:
-    """Runs `command` with each of `ways` and compares them with the first.
+    """Runs `command` with each autocast setting in `ways`, and compares each result with the first.
 
     `device`: autocast's device type, "cuda" or "cpu". Raises CommandError.
     """
     base, *others = [_run(command, device, way) for way in ways]
-    return PrecisionTrial((base, *(_beside(base, way) for way in others)))
+    return PrecisionTrial((base, *(_compared_with(base, way) for way in others)))
 
 
 def _run(command: Sequence[str], device: str, autocast: str) -> Way:
@@ -117,14 +118,14 @@ def _run(command: Sequence[str], device: str, autocast: str) -> Way:
         return replace(way, why="the run had no training step")
     refused = next((note["why"] for note in notes if note.get("why")), None)
     if refused is not None:
-        return replace(way, why=f"autocast could not be entered: {refused}")
+        return replace(way, why=f"autocast could not be enabled: {refused}")
     rate = steps_per_s(recording)
     if rate is None:
         return replace(way, why="the run was too short to measure steps per second")
     return replace(way, steps_per_s=rate[0], low=rate[1], high=rate[2])
 
 
-def _beside(base: Way, way: Way) -> Way:
+def _compared_with(base: Way, way: Way) -> Way:
     if base.steps_per_s is None or base.low is None or base.high is None:
         return way
     if way.steps_per_s is None or way.low is None or way.high is None:

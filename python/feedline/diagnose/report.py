@@ -8,7 +8,7 @@ from collections.abc import Set
 from typing import Any
 
 from feedline import cost
-from feedline.diagnose import alternatives, answer, gpu_text
+from feedline.diagnose import alternatives, answer, deaths, gpu_text
 from feedline.diagnose.diagnosis import Diagnosis
 from feedline.diagnose.experiments import text
 from feedline.diagnose.precision_trial import PrecisionTrial
@@ -16,7 +16,7 @@ from feedline.diagnose.trial import Trial
 from feedline.findings import Finding, formats
 from feedline.profiler.command import other_interpreter
 from feedline.profiler.model import prediction
-from feedline.profiler.model.what_if import what_if
+from feedline.profiler.model.what_if import by_workers_and_depth, what_if
 from feedline.profiler.probe import events
 from feedline.profiler.recordings import Recording
 from feedline.profiler.summary import timeline
@@ -34,30 +34,34 @@ _UNTRIED_DROP_IN = (
 
 
 def notes_of(recording: Recording, summary: Summary | None) -> list[str]:
-    """Returns one sentence for each thing that could not be observed."""
+    """Returns one sentence for each missing observation."""
     notes = list(recording.notes)
     if recording.pythons == 0:
         notes.append(
-            "no Python process of the command loaded the probe: the command runs no Python, or Python with -I, "
-            "-E or -S, which "
-            "ignore PYTHONPATH"
+            "no Python process of the command loaded the probe: the command does not run Python, or runs Python with "
+            "-I, -E or -S, which ignore PYTHONPATH"
         )
-    elif summary is None:
+    elif summary is None and not recording.crashed:
         notes.append("no process iterated over a torch DataLoader or a Feedline loader")
     if recording.returncode < 0:
-        notes.append(
-            f"the command was terminated by {_signal_name(-recording.returncode)}: the data recorded so far is used"
-        )
+        notes.append(f"the command was terminated by {_signal_name(-recording.returncode)}{_rest(recording)}")
     elif recording.returncode > 0:
-        notes.append(f"the command failed with exit status {recording.returncode}: the data recorded so far is used")
+        notes.append(f"the command failed with exit status {recording.returncode}{_rest(recording)}")
         if other := other_interpreter(recording.command):
             notes.append(other)
     notes += gpu_text.hints(summary) if summary is not None else []
     if summary is not None and recording.experiments is not None and not timeline.is_of(recording, summary.loader):
         notes.append("the experiments used the loader whose loop began first, not the loader of this report")
     if recording.dropped:
-        notes.append(f"events of {recording.dropped} early worker processes were dropped; only the latest are stored")
+        notes.append(
+            f"events of {recording.dropped} early worker processes were dropped; only those of the latest processes "
+            "are stored"
+        )
     return notes
+
+
+def _rest(recording: Recording) -> str:
+    return ": its speed is not judged" if recording.crashed else ": the data recorded so far is used"
 
 
 def as_json(
@@ -75,10 +79,11 @@ def as_json(
         "command": recording.command,
         "exit_status": recording.returncode,
         "wall_s": (recording.end_ns - recording.begin_ns) / 1e9,
-        "answer": None if summary is None else _answer(recording, summary, diagnosis, trial).as_dict(),
+        "answer": _answer_as_dict(recording, summary, diagnosis, trial),
         **diagnosis.as_dict(),
         "step_ms": measured.loop.step_ms,
         "wait_ms": measured.loop.wait_ms,
+        "wait_percentiles_ms": measured.loop.wait_percentiles_ms,
         "overhead_share": measured.profiling.overhead_share,
         "summary": None if summary is None else summary.as_dict(),
         "experiments": None if experiments is None else experiments.as_dict(),
@@ -91,7 +96,14 @@ def as_json(
                 "batches_per_s": [round(change.low, 3), round(change.high, 3)],
                 "gain": [round(gain, 3) for gain in change.gain],
             }
-            for change in what_if(measured)
+            for change in (what_if(measured) if diagnosis.death is None else ())
+        ],
+        "what_if_by_depth": [
+            {"workers": workers, "prefetch_factor": depth or None, "batches_per_s": round(rate, 3)}
+            for workers, row in by_workers_and_depth(
+                measured, () if summary is None else _advised(measured, diagnosis, None)
+            ).items()
+            for depth, rate in row.items()
         ],
         "files": None if recording.files is None else recording.files.as_dict(),
         "cost": cost.as_dict(*_spent(summary, diagnosis, price)),
@@ -109,6 +121,8 @@ def as_text(
     price: cost.Price = cost.NO_PRICE,
     precision: PrecisionTrial | None = None,
 ) -> str:
+    if diagnosis.death is not None:
+        return _text_of_death(recording, summary, diagnosis.death)
     first = None if summary is None else _answer(recording, summary, diagnosis, trial)
     lines = ["", f"feedline diagnose: {_NO_LOOP if first is None else first.text}"]
     if summary is not None:
@@ -130,9 +144,11 @@ def as_text(
     if summary is not None and recording.experiments is None:
         lines += ["", f"  {_UNTRIED if summary.native else _UNTRIED_DROP_IN}"]
     if recording.experiments is not None:
-        lines += ["", *text.lines(recording.experiments, _what_if(summary, recording))]
+        workers = 0 if summary is None or summary.native else summary.workers
+        lines += ["", *text.lines(recording.experiments, _what_if(summary, recording), workers)]
     if summary is not None:
         lines += _changes(summary, _settings_with_gain(summary, diagnosis, first))
+        lines += _by_depth(summary, _advised(summary, diagnosis, first))
     if trial is not None:
         lines += ["", *trial.lines()]
     if precision is not None:
@@ -149,12 +165,26 @@ def as_text(
     return "\n".join(lines) + "\n"
 
 
+def _text_of_death(recording: Recording, summary: Summary | None, death: deaths.Verdict) -> str:
+    lines = ["", f"feedline diagnose: {death.text}", "", *death.lines()]
+    lines += ["", "  notes:", *(f"    {note}" for note in notes_of(recording, summary))]
+    return "\n".join(lines) + "\n"
+
+
+def _answer_as_dict(
+    recording: Recording, summary: Summary | None, diagnosis: Diagnosis, trial: Trial | None
+) -> dict[str, Any] | None:
+    if diagnosis.death is not None:
+        return answer.Answer(diagnosis.death.died.fixes[0].rstrip("."), "").as_dict() | {"text": diagnosis.death.text}
+    return None if summary is None else _answer(recording, summary, diagnosis, trial).as_dict()
+
+
 def _answer(recording: Recording, summary: Summary, diagnosis: Diagnosis, trial: Trial | None) -> answer.Answer:
     return answer.choose(summary, diagnosis, trial, recording.experiments)
 
 
 def _gain(finding: Finding, summary: Summary | None, diagnosis: Diagnosis) -> list[str]:
-    """Returns the predicted gain of a finding's fix, unless the fix is Feedline's loader, whose gain was measured."""
+    """Returns the predicted gain of a finding's fix, unless the fix is Feedline's loader and its gain was measured."""
     gain = finding.gain_text("batches")
     if finding.code == "compute_bound" or not gain or summary is None:
         return []
@@ -162,18 +192,20 @@ def _gain(finding: Finding, summary: Summary | None, diagnosis: Diagnosis) -> li
     if settings is None and diagnosis.drop_in and answer.may_use_drop_in(summary, finding):
         return []
     which = "" if not settings else f" with {answer.arguments(settings)}"
-    return [f"        predicted gain{which}: {gain}, if only this changes"]
+    return [f"        predicted gain{which}: {gain}, if nothing else changes"]
 
 
 def _is_repeated(summary: Summary | None, diagnosis: Diagnosis) -> bool:
-    """Whether a finding already advises a number of workers with its gain, and no measurement adds anything."""
+    """Whether a finding already recommends a number of workers and predicts its gain, and no measurement adds to
+    this.
+    """
     if summary is None or alternatives.of_workers(summary) is not None:
         return False
     return any("num_workers" in (answer.settings_of(summary, one) or {}) for one in diagnosis.verdicts)
 
 
 def _settings_with_gain(summary: Summary, diagnosis: Diagnosis, first: answer.Answer | None) -> set[str]:
-    """Returns the settings whose gain the report has already given, such as "num_workers=4"."""
+    """Returns the settings whose gain the report has already stated, such as "num_workers=4"."""
     given = [answer.settings_of(summary, one) for one in diagnosis.verdicts]
     given.append(None if first is None or first.settings is None else dict(first.settings))
     return {answer.arguments({name: value}) for one in given if one for name, value in one.items()}
@@ -187,7 +219,7 @@ def _spent(
 
 
 def _what_if(summary: Summary | None, recording: Recording) -> dict[int, float | None]:
-    """Returns the model's predicted batches per second of the loader for each measured number of workers."""
+    """Returns the loader's predicted batches per second for each measured number of workers."""
     tried = recording.experiments
     if summary is None or tried is None or tried.warm_because is not None:
         return {}
@@ -197,19 +229,44 @@ def _what_if(summary: Summary | None, recording: Recording) -> dict[int, float |
 
 
 def _changes(summary: Summary, given: Set[str] = frozenset()) -> list[str]:
-    """Formats the predicted changes, except for those whose gain was given before."""
+    """Formats the predicted changes, except those whose gain was stated before."""
     changes = [
         one for one in what_if(summary) if one.change not in given and (one.high < one.now or not one.is_drop_in)
     ]
     if not changes:
         return []
-    own = f"with {summary.host.cpus:.3g} CPUs to itself; {changes[0].now:.1f} batches/s with the current settings"
+    own = (
+        f"with {summary.host.cpus:.3g} CPUs for this run only; {changes[0].now:.1f} batches/s with the current settings"
+    )
     lines = ["", f"  what if (predicted; {own})"]
     for change in changes:
         low, high = (f"{rate:.1f}" for rate in (change.low, change.high))
         rates = low if low == high else f"{low} to {high}"
         gains = " to ".join(dict.fromkeys(f"{round(gain, 2) + 0.0:+.0%}" for gain in change.gain))
         lines.append(f"    {change.change:<34} {rates:>18}   {gains}")
+    return lines
+
+
+def _advised(summary: Summary, diagnosis: Diagnosis, first: answer.Answer | None) -> set[int]:
+    """Returns the numbers of workers that the report recommends."""
+    given = [answer.settings_of(summary, one) for one in diagnosis.verdicts]
+    given.append(None if first is None or first.settings is None else dict(first.settings))
+    numbers = (one.get("num_workers") for one in given if one)
+    return {number for number in numbers if isinstance(number, int)}
+
+
+def _by_depth(summary: Summary, advised: Set[int]) -> list[str]:
+    """Formats the predicted rates by number of workers and prefetch depth."""
+    rates = by_workers_and_depth(summary, advised)
+    if not rates:
+        return []
+    depths = sorted({depth for row in rates.values() for depth in row if depth})
+    lines = ["", "  predicted batches/s by num_workers (rows) and prefetch_factor (columns)"]
+    lines.append(" " * 14 + "".join(f"{depth:>9}" for depth in depths))
+    for workers, row in rates.items():
+        cells = "".join(f"{row.get(depth, row.get(0, 0.0)):>9.1f}" for depth in depths)
+        mark = "   now" if workers == summary.workers else "   advised" if workers in advised else ""
+        lines.append(f"    {workers:>10}{cells}{mark}")
     return lines
 
 
@@ -221,10 +278,10 @@ def _loaders(recording: Recording) -> int:
 
 
 def _of_loader(summary: Summary, loaders: int) -> list[str]:
-    """Names the loader that the report describes, if there are several."""
+    """Returns the name of the loader that the report describes, if there are several."""
     if loaders < 2:
         return []
-    return [f"  this report is about {answer.name_of(summary)}, which has the longest loops of {loaders} loaders"]
+    return [f"  this report describes {answer.name_of(summary)}, which has the longest loops of {loaders} loaders"]
 
 
 def _measured(summary: Summary, loaders: int) -> list[str]:
@@ -238,6 +295,13 @@ def _measured(summary: Summary, loaders: int) -> list[str]:
         f"  step {summary.loop.step_ms:.2f} ms, wait {summary.loop.wait_ms:.2f} ms"
         f"   [{'#' * filled}{'.' * (_BAR - filled)}] {1 - waits.step:.0%} of the time spent waiting",
     ]
+    spread = summary.loop.wait_percentiles_ms
+    if spread is not None:
+        named = (("half", "p50"), ("90 %", "p90"), ("99 %", "p99"))
+        lines.append(
+            f"  waits: {', '.join(f'{text} at most {spread[name]:.2f} ms' for text, name in named)}, longest "
+            f"{spread['max']:.2f} ms"
+        )
     lines += gpu_text.lines(summary)
     if summary.profiling.overhead_share is not None:
         parts = ((name, summary.profiling.overhead.get(f"{name}_share")) for name in ("hooks", "watching"))

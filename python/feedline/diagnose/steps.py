@@ -12,7 +12,7 @@ __all__ = ["steps_of"]
 
 
 def steps_of(recording: Recording) -> list[Step]:
-    """Returns the steps of the longest loop, which is the one diagnosed."""
+    """Returns the steps of the longest loop, which is the one that is diagnosed."""
     loops = loops_of(recording.processes)
     if not loops:
         return []

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tries the proposed change: runs the command again with other loader arguments and measures the gain.
+"""Tries the proposed change: runs the command again with different loader arguments and measures the gain.
 
-Only changes that a DataLoader's arguments can express are applied; all others are left to the user.
+Only changes to a DataLoader's arguments are applied; other changes are left to the user.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Trial:
 
     @property
     def came_true(self) -> bool | None:
-        """Whether the measured and predicted intervals overlap; None if not measured or undecided."""
+        """Whether the measured and predicted intervals overlap; None if unmeasured or undecided."""
         if self.measured_low is None or self.measured_high is None or self.undecided:
             return None
         return self._meets(self.measured_low, self.measured_high)
@@ -71,8 +71,8 @@ class Trial:
         return measured_high >= low and measured_low <= high
 
     def as_dict(self) -> dict[str, Any]:
-        told = {"came_true": self.came_true, "undecided": self.undecided}
-        return {**asdict(self), "predicted": list(self.predicted), **told}
+        outcome = {"came_true": self.came_true, "undecided": self.undecided}
+        return {**asdict(self), "predicted": list(self.predicted), **outcome}
 
     def lines(self) -> list[str]:
         lines = []
@@ -92,12 +92,12 @@ class Trial:
             )
         lines += [f"    {name} was rejected: {why}" for name, why in self.refused.items()]
         if self.left:
-            lines.append(f"    change these yourself, as they are not loader arguments: {', '.join(self.left)}")
+            lines.append(f"    change these yourself, because they are not loader arguments: {', '.join(self.left)}")
         return lines
 
 
 def propose(summary: Summary, diagnosis: Diagnosis, recording: Recording) -> Proposal:
-    """Combines the changes of all verdicts that a DataLoader's arguments can express."""
+    """Combines those changes of all verdicts that a DataLoader's arguments can express."""
     settings: dict[str, Any] = {}
     gains: list[tuple[float, float]] = []
     left = []
@@ -125,7 +125,7 @@ def propose(summary: Summary, diagnosis: Diagnosis, recording: Recording) -> Pro
 
 
 def prefetching(summary: Summary, comparisons: Sequence[Comparison], workers: int) -> tuple[int, float, float] | None:
-    """Returns the `prefetch_factor` that was measured to gain, with the [low, high] ratio of steps per second.
+    """Returns the `prefetch_factor` with a measured gain, and the [low, high] ratio of steps per second.
 
     Each comparison lasts a fraction of a second, and one in twenty shows a gain by chance, so the model must agree.
     """
@@ -139,7 +139,7 @@ def prefetching(summary: Summary, comparisons: Sequence[Comparison], workers: in
 
 
 def _together(gains: Sequence[float]) -> float:
-    """Combines gains. Each change removes a separate amount of time, so the times are added rather than the gains."""
+    """Combines gains. Each change removes a different part of the time, so times rather than gains are added."""
     gone = sum(gain / (1 + gain) for gain in gains)
     return 1 / max(1 - gone, _SHORTEST) - 1
 
@@ -161,7 +161,7 @@ def run(command: Sequence[str], summary: Summary, diagnosis: Diagnosis, recordin
 
 
 def refusal(summary: Summary, recording: Recording, proposal: Proposal) -> str | None:
-    """Returns why nothing is tried, or None."""
+    """Returns why no settings are tried, or None."""
     if recording.returncode != 0:
         return "the command failed"
     if summary.loader.get("native"):
@@ -182,7 +182,7 @@ def refused_whole(changed: Recording, settings: Mapping[str, Any]) -> str | None
 
 
 def gain(before: Recording, after: Recording) -> tuple[float | None, float | None, float | None]:
-    """Returns the gain in steps per second (relative gain, low, high) of each run's longest loop."""
+    """Returns (relative gain, low, high) in steps per second, comparing the longest loop of each run."""
     rates = [steps_per_s(one) for one in (before, after)]
     if rates[0] is None or rates[1] is None:
         return None, None, None
@@ -191,10 +191,11 @@ def gain(before: Recording, after: Recording) -> tuple[float | None, float | Non
 
 
 def steps_per_s(recording: Recording) -> tuple[float, float, float] | None:
-    """Returns (mean, low, high) of the longest loop, or None if it had too few steps.
+    """Returns (mean, low, high) of the steps per second of the longest loop, or None if it had too few steps.
 
-    Includes all waits except that for the first batch. Each worker's first batch is produced during that wait and is
-    not counted, as in the experiments: in a short loop with many workers these batches would be a large part.
+    All waits are included except the wait for the first batch. The first batch of each worker is produced during that
+    wait and is not counted, as in the experiments: in a short loop with many workers, these batches would be a large
+    part of all batches.
     """
     loops = timeline.loops_of(recording.processes)
     summary = timeline.summarise(recording)

@@ -9,13 +9,13 @@ from .rules import Analysis
 
 
 def evaluate(analysis: Analysis) -> tuple[Finding, ...]:
-    """Returns findings by severity, then by the causes' priorities and by line number."""
-    told = [
+    """Returns findings, sorted by severity, then by the priority of the cause and by line number."""
+    ordered = [
         (-SEVERITIES.index(finding.severity), cause.priority, finding.about.get("line", 0), i, finding)
         for cause in registered()
         for i, finding in enumerate(cause.findings(analysis))
     ]
-    return tuple(one[-1] for one in sorted(told, key=lambda one: one[:-1]))
+    return tuple(one[-1] for one in sorted(ordered, key=lambda one: one[:-1]))
 
 
 def has_problems(findings: tuple[Finding, ...]) -> bool:

@@ -27,7 +27,9 @@ _PATIENCE_S = 1.2  # for a driver that has to wake a GPU
 
 @dataclass(frozen=True)
 class Request:
-    """The load that the user specified. None: take it from the script, or use the default for this machine."""
+    """The load that the user specified. If a value is None, it is taken from the script, or else it is the default for
+    this machine.
+    """
 
     workers: int | None = None
     prefetch: int | None = None
@@ -44,7 +46,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Examination:
-    """Everything examined and found. `unseen`: one sentence each."""
+    """The results of an examination. `unseen` has one sentence for each fact that could not be examined."""
 
     analysis: Analysis
     advice: Advice
@@ -60,10 +62,10 @@ def examine(
     words: Sequence[str] = (),
     request: Request | None = None,
 ) -> Examination:
-    """Examines the machine once. Does not run or import anything of the script.
+    """Examines the machine once. Neither runs nor imports the script.
 
     Args:
-        words: the command that is to run, such as ``["python", "train.py"]``.
+        words: the command that will be run, such as ``["python", "train.py"]``.
 
     Raises:
         StorageError: `source` does not exist.
@@ -80,7 +82,8 @@ def examine(
         parsed = command.parsed(words)
         ranks = parsed.ranks
         if parsed.script is None:
-            unseen.append(f"the loader's settings: {' '.join(words[:3])} does not name a Python file")
+            why = command.hint_for(words) or f"{' '.join(words[:3])} does not name a Python file"
+            unseen.append(f"the loader's settings: {why}")
         else:
             script = read(parsed.script, parsed.arguments, machine.cpus.online)
             unseen += script.notes
@@ -88,12 +91,14 @@ def examine(
     if load is not None and load.workers and load.batch_bytes is None:
         unseen.append("the loader's memory use: the size of a batch is unknown (--batch-mb)")
     own = tuple(one for one in leftovers(root) if os.geteuid() in (0, one.owner))
-    analysis = Analysis(machine, load, script, found, own)
+    analysis = Analysis(machine, load, script, found, own, ranks)
     return Examination(analysis, advise(machine, load, found), evaluate(analysis), tuple(unseen))
 
 
 def planned(request: Request, script: Script | None, ranks: int | None, machine: PreflightFacts) -> PlannedLoad | None:
-    """Returns the load the user specified, completed from the script's loader with the most queued batches."""
+    """Returns the load that the user specified, with missing values taken from whichever of the script's loaders queues
+    the most batches.
+    """
     known = [call for call in script.loaders if call.workers is not None] if script is not None else []
     call = max(known, key=lambda one: (one.workers or 0) * (one.prefetch or 2), default=None)
     if call is None and not request.is_load:
@@ -121,7 +126,7 @@ def planned(request: Request, script: Script | None, ranks: int | None, machine:
 
 
 class Patient:
-    """Queries GPUs, which may take long to respond; after a timeout they count as unknown."""
+    """Queries the GPUs, which may take long to respond; after a timeout, the result is unknown."""
 
     def __init__(self, gpus: Gpus, patience_s: float = _PATIENCE_S) -> None:
         self._gpus, self._patience_s = gpus, patience_s

@@ -40,7 +40,9 @@ class Leftover:
 
 
 def leftovers(root: SystemFiles, now_s: float | None = None) -> tuple[Leftover, ...]:
-    """Returns leftovers, largest first. Empty if processes are not visible, as files in use are unknown then."""
+    """Returns leftovers, largest first. Returns none if processes are not visible, because files in use are then
+    unknown.
+    """
     now_s = time.time() if now_s is None else now_s
     pids = [name for name in root.names("proc") if name.isdigit()]
     candidates = list(_candidates(root, now_s, set(pids)))
@@ -52,26 +54,26 @@ def leftovers(root: SystemFiles, now_s: float | None = None) -> tuple[Leftover, 
 
 
 def remove(found: tuple[Leftover, ...], user: int) -> tuple[int, list[str]]:
-    """Removes the leftovers owned by `user`, or all if root. Returns the bytes freed and a sentence for each one
-    skipped.
+    """Removes the leftovers owned by `user`, or all if root. Returns the number of bytes freed, and a sentence for each
+    file that was skipped.
 
-    One that has changed since it was found is skipped, as it is in use.
+    A leftover that has changed since it was found is skipped, because it is in use.
     """
-    freed, kept = 0, []
+    freed, remaining = 0, []
     for one in found:
         if user not in (0, one.owner):
-            kept.append(f"{one.path} belongs to user {one.owner}")
+            remaining.append(f"{one.path} belongs to user {one.owner}")
             continue
         try:
             status = one.path.lstat()
             if status.st_uid != one.owner or time.time() - status.st_mtime < _LEAST_AGE_S:
-                kept.append(f"{one.path} has changed since it was found")
+                remaining.append(f"{one.path} has changed since it was found")
                 continue
             shutil.rmtree(one.path) if stat.S_ISDIR(status.st_mode) else one.path.unlink()
             freed += one.size
         except OSError as error:
-            kept.append(f"{one.path}: {error.strerror}")
-    return freed, kept
+            remaining.append(f"{one.path}: {error.strerror}")
+    return freed, remaining
 
 
 def _candidates(root: SystemFiles, now_s: float, alive: set[str]) -> Iterator[Leftover]:
@@ -89,7 +91,7 @@ def _candidates(root: SystemFiles, now_s: float, alive: set[str]) -> Iterator[Le
 
 
 def _size(path: Path, status: os.stat_result) -> int:
-    """Returns the allocated size: files in memory may have holes."""
+    """Returns the allocated size, because files in memory may have holes."""
     if not stat.S_ISDIR(status.st_mode):
         return status.st_blocks * 512
     total = 0
@@ -105,9 +107,9 @@ def _in_use(root: SystemFiles, pids: list[str]) -> set[str]:
     found = set()
     for pid in pids:
         for line in _quietly(root, f"proc/{pid}/maps").splitlines():
-            place = line.find("/")
-            if place >= 0 and line.startswith(("/dev/shm/", "/tmp/"), place):
-                found.add(line[place:].removesuffix(" (deleted)"))
+            start = line.find("/")
+            if start >= 0 and line.startswith(("/dev/shm/", "/tmp/"), start):
+                found.add(line[start:].removesuffix(" (deleted)"))
         with contextlib.suppress(OSError):
             for number in os.listdir(root.path / f"proc/{pid}/fd"):
                 with contextlib.suppress(OSError):
@@ -116,7 +118,7 @@ def _in_use(root: SystemFiles, pids: list[str]) -> set[str]:
 
 
 def _quietly(root: SystemFiles, name: str) -> str:
-    """Ignores other users' processes, which are not readable."""
+    """Ignores other users' processes, which cannot be read."""
     try:
         return (root.path / name).read_text(errors="replace")
     except OSError:

@@ -20,17 +20,18 @@ BROKEN, LOAD, SCRIPT, MACHINE, STORAGE, ADVICE = 100, 200, 300, 400, 500, 600
 
 @dataclass(frozen=True)
 class Analysis:
-    """The facts that were examined. None: absent, or not requested."""
+    """The facts that were examined. None means that a fact is absent or was not requested."""
 
     machine: PreflightFacts
     load: PlannedLoad | None = None
     script: Script | None = None
     source: Source | None = None
     leftovers: tuple[Leftover, ...] = ()
+    ranks: int | None = None  # on this machine, by the launcher's command line
 
     @property
     def wants_gpu(self) -> bool:
-        """Whether there is any sign of a GPU."""
+        """Whether the machine has a GPU, an NVIDIA driver, or NVIDIA device files."""
         machine = self.machine
         return bool(machine.gpus) or machine.has_driver or machine.has_device_files
 
@@ -50,9 +51,10 @@ class Cause:
     """A problem that the doctor can find.
 
     Attributes:
-        page: printed by ``feedline explain``, except for the thresholds, which come from the file's constants.
-        priority: its position among causes of one severity: see :data:`BROKEN` and the others.
-        evaluate: returns the occurrences of the problem; none if a fact that it needs is missing.
+        page: the text that ``feedline explain`` prints; its thresholds are taken from the constants in the cause's
+            file.
+        priority: position among causes of the same severity: see :data:`BROKEN` and the constants next to it.
+        evaluate: function that returns the occurrences of the problem, or none if a required fact is missing.
     """
 
     page: Entry

@@ -30,21 +30,25 @@ _STYLES = {"note": "cyan", "warning": "yellow", "critical": "bold red", "error":
 
 def lines(seen: Examination) -> list[Line]:
     """Formats one screen: the machine, the plan, findings by severity, and what could not be examined."""
-    told = [Line(f"{name:<{_NAME}}{text}") for name, text in _machine(seen.analysis.machine)]
+    output = [Line(f"{name:<{_NAME}}{text}") for name, text in _machine(seen.analysis.machine)]
     if seen.analysis.source is not None:
-        told.append(Line(f"{'source':<{_NAME}}{_source(seen.analysis.source)}"))
+        output.append(Line(f"{'source':<{_NAME}}{_source(seen.analysis.source)}"))
     if seen.analysis.load is not None:
-        told.append(Line(f"{'planned':<{_NAME}}{_load(seen.analysis.load)}"))
+        output.append(Line(f"{'planned':<{_NAME}}{_load(seen.analysis.load)}"))
     advice = f"num_workers={seen.advice.workers}, prefetch_factor={seen.advice.prefetch}"
-    told.append(Line(f"{'start at':<{_NAME}}{advice} ({'; '.join(seen.advice.why)}); then measure: feedline tune"))
-    told.append(Line(""))
+    if seen.advice.pin is not None:
+        advice += f", pin_memory={seen.advice.pin}"
+    output.append(Line(f"{'start at':<{_NAME}}{advice} ({'; '.join(seen.advice.why)}); then measure: feedline tune"))
+    if seen.advice.link:
+        output.append(Line(f"{'':<{_NAME}}{seen.advice.link}"))
+    output.append(Line(""))
     for finding in seen.findings:
-        told += _finding(finding)
+        output += _finding(finding)
     if not seen.findings:
-        told.append(Line("no problems found", "green"))
+        output.append(Line("no problems found", "green"))
     if seen.unseen:
-        told += [Line(""), Line("not seen"), *(Line(f"  {sentence}") for sentence in seen.unseen)]
-    return told
+        output += [Line(""), Line("not seen"), *(Line(f"  {sentence}") for sentence in seen.unseen)]
+    return output
 
 
 def as_dict(seen: Examination) -> dict[str, Any]:
@@ -75,31 +79,31 @@ def as_finding(finding: Finding) -> dict[str, Any]:
 
 def _finding(finding: Finding) -> list[Line]:
     first, *others = finding.evidence
-    told = [Line(f"{finding.severity:<{_NAME}}{finding.code}: {first}", _STYLES[finding.severity])]
-    told += [Line(f"{'':<{_NAME}}{sentence}") for sentence in others]
-    return [*told, Line(f"{'':<{_NAME}}-> {finding.fix}")]
+    output = [Line(f"{finding.severity:<{_NAME}}{finding.code}: {first}", _STYLES[finding.severity])]
+    output += [Line(f"{'':<{_NAME}}{sentence}") for sentence in others]
+    return [*output, Line(f"{'':<{_NAME}}-> {finding.fix}")]
 
 
 def _machine(machine: PreflightFacts) -> list[tuple[str, str]]:
     where = [f"Linux {machine.kernel}", f"Python {platform.python_version()}"]
     where += [f"in {machine.container}" if machine.container else "", f"at {machine.cloud}" if machine.cloud else ""]
-    told = [("machine", ", ".join(filter(None, where))), ("cpu", _cpu(machine)), ("memory", _memory(machine))]
+    output = [("machine", ", ".join(filter(None, where))), ("cpu", _cpu(machine)), ("memory", _memory(machine))]
     shared = machine.shared
     if shared is not None:
-        told.append(("/dev/shm", f"{gb(shared.free_bytes)} of {gb(shared.total_bytes)} free"))
+        output.append(("/dev/shm", f"{gb(shared.free_bytes)} of {gb(shared.total_bytes)} free"))
     for gpu in machine.gpus:
         memory = ""
         if gpu.memory_bytes and gpu.memory_used_bytes is not None:
             memory = f"{gb(gpu.memory_bytes - gpu.memory_used_bytes)} of {gb(gpu.memory_bytes)} free"
         busy = f"{gpu.utilisation:.0%} utilization" if gpu.utilisation is not None else ""
-        told.append((f"gpu {gpu.index}", ", ".join(filter(None, (gpu.name, memory, busy)))))
+        output.append((f"gpu {gpu.index}", ", ".join(filter(None, (gpu.name, memory, busy)))))
     if not machine.gpus:
-        told.append(("gpu", "none seen"))
+        output.append(("gpu", "none seen"))
     for link in machine.gpu_links:
         speed = f", {link.speed:g} of {link.most_speed:g} GT/s" if link.speed and link.most_speed else ""
         node = f", NUMA node {link.numa_node}" if link.numa_node is not None else ""
-        told.append(("pcie", f"{link.place}: {link.width or '?'} of {link.most_width or '?'} lanes{speed}{node}"))
-    return told
+        output.append(("pcie", f"{link.place}: {link.width or '?'} of {link.most_width or '?'} lanes{speed}{node}"))
+    return output
 
 
 def _cpu(machine: PreflightFacts) -> str:
@@ -118,7 +122,7 @@ def _cpu(machine: PreflightFacts) -> str:
 
 def _memory(machine: PreflightFacts) -> str:
     memory = machine.memory
-    if not memory.told:
+    if not memory.is_known:
         return "not told"
     limit = f", limited to {gb(memory.limit)}" if memory.limit is not None and memory.limit < memory.physical else ""
     swap = f"; swap {gb(memory.swap_used)} of {gb(memory.swap)} used" if memory.swap else "; no swap"
@@ -155,6 +159,6 @@ def _need(load: PlannedLoad) -> dict[str, int] | None:
 def _source_dict(source: Source | None) -> dict[str, Any] | None:
     if source is None:
         return None
-    told = asdict(source)
-    told["mount"] = None if source.mount is None else {"kind": source.mount.kind, "point": source.mount.point}
-    return told
+    output = asdict(source)
+    output["mount"] = None if source.mount is None else {"kind": source.mount.kind, "point": source.mount.point}
+    return output

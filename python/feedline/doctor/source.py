@@ -19,7 +19,7 @@ _WALK_S = 1.0
 
 @dataclass(frozen=True)
 class Source:
-    """Facts about a source; None: unknown. `kind`: of :func:`feedline.machine.storage.storage_facts`."""
+    """Facts about a source; None means unknown. `kind`: of :func:`feedline.machine.storage.storage_facts`."""
 
     name: str
     kind: str | None
@@ -33,7 +33,7 @@ class Source:
 
     @property
     def file_bytes(self) -> float | None:
-        """Average size of a file."""
+        """Average size of a file in bytes."""
         return self.total_bytes / self.files if self.files and self.total_bytes is not None else None
 
 
@@ -56,7 +56,7 @@ def look_at(name: str, root: SystemFiles, walk_s: float = _WALK_S) -> tuple[Sour
     mount = mount_of_source(name, root.path)
     files, total, whole = _measured(folder, walk_s)
     if not whole:
-        notes.append(f"all of {folder}: {files:,} files were counted within {walk_s:g} s, but there are more")
+        notes.append(f"the rest of {folder}: {files:,} files were counted within {walk_s:g} s, but there are more")
     model = device_model(mount.number, root.path) if mount else None
     return Source(name, kind, mount, model, root.space(folder), files, total, whole), notes
 

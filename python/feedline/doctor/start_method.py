@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The start method of a script's workers: the one it requests, or its Python's default."""
+"""The start method of a script's workers: the method that the script requests, or Python's default."""
 
 from __future__ import annotations
 

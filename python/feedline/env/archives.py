@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the archive and hash of an installed project. pip does not record them, so indexes are searched."""
+"""Finds the archive and hash of an installed project. pip does not record this data, so indexes are searched."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ _JSON = "application/vnd.pypi.simple.v1+json"
 
 @dataclass(frozen=True)
 class Archive:
-    """A wheel or a source archive. `url`: ``file://...`` if it is in a folder; `index`: the URL of its index, or ""."""
+    """A wheel or a source archive. `url` begins with ``file://`` if the archive is in a folder; `index` is the URL of
+    the archive's index, or "".
+    """
 
     name: str
     url: str
@@ -40,7 +42,7 @@ class Archives:
     """Looks up archives in folders and indexes, each project once.
 
     Args:
-        indexes: URLs of simple indexes (PEP 503, PEP 691), in search order; no index is searched if empty.
+        indexes: URLs of simple indexes (PEP 503, PEP 691), in search order; if empty, no index is searched.
         folders: folders of wheels, searched before the indexes.
         of_torch: whether to search PyTorch's own index, too, for versions with a label such as ``+cpu``.
 
@@ -56,7 +58,8 @@ class Archives:
         self._known: dict[tuple[str, str], list[Archive]] = {}
 
     def of(self, pin: Pin) -> Archive | None:
-        """Returns the archive of this wheel, or the source archive of a wheel built locally; None if neither is found.
+        """Returns the archive of the pinned wheel, or the source archive of a wheel that was built locally; None if
+        neither is found.
 
         Raises:
             ConfigError: an index cannot be read.
@@ -119,7 +122,7 @@ def _headers(url: str) -> dict[str, str]:
 
 
 def without_login(url: str) -> str:
-    """Returns a URL without user and password."""
+    """Returns the URL without its user name and password."""
     parts = urllib.parse.urlsplit(url)
     return urllib.parse.urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 

@@ -22,8 +22,9 @@ class Difference:
 
     Attributes:
         kind: "package" or "fact".
-        name: of the package or fact.
-        what: "version", "build", "channel", "hash", "content", "manager", "missing" (in the second), "added", "value".
+        name: the name of the package or fact.
+        what: the kind of difference: "version", "build", "channel", "hash", "content", "manager", "missing" (in the
+            second listing), "added" or "value".
         first, second: the values in the two listings.
     """
 
@@ -45,7 +46,7 @@ class Difference:
 
 
 def compare(first: Listing, second: Listing) -> list[Difference]:
-    """Returns all differences, packages first. Values that one listing does not have are not compared."""
+    """Returns all differences, packages first. Values that are in only one of the listings are not compared."""
     return [*_packages(first, second), *_facts(first, second)]
 
 
@@ -89,7 +90,7 @@ def _with_python(listing: Listing) -> tuple[Pin, ...]:
 def _covers(listing: Listing, pin: Pin) -> bool:
     """Whether packages that a listing omits should not be installed.
 
-    Locks of Python projects do not list conda packages, and few list the installers themselves.
+    Locks of Python projects do not list conda packages, and few list pip and other installers.
     """
     if listing.kind == "snapshot":
         return True
@@ -121,7 +122,7 @@ def _agree(pin: Pin, other: Pin) -> bool:
 
 
 def allows(pin: Pin, version: str) -> bool:
-    """Whether a pin's spec allows a version; True if the spec cannot be parsed."""
+    """Whether the spec of a pin allows a version; True if the spec cannot be parsed."""
     if not pin.spec:
         return True
     if pin.manager == "pip":
@@ -138,7 +139,9 @@ def allows(pin: Pin, version: str) -> bool:
 
 
 def _same(one: str, other: str) -> bool:
-    """Compares versions: ``1.2`` equals ``1.2.0``, and ``2.13.0`` is met by its local version ``2.13.0+cpu``."""
+    """Whether versions are the same: ``1.2`` is the same as ``1.2.0``, and ``2.13.0`` matches its local version
+    ``2.13.0+cpu``.
+    """
     if one == other or one == other.partition("+")[0]:
         return True
     versions = optional_dependency("packaging.version")
@@ -169,7 +172,9 @@ def exact_python(*listings: Listing) -> str:
 
 
 def meets_python(version: str, spec: str) -> bool:
-    """Whether a Python version, such as ``3.11.2``, meets a version such as ``3.11`` or a range such as ``>=3.10``."""
+    """Whether a Python version, such as ``3.11.2``, matches a version such as ``3.11`` or a range such as
+    ``>=3.10``.
+    """
     if _is_version(spec):
         return version == spec or version.startswith(f"{spec}.")
     release = re.match(r"[\d.]*\d", version)
@@ -182,7 +187,8 @@ def _facts(first: Listing, second: Listing) -> Iterator[Difference]:
     for name in sorted(first.facts.keys() & second.facts.keys() - {"name"}):
         mine, theirs = first.facts[name], second.facts[name]
         if isinstance(mine, dict) and isinstance(theirs, dict):
-            for key in sorted(mine.keys() | theirs.keys()):
+            keys = mine.keys() & theirs.keys() if name == "torch" else mine.keys() | theirs.keys()
+            for key in sorted(keys):  # older snapshots lack some facts about torch; a missing variable is not set
                 if mine.get(key) != theirs.get(key):
                     yield Difference("fact", f"{name}: {key}", "value", mine.get(key), theirs.get(key))
         elif mine != theirs:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loads the listing of a folder, snapshot or lock given by the user."""
+"""Loads the listing of an environment's folder, a snapshot or a lock that the user names."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def listing_at(path: str | os.PathLike[str], python: str | None = None) -> Listi
         python: the version used to evaluate a lock's markers.
 
     Raises:
-        ConfigError: it is none of these, damaged, or of an unsupported version.
-        OSError: it cannot be read.
+        ConfigError: `path` is none of these, is damaged, or has an unsupported version.
+        OSError: `path` cannot be read.
     """
     place = Path(path)
     if place.is_dir():
@@ -44,7 +44,7 @@ def read_snapshot(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Reads a snapshot's JSON.
 
     Raises:
-        ConfigError, OSError: as :func:`listing_at`.
+        ConfigError, OSError: the same errors as :func:`listing_at`.
     """
     try:
         value = json.loads(Path(path).read_bytes())

@@ -15,7 +15,7 @@ def optional_dependency(module: str) -> Any:
     """Imports and returns `module`.
 
     Raises:
-        ConfigError: its project is not installed.
+        ConfigError: the project of `module` is not installed.
     """
     try:
         return importlib.import_module(module)

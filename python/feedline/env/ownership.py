@@ -20,7 +20,7 @@ _HALF = 0.5
 
 @dataclass(frozen=True)
 class Clash:
-    """Files that conda installed and another project also lists."""
+    """Files that conda installed and that another project also lists."""
 
     project: Installed
     package: str
@@ -33,11 +33,12 @@ class Files:
 
     Attributes:
         clashes: projects that pip installed over conda's files.
-        twice: paths that two projects list with different content, by the pair of their names.
-        missing, altered: paths that are missing or differ from the installed file, by the owner's name.
-        half: owners that miss most of their files, with (missing, listed) counts.
+        twice: paths that two projects list with different content, by the pair of project names.
+        missing, altered: paths of missing files, and of files that were changed after the installation, by the owner's
+            name.
+        half: owners with most of their files missing, with (missing, listed) counts.
         unreadable: paths that this user may not read.
-        compared: number of files compared. by_size: how many of them, all large, were compared only by size.
+        compared: number of files compared. by_size: number of these files, all large, that were compared only by size.
     """
 
     clashes: list[Clash] = field(default_factory=list)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds unmet requirements: Requires-Dist in METADATA, `depends` in conda-meta."""
+"""Finds unmet requirements, from Requires-Dist in METADATA and `depends` in conda-meta."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _OF_TORCH = ("torchvision", "torchaudio")
 
 @dataclass(frozen=True)
 class Need:
-    """A requirement that is not met.
+    """A requirement that is not satisfied.
 
     Attributes:
         owner: the package that has the requirement, with its version.
-        wants: the requirement, without its marker.
-        name: the required package. has: its installed version; "" if it is not installed.
+        wants: the requirement, without the marker.
+        name: the required package. has: the installed version, or "" if the package is not installed.
     """
 
     owner: str
@@ -46,7 +46,7 @@ def markers_for(python: str | None) -> dict[str, str]:
 
 
 def unmet(seen: Environment) -> list[Need]:
-    """Returns requirements that no installed version meets. Extras and invalid lines are skipped."""
+    """Returns requirements that no installed version satisfies. Skips extras and invalid lines."""
     requirements = optional_dependency("packaging.requirements")
     markers = markers_for(seen.place.python)
     found = []
@@ -97,7 +97,9 @@ def conda_unmet(seen: Environment) -> tuple[list[Need], bool]:
 
 
 def _matches(rattler: Any, depend: str, other: CondaPackage) -> bool:
-    """Whether a version meets a spec; True if py-rattler, whose exceptions have no common base, cannot parse them."""
+    """Whether a version satisfies a spec; True if py-rattler, whose exceptions have no common base class, cannot parse
+    it.
+    """
     build = rattler.BuildString(other.build) if hasattr(rattler, "BuildString") else other.build
     try:
         spec = rattler.MatchSpec(re.sub(r"\[.*\]$", "", depend))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
@@ -27,10 +28,10 @@ class Analysis:
 
     Attributes:
         seen: the environment.
-        lock: the expected content, with its file's name; None without a lock.
+        lock: the expected packages, with the name of the lock's file; None without a lock.
         label: the expected versions as text, such as an image's label; "" without a label.
         deep: whether large files are also compared by hash.
-        today: the date that end-of-support dates are compared with.
+        today: the date with which end-of-support dates are compared.
     """
 
     seen: Environment
@@ -41,7 +42,7 @@ class Analysis:
 
     @cached_property
     def files(self) -> Files:
-        """All installed files, compared with their packages. Computed once and shared by all checks."""
+        """All installed files, compared with their packages. The files are compared once, for all checks."""
         return look_at(self.seen, self.deep)
 
     def reinstalls(self, owner: str) -> str:
@@ -67,8 +68,8 @@ class Check:
 
     Attributes:
         page: the page that ``feedline explain`` prints.
-        priority: the order among findings of the same severity; see :data:`ENVIRONMENT` and the others.
-        evaluate: returns the problems found, or the reason why the check was skipped.
+        priority: the order among findings of the same severity; see :data:`ENVIRONMENT` and the constants next to it.
+        evaluate: function that returns the problems found, or the reason why the check was skipped.
     """
 
     page: Entry
@@ -87,7 +88,7 @@ class Verdict:
 
     @property
     def sound(self) -> bool:
-        """Whether there are only notes."""
+        """Whether all findings are notes."""
         return all(one.severity == "note" for one in self.findings)
 
 
@@ -102,7 +103,7 @@ def problem(code: str, severity: str, *evidence: str, fix: str = "", **about: An
 
 
 def names(found: list[str]) -> str:
-    """Joins the first few names for a sentence, with the number of the others."""
+    """Joins the first few names for a sentence, followed by the number of the remaining names."""
     rest = len(found) - MOST_NAMED
     return ", ".join(found[:MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")
 
@@ -133,6 +134,7 @@ def facts_of(analysis: Analysis) -> dict[str, Any]:
         "kind": seen.place.kind,
         "python": seen.place.python,
         "conda_packages": len(seen.packages),
+        "channels": dict(Counter(one.channel for one in seen.packages).most_common()),
         "pip_packages": sum(not seen.is_condas(one) for one in seen.distributions),
         "torch": torch.version if torch else None,
         "torch_cuda": torch.cuda if torch else None,

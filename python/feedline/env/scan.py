@@ -12,11 +12,11 @@ from pathlib import Path
 from .reading.conda import Broken, CondaPackage, packages_in
 from .reading.graphics import Graphics, graphics_of
 from .reading.mapped import Library, mapped_by, variables_of
-from .reading.place import Place, place_at
+from .reading.place import EnvironmentPrefix, place_at
 from .reading.torch_build import TorchBuild, torch_in
 from .reading.wheels import Installed, installed_in
 
-# These variables change the code that runs, its thread count, or what a package manager installs.
+# These variables change the code that runs, its threads, memory or error handling, or what is installed.
 VARIABLES = (
     "LD_LIBRARY_PATH",
     "LD_PRELOAD",
@@ -30,6 +30,13 @@ VARIABLES = (
     "MKL_NUM_THREADS",
     "MKL_THREADING_LAYER",
     "KMP_DUPLICATE_LIB_OK",
+    "CUDA_LAUNCH_BLOCKING",
+    "TORCH_NCCL_ASYNC_ERROR_HANDLING",
+    "TORCH_NCCL_BLOCKING_WAIT",
+    "NCCL_ASYNC_ERROR_HANDLING",
+    "PYTORCH_ALLOC_CONF",
+    "PYTORCH_CUDA_ALLOC_CONF",
+    "TORCH_CUDNN_V8_API_DISABLED",
     "NVIDIA_DISABLE_REQUIRES",
 )
 
@@ -48,7 +55,7 @@ class Environment:
         notes: reasons why data could not be read.
     """
 
-    place: Place
+    place: EnvironmentPrefix
     distributions: tuple[Installed, ...] = ()
     packages: tuple[CondaPackage, ...] = ()
     broken: tuple[Broken, ...] = ()
@@ -61,7 +68,7 @@ class Environment:
 
     @cached_property
     def first(self) -> dict[str, Installed]:
-        """The importable projects by name; if one is installed twice, the first on the path."""
+        """The importable projects by name. If a project is installed twice, the first on the path is returned."""
         found: dict[str, Installed] = {}
         for one in self.distributions:
             found.setdefault(one.name, one)
@@ -69,15 +76,15 @@ class Environment:
 
     @cached_property
     def conda_paths(self) -> dict[str, CondaPackage]:
-        """The owner of each path that conda installed, relative to the prefix."""
+        """The owner of each path that conda installed; paths are relative to the prefix."""
         return {path: package for package in self.packages for path in package.paths}
 
     def is_condas(self, one: Installed) -> bool:
-        """Whether conda installed this project, which is so if its metadata are among conda's files."""
+        """Whether conda installed this project, that is, whether its metadata are among conda's files."""
         return self.relative(one.folder / "METADATA") in self.conda_paths
 
     def relative(self, path: str | Path) -> str:
-        """Returns the path relative to the prefix, as in conda-meta; "" if it is outside."""
+        """Returns the path relative to the prefix, as in conda-meta, or "" if it is outside the prefix."""
         text, prefix = str(path), f"{self.place.prefix}/"
         return text[len(prefix) :] if text.startswith(prefix) else ""
 
@@ -93,8 +100,8 @@ def read_environment(
     """Reads the environment in the folder `prefix`; None selects the running environment.
 
     Args:
-        pid: a running process whose mapped libraries are read.
-        root: replaces "/" in tests. `graphics` likewise replaces the machine's GPUs.
+        pid: ID of a running process whose mapped libraries are read.
+        root: replaces "/" in tests. In tests, `graphics` replaces the machine's GPUs.
         variables: environment variables; None reads those of `pid`, or of this process.
 
     Raises:

@@ -37,7 +37,14 @@ def snapshot_of(seen: Environment) -> dict[str, Any]:
         "platform": platform_name(),
         "channels": list(dict.fromkeys(pin.channel for pin in pins if pin.channel)),
         "packages": [_as_dict(pin) for pin in pins],
-        "torch": None if torch is None else {"version": torch.version, "cuda": torch.cuda, "hip": torch.hip},
+        "torch": None
+        if torch is None
+        else {
+            "version": torch.version,
+            "cuda": torch.cuda,
+            "hip": torch.hip,
+            "settings": dict(torch.settings),
+        },
         "driver": seen.graphics.driver,
         "gpus": list(seen.graphics.names),
         "libc": os.confstr("CS_GNU_LIBC_VERSION") if "CS_GNU_LIBC_VERSION" in os.confstr_names else None,
@@ -48,7 +55,9 @@ def snapshot_of(seen: Environment) -> dict[str, Any]:
 
 
 def pins_of(seen: Environment) -> tuple[Pin, ...]:
-    """Returns all installed packages, exactly. Python packages of conda are listed once, as conda packages."""
+    """Returns all installed packages with their exact versions. Python packages that conda
+    installed are listed once, as conda packages.
+    """
     found = [
         Pin(
             one.name, "conda", one.version, build=one.build, channel=one.channel, url=one.url,
@@ -64,7 +73,7 @@ def pins_of(seen: Environment) -> tuple[Pin, ...]:
 def fingerprint_of(python: str | None, platform: str, pins: tuple[Pin, ...]) -> str:
     """Returns a hash that is equal for two environments with the same interpreter and the same package files.
 
-    Location, creation time, installer and machine do not affect it.
+    Location, creation time, installer and machine do not affect the hash.
     """
     lines = [f"python {python} {platform}"]
     for pin in pins:
@@ -74,7 +83,9 @@ def fingerprint_of(python: str | None, platform: str, pins: tuple[Pin, ...]) -> 
 
 @functools.cache
 def own_fingerprint() -> str:
-    """Returns the fingerprint of the running environment for run records. Read once per process, which takes 0.3 s."""
+    """Returns the fingerprint of the running environment for run records. The environment is read once per process,
+    which takes 0.3 s.
+    """
     place = place_at()
     distributions, _ = installed_in(place.site)
     packages, _ = packages_in(place.prefix)
@@ -86,7 +97,7 @@ def listing_of(value: Mapping[str, Any], source: str) -> Listing:
     """Converts a snapshot to a listing.
 
     Raises:
-        KeyError, TypeError, ValueError: it is damaged.
+        KeyError, TypeError, ValueError: the snapshot is damaged.
     """
     pins = tuple(
         Pin(
@@ -106,7 +117,7 @@ def listing_of(value: Mapping[str, Any], source: str) -> Listing:
 
 
 def seen_listing(seen: Environment) -> Listing:
-    """Returns the listing of an environment, made from its snapshot."""
+    """Returns the listing of an environment, from its snapshot."""
     return listing_of(json.loads(json.dumps(snapshot_of(seen))), str(seen.place.prefix))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The findings of all verbs: their vocabulary, their catalogue, and their output formats."""
+"""The findings of all subcommands: their types, their catalogue, and their output formats."""
 
 from .catalogue import Entry, Named, Threshold, thresholds_of
 from .finding import CERTAIN, SEVERITIES, Abstention, Finding, gain_words, severity_of

@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 
 class Threshold(float):
-    """A number that a rule compares with, and its reason. Usable as a float.
+    """A number with which a rule compares a measurement, and the reason for its value. A threshold can be used as a
+    float.
 
-    It is a constant in the rule's file, and the page lists it by that name.
+    Thresholds are constants in the rule's file, and are listed on its page by name.
     """
 
     reason: str
@@ -23,7 +24,7 @@ class Threshold(float):
 
 
 class Named(NamedTuple):
-    """A threshold on a page."""
+    """A threshold as listed on a page."""
 
     name: str
     value: float
@@ -36,16 +37,16 @@ class Entry:
 
     Attributes:
         code: the finding's.
-        verb: "diagnose", "trace", "top", "inspect", "verify", "env", "diff" or "doctor". A code of two verbs has two
-            pages.
+        verb: the subcommand: "diagnose", "trace", "top", "inspect", "verify", "env", "diff" or "doctor". A code that
+            two subcommands use has two pages.
         title: a short phrase.
         means: an explanation of the problem, in a few sentences.
-        recognised: the evidence for it.
+        recognised: the evidence for the problem.
         to_do: the fix.
-        abstains: when it is not reported although it may be present; "" if that cannot happen.
-        example: a case, with the verb's message.
-        thresholds: the numbers that its rule compares with.
-        contradicted: measurements that make it uncertain, as short phrases.
+        abstains: when the problem is not reported although it may exist; "" if never.
+        example: an example with the subcommand's message.
+        thresholds: the rule's thresholds.
+        contradicted: measurements that make the finding uncertain, as short phrases.
     """
 
     code: str
@@ -61,6 +62,6 @@ class Entry:
 
 
 def thresholds_of(module: ModuleType) -> tuple[Named, ...]:
-    """Returns a module's thresholds, its own and imported ones, sorted by name."""
+    """Returns all thresholds in a module, including imported ones, sorted by name."""
     found = {name: value for name, value in vars(module).items() if isinstance(value, Threshold)}
     return tuple(Named(name.lower(), float(value), value.reason) for name, value in sorted(found.items()))

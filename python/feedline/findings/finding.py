@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A finding of a verb, and a check that could not be evaluated."""
+"""A finding of a subcommand, and a check that could not be evaluated."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from .catalogue import Threshold
 
 SEVERITIES = ("note", "warning", "critical", "error")  # error: the data are damaged, and reading fails
 
-CERTAIN = Threshold(0.9, "minimum confidence of a certain finding: all signals against it were checked")
-NOTE = Threshold(0.05, "of the time: smaller shares are not reported")
-WARNING = Threshold(0.10, "of the time: as in the TensorBoard plugin and TraceML")
-CRITICAL = Threshold(0.20, "of the time: as in TraceML")
+CERTAIN = Threshold(0.9, "minimum confidence of a certain finding, for which all signals against it were checked")
+NOTE = Threshold(0.05, "minimum share of the time that is reported")
+WARNING = Threshold(0.10, "minimum share of the time for a warning, as in the TensorBoard plugin and TraceML")
+CRITICAL = Threshold(0.20, "minimum share of the time for a critical finding, as in TraceML")
 
 
 def severity_of(share: float) -> str:
-    """Returns the severity of a share of the time of at least :data:`NOTE`."""
+    """Returns the severity for a share of the time, which must be at least :data:`NOTE`."""
     return "critical" if share >= CRITICAL else "warning" if share >= WARNING else "note"
 
 
@@ -31,19 +31,19 @@ def gain_words(gain: tuple[float, float], unit: str) -> str:
 
 @dataclass(frozen=True)
 class Finding:
-    """A finding of a verb.
+    """A finding of a subcommand.
 
     Attributes:
-        code: stable name, in snake_case; ``feedline explain CODE`` prints its page.
+        code: stable name in snake_case; ``feedline explain CODE`` prints its page.
         severity: one of :data:`SEVERITIES`.
-        share: part of the loop's or the steps' time, 0 to 1; 0 if it costs no time.
-        confidence: 0 to 1; from :data:`CERTAIN` on it is certain.
-        evidence: sentences for it, with measurements.
-        against: sentences against it.
-        fix: in one or two sentences; "" if there is none.
-        gain: [low, high]: relative increase in batches or steps per second without the cause; 0.5 is half as many
-            again. (0, 0) if unknown.
-        about: the subject's name, if a run has several: a rank, a shard, a fact.
+        share: fraction of the time of the loop or steps, 0 to 1; 0 if the problem costs no time.
+        confidence: 0 to 1; the finding is certain if this is at least :data:`CERTAIN`.
+        evidence: sentences that support the finding, with measurements.
+        against: sentences that contradict the finding.
+        fix: the fix in one or two sentences; "" if there is none.
+        gain: [low, high], the relative increase in batches or steps per second if the cause is removed; 0.5 means 50 %
+            more. (0, 0) if unknown.
+        about: the name of the subject, such as a rank, a shard or a fact, if a run has several.
     """
 
     code: str
@@ -62,7 +62,7 @@ class Finding:
 
     @property
     def text(self) -> str:
-        """The evidence as one text, for verbs that print one sentence per finding."""
+        """The evidence as one text, for subcommands that print one sentence per finding."""
         return "; ".join(self.evidence)
 
     @property
@@ -72,15 +72,15 @@ class Finding:
 
     @property
     def sentences(self) -> list[str]:
-        """The evidence, and the evidence against it with a "but"."""
+        """The evidence, followed by the evidence against the finding after a "but"."""
         return [*self.evidence, *(f"but: {sentence}" for sentence in self.against)]
 
     def gain_text(self, unit: str) -> str:
-        """``40% to 90% more batches per second``, or "" if no gain is predicted."""
+        """The gain as text, such as ``40% to 90% more batches per second``, or "" if no gain is predicted."""
         return gain_words(self.gain, unit) if self.gain[1] > 0 else ""
 
     def _repr_html_(self) -> str:
-        """HTML for a notebook."""
+        """Returns HTML for a notebook."""
         from . import inline
 
         return inline.html([self])
@@ -91,8 +91,8 @@ class Abstention:
     """A check that could not be evaluated.
 
     Attributes:
-        code: of the possible finding.
-        missing: the missing signal, and the easiest way to get it.
+        code: the code of the possible finding.
+        missing: the missing signal, and the easiest way to obtain it.
     """
 
     code: str

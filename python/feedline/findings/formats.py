@@ -13,14 +13,15 @@ from .finding import Finding, severity_of
 
 _WIDTH = 100
 _HEAD = (
-    "The meaning, evidence, thresholds and fix of each code. `feedline explain CODE` prints the same in a terminal;",
+    "Meaning, evidence, thresholds and fix of each code. `feedline explain CODE` prints the page of a code in a "
+    "terminal;",
     "`feedline explain --markdown` prints this document. [Findings](findings.md) describes the parts of a finding, and",
     "how to add a cause.",
 )
 
 
 def as_cause(finding: Finding) -> dict[str, Any]:
-    """Returns a finding of `feedline diagnose` in the form of its JSON and run records."""
+    """Returns a finding of `feedline diagnose` in the form used in its JSON and in run records."""
     return {
         "cause": finding.code,
         "share": finding.share,
@@ -33,7 +34,7 @@ def as_cause(finding: Finding) -> dict[str, Any]:
 
 
 def as_step_cause(finding: Finding) -> dict[str, Any]:
-    """Returns a finding of `feedline trace` in the form of its JSON."""
+    """Returns a finding of `feedline trace` in the form used in its JSON."""
     return {
         "cause": finding.code,
         "share": finding.share,
@@ -47,13 +48,13 @@ def as_step_cause(finding: Finding) -> dict[str, Any]:
 
 
 def as_alarm(finding: Finding) -> dict[str, Any]:
-    """Returns a finding of `feedline top` in the form of its JSON."""
+    """Returns a finding of `feedline top` in the form used in its JSON."""
     severity = "alarm" if finding.severity == "critical" else finding.severity
     return {"name": finding.code, "severity": severity, "text": finding.text}
 
 
 def of_cause(cause: Mapping[str, Any]) -> Finding:
-    """Reads a finding of any verb from a run record."""
+    """Reads a finding of any subcommand from a run record."""
     low, high = cause["predicted_gain"]
     return Finding(
         cause["cause"],
@@ -68,7 +69,7 @@ def of_cause(cause: Mapping[str, Any]) -> Finding:
 
 
 class Pieces(NamedTuple):
-    """Returns a finding's parts for a page: a heading, sentences, and the fix with its gain."""
+    """Returns the parts of a finding for a page: a heading, sentences, and the fix with its gain."""
 
     heading: str
     sentences: list[str]
@@ -121,7 +122,7 @@ def entry_markdown(entry: Entry) -> list[str]:
 
 
 def document(entries: Sequence[Entry]) -> str:
-    """Returns all pages as one Markdown document, verb by verb."""
+    """Returns all pages as one Markdown document, grouped by subcommand."""
     lines = ["# Findings, one by one", "", *_HEAD, ""]
     for verb in dict.fromkeys(entry.verb for entry in entries):
         pages = [entry for entry in entries if entry.verb == verb]
@@ -143,7 +144,7 @@ def _parts(entry: Entry) -> list[tuple[str, str]]:
 
 
 def _anchor(entry: Entry) -> str:
-    """Returns GitHub's anchor for a heading."""
+    """Returns the anchor that GitHub generates for a heading."""
     return f"{entry.verb}-{entry.code}"
 
 
@@ -155,5 +156,5 @@ def _wrapped(text: str, indent: str = "", further: str | None = None) -> list[st
 
 
 def plain(text: str) -> str:
-    """Removes code marks, which a terminal does not show."""
+    """Removes code marks, which a terminal does not render."""
     return text.replace("`", "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Formats findings as a block of HTML in a notebook, without scripts or links, and with styles for this block only."""
+"""Formats findings as a block of HTML in a notebook, without scripts or links; its styles apply only to this block."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _STYLE = """
 
 
 def block(*content: Element | str | None, style: str = "") -> str:
-    """Returns the HTML of a block with this content; `style`: additional rules."""
+    """Returns the HTML of a block with this content; `style`: additional CSS rules."""
     return text_of(make("div", make("style", _STYLE + style), *content, class_=CLASS))
 
 
@@ -46,5 +46,5 @@ def element(finding: Finding) -> Element:
 
 
 def html(findings: Iterable[Finding]) -> str:
-    """Formats findings for a notebook, in their order."""
+    """Formats findings in order for a notebook."""
     return block(*(element(finding) for finding in findings))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds HTML and SVG elements. ElementTree's writer escapes all text and attributes."""
+"""Builds HTML and SVG elements. All text and attributes are escaped by ElementTree's writer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\ufff
 def make(tag: str, *content: Content, **attributes: str | float | None) -> Element:
     """Makes an element: ``make("p", "text", make("b", "more"), class_="note")``.
 
-    Underscores become hyphens, except a trailing one.
+    Underscores in attribute names become hyphens; a trailing underscore is removed.
     """
     element = tree.Element(tag)
     for name, value in attributes.items():
@@ -42,7 +42,7 @@ def add(parent: Element, part: Content) -> None:
 
 
 def printable(text: str) -> str:
-    """Replaces characters that a page cannot contain with replacement characters."""
+    """Replaces characters that HTML cannot contain with replacement characters."""
     return _FORBIDDEN.sub("\ufffd", text)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds rules by their modules in a folder, so that there is no list of rules."""
+"""Discovers rules from the modules in a folder, so that no list of rules is needed."""
 
 from __future__ import annotations
 
@@ -21,39 +21,44 @@ _Rule = TypeVar("_Rule")
 
 
 def rules_in(package: ModuleType, folders: Iterable[Path | str], name: str, kind: type[_Rule]) -> list[_Rule]:
-    """Returns the object `name` of each of `modules_in`, with the file's thresholds on its page.
+    """Returns the object `name` from each module that `modules_in` returns, with the module's thresholds added to the
+    object's page.
 
     Args:
-        kind: a dataclass whose `page` is an Entry. The page's code is the file's name.
+        kind: a dataclass whose `page` is an Entry. The page's code must be the file's name.
 
     Raises:
-        ConfigError: as `modules_in`; or a file defines no such object, or one with another code. The message names the
-            file.
+        ConfigError: as for `modules_in`, or a file does not define the object, or its code is not the file's name. The
+            message names the file.
     """
     rules = []
     for module in modules_in(package, folders):
         made = getattr(module, name, None)
         if not isinstance(made, kind):
-            raise ConfigError(f"{module.__file__} defines no {name}; docs/findings.md describes the file of a cause")
+            raise ConfigError(
+                f"{module.__file__} defines no {name}; see docs/findings.md for the contents of such a file"
+            )
         rule: Any = made
         if rule.page.code != name_of(module):
-            raise ConfigError(f"{module.__file__} defines {rule.page.code!r}; give both the same name")
+            raise ConfigError(f"{module.__file__} defines {rule.page.code!r}; the code must be the name of the file")
         rules.append(replace(rule, page=replace(rule.page, thresholds=thresholds_of(module))))
     return rules
 
 
 def modules_in(package: ModuleType, folders: Iterable[Path | str] = ()) -> list[ModuleType]:
-    """Imports and returns the modules of a package by name, then those of further `folders`.
+    """Imports and returns the modules of a package sorted by name, then those in additional `folders`.
 
     Args:
-        package: a package with one finding per module; names that begin with an underscore are skipped.
-        folders: folders of files of the same form.
+        package: a package with one finding per module, in the package itself or in its subpackages; modules whose names
+            begin with an underscore are skipped.
+        folders: folders with files of the same form.
 
     Raises:
         ConfigError: one of `folders` does not exist, a file in it cannot be imported, or two files have the same name.
     """
-    names = sorted(found.name for found in pkgutil.iter_modules(package.__path__) if found.name[0] != "_")
-    modules = [importlib.import_module(f"{package.__name__}.{name}") for name in names]
+    found = pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    names = [one.name for one in found if not one.ispkg and not one.name.rpartition(".")[2].startswith("_")]
+    modules = sorted(map(importlib.import_module, names), key=name_of)
     for folder in map(Path, folders):
         if not folder.is_dir():
             raise ConfigError(f"no such folder: {folder}")
@@ -62,19 +67,21 @@ def modules_in(package: ModuleType, folders: Iterable[Path | str] = ()) -> list[
     for module in modules:
         stem, file = name_of(module), str(module.__file__)
         if stem in files:
-            raise ConfigError(f"two files are named {stem}.py: {files[stem]} and {file}; rename one, with its code")
+            raise ConfigError(
+                f"two files are named {stem}.py: {files[stem]} and {file}; rename one of them, and its code"
+            )
         files[stem] = file
     return modules
 
 
 def name_of(module: ModuleType) -> str:
-    """Returns the name of its file, which is the code of its finding."""
+    """Returns the name of the module's file, which is the code of its finding."""
     return Path(str(module.__file__)).stem
 
 
 def _loaded(path: Path, package: ModuleType) -> ModuleType:
-    place = zlib.crc32(str(path.absolute()).encode())  # files with the same name in two folders are different modules
-    name = f"{package.__name__}.added_{place:08x}_{path.stem}"
+    digest = zlib.crc32(str(path.absolute()).encode())  # files with the same name in two folders are different modules
+    name = f"{package.__name__}.added_{digest:08x}_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ConfigError(f"{path} cannot be imported")

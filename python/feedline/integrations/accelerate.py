@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Accelerate: replaces the loaders that `prepare` creates with Feedline's, which keep Feedline's own arguments."""
+"""Makes Accelerate's `prepare` create Feedline's loaders, with Feedline's own arguments from the loader that was
+passed.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ _given: contextvars.ContextVar[Any] = contextvars.ContextVar("the loader that is
 
 
 class PreparedDataLoader(DataLoader[Any]):
-    """Created by Accelerate with torch's arguments only; adds the other arguments of the loader that it replaces."""
+    """A loader that Accelerate creates, which copies Feedline's own arguments from the loader that it replaces."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         given = _given.get()
@@ -39,7 +41,7 @@ def install() -> Replaced:
         feedline.integrations.accelerate.install()
         loader = accelerator.prepare(feedline.DataLoader(dataset, batch_size=64, seed=0))
 
-    torch's loaders become Feedline's, too, when they are prepared. A second call has no effect.
+    torch's loaders also become Feedline's when they are prepared. A second call has no effect.
 
     Raises:
         ImportError: Accelerate is not installed.
@@ -54,7 +56,7 @@ def install() -> Replaced:
 
 
 def _noting(make: Any) -> Any:
-    """Wraps `make(loader, ...)`, so that :class:`PreparedDataLoader` knows the loader."""
+    """Wraps `make(loader, ...)` to record the loader, so that :class:`PreparedDataLoader` can copy its arguments."""
     if hasattr(make, "_feedline_notes"):
         return make
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Megatron-Energon: its loaders with Feedline's workers and transport, and with Energon's own states."""
+"""Integration with Megatron-Energon: its loaders with Feedline's workers and transport, and with Energon's own
+states.
+"""
 
 from __future__ import annotations
 
@@ -16,25 +18,29 @@ _making: Any = importlib.import_module("megatron.energon.loader")
 
 
 class SavableDataLoader(_making.SavableDataLoader, DataLoader[Any]):  # type: ignore[misc]
-    """The result of `get_savable_loader`. Its states are Energon's, and Energon's own loader can resume from them."""
+    """The loader that `get_savable_loader` returns. States have Energon's format, so Energon's own loader can resume
+    from them.
+    """
 
     def state_dict(self) -> dict[str, Any]:
-        """`save_state_rank()` under the name that some frameworks use; the state needs pickle, not JSON."""
+        """Returns `save_state_rank()`, under the name that some frameworks use. The state can be saved with pickle, but
+        not as JSON.
+        """
         return {"energon": self.save_state_rank()}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """`restore_state_rank()`, before the first epoch. An empty state changes nothing."""
+        """Calls `restore_state_rank()`. Only valid before the first epoch. An empty state has no effect."""
         self.restore_state_rank(state_dict.get("energon"))
 
     def skip(self, batches: SupportsIndex) -> None:
         """Raises:
-        ConfigError: always, since an Energon state is not a number of batches.
+        ConfigError: always, because batches cannot be skipped in an Energon state.
         """
         raise ConfigError("skip: Energon's loaders have their own states, in which batches cannot be skipped")
 
 
 class BasicDataLoader(_making.BasicDataLoader, DataLoader[Any]):  # type: ignore[misc]
-    """The result of `get_loader`."""
+    """The loader that `get_loader` returns."""
 
 
 def install() -> Replaced:
@@ -45,8 +51,8 @@ def install() -> Replaced:
         feedline.integrations.energon.install()
         loader = megatron.energon.get_savable_loader(dataset)
 
-    Samples, their order and the result of `save_state_rank()` are those of Energon's own loaders. A second call has no
-    effect.
+    Samples, their order and the result of `save_state_rank()` are the same as with Energon's own loaders. A second call
+    has no effect.
     """
     names = [
         (_energon, "SavableDataLoader", SavableDataLoader),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ignite: makes `ignite.distributed.auto_dataloader` create Feedline's loaders."""
+"""Integration with ignite: makes `ignite.distributed.auto_dataloader` create Feedline's loaders."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .replaced import Replaced
 
 
 def install() -> Replaced:
-    """Makes `ignite.distributed.auto_dataloader` create Feedline's loaders. Call it before creating loaders.
+    """Makes `ignite.distributed.auto_dataloader` create Feedline's loaders. Call this function before creating loaders.
 
     Raises:
         ImportError: ignite is not installed.

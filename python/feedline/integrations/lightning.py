@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lightning: sets the epoch of loaders, and passes their statistics to the trainer's loggers."""
+"""Integration with Lightning: sets the epoch of loaders, and passes their statistics to the trainer's loggers."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class FollowEpochs(_Callback):  # type: ignore[misc]
         trainer = lightning.Trainer(callbacks=[FollowEpochs()], ...)
         trainer.fit(module, feedline.DataLoader(dataset, 64, shuffle=True, seed=0), ckpt_path="last")
 
-    Lightning loads a loader's state only from a checkpoint within an epoch. After a checkpoint from an epoch's end, the
-    loader would start at epoch 0 and repeat its order and random numbers; so would a loader that is recreated by
-    ``reload_dataloaders_every_n_epochs``.
+    Lightning loads a loader's state only from a checkpoint saved within an epoch. After resuming from a checkpoint
+    saved at the end of an epoch, the loader would start at epoch 0 and repeat its order and random numbers. A loader
+    that is recreated by ``reload_dataloaders_every_n_epochs`` would also start at epoch 0.
     """
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
-        """Handles an epoch without a start hook, which is one resumed from a checkpoint."""
+        """Handles an epoch that resumes from a checkpoint, for which Lightning does not call the start hook."""
         _follow(trainer)
 
     def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
@@ -41,18 +41,18 @@ class FollowEpochs(_Callback):  # type: ignore[misc]
 class LogLoaderStats(_Callback):  # type: ignore[misc]
     """A callback that passes the :class:`Meter` values of the training loaders to the trainer's loggers.
 
-    It logs at the steps of ``log_every_n_steps``, for every rank's own loader; loggers decide which rank writes. With
-    several loaders the names begin with ``data/0/``, ``data/1/`` and so on.
+    The callback logs at the steps of ``log_every_n_steps``, separately for every rank's loader; the loggers decide
+    which rank writes. With several loaders the names begin with ``data/0/``, ``data/1/`` and so on.
     """
 
     def __init__(self, prefix: str = "data/") -> None:
-        """`prefix`: prepended to every name."""
+        """`prefix`: text prepended to every name."""
         super().__init__()
         self._prefix = prefix
         self._meters: dict[int, tuple[Any, Meter]] = {}  # by index, with the meter's loader
 
     def on_train_batch_end(self, trainer: Any, *batch: Any) -> None:
-        """Whether the trainer logs at this step."""
+        """Logs the current statistics if the trainer logs at this step."""
         if not trainer._logger_connector.should_update_logs:
             return
         numbers: dict[str, float] = {}
@@ -62,17 +62,17 @@ class LogLoaderStats(_Callback):  # type: ignore[misc]
             logger.log_metrics(numbers, step=trainer.fit_loop.epoch_loop._batches_that_stepped)
 
     def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
-        """Starts the rates here rather than at the first logged step."""
+        """Creates the meters, so that rates are measured from the epoch's start, not from the first logged step."""
         self._meters_of(trainer)
 
     def _meters_of(self, trainer: Any) -> list[Meter]:
         combined = trainer.fit_loop._combined_loader
         loaders = [feedline_loader(loader) for loader in (combined.flattened if combined is not None else [])]
-        for place, loader in enumerate(loaders):
-            if loader is not None and (place not in self._meters or self._meters[place][0] is not loader):
-                prefix = f"{self._prefix}{place}/" if len(loaders) > 1 else self._prefix
-                self._meters[place] = (loader, Meter(loader, prefix))
-        return [self._meters[place][1] for place, loader in enumerate(loaders) if loader is not None]
+        for index, loader in enumerate(loaders):
+            if loader is not None and (index not in self._meters or self._meters[index][0] is not loader):
+                prefix = f"{self._prefix}{index}/" if len(loaders) > 1 else self._prefix
+                self._meters[index] = (loader, Meter(loader, prefix))
+        return [self._meters[index][1] for index, loader in enumerate(loaders) if loader is not None]
 
 
 def _follow(trainer: Any) -> None:
@@ -89,6 +89,6 @@ def _follow(trainer: Any) -> None:
 
 
 def _begins_otherwise(loader: DataLoader[Any], epoch: int) -> bool:
-    """Whether an epoch that was begun for the trainer, without any batch read so far, has another number."""
+    """Returns whether the loader has begun an epoch with a different number and has not delivered a batch of it yet."""
     stats = loader.stats()
     return not stats["batches"] and loader._progress.cursor is not None and stats["epoch"] != epoch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A loader's statistics for experiment loggers, as a flat dict with stable names."""
+"""Statistics of a loader for experiment loggers, as a flat dict with stable names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..loader.statistics import Statistics
 
 
 class Meter:
-    """Returns a loader's statistics as a flat dict of numbers at each call.
+    """Returns a loader's statistics as a flat dict of numbers each time it is called.
 
     ::
 
@@ -20,16 +20,16 @@ class Meter:
             if step % 50 == 0:
                 wandb.log(meter(), step)                 # or mlflow.log_metrics, accelerator.log, an ignite logger
 
-    Call it in the thread that iterates. It only reads counters.
+    Call it in the thread that iterates over the loader. A call only reads counters.
     """
 
     def __init__(self, loader: Any, prefix: str = "data/") -> None:
         """`loader`: :class:`feedline.DataLoader`, :class:`feedline.Loader`, or Accelerate's wrapper of the former.
 
-        `prefix`: prepended to every name.
+        `prefix`: text prepended to every name.
 
         Raises:
-            TypeError: the loader is none of these.
+            TypeError: the loader has a different type.
         """
         ours = feedline_loader(loader)
         if ours is None:
@@ -41,12 +41,12 @@ class Meter:
     def __call__(self) -> dict[str, float]:
         """Returns the current numbers.
 
-        ``epoch``; ``batches`` delivered and ``wait_s``, the seconds spent in ``next()``, for the epoch of a DataLoader
-        and for all epochs of a Loader; ``bad_samples`` of all epochs; ``held_bytes``. Since the previous call or the
-        meter's
-        creation: ``batches_per_s``, and ``wait_share``, from 0 to 1. In an epoch's first call these two exclude the
-        previous epoch. ``wait_s`` and ``wait_share`` are missing if they are not measured: for a DataLoader that reads
-        in this thread.
+        The dict contains ``epoch``; ``batches`` delivered and ``wait_s``, the seconds spent in ``next()``, in the
+        current epoch for a DataLoader and in all epochs for a Loader; ``bad_samples`` in all epochs; and
+        ``held_bytes``. ``batches_per_s`` and ``wait_share`` (0 to 1) are measured since the previous call, or since the
+        meter was created. In the first call after an epoch began, both count only that epoch's batches and waits.
+        ``wait_s`` and ``wait_share`` are missing if waits are not measured, as in a DataLoader that reads in the
+        calling thread.
         """
         now_s, now = time.monotonic(), self._totals()
         before, passed_s = self._before, max(now_s - self._at_s, 1e-9)
@@ -61,7 +61,7 @@ class Meter:
         return {self._prefix + name: value for name, value in shown.items()}
 
     def _is_lifelong(self) -> bool:
-        """Whether the loader's counters include all its epochs."""
+        """Returns whether the loader's counters include all its epochs."""
         return not hasattr(self._loader, "_progress")
 
     def _totals(self) -> dict[str, float]:
@@ -75,7 +75,7 @@ class Meter:
 
 
 def feedline_loader(loader: Any) -> Any:
-    """Returns `loader`, or the one that Accelerate has wrapped; None if it is not Feedline's."""
+    """Returns `loader`, or the loader that Accelerate has wrapped; None if neither is Feedline's."""
     for found in (loader, getattr(loader, "base_dataloader", None)):
         stats = getattr(found, "stats", None)
         if callable(stats) and isinstance(stats(), Statistics):

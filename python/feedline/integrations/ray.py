@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ray Train: makes `ray.train.torch.prepare_data_loader` create Feedline's loaders."""
+"""Integration with Ray Train: makes `ray.train.torch.prepare_data_loader` create Feedline's loaders."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .replaced import Replaced
 def install() -> Replaced:
     """Makes `ray.train.torch.prepare_data_loader` create Feedline's loaders from now on.
 
-    Call it in the training function of each worker.
+    Call this function in the training function of each worker.
 
     Raises:
         ImportError: Ray Train is not installed.

@@ -10,19 +10,21 @@ _ABSENT = object()
 
 
 class Replaced:
-    """The result of `install()`. Active until :meth:`uninstall`, or until its end as a context manager.
+    """The replacement of a framework's names, which is active until :meth:`uninstall` is called or its ``with`` block
+    ends.
 
-    Use it in the thread that installs, since frameworks look up the names when they create a loader.
+    Create the loaders in the thread that called `install()`, since frameworks look up the names when they create a
+    loader.
     """
 
     def __init__(self, names: list[tuple[Any, str, Any]]) -> None:
-        """`names`: (module, name, replacement)."""
+        """`names`: a (module, name, replacement) tuple for each name."""
         self._before = [(module, name, vars(module).get(name, _ABSENT)) for module, name, _ in names]
         for module, name, value in names:
             setattr(module, name, value)
 
     def uninstall(self) -> None:
-        """Restores the framework's own names. A second call does nothing."""
+        """Restores the framework's own names. A second call has no effect."""
         before, self._before = self._before, []
         for module, name, value in reversed(before):
             if value is _ABSENT:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hugging Face's Trainer, which creates its loaders itself and has Accelerate recreate them."""
+"""Integration with Hugging Face's Trainer, which creates its loaders itself and has Accelerate recreate them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def install(*, stats: bool = False) -> Replaced:
 
 
 def _logging_stats(trainer_class: Any) -> list[tuple[Any, str, Any]]:
-    """Wraps methods of `Trainer` to add the loader's numbers to a training loss."""
+    """Wraps methods of `Trainer` to log the loader's statistics together with the training loss."""
     make, log = trainer_class.get_train_dataloader, trainer_class.log
     if hasattr(log, "_feedline_logs"):
         return []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The named tuples of batches and samples."""
+"""Named tuple types for batches and samples."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from .unopened import UnopenedColumn, explained
 
 
 class Batch(tuple[Any, ...]):
-    """A batch or a sample: a named tuple of its fields, ``batch.image``, ``batch[0]`` or ``image, label = batch``.
+    """A batch or a sample, as a named tuple of its fields: use ``batch.image``, ``batch[0]`` or ``image, label =
+    batch``.
 
-    ``_fields`` has the names. Names that are not Python's are changed: ``"mask.png"`` is ``mask_png``, ``"class"`` is
-    ``class_``. Type checkers accept any field as ``Any``: give it a type by ``image: torch.Tensor = batch.image``.
+    ``_fields`` contains the resulting names. Field names that are not valid in Python are changed: ``"mask.png"``
+    becomes ``mask_png``, and ``"class"`` becomes ``class_``. Type checkers treat every field as ``Any``; to give a
+    field a type, write ``image: torch.Tensor = batch.image``.
     """
 
     __slots__ = ()
@@ -45,10 +47,11 @@ def attribute_names(fields: Iterable[str]) -> tuple[str, ...]:
 
 @functools.cache
 def tuple_type(names: tuple[str, ...], unopened: tuple[UnopenedColumn, ...] = ()) -> Callable[..., Batch]:
-    """Returns the named tuple type of these fields, one per schema, whose instances can be pickled.
+    """Returns the named tuple type for these fields, one per schema. Instances of the type can be pickled.
 
     Args:
-        unopened: columns of the source; an AttributeError for one of them gives the reason.
+        unopened: columns of the source that were not opened; accessing one of them raises an AttributeError with the
+            reason.
     """
     columns = dict(zip(attribute_names(column.name for column in unopened), unopened, strict=True))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Logs decisions of the controller of a loader with ``num_workers="auto"``."""
+"""Logs how a loader with ``num_workers="auto"`` changes its numbers of threads and prefetched batches."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ _QUIET_S = 10  # minimum interval between lines at INFO; others are logged at DE
 
 
 class Log:
-    """Logs each change once, if logging is configured. Used by one thread at a time."""
+    """Logs each change in a loader's numbers of threads and prefetched batches once, if logging is configured. Used by
+    one thread at a time.
+    """
 
     def __init__(self) -> None:
         self.seen = 0  # number of changes, as counted by `_engine.Loader.changes`
         self._told_s = -float(_QUIET_S)
 
     def write(self, engine: _engine.Loader) -> None:
-        """Logs the changes since the last call to the logger ``feedline``."""
+        """Writes the changes since the last call to the logger ``feedline``."""
         controller = engine.stats()["controller"]
         news = controller["changed"] - self.seen
         self.seen = controller["changed"]

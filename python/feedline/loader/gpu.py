@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resolves a loader's ``device`` to a GPU and checks that its output type supports it."""
+"""Resolves a loader's ``device`` to a GPU and checks that the loader's output type supports the GPU."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def index_of(where: str, device: Any, output: Output) -> int | None:
-    """Returns the GPU's index, in torch's and CUDA's order; None if batches stay in host memory. Does not initialise
+    """Returns the GPU's index in torch's and CUDA's order, or None if batches stay in host memory. Does not initialise
     CUDA.
 
     Args:
@@ -22,7 +22,7 @@ def index_of(where: str, device: Any, output: Output) -> int | None:
         device: None, ``"cpu"``, ``"cuda"``, ``"cuda:1"``, an index, or a ``torch.device``.
 
     Raises:
-        ConfigError: not a device, an unsupported type of device, or one that `output` does not support.
+        ConfigError: `device` is not a valid device, has an unsupported type, or is not supported for `output`.
     """
     if device is None:
         return None
@@ -69,7 +69,7 @@ def _check_output(where: str, output: str) -> None:
 def _check_torch(where: str, torch: Any, instead: str) -> None:
     if torch.version.cuda is None:
         raise ConfigError(
-            f"{where}: this torch ({torch.__version__}) is built without CUDA; install a build with CUDA"
+            f"{where}: this torch ({torch.__version__}) is built without CUDA; install a build with CUDA "
             f"(https://pytorch.org/get-started){instead}"
         )
     if torch.cuda._is_in_bad_fork():
@@ -81,10 +81,11 @@ def _check_torch(where: str, torch: Any, instead: str) -> None:
 
 
 def check_usable(where: str, torch: Any, device: Any) -> None:
-    """Checks that torch can copy to the device. For a GPU, torch only counts devices and creates no context.
+    """Checks that torch can copy batches to the device. For a GPU, the check only counts devices and does not create a
+    CUDA context.
 
     Raises:
-        ConfigError: it cannot; the message has the next step.
+        ConfigError: torch cannot use the device; the message states the next step.
     """
     if device.type != "cuda":
         return
@@ -92,18 +93,18 @@ def check_usable(where: str, torch: Any, device: Any) -> None:
     if not torch.cuda.is_available():
         raise ConfigError(
             f"{where}: torch finds no GPU: the NVIDIA driver is missing, the container has no GPUs (docker run "
-            "--gpus all), or CUDA_VISIBLE_DEVICES hides them; or remove device=: batches stay in host memory"
+            "--gpus all), or CUDA_VISIBLE_DEVICES hides them; or remove device=, so that batches stay in host memory"
         )
     count = torch.cuda.device_count()
     if device.index is not None and device.index >= count:
-        there = "the only one is cuda:0" if count == 1 else f"there are cuda:0 to cuda:{count - 1}"
+        there = "the only GPU is cuda:0" if count == 1 else f"the GPUs are cuda:0 to cuda:{count - 1}"
         raise ConfigError(
-            f"{where}: cuda:{device.index} does not exist: {there}, counted within CUDA_VISIBLE_DEVICES if it is set"
+            f"{where}: cuda:{device.index} does not exist: {there}, numbered within CUDA_VISIBLE_DEVICES if it is set"
         )
 
 
 def _current(output: str) -> int:
-    """Returns torch's current device, if torch is the consumer."""
+    """Returns torch's current CUDA device, or 0 if torch does not use one."""
     torch = sys.modules.get("torch")
     if output == "dlpack" and (torch is None or not torch.cuda.is_initialized()):
         return 0

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """HTML tables for datasets, loaders and statistics in notebooks.
 
-Uses only inline styles, as a notebook's output has no style sheet of ours, and the colours of the notebook's theme.
+Uses only inline styles and the colours of the notebook's theme, because a notebook's output cannot include Feedline's
+style sheet.
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ _NUMBER = "text-align:right;padding:2px 0 2px 12px;font-variant-numeric:tabular-
 
 
 def section(title: str, *parts: str) -> str:
-    """Returns a block with a title above `parts`, which are HTML."""
+    """Returns an HTML block with a title above `parts`, which are HTML as well."""
     return f'<div style="max-width:60em"><strong>{html.escape(title)}</strong>{"".join(parts)}</div>'
 
 
 def facts(rows: Iterable[tuple[str, str]]) -> str:
-    """Returns a table of names and values, a row each. Line breaks in values are preserved."""
+    """Returns a table of names and values, with one row per pair. Line breaks in values are preserved."""
     return f"{_TABLE}{''.join(f'<tr>{_cell(name)}{_cell(value)}</tr>' for name, value in rows)}</table>"
 
 
 def grid(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Returns a table with a header. The first column is text, the others are numbers."""
+    """Returns a table with a header row. The first column contains text, the others numbers."""
     head = "".join(f'<th style="{_style(column)}">{html.escape(name)}</th>' for column, name in enumerate(heads))
     body = "".join(
         f"<tr>{''.join(_cell(value, _style(column)) for column, value in enumerate(row))}</tr>" for row in rows
@@ -34,7 +35,7 @@ def grid(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def folded(title: str, text: str) -> str:
-    """Returns preformatted text that is shown when its title is clicked."""
+    """Returns preformatted text that is hidden until the user clicks its title."""
     return f"<details><summary>{html.escape(title)}</summary><pre>{html.escape(text)}</pre></details>"
 
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from .. import _engine
 from ..errors import ConfigError, Error
-from ..machine.ranks import Place, Share
+from ..machine.ranks import ProcessRank, Share
 from . import batches, changes, state, statistics
 from .batches import Batch
 from .sampler_order import SamplerOrder
@@ -44,10 +44,10 @@ class BadSample(NamedTuple):
     """A sample that could not be used.
 
     Attributes:
-        dataset, shard, key, record, offset, stage: location, as in :class:`Error`; None if it does not apply.
+        dataset, shard, key, record, offset, stage: location, as in :class:`Error`; None if not applicable.
         message: one line of text, including the location.
         code: ``"data"``, ``"storage"``, ...
-        epoch, batch: epoch and batch in which it was found; the batch counts on this rank.
+        epoch, batch: epoch and batch in which the sample was found; batches are counted on this rank.
         action: ``"raise"``, ``"skip"`` or ``"replace"``.
     """
 
@@ -67,15 +67,17 @@ class BadSample(NamedTuple):
 class Loader:
     """Batches of a :class:`Dataset`, prefetched by native threads. Created by :meth:`Dataset.loader`.
 
-    Each ``iter()`` runs the next epoch (or ``epochs`` of them), or resumes from a loaded state. A batch is a named
-    tuple of its fields (``image, label``), arrays of shape (rows, ...). A field whose samples differ in length is
-    either padded to the longest of the batch and followed by ``NAME_length`` (int64, (rows,)) with each row's own
-    length, or a list with one array, ``bytes``, ``str`` or parsed JSON object per row, None if the sample does not have
-    it. The arrays of a list are parts of one buffer. The first batches of the next epoch are prefetched while the last
-    ones of the current epoch are used, unless ``epochs`` rules out another epoch.
+    Each ``iter()`` runs the next epoch (or the next ``epochs`` epochs), or resumes from a loaded state. A batch is a
+    named tuple of arrays of shape (rows, ...), one per field (``image, label``). A field whose samples differ in length
+    is either padded or a list. A padded field has the length of the longest sample of the batch and is followed by
+    ``NAME_length`` (int64, (rows,)), the length of each row. A list has one array, ``bytes``, ``str`` or parsed JSON
+    object per row, or None if the sample lacks the field. The arrays of a list share one buffer. The loader prefetches
+    the first batches of the next epoch while the last batches of the current epoch are used, unless ``epochs`` allows
+    no further epoch.
 
-    The threads start with the first ``iter()`` and end with :meth:`close`, with the ``with`` block, or with the last
-    reference. After ``fork()`` a child must create its own: a copy of a started loader raises ConfigError.
+    The loader's threads start with the first ``iter()``, and end when :meth:`close` is called, when the ``with`` block
+    ends, or when the last reference is dropped. After ``fork()``, a child process must create its own loader: a copy of
+    a started loader raises ConfigError.
     """
 
     def __init__(
@@ -83,9 +85,9 @@ class Loader:
         engine: _engine.Loader,
         output: Output,
         *,
-        place: Place,
+        place: ProcessRank,
         share: Share,
-        make_engine: Callable[[Place], _engine.Loader],
+        make_engine: Callable[[ProcessRank], _engine.Loader],
         epochs: float | None,
         remake: Callable[[int], Loader],
         wrapper: Wrapper | None = None,
@@ -98,15 +100,18 @@ class Loader:
         set_weights: Callable[[_engine.Loader, Any], None],
         sampler: SamplerOrder | None = None,
     ) -> None:
-        """`remake` creates a loader like this one with another number of threads; `wrapper` is for TV_TENSORS.
+        """`remake` creates a loader like this one with a different number of threads; `wrapper` converts the fields for
+        TV_TENSORS.
 
         `kinds`: returns each field's kind, as in :class:`FieldSpec`.
-        `explained`: the engine's explanation, with notes about the dataset's storage. `on_gpu`: batches are on a GPU.
-        `place`: the rank that `engine` was created for; `make_engine` creates one for another rank, if `share` changes
-        it before the first epoch. `batch_size`: samples per batch on each rank; 0 if batches differ. `notice`: called
-        after each batch, for warnings about the dataset. `unopened`: columns of the source that batches do not have.
-        `sampler`: the order of each epoch, if the user gives it. `set_weights`: checks weights and sets those of this
-        engine's loader, and of those that `make_engine` and `remake` create.
+        `explained`: adds notes about the dataset's storage to the engine's explanation. `on_gpu`: whether batches are
+        on a GPU.
+        `place`: the rank that `engine` was created for; `make_engine` creates an engine's loader for another rank if
+        `share` changes the rank before the first epoch. `batch_size`: samples per batch on each rank; 0 if batches
+        differ in size. `notice`: called after each batch, for warnings about the dataset. `unopened`: columns of the
+        source that batches do not contain.
+        `sampler`: the order of each epoch, if the user passed one. `set_weights`: checks weights and sets them in this
+        engine's loader, and in the loaders that `make_engine` and `remake` create.
         """
         # Imported before an engine thread calls Python: `threading` treats the thread that imports it as the main
         # thread.
@@ -145,17 +150,21 @@ class Loader:
             metrics.serve_by_environment(self)
 
     def __len__(self) -> int:
-        """Batches of one ``iter()`` on this rank, if no sample is bad. Raises TypeError if it is endless."""
+        """Returns the number of batches per ``iter()`` on this rank if no sample is bad. Raises TypeError if the number
+        of batches is unlimited.
+        """
         if self._epochs == math.inf:
             raise TypeError("a loader with epochs=math.inf has no length")
         self._settle()
         count = self._engine.batches * int(self._epochs or 1)
         if count > sys.maxsize:
-            raise ConfigError(f"loader: epochs={self._epochs} is more batches than len() can return; use math.inf")
+            raise ConfigError(
+                f"loader: epochs={self._epochs} results in more batches than len() can return; use math.inf"
+            )
         self._length_given = count
         return count
 
-    def _settle(self, place: Place | None = None) -> None:
+    def _settle(self, place: ProcessRank | None = None) -> None:
         """Creates a new engine loader if this process's rank has changed before the first epoch."""
         place = place or self._share.place()
         if self._closed or place[:2] == self._place[:2]:
@@ -172,13 +181,13 @@ class Loader:
         length = engine.batches * int(self._epochs or 1) if self._epochs != math.inf else None
         if self._length_given not in (None, length):
             _warn(
-                "len() of this loader was %s as rank %s of %s; it is %s as rank %s of %s from %s",
+                "len() of this loader was %s as rank %s of %s, and is now %s as rank %s of %s according to %s",
                 *(self._length_given, *before[:2], length, *place),
             )
             self._length_given = None
 
     def __iter__(self) -> LoaderIterator:
-        """Starts the next epoch. Ends any earlier iterator: its ``next()`` raises :class:`Error`."""
+        """Starts the next epoch. Ends any earlier iterator, whose ``next()`` then raises :class:`Error`."""
         for held in self._held:
             held.check()
         self._settle(self._share.begin())
@@ -202,7 +211,7 @@ class Loader:
         return self._engine.epoch
 
     def set_epoch(self, epoch: int) -> None:
-        """Sets the epoch of the next ``iter()``, instead of the one after the last."""
+        """Sets the epoch that the next ``iter()`` runs; the default is the epoch after the last one."""
         if isinstance(epoch, bool) or not isinstance(epoch, int) or not 0 <= epoch < 2**63:
             raise ConfigError(f"set_epoch: epoch must be an integer from 0 to 2**63 - 1, not {epoch!r}")
         self._engine.set_epoch(epoch)
@@ -212,7 +221,7 @@ class Loader:
             self._sampler.forget()
 
     def set_weights(self, weights: Any) -> None:
-        """Sets other weights from the next epoch on.
+        """Sets new weights, which apply from the next epoch on.
 
         ::
 
@@ -220,50 +229,51 @@ class Loader:
                 loader.set_weights(weights_of(epoch))
                 for image, label in loader: ...
 
-        For a loader with ``weights=`` or ``balanced=True``, one weight per sample. A state contains a hash of the
-        weights: to resume, pass the weights of the state's epoch before :meth:`load_state_dict`. For a loader of a
-        mixture (:func:`feedline.mix`), one weight per dataset; the number of samples per epoch does not change. A state
-        contains these weights and restores them.
+        For a loader with ``weights=`` or ``balanced=True``, pass one weight per sample. A state contains only a hash of
+        the sample weights: to resume, set the weights of the state's epoch before calling :meth:`load_state_dict`. For
+        a loader over a mixture (:func:`feedline.mix`), pass one weight per dataset; the number of samples per epoch
+        does not change. A state contains the weights of a mixture and restores them.
 
         Raises:
-            ConfigError: the loader has no weights, or ``weights`` has the wrong length, a value that is negative or not
-                finite, or only zeros.
+            ConfigError: the loader has no weights, ``weights`` has the wrong length, a weight is negative or not
+                finite, or all weights are zero.
         """
         self._set_weights(self._engine, weights)
 
     @property
     def last_samples(self) -> list[int]:
-        """Dataset index of every row of the last delivered batch."""
+        """Dataset indices of the rows in the last delivered batch."""
         return self._engine.last_samples
 
     @property
     def rows_per_rank(self) -> tuple[int, ...]:
-        """Rows of every rank in the last delivered batch; empty before an epoch's first.
+        """Number of rows on every rank in the last delivered batch; empty before an epoch's first batch.
 
         If samples do not divide evenly, an epoch's last batches have fewer rows, and with ``uneven="exact"`` ranks may
-        differ: weigh a rank's mean by ``rows_per_rank[rank] / sum(rows_per_rank)``.
+        have different numbers of rows: weight a rank's mean by ``rows_per_rank[rank] / sum(rows_per_rank)``.
         """
         return tuple(self._engine.rows_per_rank)
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns the loader's position: after the delivered batches, not the prefetched ones.
+        """Returns the loader's position after the delivered batches; prefetched batches do not count.
 
-        The state is JSON-compatible, under 1 KB, and the same on all ranks that have delivered the same number of
-        batches, so saving one is enough. It may also be taken between epochs or after an epoch's last batch.
+        The state is JSON-compatible, smaller than 1 KB, and equal on all ranks that have delivered the same number of
+        batches, so saving one rank's state is enough. You can also save a state between epochs or after an epoch's last
+        batch.
         """
         self._settle()
         now = self._engine.state()
         return state.from_engine(now if self._sampler is None else self._sampler.saved(now))
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Resumes, at the next ``iter()``, where ``state_dict`` was taken, without reading earlier samples.
+        """Makes the next ``iter()`` resume at the position of ``state_dict``, without reading earlier samples.
 
         The numbers of threads and ranks may differ. If ``batch_size`` times the number of ranks is unchanged, the
-        global batches are those of the interrupted run; otherwise it resumes at the same sample.
+        global batches are those of the interrupted run; otherwise the loader resumes at the same sample.
 
         Raises:
-            ConfigError: not a state, or one from a different or changed dataset, seed or order, or with other sample
-                weights or indices of a sampler.
+            ConfigError: ``state_dict`` is not a state, or was saved with a different or changed dataset, or with
+                another seed, order, sample weights or sampler indices.
         """
         self._settle()
         saved = state.to_engine(state_dict, self._engine.state())
@@ -278,7 +288,9 @@ class Loader:
             iterator._end("load_state_dict() has ended this iterator")
 
     def stats(self) -> statistics.Statistics:
-        """Returns totals of all epochs so far, and per stage: see :mod:`feedline.loader.statistics`."""
+        """Returns totals over all epochs so far, and statistics of each stage: see
+        :mod:`feedline.loader.statistics`.
+        """
         return statistics.summary(self._engine.stats())
 
     def progress(self, **options: Any) -> Any:
@@ -291,10 +303,10 @@ class Loader:
                 ...
                 bar.set_postfix(loss=f"{loss:.3f}")
 
-        The result is a ``tqdm.auto.tqdm``: it works in terminals and notebooks, has ``len(bar)`` batches, and accepts
-        tqdm's ``options``. The share is the fraction of time since the bar began that was spent in the loader's
-        ``next()``. After :meth:`load_state_dict` the bar starts at the loader's position. Only the first of several
-        ranks shows one.
+        The result is a ``tqdm.auto.tqdm`` of ``len(bar)`` batches, which works in terminals and notebooks and accepts
+        tqdm's ``options``. The share is the fraction of the time since the bar began that was spent in the loader's
+        ``next()``. After :meth:`load_state_dict` the bar starts at the loader's position. With several ranks, only the
+        first rank shows a bar.
 
         Raises:
             ConfigError: tqdm is not installed.
@@ -314,10 +326,10 @@ class Loader:
         )
 
     def metrics(self, port: int = 0, *, name: str | None = None) -> str:
-        """Serves :meth:`stats` as metrics, on this machine only, until the loader is closed; returns the URL.
+        """Serves :meth:`stats` as metrics on this machine only, until the loader is closed. Returns the URL.
 
-        See :func:`feedline.serving.metrics.serve`. The environment variable ``FEEDLINE_METRICS_PORT`` does it for all
-        loaders.
+        See :func:`feedline.serving.metrics.serve`. The environment variable ``FEEDLINE_METRICS_PORT`` serves the
+        metrics of all loaders.
         """
         if self._closed:
             raise Error("metrics: this loader is closed")
@@ -339,16 +351,16 @@ class Loader:
 
     @property
     def errors(self) -> list[BadSample]:
-        """All bad samples so far, in all epochs."""
+        """All bad samples found so far, in all epochs."""
         return [_bad_sample(row) for row in self._engine.errors()]
 
     def explain(self) -> str:
-        """Describes the plan, its numbers, and where each step runs, as text."""
+        """Returns a text that describes the plan, its numbers, and where each step runs."""
         self._settle()
         return self._explained(self._engine.explain())
 
     def close(self) -> None:
-        """Ends the threads. Batches that you reference stay valid; ``next()`` raises :class:`Error` from now on."""
+        """Ends the threads. Batches that you reference remain valid; a later ``next()`` raises :class:`Error`."""
         self._closed = True
         for module in map(sys.modules.get, ("feedline.serving.metrics", "feedline.serving.publishing")):
             withdraw = getattr(module, "withdraw", None)  # None: not imported, or another thread is importing it
@@ -400,7 +412,7 @@ class Loader:
         return f" of {self._batch_size}" if self._batch_size else ""
 
     def _field_specs(self) -> list[tuple[str, str]]:
-        """Each field's name and its description: a sample's dtype and shape, or ``text``, ``bytes``, ``json``."""
+        """Returns each field's name and type: a sample's dtype and shape, or ``text``, ``bytes`` or ``json``."""
         kinds = self._kinds()
         specs = _FIELD.findall(self._engine.explain())
         return [(name, spec if kinds.get(name, "array") == "array" else kinds[name]) for name, spec in specs]
@@ -434,9 +446,9 @@ class Loader:
 
 
 class LoaderIterator(Iterator[Batch]):
-    """One pass over a loader. After a :class:`DataError` from ``next()``, it continues with the next batch.
+    """One pass over a loader. After a :class:`DataError` from ``next()``, iteration continues with the next batch.
 
-    Threads may share it: each batch is returned to one of them, and all of them get StopIteration.
+    Threads may share the iterator: each batch is returned to one thread, and at the end all threads get StopIteration.
     """
 
     def __init__(self, loader: Loader, epochs: float | None) -> None:
@@ -462,7 +474,7 @@ class LoaderIterator(Iterator[Batch]):
         raise StopIteration
 
     def _follow(self, run: int) -> None:
-        """Starts the epoch after ``run``, if there is one and no other thread has started it."""
+        """Starts the epoch after ``run``, if one remains and no other thread has started it."""
         with self._starting:
             if self._run != run or self._exhausted:
                 return
@@ -473,7 +485,7 @@ class LoaderIterator(Iterator[Batch]):
             if (
                 self._without_batch > 1 and self._epochs_left == math.inf
             ):  # the first epoch may be the rest of a resumed one
-                raise Error("a whole epoch had no batch, and epochs=math.inf has no end: see the loader's errors")
+                raise Error("an epoch had no batches, so epochs=math.inf would never end: see the loader's errors")
             if not self._exhausted:
                 self._start_epoch()
 
@@ -496,7 +508,7 @@ class LoaderIterator(Iterator[Batch]):
 
 
 def publish(loader: Any) -> None:
-    """Publishes a loader that starts an epoch to ``feedline top``, unless the environment has FEEDLINE_PUBLISH=0."""
+    """Publishes a loader that starts an epoch to ``feedline top``, unless FEEDLINE_PUBLISH=0 is set."""
     if os.environ.get("FEEDLINE_PUBLISH", "1") != "0":
         try:
             from ..serving import publishing
@@ -506,18 +518,20 @@ def publish(loader: Any) -> None:
 
 
 def _source_in(explained: str) -> str:
-    """Returns the text that follows the format's name in a plan."""
+    """Returns the text after the format's name in the explanation of a plan."""
     return next((line.partition(", ")[2] for line in explained.split("\n") if line.startswith("format ")), "")
 
 
 def _torch_profiles() -> bool:
-    """Whether a torch profiler is recording: its trace then shows the loader's time, as for torch's DataLoader."""
+    """Returns whether a torch profiler is recording, whose trace then shows the loader's time."""
     autograd = sys.modules.get("torch.autograd")
     return autograd is not None and bool(autograd._profiler_enabled())
 
 
 def _gpu_in_use() -> bool:
-    """Whether this process has initialised a GPU through torch: its launching thread then needs a CPU."""
+    """Returns whether torch has initialised a GPU in this process. The thread that launches the GPU's work needs a
+    CPU.
+    """
     cuda = sys.modules.get("torch.cuda")
     return cuda is not None and bool(cuda.is_initialized())
 
@@ -560,7 +574,8 @@ def _require_torch() -> None:
         importlib.import_module("torch.utils.dlpack")
     except ImportError as error:
         raise ConfigError(
-            f'loader: output="torch" requires torch, which cannot be imported ({error}); pass output="numpy" without it'
+            f'loader: output="torch" requires torch, which cannot be imported ({error}); install it, or pass '
+            'output="numpy"'
         ) from None
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A tqdm bar over a loader, in terminals and notebooks, which shows how long the loop waits for data."""
+"""A tqdm bar for terminals and notebooks that shows how long the loop waits for the loader."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ from ..machine import ranks
 
 
 class Timed:
-    """Measures a loader's ``next()``. Used by the iterating thread; others may read its numbers.
+    """Measures the time spent in a loader's ``next()``. Threads other than the iterating one may read the numbers.
 
     Attributes:
-        waited_s: seconds in the loader since :meth:`__iter__`.
-        started_s: time of that call, by ``time.perf_counter``; None before.
+        waited_s: seconds spent in the loader's ``next()`` since :meth:`__iter__`.
+        started_s: time of the :meth:`__iter__` call, by ``time.perf_counter``; None before the call.
     """
 
     def __init__(self, loader: Any, samples: Callable[[], int] | None) -> None:
-        """`samples`: returns the loader's total of delivered samples; None if it does not count them."""
+        """`samples`: a function that returns the number of samples that the loader has delivered; None if the loader
+        does not count them.
+        """
         self._loader = loader
         self._samples = samples
         self._samples_before = 0
@@ -60,8 +62,9 @@ class Timed:
 def bar(loader: Any, *, samples: Callable[[], int] | None, initial: int, is_first: bool | None, options: Any) -> Any:
     """Returns a ``tqdm.auto.tqdm`` over `loader`, which starts at batch number `initial`.
 
-    `is_first`: whether this is the first rank, which alone shows a bar; None detects it from the environment.
-    `options` are tqdm's, and override the defaults here.
+    `is_first`: whether this is the first rank, the only one that shows a bar; if None, it is detected from the
+    environment.
+    `options`: arguments for tqdm, which override the defaults.
     """
     try:
         from tqdm.auto import tqdm
@@ -69,7 +72,7 @@ def bar(loader: Any, *, samples: Callable[[], int] | None, initial: int, is_firs
         raise ConfigError("progress: tqdm is required; pip install tqdm") from None
 
     class Bar(tqdm):  # type: ignore[type-arg,misc]
-        """A tqdm bar with the loader's figures before the user's postfix, computed when it draws."""
+        """A tqdm bar that shows the loader's figures, computed when the bar is drawn, before the user's postfix."""
 
         @property
         def format_dict(self) -> dict[str, Any]:

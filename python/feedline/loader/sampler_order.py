@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Orders given by a user's sampler: reads its indices when an epoch begins, and again to resume a state."""
+"""Orders given by a user's sampler, whose indices are read when an epoch begins, and again to resume a state."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from .._engine import Loader as EngineLoader
 from .._engine import Sampling
 from ..errors import ConfigError
-from ..machine.ranks import Place
+from ..machine.ranks import ProcessRank
 
 _WHERE = "loader: sampler"
 # An epoch may have this many times the dataset's samples, or indices: more are taken for a sampler without an end.
@@ -22,17 +22,19 @@ _MOST_PASSES = 1000
 
 
 class SamplerOrder:
-    """The indices of a sampler, epoch by epoch.
+    """Reads the indices of a sampler for each epoch.
 
-    Lists and arrays are read once, and each epoch has the same order. Other samplers are iterated when an
-    epoch begins, after ``set_epoch(epoch)`` if they have that method. Attributes:
+    Lists and arrays are read once, so each epoch has the same order. Other samplers are iterated when an epoch begins,
+    after their ``set_epoch(epoch)`` is called if they have one. Attributes:
 
-        is_share: the indices are one rank's, as torch's DistributedSampler returns.
-        first: the sampling to create the engine's loader with. If a sampler has a length, `first` has only that length.
+        is_share: whether the indices are those of one rank, as with torch's DistributedSampler.
+        first: the sampling with which the engine's loader is created; for a sampler with a length, only that length.
     """
 
     def __init__(self, sampler: Any, samples: int) -> None:
-        """`samples`: of the dataset. Raises ConfigError if `sampler` is not one or has a wrong index."""
+        """`samples`: number of samples in the dataset. Raises ConfigError if `sampler` is not a sampler or has an
+        invalid index.
+        """
         if isinstance(sampler, str | bytes) or not isinstance(sampler, Iterable) or getattr(sampler, "ndim", 1) != 1:
             raise ConfigError(f"{_WHERE} must be a torch sampler or a sequence of indices, not {sampler!r:.200}")
         self._sampler: Any = sampler
@@ -48,7 +50,7 @@ class SamplerOrder:
             self.first = self._read()
             self._held = None if self._set_epoch is not None else self.first
 
-    def check(self, place: Place) -> None:
+    def check(self, place: ProcessRank) -> None:
         """Raises ConfigError if the sampler does not fit this rank."""
         if place.world_size == 1:
             return
@@ -61,8 +63,9 @@ class SamplerOrder:
                 )
         elif getattr(sampler, "generator", self) is None:
             raise ConfigError(
-                f"{_WHERE}: the {name} has no generator, so each of the {place.world_size} ranks would draw another "
-                "order; pass shuffle=True or weights= instead, or the same generator=torch.Generator().manual_seed(N) "
+                f"{_WHERE}: the {name} has no generator, so each of the {place.world_size} ranks would draw a "
+                "different order; pass shuffle=True or weights= instead, or the same "
+                "generator=torch.Generator().manual_seed(N) "
                 "on every rank"
             )
 
@@ -74,13 +77,14 @@ class SamplerOrder:
         engine.set_sampling(sampling)
 
     def forget(self) -> None:
-        """Discards the order that was read to resume a state."""
+        """Discards an order that was read to resume a state."""
         self._held = None
 
     def saved(self, state: dict[str, Any]) -> dict[str, Any]:
-        """Returns the engine's state for `restore`.
+        """Returns the engine's state in the form that `restore` expects.
 
-        Between epochs it has the previous epoch's order, to find the sampler's place, or none if set_epoch() does so.
+        Between epochs, the state contains the previous epoch's order, from which the sampler's position is found,
+        unless set_epoch() determines the position.
         """
         has_place = self.is_fixed or self._set_epoch is None or _is_amid(state)
         return state if has_place else {**state, "sampling": 0}
@@ -89,7 +93,7 @@ class SamplerOrder:
         """Restores a state.
 
         Raises:
-            ConfigError: the sampler does not return the order that the state was taken with.
+            ConfigError: the sampler does not return the order with which the state was saved.
         """
         epoch, fingerprint = int(state["epoch"]), int(state["sampling"])
         if self.is_fixed or (_is_amid(state) and not fingerprint):
@@ -104,9 +108,9 @@ class SamplerOrder:
         held = self._find(epoch, fingerprint)
         if held is None:
             raise ConfigError(
-                f"load_state_dict: the {type(self._sampler).__name__} returns another order than in epoch {epoch} of "
-                "the state. A sampler must repeat its orders to resume: give it set_epoch(), or a new generator with "
-                "the same seed; or use shuffle=True or weights=, which resume without it"
+                f"load_state_dict: the {type(self._sampler).__name__} returns a different order than in epoch {epoch} "
+                "of the state. To resume, a sampler must repeat its orders: give it set_epoch() or a new generator "
+                "with the same seed, or use shuffle=True or weights="
             )
         engine.set_sampling(held)
         engine.restore(dict(state))
@@ -118,12 +122,12 @@ class SamplerOrder:
         self._held = held
 
     def hand_over(self, engine: EngineLoader) -> None:
-        """Sets the order that was read to resume a state, for another engine's loader."""
+        """Passes an order that was read to resume a state to another engine's loader."""
         if self._held is not None:
             engine.set_sampling(self._held)
 
     def _find(self, epoch: int, fingerprint: int) -> Sampling | None:
-        """Reads the sampler up to the epoch with this order; returns None if it does not have it."""
+        """Reads the sampler up to the epoch whose order has this fingerprint; returns None if no epoch has it."""
         if self._held is not None and self._held.fingerprint == fingerprint:
             return self._held
         for _ in range(1 if self._set_epoch is not None else min(epoch + 1, _MOST_PASSES)):
@@ -150,7 +154,9 @@ class SamplerOrder:
 
 
 def repeatable(sampler: Any, samples: int) -> Any:
-    """Returns the items of an iterator, which can be read only once, and other samplers unchanged."""
+    """Returns the items of an iterator as a list, because it can be read only once. Returns other samplers
+    unchanged.
+    """
     is_iterator = isinstance(sampler, Iterator) and not hasattr(sampler, "set_epoch")
     return _items(sampler, samples) if is_iterator else sampler
 
@@ -160,8 +166,8 @@ def _items(sampler: Iterable[Any], samples: int) -> list[Any]:
     values = list(itertools.islice(sampler, most + 1))
     if len(values) > most:
         raise ConfigError(
-            f"{_WHERE} yields more than {most} indices for {samples} samples; one without an end must be limited to an "
-            "epoch, for example by itertools.islice"
+            f"{_WHERE} yields more than {most} indices for {samples} samples; limit an endless sampler to one epoch, "
+            "for example with itertools.islice"
         )
     return values
 
@@ -178,7 +184,7 @@ def _length(sampler: Any) -> int | None:
 
 
 def _numbers(values: list[Any], samples: int) -> list[int]:
-    """Returns indices as integers; the engine checks that they are below `samples`."""
+    """Converts indices to integers; the engine checks that they are below `samples`."""
     numbers = values if all(type(value) is int for value in values) else list(map(_number, itertools.count(), values))
     if numbers and min(numbers) < 0:
         position = next(i for i, number in enumerate(numbers) if number < 0)
@@ -191,7 +197,10 @@ def _numbers(values: list[Any], samples: int) -> list[int]:
 
 def _number(position: int, value: Any) -> int:
     if isinstance(value, bool):
-        raise ConfigError(f"{_WHERE}: the value at position {position} is {value!r}; for a mask use ds.filter(mask)")
+        raise ConfigError(
+            f"{_WHERE}: the value at position {position} is {value!r}; to select samples with a mask, use "
+            "ds.filter(mask)"
+        )
     try:
         return operator.index(value)
     except TypeError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Short descriptions of the fields of batches and samples, for terminals and notebooks."""
+"""Short descriptions of the fields in batches and samples, for terminals and notebooks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST_VALUES = 8  # a vector of at most this many numbers is shown with its valu
 
 
 def short(value: Any) -> str:
-    """Describes a value in one line: type and shape of an array, the length of a list, else the value."""
+    """Describes a value in one line: the type and shape of an array, the length of a list, or the value itself."""
     shape = getattr(value, "shape", None)
     if isinstance(shape, tuple):
         return " ".join(_parts(value, shape))
@@ -33,14 +33,14 @@ def _parts(value: Any, shape: tuple[int, ...]) -> list[str]:
 
 
 def text(title: str, names: Sequence[str], values: Sequence[Any], unopened: tuple[UnopenedColumn, ...]) -> str:
-    """Returns a named tuple's text: each field's short description, and the columns that were not opened."""
+    """Returns the text for a named tuple: a short description of each field, and the columns that were not opened."""
     fields = ", ".join(f"{name}={short(value)}" for name, value in zip(names, values, strict=True))
     left = f"; not opened: {listed(unopened)}" if unopened else ""
     return f"{title}({fields}{left})"
 
 
 def html(title: str, names: Sequence[str], values: Sequence[Any], unopened: tuple[UnopenedColumn, ...]) -> str:
-    """Returns the same as a table for notebooks."""
+    """Returns the same descriptions as an HTML table for notebooks."""
     from . import html_table  # imports html, which only notebooks need
 
     rows = [(name, short(value)) for name, value in zip(names, values, strict=True)]

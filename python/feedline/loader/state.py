@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Converts a loader's state between its saved JSON form and the engine's.
 
-Version 2 has the position in the epoch's order, which is the same on every rank. Version 1 counted batches of one
-rank; it can still be loaded.
+Version 2 contains the position in the epoch's order, which is the same on every rank. Version 1 contained the number of
+batches on one rank; such states can still be loaded.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ def from_engine(state: Mapping[str, Any]) -> dict[str, Any]:
     # samples that are not every sample once, and weights of a mixture that set_weights() has changed
     sampling = {"sampling": f"{state['sampling']:016x}"} if state["sampling"] else {}
     mix = {"mix": dict(state["mix"])} if state["mix"] is not None else {}
+    packing = {"packing": dict(state["packing"])} if state["packing"] is not None else {}
     return {
         "version": VERSION,
         "fingerprint": f"{dataset.pop('fingerprint'):016x}",
@@ -36,6 +37,7 @@ def from_engine(state: Mapping[str, Any]) -> dict[str, Any]:
             **sampling,
         },
         **mix,
+        **packing,
         "seed": state["seed"],
         "epoch": state["epoch"],
         "position": state["position"],
@@ -52,7 +54,7 @@ def to_engine(state: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any
         now: the engine's own state, for the current dataset.
 
     Raises:
-        ConfigError: not a state, or a damaged one.
+        ConfigError: `state` is not a loader's state, or is damaged.
     """
     version = state.get("version") if isinstance(state, Mapping) else None
     readers = {1: _from_version_1, 2: _from_version_2}
@@ -86,6 +88,7 @@ def _from_version_2(state: Mapping[str, Any], _now: Mapping[str, Any]) -> dict[s
         "sampling": _count(int(plan.get("sampling", "0"), 16)),
         "mix": _mix(state["mix"]) if "mix" in state else None,
         "fidelity": _text(plan.get("fidelity", _EXACT)),
+        "packing": _packing(state["packing"]) if "packing" in state else None,
     }
 
 
@@ -95,8 +98,8 @@ def _from_version_1(state: Mapping[str, Any], now: Mapping[str, Any]) -> dict[st
     ahead = [_count(batch) for batch in state["ahead"]]
     if ahead and world_size != 1:
         raise ConfigError(
-            f"{_WHERE}: this state of version 1 has batches out of order on one of {world_size} ranks, without "
-            "the other ranks' batches; use a state that was saved with in_order=True"
+            f"{_WHERE}: this state of version 1 contains batches delivered out of order by one of {world_size} ranks, "
+            "but not those of the other ranks; use a state that was saved with in_order=True"
         )
 
     def position(batch: int) -> int:
@@ -122,6 +125,7 @@ def _from_version_1(state: Mapping[str, Any], now: Mapping[str, Any]) -> dict[st
         "sampling": 0,
         "mix": None,
         "fidelity": _EXACT,
+        "packing": None,
     }
 
 
@@ -131,6 +135,10 @@ def _mix(mix: Mapping[str, Any]) -> dict[str, Any]:
         "since": _count(mix["since"]),
         "used": [_count(used) for used in mix["used"]],
     }
+
+
+def _packing(packing: Mapping[str, Any]) -> dict[str, Any]:
+    return {"window": _count(packing["window"]), "pack": _count(packing["pack"])}
 
 
 def _count(value: Any) -> int:

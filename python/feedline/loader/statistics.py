@@ -1,24 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of :meth:`Loader.stats`.
+"""The result of :meth:`Loader.stats`: a dict of totals over all epochs of the loader, and of counters for each stage.
 
-Totals, over all epochs of the loader: ``threads``; ``batches``, ``samples`` (delivered), ``bad_samples``; ``wall_s``
-(from the first iteration to now or to the end of the last epoch); ``samples_per_s``, ``batches_per_s`` (over that
-time); ``ready_batches`` (complete batches ready now); ``held_bytes``, ``held_bytes_peak`` (prefetched batches and
-samples); ``budget_bytes``. ``cache``: None, or for :meth:`Dataset.cache`, over all processes that share it, ``where``,
-``samples`` of the dataset, ``present`` of them, their ``bytes``, the limit ``budget_bytes`` (0: none), and ``full``: no
-more are added. ``controller``: None if the number of threads was given, else the ``threads`` active now, their
-``limit``, the maximum of ``batches_ahead``, how often either has ``changed``, and the latest 64 ``changes``: ``at_s``
-since the first iteration, threads ``from`` and ``to``, ``ahead_from`` and ``ahead_to``, and ``why``. ``map``: None
-without :meth:`Dataset.map`, else the ``calls`` of its functions, and over all threads ``run_s`` in them (included in
-``transform``) and ``waited_s`` for the GIL before. ``mix``: None without ``mixup`` and ``cutmix``, else the ``batches``
-and ``rows`` that they processed, and over all threads ``run_s`` (included in ``batch``). ``hedge``: None without
-``open(..., hedge=True)``, else, for all loaders of the dataset, the second ``requests``, the number that ``won``, and
-the ``dropped_bytes`` of discarded responses. ``stages`` maps the name of a stage (``storage``, ``decode``,
-``transform``, ``batch``, ``consumer``) to its output in ``items`` and ``bytes`` (samples; whole batches for ``batch``
-and ``consumer``), ``items_per_s``, ``bytes_per_s``; ``busy_s``, ``blocked_s`` (waiting for room downstream),
-``starved_s`` (waiting for input), each summed over threads; and ``latency_ms``, the 50th and 99th percentile of the
-time per item as ``p50`` and ``p99`` (None before the first item), within a factor of 2. :meth:`Statistics.as_dict`
-returns the same as one flat dict of numbers.
+Totals:
+
+- ``threads``: number of threads.
+- ``batches``, ``samples``: number of delivered batches and samples.
+- ``bad_samples``: number of bad samples.
+- ``wall_s``: seconds from the first iteration to now, or to the end of the last epoch.
+- ``samples_per_s``, ``batches_per_s``: mean rates over ``wall_s``.
+- ``ready_batches``: number of complete batches that are ready now.
+- ``held_bytes``, ``held_bytes_peak``: current and largest size of prefetched batches and samples.
+- ``budget_bytes``: limit of ``held_bytes``.
+
+Entries that are None if they do not apply:
+
+- ``cache``: state of :meth:`Dataset.cache`, over all processes that share the cache: ``where``, the number of
+  ``samples`` of the dataset, the number that are ``present``, their ``bytes``, the limit ``budget_bytes`` (0 means no
+  limit), and whether the cache is ``full``, so that no samples are added.
+- ``controller``: state of ``num_workers="auto"``: the number of active ``threads``, their ``limit``, the limit
+  ``batches_ahead`` of prefetched batches, the number of times that either has ``changed``, and the latest 64
+  ``changes``. Each change has ``at_s``, the seconds since the first iteration, the numbers of threads ``from`` and
+  ``to``, the numbers of batches ``ahead_from`` and ``ahead_to``, and the reason ``why``.
+- ``map``: ``calls`` of the functions of :meth:`Dataset.map`; ``run_s``, the time spent in them over all threads, which
+  is included in ``transform``; and ``waited_s``, the time spent waiting for the GIL before the calls.
+- ``mix``: ``batches`` and ``rows`` that ``mixup`` and ``cutmix`` processed, and ``run_s``, the time spent in them over
+  all threads, which is included in ``batch``.
+- ``hedge``: for ``open(..., hedge=True)``, over all loaders of the dataset: the number of second ``requests``, the
+  number of these that ``won``, and ``dropped_bytes``, the size of discarded responses.
+- ``checkpoints``: for JPEGs with checkpoints (docs/patches.md), the number of ``images`` that have any, their ``bytes``
+  and the ``path`` of their file; the numbers of this process's decodes that ``used`` them, ``made`` new ones, or
+  started from the beginning because the image had ``changed`` or its checkpoints were ``damaged``; the number of
+  ``dropped`` ones; and ``failure``, the reason why they could not be stored, or ``""``.
+
+``stages`` maps the name of each stage (``storage``, ``decode``, ``transform``, ``batch``, ``consumer``) to a dict:
+
+- ``items``, ``bytes``: output of the stage, counted in batches for ``batch`` and ``consumer``, and in samples for the
+  other stages.
+- ``items_per_s``, ``bytes_per_s``: mean rates over ``wall_s``.
+- ``busy_s``, ``blocked_s``, ``starved_s``: time spent working, waiting for room downstream, and waiting for input,
+  each summed over threads.
+- ``latency_ms``: the 50th and 99th percentile of the time per item as ``p50`` and ``p99``, accurate to a factor of 2;
+  None before the first item.
+
+:meth:`Statistics.as_dict` returns the same statistics as one flat dict of numbers.
 """
 
 from __future__ import annotations
@@ -30,14 +54,14 @@ _STAGE_HEADS = ("stage", "items", "items/s", "busy", "starved", "blocked", "p50"
 
 
 class Statistics(dict[str, Any]):
-    """Result of a loader's ``stats()``: a dict that also converts itself for loggers."""
+    """Result of a loader's ``stats()``: a dict that can convert itself for loggers."""
 
     def as_dict(self, prefix: str = "loader/") -> dict[str, float]:
-        """Returns every number under a unique name, for Weights & Biases and TensorBoard.
+        """Returns every number under a unique name, as loggers such as Weights & Biases and TensorBoard require.
 
-        ``wandb.log(loader.stats().as_dict())``, or ``writer.add_scalar(name, value, step)`` for each. A stage's numbers
-        are named ``loader/decode/busy_s``, its percentiles ``loader/decode/latency_p50_ms``. Unknown values are left
-        out. ``prefix`` precedes every name.
+        Use ``wandb.log(loader.stats().as_dict())``, or ``writer.add_scalar(name, value, step)`` for each number. A
+        stage's numbers have names such as ``loader/decode/busy_s``, and its percentiles
+        ``loader/decode/latency_p50_ms``. Unknown values are omitted. ``prefix`` is prepended to every name.
         """
         flat = {name: value for name, value in self.items() if isinstance(value, (int, float))}
         for stage, values in self.get("stages", {}).items():
@@ -47,7 +71,7 @@ class Statistics(dict[str, Any]):
         return {prefix + name: value for name, value in flat.items()}
 
     def __repr__(self) -> str:
-        """Returns a readable summary, a line for each stage; ``dict(stats)`` has all values."""
+        """Returns a readable summary with one line per stage; ``dict(stats)`` has all values."""
         lines = [f"<feedline stats: {', '.join(f'{name} {value}' for name, value in self._totals())}"]
         rows = [list(_STAGE_HEADS), *self._stage_rows()]
         if len(rows) > 1:
@@ -63,7 +87,7 @@ class Statistics(dict[str, Any]):
         return html_table.section("feedline stats", self._tables())
 
     def _tables(self) -> str:
-        """Returns tables of the totals and the stages in HTML."""
+        """Returns HTML tables of the totals and the stages."""
         from . import html_table
 
         rows = self._stage_rows()
@@ -93,7 +117,7 @@ class Statistics(dict[str, Any]):
 
 
 def summary(raw: dict[str, Any]) -> Statistics:
-    """Returns the engine's counters with rates and percentiles."""
+    """Returns the engine's counters together with rates and percentiles."""
     wall_s = raw["wall_s"]
     stages = {name: _stage(stage, wall_s) for name, stage in raw["stages"].items()}
     rates = {f"{name}_per_s": _rate(raw[name], wall_s) for name in ("samples", "batches")}
@@ -101,9 +125,10 @@ def summary(raw: dict[str, Any]) -> Statistics:
 
 
 def percentile_ms(histogram_us: Sequence[int], share: float) -> float | None:
-    """Returns the percentile ``share`` of the items' time in milliseconds, or None without items.
+    """Returns the percentile ``share`` of the time per item in milliseconds, or None if there are no items.
 
-    ``histogram_us[b]`` counts items of [2^b, 2^(b+1)) microseconds, assumed to be evenly spread within a bucket.
+    ``histogram_us[b]`` counts items that took [2^b, 2^(b+1)) microseconds. Items are assumed to be evenly spread within
+    a bucket.
     """
     total = sum(histogram_us)
     below: float = 0
@@ -129,7 +154,7 @@ def _rate(count: int, wall_s: float) -> float:
 
 
 def _shown(name: str, value: float) -> str:
-    """Formats a number in the unit at the end of its name."""
+    """Formats a number in the unit that the end of its name states."""
     if name.endswith("bytes") or "_bytes" in name or name.startswith("bytes_"):
         return f"{value / 2**20:,.1f} MiB"
     if name.endswith("per_s"):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loader settings in a file: the result of ``feedline tune``, with the machine and the data that it was measured on."""
+"""Loader settings in a file: the result of ``feedline tune``, with the machine and the data that they were measured
+on.
+"""
 
 from __future__ import annotations
 
@@ -41,20 +43,22 @@ def load_settings(path: str | os.PathLike[str], for_: str = "DataLoader", *, sou
 
     Args:
         path: the file.
-        for_: the loader to configure. ``"torch.DataLoader"``, ``"feedline.DataLoader"``, or ``"DataLoader"`` for either
-            of the two; ``"loader"`` for :meth:`Dataset.loader`, with settings that were measured for a source.
-        source: the data to load (a path, or a dataset with a length), compared with the data that was measured.
+        for_: the loader to configure. Use ``"torch.DataLoader"``, ``"feedline.DataLoader"``, or ``"DataLoader"`` for
+            either of the two; use ``"loader"`` for :meth:`Dataset.loader`, with settings that were measured for a
+            source.
+        source: the data to load (a path, or a dataset with a length), which is compared with the data that was
+            measured.
 
     Returns:
-        Arguments by name; never ``batch_size``, unless ``feedline tune`` was allowed to change it.
+        Arguments by name; ``batch_size`` is included only if ``feedline tune`` was allowed to change it.
 
     Raises:
-        ConfigError: the file is damaged, of a later version, or was not measured for such a loader.
-        OSError: it cannot be read.
+        ConfigError: the file is damaged, was written by a later version, or was not measured for such a loader.
+        OSError: the file cannot be read.
 
     Warns:
-        SettingsWarning: they were measured on another machine, for other data, or with Feedline's DataLoader although
-            `for_` does not name it; the warning lists the differences.
+        SettingsWarning: the settings were measured on another machine, for other data, or with Feedline's DataLoader
+            although `for_` does not name it; the warning lists the differences.
     """
     if not isinstance(for_, str) or for_ not in _TARGETS:
         raise ConfigError(f"load_settings: for_ must be one of {', '.join(map(repr, _TARGETS))}, not {for_!r}")
@@ -84,38 +88,45 @@ def load_settings(path: str | os.PathLike[str], for_: str = "DataLoader", *, sou
 
 
 def _arguments_for(saved: Mapping[str, Any], for_: str, name: str) -> dict[str, Any]:
-    """Returns the arguments in `saved` for the loader `for_`; raises ConfigError if measured for another kind."""
+    """Returns the arguments in `saved` for the loader `for_`. Raises ConfigError if `saved` was measured for another
+    kind of loader.
+    """
     for_source = saved["arguments"].get("loader")
     if for_ == "loader":
         if for_source is None:
             raise ConfigError(
-                f"{name} was measured for a script's DataLoader, and its workers do not predict native threads: "
-                "run `feedline tune SOURCE`"
+                f"{name} was measured for a script's DataLoader, whose number of workers does not apply to native "
+                "threads: run `feedline tune SOURCE`"
             )
         return dict(for_source)
     if for_source is not None:
         raise ConfigError(
-            f"{name} was measured for Feedline's own loader, feedline.open(...).loader(...), whose threads do "
-            'not predict the workers of a DataLoader. Use load_settings(..., for_="loader"), or run '
+            f"{name} was measured for Feedline's own loader, feedline.open(...).loader(...), whose number of threads "
+            "does not apply to "
+            'the workers of a DataLoader. Use load_settings(..., for_="loader"), or run '
             "`feedline tune -- COMMAND` for a script with a DataLoader"
         )
     if for_ == "torch.DataLoader" and saved.get("use") == "feedline":
         raise ConfigError(
-            f"{name} was measured with Feedline's DataLoader, and does not apply to torch's: "
-            "from feedline import DataLoader"
+            f"{name} was measured with Feedline's DataLoader, and does not apply to torch's: use `from feedline "
+            "import DataLoader`"
         )
     return dict(saved["arguments"]["DataLoader"])
 
 
 def check(settings: Any, name: str) -> dict[str, Any]:
-    """Returns `settings` if they have the form written by ``feedline tune``; else raises ConfigError naming `name`."""
+    """Returns `settings`, or raises a ConfigError naming `name` if they do not have the form that ``feedline tune``
+    writes.
+    """
     if not isinstance(settings, dict) or "feedline_settings" not in settings:
         raise ConfigError(f"{name} contains no settings; write them with `feedline tune --settings FILE`")
     version = settings["feedline_settings"]
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
-        raise ConfigError(f"{name} is damaged: feedline_settings is {version!r}, not a version")
+        raise ConfigError(f"{name} is damaged: feedline_settings is {version!r}, which is not a version number")
     if version > VERSION:
-        raise ConfigError(f"{name} has version {version}; this Feedline reads up to {VERSION}: update it")
+        raise ConfigError(
+            f"{name} has version {version}, but this Feedline reads only versions up to {VERSION}: update Feedline"
+        )
     for part in ("arguments", "machine", "data"):
         if not isinstance(settings.get(part), dict):
             raise ConfigError(f"{name} is damaged: {part} is missing")
@@ -165,7 +176,7 @@ def write(settings: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
 
 
 def machine_fingerprint() -> dict[str, Any]:
-    """Returns the facts of this machine that the best settings depend on."""
+    """Returns the properties of this machine that affect the best settings."""
     from ..machine.facts import machine_facts
 
     facts, _ = machine_facts()
@@ -176,9 +187,9 @@ def _read(path: str | os.PathLike[str]) -> Any:
     import json  # not imported with the package: few processes read settings
 
     name = os.fspath(path)
+    if os.stat(path).st_size > _LARGEST_FILE:
+        raise ConfigError(f"{name} contains no settings: it is larger than any settings file")
     try:
-        if os.stat(path).st_size > _LARGEST_FILE:
-            raise ConfigError(f"{name} contains no settings: it is larger than any settings file")
         return json.loads(_bytes_of(path), parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{name} contains no settings: it is not JSON ({error})") from None
@@ -191,8 +202,11 @@ def _bytes_of(path: str | os.PathLike[str]) -> bytes:
 
 def _other_machine(measured: Mapping[str, Any]) -> list[str]:
     here = machine_fingerprint()
-    return [f"{name} is {here[name]!r} here and was {measured[name]!r}" for name in MACHINE_FACTS if name in measured
-            and not _alike(measured[name], here[name])]  # fmt: skip
+    return [
+        f"{name} is {here[name]!r} here, and was {measured[name]!r} when measured"
+        for name in MACHINE_FACTS
+        if name in measured and not _alike(measured[name], here[name])
+    ]
 
 
 def _other_data(measured: Mapping[str, Any], source: Any) -> list[str]:
@@ -202,19 +216,21 @@ def _other_data(measured: Mapping[str, Any], source: Any) -> list[str]:
         was = measured.get("source")
         here = os.fspath(source)
         same = was is None or os.path.abspath(str(was)) == os.path.abspath(here)
-        return [] if same else [f"the source is {here!r} and was {was!r}"]
+        return [] if same else [f"the source is {here!r}, and was {was!r} when measured"]
     differences = []
     samples = len(source) if hasattr(source, "__len__") else None
     if samples is not None and isinstance(measured.get("samples"), int) and samples != measured["samples"]:
-        differences.append(f"{samples} samples, and it was {measured['samples']}")
+        differences.append(f"the dataset has {samples} samples, and had {measured['samples']} when measured")
     kind = type(source).__qualname__
     if isinstance(measured.get("dataset"), str) and kind != measured["dataset"]:
-        differences.append(f"the dataset is a {kind} and was a {measured['dataset']}")
+        differences.append(f"the dataset is a {kind}, and was a {measured['dataset']} when measured")
     return differences
 
 
 def _alike(one: Any, other: Any) -> bool:
-    """Compares facts; memory in bytes differs by a few pages from boot to boot."""
+    """Returns whether two values are equal. Memory sizes in bytes may differ by a few pages, as they do between
+    boots.
+    """
     numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in (one, other))
     return math.isclose(one, other, rel_tol=0.05) if numbers else bool(one == other)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts batches and samples to the types of torchvision's transforms v2, without copying."""
+"""Converts batches and samples to the types of torchvision's v2 transforms, without copying."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Size = tuple[int, int]  # height, width
 
 
 class Role(NamedTuple):
-    """Description of a field by the engine."""
+    """The engine's description of a field."""
 
     name: str
     kind: str  # "image", "mask", "boxes", "keypoints", ...
@@ -21,11 +21,11 @@ class Role(NamedTuple):
 
 
 class Wrapper:
-    """Converter of a dataset's fields to torchvision's types.
+    """Converts a dataset's fields to torchvision's types.
 
-    A single or batched image becomes an ``Image``, a mask a ``Mask``; boxes become ``BoundingBoxes`` and keypoints
-    ``KeyPoints``, in a sample or in a list. Their canvas is the sample's first image or mask. Other fields, and stacked
-    or padded boxes and keypoints, are unchanged.
+    A single or batched image becomes an ``Image`` and a mask becomes a ``Mask``. Boxes become ``BoundingBoxes`` and
+    keypoints ``KeyPoints``, in a sample or in a list. The canvas size of boxes and keypoints is the size of the
+    sample's first image or mask. Other fields, and stacked or padded boxes and keypoints, are unchanged.
     """
 
     def __init__(self, where: str, roles: Iterable[tuple[str, str, str, bool]]) -> None:
@@ -41,7 +41,9 @@ class Wrapper:
             raise ConfigError(f'{where}: output="tv_tensors": keypoints require torchvision 0.23 or later')
 
     def batch(self, names: Sequence[str], values: Sequence[Any]) -> list[Any]:
-        """Converts the fields of a batch, each a tensor, or a list with one row for each sample, None if absent."""
+        """Converts the fields of a batch. Each field is a tensor, or a list with one row per sample; the row is None if
+        the sample lacks the field.
+        """
         fields = dict(zip(names, values, strict=True))
         canvas = self._canvas(fields)
         return [self._field(name, value, canvas) for name, value in fields.items()]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures how busy block devices are. "Busy" means that a request was in flight; a device that handles many requests
-concurrently can be busy without being near its limit. Pressure shows whether processes wait.
+"""Measures how busy block devices are. "Busy" means that a request was in flight; a device that serves many requests
+concurrently can be busy without being near its limit. Pressure metrics show whether processes wait.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _LAYERS = ("loop", "ram", "zram", "dm-", "md")  # their traffic is counted again
 
 @dataclass(frozen=True)
 class Disk:
-    """A whole device's activity since the previous sample."""
+    """Activity of a whole device since the previous sample."""
 
     name: str
     busy_share: float
@@ -31,7 +31,7 @@ class DiskWatch:
         self._before = self._read()
 
     def look(self) -> tuple[Disk, ...]:
-        """Returns the devices, busiest first; empty if the system does not report them."""
+        """Returns the devices, busiest first; empty if the system does not report device activity."""
         now_s, now = time.monotonic(), self._read()
         over_ms = (now_s - self._time_s) * 1000
         found = []
@@ -59,7 +59,9 @@ class DiskWatch:
 
 
 def read_past_cache(path: str, buffer: mmap.mmap, offset: int) -> int:
-    """Reads bytes from the device into `buffer`. Raises OSError: EINVAL if direct reads are not supported."""
+    """Reads bytes from the device into `buffer`, bypassing the page cache. Raises OSError with EINVAL if direct reads
+    are not supported.
+    """
     file = os.open(path, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
     try:
         return os.preadv(file, [buffer], offset)

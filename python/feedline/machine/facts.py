@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts about this machine that affect a loader's speed, all readable without root.
+"""Facts about this machine that affect a loader's speed and can be read without root privileges.
 
 Sizes are in bytes. `root` replaces "/" in tests.
 """
@@ -28,7 +28,7 @@ _KIB_NAMES = {
 
 
 def machine_facts(root: Path = Path("/")) -> tuple[Facts, list[str]]:
-    """Returns the facts, and one sentence for each that could not be read."""
+    """Returns the facts, and one sentence for each fact that could not be read."""
     cpus = _engine.cpu_limits(_engine_root(root))
     quota, memory_limit, cgroup = cgroup_limits(root)
     facts: Facts = {
@@ -50,7 +50,9 @@ def machine_facts(root: Path = Path("/")) -> tuple[Facts, list[str]]:
     }
     notes = [f"the machine's {name} could not be read" for name in ("cpu", "memory_bytes") if facts[name] is None]
     if cgroup is None:
-        notes.append("the limits of the cgroup could not be read, so a container's CPU or memory limit would be missed")
+        notes.append(
+            "the limits of the cgroup could not be read, so a CPU or memory limit of a container would be missed"
+        )
     with contextlib.suppress(OSError):
         facts["load_1min"] = os.getloadavg()[0]
     gpu, gpu_note = gpu_facts(root)
@@ -68,12 +70,14 @@ def cpu_model(root: Path) -> str | None:
 
 
 def cgroup_limits(root: Path) -> tuple[float | None, int | None, str | None]:
-    """Returns (CPU quota, bytes of memory, version) of this process's cgroup and its ancestors: the tightest limits."""
-    place = _engine_root(root)
-    version = _engine.cgroup_version(place)
+    """Returns (CPU quota, memory limit in bytes, cgroup version): the lowest limits among this process's cgroup and its
+    ancestors.
+    """
+    engine_root = _engine_root(root)
+    version = _engine.cgroup_version(engine_root)
     if version == 0:
         return None, None, None
-    return _engine.cpu_limits(place).quota, _engine.memory_limits(place).limit_bytes, str(version)
+    return _engine.cpu_limits(engine_root).quota, _engine.memory_limits(engine_root).limit_bytes, str(version)
 
 
 def _engine_root(root: Path) -> str:

@@ -12,7 +12,7 @@ from .. import _engine
 
 @dataclass(frozen=True)
 class Reading:
-    """The current state of one GPU. None: not available from the driver or the GPU, or to this user."""
+    """The current state of one GPU. None means not available from the driver, for this GPU, or to this user."""
 
     index: int
     name: str
@@ -32,7 +32,7 @@ class Gpus(Protocol):
 
     @property
     def unavailable(self) -> str:
-        """Why the GPUs cannot be read, or an empty string."""
+        """The reason why the GPUs cannot be read, or an empty string."""
 
     def read(self) -> tuple[Reading, ...]: ...
 
@@ -51,7 +51,9 @@ class EngineReader(Protocol):
 
 
 class EngineGpus:
-    """Reads the GPUs with NVIDIA's management library. The first read may take seconds if a GPU must wake up."""
+    """Reads the GPUs with NVIDIA's management library. The first read may take seconds, since a GPU may have to wake
+    up.
+    """
 
     def __init__(self, reader: EngineReader) -> None:
         self._reader = reader
@@ -88,5 +90,5 @@ _MEASURED = (
 
 
 def of_engine() -> Gpus:
-    """Uses this machine's driver, if it has one."""
+    """Uses this machine's NVIDIA driver, if it has one."""
     return EngineGpus(_engine.GpuReader())

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The GPUs in a run record, read by the engine from NVIDIA's management library, with a note if it is missing."""
+"""The GPUs in a run record, read by the engine from NVIDIA's management library (NVML), with a note if NVML is
+missing.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ Facts = dict[str, str | int | float | bool | None]
 
 
 def gpu_facts(root: Path = Path("/"), library: str = _LIBRARY) -> tuple[Facts, str | None]:
-    """Returns facts such as ``gpus`` (the count) and ``gpu0_name``, and a sentence if they could not be read."""
+    """Returns facts such as ``gpus`` (the number of GPUs) and ``gpu0_name``, and a sentence if they could not be
+    read.
+    """
     reader = _engine.GpuReader(library)
     driver = reader.driver()
     if not driver["is_there"]:

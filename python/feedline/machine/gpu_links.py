@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the PCIe connections of NVIDIA GPUs from sysfs: current and maximum lanes and speed, and the NUMA node."""
+"""Reads the PCIe links of NVIDIA GPUs from sysfs: current and maximum width and speed, and the NUMA node."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DISPLAY = "0x03"  # the PCI class of VGA and 3D controllers
 
 @dataclass(frozen=True)
 class GpuLink:
-    """A GPU card. None: unknown. Speeds are in GT/s, and lower while the card is idle."""
+    """A GPU card. None: unknown. Speeds are in GT/s, and drop while the card is idle."""
 
     place: str  # PCI address, such as 0000:17:00.0
     width: int | None
@@ -50,7 +50,7 @@ def _word(root: SystemFiles, name: str) -> str:
 
 
 def _lanes(root: SystemFiles, name: str) -> int | None:
-    """Virtual machines report 0 or 255 if the value is unknown."""
+    """Returns the number of lanes; None if unknown, which virtual machines report as 0 or 255."""
     lanes = root.number(name)
     return int(lanes) if lanes is not None and lanes in (1, 2, 4, 8, 16, 32) else None
 

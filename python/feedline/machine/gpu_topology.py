@@ -19,7 +19,7 @@ _BUS = re.compile(r"(?:[0-9a-f]{4})?([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-
 
 @dataclass(frozen=True)
 class Topology:
-    """The connections of a GPU. None: not reported by the driver, the GPU or the system."""
+    """The PCIe link, NVLinks and NUMA node of a GPU. None means not reported by the driver, the GPU or the system."""
 
     name: str
     bus_id: str | None  # as in /sys: "0000:3b:00.0"
@@ -32,24 +32,25 @@ class Topology:
 
     @property
     def bytes_per_s(self) -> float | None:
-        """The PCIe link's bandwidth in one direction, before packet headers (5 to 15 %)."""
+        """The bandwidth of the PCIe link in one direction, before subtracting packet headers (5 to 15 %)."""
         lane = _LANE.get(self.pcie_generation or 0)
         return None if lane is None or self.pcie_width is None else lane * self.pcie_width
 
     @property
     def is_narrow(self) -> bool:
-        """Whether the link has fewer lanes than GPU and system support."""
+        """Whether the link uses fewer lanes than both GPU and system support."""
         return (
             self.pcie_width is not None and self.pcie_width_most is not None and self.pcie_width < self.pcie_width_most
         )
 
 
 def topology(uuid: str, root: Path = Path("/"), library: str = _LIBRARY) -> tuple[Topology | None, str | None]:
-    """Returns the topology of the GPU with this UUID, with or without the prefix ``GPU-``, or an explanation.
+    """Returns the topology of the GPU with this UUID, with or without the prefix ``GPU-``, or the reason why it is
+    unknown.
 
     Args:
         root: the folder that contains /sys.
-        library: NVIDIA's management library.
+        library: NVIDIA's management library (NVML).
     """
     reader = _engine.GpuReader(library)
     reader.driver()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the machine and the watched process tree between two samples. The engine's sampler reads most of the
-data.
+"""Measures the machine and the watched process tree between two samples. Most of the data comes from the engine's
+sampler.
 """
 
 from __future__ import annotations
@@ -13,17 +13,31 @@ from typing import Any
 
 from .. import _engine
 from ..errors import Error
-from . import disks, memory
+from . import disks, memory, processes
 
 _RESTART_S = 120.0  # a sampler stores all its samples, so a new one has few to copy
 _SLOWEST_START_S = 2.0
 _LOOK_S = 0.005
+_MOST_PROCESSES = 32
+
+
+@dataclass(frozen=True)
+class ProcessFigures:
+    """The activity of one process since the last sample. Rates are None in the first sample."""
+
+    pid: int
+    state: str  # as in ps: R running, S sleeping, D waiting for a disk, T stopped, Z ended; "?" if unknown
+    cpus_used: float | None
+    read_bytes_per_s: float | None  # by read calls, from devices, the page cache and pipes
+    device_bytes_per_s: float | None
+    resident_bytes: int
+    threads: int
 
 
 @dataclass(frozen=True)
 class Figures:
-    """Host activity. None: unavailable to this system or user. Shares are of time; rates cover the time since the last
-    sample.
+    """Host activity. None means unavailable on this system or to this user. Shares are fractions of time; rates cover
+    the time since the last sample.
     """
 
     pids: tuple[int, ...]
@@ -47,13 +61,14 @@ class Figures:
     memory: memory.Memory
     disks: tuple[disks.Disk, ...]
     notes: tuple[str, ...]
+    processes: tuple[ProcessFigures, ...] = ()  # in the tree, those with the most CPU time first; at most 32
 
 
 class HostWatch:
     """Samples a process and its descendants. Must be closed."""
 
     def __init__(self, pid: int, interval_s: float, root: Path = Path("/")) -> None:
-        self._pid = pid
+        self._pid, self._root = pid, root
         self._engine_root = "" if root == Path("/") else str(root)
         self._period_s = max(interval_s / 2, 0.05)
         self._sampler = self._start()
@@ -69,7 +84,7 @@ class HostWatch:
         self._sampler.stop()
 
     def look(self) -> Figures:
-        """Returns the activity since the previous sample; rates are None in the first."""
+        """Returns the activity since the previous sample; rates are None in the first sample."""
         record = self._sampler.record()
         waited = time.monotonic()
         while self._needs_another(record) and time.monotonic() - waited < _SLOWEST_START_S:
@@ -79,17 +94,19 @@ class HostWatch:
             self._sampler.stop()
             self._sampler, self._begun = self._start(), time.monotonic()
         if not record["host"]:
-            raise Error("the machine's counters were not read in time: it may be out of memory or CPU")
+            raise Error("the machine's counters were not read in time; memory or CPU time may be short")
         now = record["host"][-1]
-        processes = {row["pid"]: row for row in record["processes"] if row["time_ns"] == now["time_ns"]}
+        tree = {row["pid"]: row for row in record["processes"] if row["time_ns"] == now["time_ns"]}
         if self._latest is None or self._host is None or now["time_ns"] > self._host["time_ns"]:
             self._is_first = self._host is None
-            self._latest = self._between(self._host, now, processes)
-            self._host, self._processes = now, processes
+            self._latest = self._between(self._host, now, tree)
+            self._host, self._processes = now, tree
         return self._latest
 
     def _needs_another(self, record: dict[str, Any]) -> bool:
-        """Whether there is no sample yet, or only the first one, which has no rates: a busy machine samples late."""
+        """Whether there is no sample yet, or only the first one, which has no rates; on a busy machine, samples may
+        arrive late.
+        """
         if not record["host"]:
             return True
         return self._is_first and record["host"][-1]["time_ns"] <= (self._host or {"time_ns": -1})["time_ns"]
@@ -101,23 +118,23 @@ class HostWatch:
         self,
         before: dict[str, Any] | None,
         now: dict[str, Any],
-        processes: dict[int, dict[str, Any]],
+        rows: dict[int, dict[str, Any]],
     ) -> Figures:
         over_ns = now["time_ns"] - before["time_ns"] if before else 0
         per_s = _rates(before, now, over_ns)
-        tree = _rates_of_tree(self._processes, processes, over_ns)
+        tree = _rates_of_tree(self._processes, rows, over_ns)
         cpu, delay = tree("cpu_ns"), tree("delay_ns")
         reads, read_ns = per_s("disk_reads"), per_s("disk_read_ns")
-        found = self._memory.look(list(processes))
+        found = self._memory.look(list(rows))
         return Figures(
-            pids=tuple(processes),
+            pids=tuple(rows),
             cpus_used=_share(cpu),
             cpus_usable=_engine.cpu_limits(self._engine_root, self._pid).capacity,
             cpus_busy=_share(per_s("busy_ns")),
             delay_share=delay / (cpu + delay) if cpu is not None and delay is not None and cpu + delay > 0 else None,
-            threads=sum(row["threads"] for row in processes.values()),
+            threads=sum(row["threads"] for row in rows.values()),
             read_bytes_per_s=tree("device_bytes"),
-            resident_bytes=sum(row["resident_bytes"] for row in processes.values()),
+            resident_bytes=sum(row["resident_bytes"] for row in rows.values()),
             available_bytes=now["available_bytes"] or None,
             swapped_pages_per_s=per_s("swapped_pages"),
             cpu_pressure=_share(per_s("cpu_pressure_ns")),
@@ -131,14 +148,37 @@ class HostWatch:
             memory=found,
             disks=self._disks.look(),
             notes=found.notes,
+            processes=_processes(self._processes, rows, over_ns, self._root),
         )
+
+
+def _processes(
+    before: dict[int, dict[str, Any]], now: dict[int, dict[str, Any]], over_ns: int, root: Path
+) -> tuple[ProcessFigures, ...]:
+    made = []
+    for pid, row in now.items():
+        rate = _rates_of_tree(before, {pid: row}, over_ns)
+        made.append((rate("cpu_ns"), rate, row))
+    made.sort(key=lambda one: (-(one[0] or 0.0), one[2]["pid"]))
+    return tuple(
+        ProcessFigures(
+            pid=row["pid"],
+            state=processes.state_of(row["pid"], root),
+            cpus_used=_share(cpu),
+            read_bytes_per_s=rate("read_bytes"),
+            device_bytes_per_s=rate("device_bytes"),
+            resident_bytes=row["resident_bytes"],
+            threads=row["threads"],
+        )
+        for cpu, rate, row in made[:_MOST_PROCESSES]
+    )
 
 
 Rate = Callable[[str], "float | None"]
 
 
 def _rates(before: dict[str, Any] | None, now: dict[str, Any], over_ns: int) -> Rate:
-    """Returns the increase per second of a host counter, or None if it is unavailable."""
+    """Returns a host counter's increase per second, or None if the counter is unavailable."""
 
     def rate(name: str) -> float | None:
         if before is None or over_ns <= 0 or before[name] is None or now[name] is None:
@@ -149,7 +189,7 @@ def _rates(before: dict[str, Any] | None, now: dict[str, Any], over_ns: int) -> 
 
 
 def _rates_of_tree(before: dict[int, dict[str, Any]], now: dict[int, dict[str, Any]], over_ns: int) -> Rate:
-    """Returns the increase per second, summed over processes; new processes start at zero."""
+    """Returns a counter's increase per second, summed over processes; new processes start at zero."""
 
     def rate(name: str) -> float | None:
         if over_ns <= 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads rank and world size from launchers' environment variables, in the order in docs/parallelism.md."""
+"""Reads rank and world size from the environment variables of launchers, in the order listed in docs/parallelism.md."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..errors import ConfigError
 
 
-class Place(NamedTuple):
+class ProcessRank(NamedTuple):
     """The rank of a process among the `world_size` processes that share the data, and the source of both numbers."""
 
     rank: int
@@ -45,15 +45,14 @@ _INTERACTIVE_JOBS = ("bash", "interactive")  # job names of srun --pty bash and 
 _SHELLS = ("bash", "sh", "zsh", "ksh", "tcsh", "csh", "dash", "fish")
 
 
-def from_environment(environment: Mapping[str, str]) -> Place | None:
-    """Reads rank and world size from the variables of the launcher; None if there is no launcher.
+def from_environment(environment: Mapping[str, str]) -> ProcessRank | None:
+    """Reads rank and world size from the launcher's environment variables; None if there is no launcher.
 
-    Launchers may be nested, such as torchrun within Slurm. The first one found started this process; variables of later
-    ones may count something else, such as machines.
+    Launchers may be nested, such as torchrun within Slurm. The first launcher in this order started this process;
+    the variables of later launchers may count something else, such as machines.
 
     Raises:
-        ConfigError: variables that are not valid numbers, a world size without a rank, or a rank above 0 without a
-            world size.
+        ConfigError: a variable is not a valid number, a world size has no rank, or a rank above 0 has no world size.
     """
     if "WORLD_SIZE" in environment:
         return _from_torch_variables(environment)
@@ -67,9 +66,9 @@ def from_environment(environment: Mapping[str, str]) -> Place | None:
 
 
 def _refuse_rank_without_size(environment: Mapping[str, str]) -> None:
-    """Raises ConfigError for a process that is not the first of its launch, whose number of processes is unknown.
+    """Raises ConfigError for a process of unknown world size that is not the first of its launch.
 
-    Rank 0 passes: rank 0 may be a single process; otherwise the other ranks of its launch fail here.
+    Rank 0 passes, because it may be a single process; otherwise the other ranks of its launch raise this error.
     """
     for name in _RANKS:
         text = environment.get(name, "")
@@ -81,13 +80,13 @@ def _refuse_rank_without_size(environment: Mapping[str, str]) -> None:
             )
 
 
-def _from_torch_variables(environment: Mapping[str, str]) -> Place:
+def _from_torch_variables(environment: Mapping[str, str]) -> ProcessRank:
     """torchrun, Accelerate, DeepSpeed and Ray set RANK; Lightning sets LOCAL_RANK and NODE_RANK only."""
     if "RANK" in environment:
         return _pair(environment, "RANK", "WORLD_SIZE")
     size = _number(environment, "WORLD_SIZE")
     if size == 1:
-        return Place(0, 1, "WORLD_SIZE")
+        return ProcessRank(0, 1, "WORLD_SIZE")
     for rank_name, size_name in _PAIRS:  # mpirun with a script that sets only WORLD_SIZE
         if rank_name in environment and _number(environment, size_name, default=0) == size:
             return _pair(environment, rank_name, size_name)
@@ -110,7 +109,7 @@ def _from_torch_variables(environment: Mapping[str, str]) -> Place:
     )
 
 
-def _from_slurm(environment: Mapping[str, str]) -> Place | None:
+def _from_slurm(environment: Mapping[str, str]) -> ProcessRank | None:
     """Returns the rank of an srun task.
 
     Batch scripts and interactive shells also have Slurm's variables, but are single processes.
@@ -146,7 +145,7 @@ def _is_interactive_shell(environment: Mapping[str, str]) -> bool:
     return is_shell and all(argument.startswith("-") and "c" not in argument[1:] for argument in arguments)
 
 
-def _pair(environment: Mapping[str, str], rank_name: str, size_name: str) -> Place:
+def _pair(environment: Mapping[str, str], rank_name: str, size_name: str) -> ProcessRank:
     return _checked(_number(environment, rank_name), _number(environment, size_name), f"{rank_name} and {size_name}")
 
 
@@ -163,10 +162,10 @@ def _number(environment: Mapping[str, str], name: str, default: int | None = Non
         ) from None
 
 
-def _checked(rank: int, world_size: int, source: str) -> Place:
+def _checked(rank: int, world_size: int, source: str) -> ProcessRank:
     if not 0 <= rank < world_size:
         raise ConfigError(
             f"loader: {source} must be integers with 0 <= rank < world_size, not {rank} and {world_size}; correct "
             "them or pass rank= and world_size="
         )
-    return Place(rank, world_size, source)
+    return ProcessRank(rank, world_size, source)

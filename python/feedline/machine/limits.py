@@ -10,23 +10,37 @@ from feedline import _engine
 
 
 def usable_cpus() -> int:
-    """Number of threads that this process, together with ranks on the same CPUs, can run concurrently."""
+    """Number of threads that this process, together with other ranks on the same CPUs, can run concurrently."""
     return _engine.cpu_limits().threads
 
 
 def cpu_quota() -> float | None:
-    """The cgroups' CPU quota in CPUs; None without a quota."""
+    """The cgroups' CPU quota, as a number of CPUs; None if there is no quota."""
     return _engine.cpu_limits().quota
 
 
 def share_of_cpus() -> int:
-    """Number of threads that this process can run concurrently if all ranks of the machine use as many; at least 1."""
+    """Number of threads that this process can run concurrently if all ranks on the machine use equally many; at least
+    1.
+    """
     return _engine.share_of_cpus()
 
 
 def sharing_ranks() -> int:
-    """Number of ranks that share this process's CPUs; 1 if the launcher has bound each rank."""
+    """Number of ranks that share this process's CPUs; 1 if the launcher has bound each rank to CPUs."""
     return _engine.sharing_ranks()
+
+
+def usable_cores() -> int | None:
+    """Number of physical cores with the CPUs that this process may run on; None if /sys does not list threads of one
+    core.
+    """
+    from pathlib import Path
+
+    from .preflight_facts import cores_of
+    from .system_files import SystemFiles
+
+    return cores_of(SystemFiles(Path("/")), allowed_cpus())
 
 
 def local_rank() -> int:
@@ -48,12 +62,14 @@ def address_space() -> int:
 
 
 def memory_left() -> int:
-    """Bytes that can be allocated now before the OOM killer acts."""
+    """Number of bytes that can be allocated now before the OOM killer acts."""
     return _engine.memory_limits().left_bytes
 
 
 def share_of_memory_left() -> int:
-    """This rank's share of the available memory if all ranks of the machine use as much; never more than the limit."""
+    """This rank's share of the available memory if all ranks on the machine use the same amount; never more than the
+    limit.
+    """
     return min(memory_left(), _engine.memory_limits().usable_bytes) // _engine.local_ranks()[1]
 
 

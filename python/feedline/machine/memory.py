@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the watched tree's memory, counting shared pages once, and its distance from the limits."""
+"""Measures the memory of the watched process tree, counting shared pages once, and how far it is from the limits."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class MemoryWatch:
             found = {name: int(kib) << 10 for name, kib in re.findall(r"^(Pss|SwapPss):\s+(\d+) kB$", text, re.M)}
             pss, swap, read = pss + found.get("Pss", 0), swap + found.get("SwapPss", 0), read + 1
         named = ", ".join(map(str, refused[:3])) + (" ..." if len(refused) > 3 else "")
-        notes = (f"this user may not read the memory of process {named}",) if refused else ()
+        notes = (f"this user is not permitted to read the memory of process {named}",) if refused else ()
         return (pss, swap, notes) if read and not refused else (None, None, notes)
 
     def _shared(self) -> tuple[int | None, int | None]:

@@ -39,7 +39,7 @@ NETWORK = ("nfs", "parallel", "objects", "share")
 
 @dataclass(frozen=True)
 class Mount:
-    """A line of mountinfo. `root`: the folder of the file system that is mounted; "/" for all of it."""
+    """A line of mountinfo. `root`: the folder of the file system that is mounted; "/" for the whole file system."""
 
     number: str  # of the device, major:minor
     root: str
@@ -51,29 +51,29 @@ class Mount:
 
     @property
     def family(self) -> str | None:
-        """nfs, parallel, objects, share, overlay or memory; None for disk file systems and unknown ones."""
+        """One of nfs, parallel, objects, share, overlay or memory; None for disk file systems and unknown ones."""
         if self.kind in ("fuse", "fuseblk") and self.client is not None:
             return "objects"
         return _FAMILY_OF.get(self.kind)
 
     @property
     def client(self) -> str | None:
-        """The FUSE program that serves it, such as "s3fs"; None for kernel file systems, or if unknown."""
+        """The FUSE program that serves the file system, such as "s3fs"; None for kernel file systems, or if unknown."""
         if self.kind.startswith("fuse."):
             return self.kind.removeprefix("fuse.")
         return _CLIENTS.get(self.device.lower().partition(":")[0]) if self.kind == "fuse" else None
 
     @property
     def bound(self) -> str | None:
-        """The folder of its file system that is mounted here, if it is a bind mount of a part.
+        """The folder of the file system that is mounted here, if this is a bind mount of a folder.
 
-        Btrfs reports subvolumes in the same way; overlays have only one root.
+        Btrfs reports subvolumes in the same way; overlay mounts have only one root.
         """
         is_part = self.root != "/" and self.kind not in ("btrfs", "overlay", "cgroup", "cgroup2", "proc", "sysfs")
         return self.root if is_part else None
 
     def option(self, name: str) -> str | None:
-        """Returns the value of the option `name=value`, "" if it has no value, or None without this option."""
+        """Returns the value of the option `name=value`, "" if the option has no value, or None if it is missing."""
         for part in f"{self.options},{self.of_file_system}".split(","):
             key, _, value = part.partition("=")
             if key == name:
@@ -82,7 +82,7 @@ class Mount:
 
 
 def mount_of(path: Path, root: Path = Path("/")) -> Mount | None:
-    """Returns the mount of `path`, which must be absolute and without links, or None if it is unknown."""
+    """Returns the mount that contains `path`, which must be absolute and without links, or None if unknown."""
     try:
         lines = (root / "proc/self/mountinfo").read_bytes().split(b"\n")
     except OSError:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists every installed package with version and build, from its metadata; nothing is imported.
+"""Lists every installed package with its version and build from its metadata, without importing it.
 
-Two builds of one version differ in speed: a wheel for any Linux, a local build, a conda package. So the build is
-included if the metadata have it: the wheel's platform, conda's build string, and the installer.
+Builds of the same version can differ in speed: a wheel for any Linux, a local build, a conda package. Therefore the
+build is included if the metadata contain it: the wheel's platform, conda's build string, and the installer.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _WHEEL_TAG = re.compile(r"^Tag:\s*(\S+)\s*$", re.MULTILINE)
 
 
 def package_facts(prefix: Path = Path(sys.prefix), path: list[str] | None = None) -> dict[str, str]:
-    """Returns versions by lower-case name: ``2.13.0 (manylinux_2_28_x86_64, pip)``.
+    """Returns versions by lower-case package name, such as ``2.13.0 (manylinux_2_28_x86_64, pip)``.
 
-    For conda packages: ``1.26.4 (py311h64a7726_0, conda)``.
+    Versions of conda packages look like ``1.26.4 (py311h64a7726_0, conda)``.
 
     Args:
-        prefix: the environment's folder, which has conda's metadata.
-        path: folders that packages are imported from; None for this interpreter's.
+        prefix: the environment's folder, which contains conda's metadata.
+        path: folders from which packages are imported; None for the import path of this interpreter.
     """
     found: dict[str, str] = {}
     for name, version, distribution in installed(path):
@@ -39,7 +39,7 @@ def package_facts(prefix: Path = Path(sys.prefix), path: list[str] | None = None
 
 
 def installed(path: list[str] | None = None) -> Iterator[tuple[str, str, metadata.Distribution]]:
-    """Yields the name and version in each package's metadata, in import order, without damaged packages."""
+    """Yields the name and version from each package's metadata, in import order; damaged packages are skipped."""
     for distribution in metadata.distributions() if path is None else metadata.distributions(path=path):
         try:
             text = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
@@ -56,13 +56,15 @@ def normalised(name: str) -> str:
 
 
 def _field(text: str, name: str) -> str:
-    """Reads only the head of a package's metadata: parsing all of it as an e-mail takes ten times as long."""
+    """Reads only the head of a package's metadata: parsing all of it as an e-mail message takes ten times as long."""
     found = re.search(rf"^{name}:[ \t]*(\S+)[ \t]*$", text.partition("\n\n")[0], re.MULTILINE)
     return found[1] if found else ""
 
 
 def _platform(distribution: metadata.Distribution) -> str:
-    """Returns the last platform tag of a wheel with machine code, which is the oldest platform that it supports."""
+    """Returns the last platform tag of a wheel with machine code; this tag names the oldest platform that the wheel
+    supports.
+    """
     tags = _WHEEL_TAG.findall(distribution.read_text("WHEEL") or "")
     platforms = [tag.rpartition("-")[2] for tag in tags]
     return "" if not platforms or platforms[-1] == "any" else platforms[-1]

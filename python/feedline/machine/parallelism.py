@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The data-parallel part of a DeviceMesh, and parallelism that other libraries have set up in this process.
+"""Determines the data-parallel ranks of a DeviceMesh, and parallelism that other libraries have set up in this process.
 
-Tensor, context and pipeline parallel peers of one data-parallel rank need the same rows. This imports no library.
+All tensor, context and pipeline parallel peers of a data-parallel rank need the same rows. This module does not import
+any of these libraries.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ def coordinate(where: str, mesh: Any, dp: Any = None) -> tuple[int, int]:
     """Returns this process's data-parallel rank and world size in a ``DeviceMesh``.
 
     Args:
-        where: the caller's name, for errors.
+        where: the caller's name, for error messages.
         mesh: a ``torch.distributed.device_mesh.DeviceMesh`` that includes this process.
-        dp: name or number of a dimension, or several; None for the dimensions with usual names of data parallelism.
+        dp: name or index of a dimension, or several; None for the dimensions with usual names for data parallelism.
 
     Raises:
-        ConfigError: it is not a mesh, there is no such dimension, or the data-parallel dimensions are ambiguous.
+        ConfigError: `mesh` is not a mesh, the dimension does not exist, or the data-parallel dimensions are ambiguous.
     """
     kind = _mesh_type()
     if kind is None or not isinstance(mesh, kind):
@@ -44,18 +45,18 @@ def coordinate(where: str, mesh: Any, dp: Any = None) -> tuple[int, int]:
         chosen: list[int] = [0]
     else:
         chosen = _default_dimensions(where, mesh, names) if dp is None else _dimensions(where, mesh, names, dp)
-    place = mesh.get_coordinate()
-    if place is None:
+    coordinates = mesh.get_coordinate()
+    if coordinates is None:
         raise ConfigError(f"{where}: this process is not part of the mesh {_shown(mesh)}; pass rank= and world_size=")
     rank, size = 0, 1
     for dimension in chosen:
         length = mesh.size(dimension)
-        rank, size = rank * length + place[dimension], size * length
+        rank, size = rank * length + coordinates[dimension], size * length
     return rank, size
 
 
 def unstated() -> str | None:
-    """Returns parallelism in this process other than data parallelism, and the argument to pass; None if there is
+    """Describes parallelism in this process other than data parallelism, and the argument to pass; None if there is
     none.
     """
     return _accelerate() or _megatron() or _deepspeed() or _meshes()
@@ -82,14 +83,14 @@ def _default_dimensions(where: str, mesh: Any, names: Sequence[str]) -> list[int
         return [0]
     if not names or not all(name in _DATA or name in _MODEL for name in names) or not _DATA.intersection(names):
         raise ConfigError(
-            f"{where}: it is not clear which dimensions of the mesh {_shown(mesh)} are data parallel; name them, as in "
+            f"{where}: it is unclear which dimensions of the mesh {_shown(mesh)} are data parallel; name them, as in "
             'dp=("dp_replicate", "dp_shard")'
         )
     return [i for i, name in enumerate(names) if name in _DATA]
 
 
 def _dimensions(where: str, mesh: Any, names: Sequence[str], dp: Any) -> list[int]:
-    """The dimensions in the mesh's order, independent of the order in `dp`."""
+    """Returns the dimensions in the mesh's order, independent of the order in `dp`."""
     wanted = [dp] if isinstance(dp, (str, int)) else list(dp) if isinstance(dp, (tuple, list)) else []
     found = set()
     for one in wanted:
@@ -126,7 +127,7 @@ def _megatron() -> str | None:
     if world in (None, size):
         return None
     return (
-        f"megatron.core.parallel_state has {size} data-parallel ranks of {world}: pass "
+        f"megatron.core.parallel_state has {size} data-parallel ranks among {world} processes: pass "
         "rank=parallel_state.get_data_parallel_rank(), world_size=parallel_state.get_data_parallel_world_size()"
     )
 
@@ -152,7 +153,7 @@ def _deepspeed() -> str | None:
         return None
     prefix = f"deepspeed.utils.groups.{names.removeprefix('groups.')}"
     return (
-        f"DeepSpeed's groups have {peers} ranks for each data-parallel one: pass "
+        f"DeepSpeed's groups have {peers} ranks for each data-parallel rank: pass "
         f"rank={prefix}rank(), world_size={prefix}world_size()"
     )
 
@@ -162,8 +163,8 @@ def _along(mesh: Any, name: str) -> int:
 
 
 def _meshes() -> str | None:
-    """Returns a DeviceMesh in this process. torch has no list of them, so the garbage collector's objects are
-    searched.
+    """Describes a DeviceMesh in this process that may have parallelism other than data parallelism; None if there is
+    none. torch has no list of meshes, so the objects that the garbage collector tracks are searched.
     """
     if _world_size() in (None, 1):
         return None
@@ -180,7 +181,7 @@ def _meshes() -> str | None:
             line = f"mesh=mesh, dp={data!r}" if data else "mesh=mesh, dp=NAMES of its data-parallel dimensions"
             if mesh.ndim == 1:
                 line = "mesh= and dp= of the whole mesh, or rank=0, world_size=1 if it has no data-parallel dimension"
-            return f"this process has the DeviceMesh {_shown(mesh)}: pass {line}"
+            return f"this process has a DeviceMesh {_shown(mesh)}: pass {line}"
     return None
 
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calculates the resources that a loader will use, before it starts.
+"""Calculates the resources that a planned loader needs.
 
     waiting = workers x prefetch x batch                 finished by workers, not yet requested
     pinned  = batches x (batch rounded up)               torch rounds page-locked memory up to powers of two
     copies  = workers x dataset                          memory that each worker writes, such as reference counts
 
-All ranks of a machine use these at the same time.
+All ranks on a machine use these amounts at the same time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _OTHER_FILES = 64  # file descriptors of an interpreter with torch
 
 @dataclass(frozen=True)
 class PlannedLoad:
-    """A planned loader. Bytes are for one rank; None: unknown."""
+    """A planned loader. Sizes are for one rank, in bytes; None means unknown."""
 
     workers: int
     prefetch: int = 2
@@ -38,7 +38,7 @@ class PlannedLoad:
 
 @dataclass(frozen=True)
 class Need:
-    """Bytes of this machine's memory, for all ranks together."""
+    """Memory needed on this machine by all ranks together, in bytes."""
 
     waiting: int  # batches prefetched by workers
     in_hand: int  # other batches, with rounded sizes if page-locked
@@ -55,20 +55,20 @@ class Need:
 
 
 def need_of(load: PlannedLoad) -> Need:
-    """Returns the memory. A batch of unknown size counts as zero."""
+    """Returns the memory. A batch of unknown size counts as zero bytes."""
     batch = load.batch_bytes or 0
     ahead = load.workers * load.prefetch
-    kept = rounded_up(batch) if load.pinned else batch
+    held_bytes = rounded_up(batch) if load.pinned else batch
     return Need(
         waiting=load.ranks * ahead * batch,
-        in_hand=load.ranks * kept * (_IN_HAND if load.workers or load.pinned else 1),
+        in_hand=load.ranks * held_bytes * (_IN_HAND if load.workers or load.pinned else 1),
         copies=load.ranks * load.workers * load.dataset_bytes,
-        pinned_later=load.ranks * kept * max(ahead - _IN_HAND, 0) if load.pinned else 0,
+        pinned_later=load.ranks * held_bytes * max(ahead - _IN_HAND, 0) if load.pinned else 0,
     )
 
 
 def open_files_of(load: PlannedLoad) -> int:
-    """Returns the main process's file descriptors; torch transfers each tensor as one."""
+    """Returns the number of file descriptors in the main process; torch uses one for each tensor that it transfers."""
     return load.workers * (load.prefetch * load.tensors + _PIPES) + _OTHER_FILES
 
 
@@ -78,5 +78,5 @@ def gpu_bytes_of(load: PlannedLoad) -> int:
 
 
 def rounded_up(count: int) -> int:
-    """Returns the number of bytes that torch page-locks for a size: the next power of two."""
+    """Returns the number of bytes that torch page-locks for a size, which is the next power of two."""
     return 1 << (count - 1).bit_length() if count > 1 else count

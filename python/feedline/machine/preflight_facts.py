@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inspects the machine once, without root, before a loader starts, and lists missing facts."""
+"""Inspects the machine once, without root privileges, before a loader starts, and lists facts that could not be
+read.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,7 @@ class Cpus:
 
 @dataclass(frozen=True)
 class HostMemory:
-    """Sizes in bytes. None: no limit, or unknown."""
+    """Sizes in bytes. None means unlimited or unknown."""
 
     physical: int
     available: int
@@ -56,7 +58,7 @@ class HostMemory:
     swap_used: int
     commit_left: int | None  # commit limit if the kernel does not overcommit (vm.overcommit_memory=2)
     oom_kills: int | None
-    told: bool = True  # False: /proc/meminfo could not be read, and all values are estimates
+    is_known: bool = True  # False: /proc/meminfo could not be read, and all values are estimates
 
 
 @dataclass(frozen=True)
@@ -86,11 +88,11 @@ class PreflightFacts:
 
 
 def look(root: SystemFiles, gpus: Gpus, environment: Mapping[str, str]) -> PreflightFacts:
-    """Reads everything once. Never raises, whatever the machine's files contain.
+    """Reads everything once. Never raises, whatever system files contain.
 
     Args:
-        gpus: reads the GPUs within a time limit; see :func:`feedline.machine.gpu.of_engine`.
-        environment: variables of the planned run.
+        gpus: function that reads the GPUs within a time limit; see :func:`feedline.machine.gpu.of_engine`.
+        environment: environment variables of the planned run.
     """
     nodes = [name for name in root.names("dev") if re.fullmatch(r"nvidia\d+", name)]
     readings = gpus.read()
@@ -119,17 +121,17 @@ def look(root: SystemFiles, gpus: Gpus, environment: Mapping[str, str]) -> Prefl
 
 def _with_unseen(seen: PreflightFacts, root: SystemFiles) -> PreflightFacts:
     missing = {
-        "the memory of the machine (/proc/meminfo)": not seen.memory.told,
+        "the machine's memory (/proc/meminfo)": not seen.memory.is_known,
         "limits of a control group, such as a container's": not _engine.cgroup_version(root.for_engine),
         "/dev/shm": seen.shared is None,
-        "the limits of processes (/proc/self/limits)": not seen.limits.told,
-        "pressure on disks and memory (/proc/pressure): the kernel does not measure it": seen.io_pressure is None,
-        "which CPUs are threads of one core (/sys/devices/system/cpu)": seen.cpus.cores is None,
+        "the resource limits of processes (/proc/self/limits)": not seen.limits.is_known,
+        "pressure on disks and memory (/proc/pressure), which the kernel does not measure": seen.io_pressure is None,
+        "the CPUs that are threads of one core (/sys/devices/system/cpu)": seen.cpus.cores is None,
         f"the GPUs: {seen.gpu_trouble}": bool(seen.gpu_trouble) and (seen.has_driver or seen.has_device_files),
         "the utilisation of the GPUs": any(gpu.utilisation is None for gpu in seen.gpus),
         "the PCIe links of the GPUs (/sys/bus/pci)": bool(seen.gpus) and not seen.gpu_links,
     }
-    refused = [f"{name}: this user has no permission to read it" for name in dict.fromkeys(root.refused)]
+    refused = [f"{name}: this user is not permitted to read it" for name in dict.fromkeys(root.refused)]
     return replace(seen, unseen=(*(words for words, is_so in missing.items() if is_so), *refused))
 
 
@@ -144,7 +146,7 @@ def _cpus(root: SystemFiles) -> Cpus:
         quota=limits.quota,
         capacity=limits.capacity,
         threads=limits.threads,
-        cores=_cores(root, limits.allowed),
+        cores=cores_of(root, limits.allowed),
         nodes=_nodes(root),
         governor=(root.text(f"{scaling}/scaling_governor") or "").strip() or None,
         governor_driver=(root.text(f"{scaling}/scaling_driver") or "").strip() or None,
@@ -152,7 +154,8 @@ def _cpus(root: SystemFiles) -> Cpus:
     )
 
 
-def _cores(root: SystemFiles, cpus: list[int]) -> int | None:
+def cores_of(root: SystemFiles, cpus: list[int]) -> int | None:
+    """Returns the number of physical cores with these CPUs, or None if unknown."""
     siblings = set()
     for cpu in cpus:
         text = root.text(f"sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
@@ -173,7 +176,7 @@ def _nodes(root: SystemFiles) -> dict[int, tuple[int, ...]]:
 
 
 def number_list(text: str) -> list[int]:
-    """Parses the kernel's lists, such as ``0-3,8``; invalid lists are empty."""
+    """Parses the kernel's number lists, such as ``0-3,8``; invalid lists are treated as empty."""
     found: list[int] = []
     for part in text.strip().split(","):
         match = re.fullmatch(r"(\d{1,5})(?:-(\d{1,5}))?", part)
@@ -200,7 +203,7 @@ def _memory(root: SystemFiles) -> HostMemory:
         swap_used=max(swap - kib.get("SwapFree", swap), 0),
         commit_left=commit,
         oom_kills=limits.oom_kills,
-        told="MemTotal" in kib and "MemAvailable" in kib,
+        is_known="MemTotal" in kib and "MemAvailable" in kib,
     )
 
 

@@ -24,7 +24,7 @@ class ProcessLimits:
     processes: int | None = None
     locked_bytes: int | None = None
     address_space: int | None = None
-    told: bool = False
+    is_known: bool = False
 
 
 def process_limits(root: SystemFiles) -> ProcessLimits:
@@ -35,4 +35,4 @@ def process_limits(root: SystemFiles) -> ProcessLimits:
     for name, row in _ROWS.items():
         match = re.search(rf"^{row}\s+(\d+)\s", text, re.MULTILINE)
         found[name] = int(match[1]) if match else None
-    return ProcessLimits(**found, told=True)
+    return ProcessLimits(**found, is_known=True)

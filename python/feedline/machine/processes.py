@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identifies processes by /proc and detects reused process ids."""
+"""Identifies processes from /proc, and detects reused process ids."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LONGEST_TEXT = 200
 
 @dataclass(frozen=True)
 class Identity:
-    """A process. The start time distinguishes it from a later process with the same id."""
+    """A process. The start time distinguishes a process from a later one with the same id."""
 
     pid: int
     parent: int
@@ -42,8 +42,19 @@ def identify(pid: int, root: Path = Path("/")) -> Identity:
     return Identity(pid, found[0], found[3], found[1], _command(root, pid))
 
 
+def state_of(pid: int, root: Path = Path("/")) -> str:
+    """Returns the state of a process as in ps, such as "R" or "S"; "?" if it has ended or is hidden."""
+    found = _stat(root, pid)
+    return "?" if found is None else found[2]
+
+
+def command_of(pid: int, root: Path = Path("/")) -> str:
+    """Returns the command line of a process, shortened and printable."""
+    return _command(root, pid)
+
+
 def _stat(root: Path, pid: int) -> tuple[int, int, str, int] | None:
-    """Returns (parent, start, state, user), or None."""
+    """Returns (parent, start, state, user) of a process, or None."""
     path = root / f"proc/{pid}/stat"
     with contextlib.suppress(OSError, ValueError, IndexError):
         text = path.read_text(errors="replace")
@@ -62,7 +73,7 @@ def _command(root: Path, pid: int) -> str:
 
 
 def _short(word: str) -> str:
-    """Returns the last component of a path, as shown for a command line."""
+    """Returns the last component of a path, for display in a command line."""
     return os.path.basename(word) if word.startswith("/") and os.path.basename(word) else word
 
 

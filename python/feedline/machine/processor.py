@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processor and kernel settings that make machines of the same model differ in speed.
 
-`root` replaces "/" in tests. Data hidden by a virtual machine or container are omitted.
+`root` replaces "/" in tests. Data that a virtual machine or container hides are omitted.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Versions of the installed software, read from package metadata without imports."""
+"""Versions of the installed software, read from package metadata without importing packages."""
 
 from __future__ import annotations
 
@@ -55,11 +55,17 @@ _VARIABLES = (
     "NCCL_P2P_DISABLE",
     "NCCL_IB_DISABLE",
     "NCCL_SOCKET_IFNAME",
+    "NCCL_ASYNC_ERROR_HANDLING",
+    "TORCH_NCCL_ASYNC_ERROR_HANDLING",
+    "TORCH_NCCL_BLOCKING_WAIT",
+    "ATEN_CPU_CAPABILITY",
 )
 
 
 def software_facts() -> dict[str, str | bool | None]:
-    """Returns interpreter, C library, packages and variables; ``environment`` is a hash of all packages' versions."""
+    """Returns interpreter, C library, packages and variables; ``environment`` is a hash of the versions of all
+    packages.
+    """
     facts: dict[str, str | bool | None] = {
         "python": platform.python_version(),
         "implementation": platform.python_implementation(),

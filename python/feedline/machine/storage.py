@@ -34,7 +34,7 @@ def _local_part(part: str) -> str:
 def storage_facts(source: str | None, root: Path = Path("/")) -> tuple[Facts | None, list[str]]:
     """Returns facts about the storage of the path `source`, and sentences about unknown facts.
 
-    A pattern such as ``shards/{000..146}.tar`` is looked up by its parent folder. None if there is no path.
+    For a pattern such as ``shards/{000..146}.tar``, the parent folder is used. None if the source is not a path.
     """
     if source is None:
         return None, ["the dataset's storage is unknown"]
@@ -60,7 +60,7 @@ def storage_facts(source: str | None, root: Path = Path("/")) -> tuple[Facts | N
     queue = _queue_of(mount.number, root)
     if queue is None:
         return {"kind": "overlay" if mount.family == "overlay" else "unknown", **facts}, [
-            f"no block device found for {mount.point} ({mount.kind}), so it is unknown if it is a hard disk"
+            f"no block device found for {mount.point} ({mount.kind}), so it is unknown whether it is a hard disk"
         ]
     rotational = _number(queue / "rotational")
     facts |= {
@@ -75,7 +75,7 @@ def storage_facts(source: str | None, root: Path = Path("/")) -> tuple[Facts | N
 
 
 def mount_of_source(source: str, root: Path = Path("/")) -> Mount | None:
-    """Returns the mount of a local source; None if it is remote or unknown."""
+    """Returns the mount that contains a local source; None if the source is remote or the mount is unknown."""
     source = local_path(source)
     if re.match(r"[a-z][a-z0-9+.-]*://|pipe:", source):
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads system files below a root, which is "/" or a folder in tests. All access to system files goes through this
+"""Reads system files below a root folder, which is "/" except in tests. All access to system files goes through this
 class.
 """
 
@@ -13,7 +13,9 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Space:
-    """A file system's sizes in bytes and its free inodes; no `inodes` if it does not count them."""
+    """Size and free space of a file system in bytes, and its free inodes; `inodes` is None if the file system does not
+    count them.
+    """
 
     total_bytes: int
     free_bytes: int  # for this user
@@ -26,7 +28,8 @@ class Space:
 
 
 class SystemFiles:
-    """Reads files and never raises. Missing files are None; files without permission are also added to `refused`.
+    """This class reads files and never raises. Missing files are returned as None; paths of files without read
+    permission are also added to `refused`.
 
     `statvfs` replaces the system's function in tests.
     """
@@ -38,7 +41,7 @@ class SystemFiles:
 
     @property
     def for_engine(self) -> str:
-        """The root for the engine's readers; "" is this machine."""
+        """The root for the engine's readers; "" for this machine."""
         return "" if self.path == Path("/") else str(self.path)
 
     def text(self, name: str) -> str | None:

@@ -1,2 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""IPython and Jupyter: ``%load_ext feedline``, then ``%%feedline`` before a cell shows where its time goes."""
+"""IPython and Jupyter support: after ``%load_ext feedline``, a cell that starts with ``%%feedline`` shows where its
+time goes.
+"""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Diagnoses work in this process like ``feedline diagnose`` does for a command."""
+"""Diagnoses code in this process as ``feedline diagnose`` does for a command."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def diagnose(
     """Runs and diagnoses `work`, which returns the reason if it ended early, or None.
 
     Args:
-        work: called once, in this process.
-        name: its name in the record, such as "In [5]".
-        budget: seconds for experiments on a copy of this process afterwards; 0 for none.
-        price: of a GPU-hour.
-        tell: called repeatedly with the current experiment and the seconds left.
-        files: returns display names for temporary files afterwards.
+        work: function to profile; called once, in this process.
+        name: name of the work in the record, such as "In [5]".
+        budget: seconds for experiments on a copy of this process after the work; 0 for none.
+        price: price of a GPU-hour.
+        tell: called repeatedly with the current experiment and the remaining seconds.
+        files: called after the work; returns display names for temporary files.
     """
     trying = None
     if budget > 0:
@@ -50,10 +50,10 @@ def diagnose(
 
 
 def _renamed(waits: Mapping[str, Any], files: Mapping[str, str]) -> dict[str, Any]:
-    """Returns the waits of batch workers, with locations in these files renamed."""
+    """Returns the waits of batch workers, with the paths of these files replaced by their display names."""
     seen = []
-    for kind, place, count in waits["seen"]:
-        path, _, rest = place.partition(":")
+    for kind, location, count in waits["seen"]:
+        path, _, rest = location.partition(":")
         known = files.get(path) or files.get(os.path.abspath(path))
-        seen.append([kind, f"{known}:{rest}" if known else place, count])
+        seen.append([kind, f"{known}:{rest}" if known else location, count])
     return {**waits, "seen": seen}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cell magic. IPython imports this module, so it is always available here."""
+"""The cell magic. This module is imported only by IPython, so IPython is available here."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class FeedlineMagics(Magics):  # type: ignore[misc]  # IPython may be without ty
     """``%%feedline``."""
 
     @magic_arguments("%%feedline")
-    @argument("--budget", default="30s", help="Time for experiments after the cell: 30s by default; Ctrl-C ends them.")
+    @argument("--budget", default="30s", help="Time for experiments after the cell, by default 30s; Ctrl-C ends them.")
     @argument("--quick", action="store_true", help="Skip the experiments.")
-    @argument("--gpu-price", type=float, default=None, help="Price of one GPU for an hour.")
-    @argument("--record", default=None, help="Write a run record to this file, or the page to an .html file.")
+    @argument("--gpu-price", type=float, default=None, help="Price of a GPU-hour.")
+    @argument("--record", default=None, help="Write a run record to this file, or, if it ends in .html, the page.")
     @cell_magic("feedline")
     def feedline(self, line: str, cell: str) -> Any:
         """Run the cell, watch its data loading, and report where the time goes.
 
-        The cell runs here, as without the magic, so its definitions remain. `_` is the diagnosis: `_.findings`,
-        `_.record`, `_.save("run.json")`.
+        The cell runs in this process, as without the magic, so its definitions remain. `_` is the diagnosis, with
+        `_.findings`, `_.record` and `_.save("run.json")`.
         """
         __tracebackhide__ = True
         given = parse_argstring(self.feedline, line)
@@ -68,7 +68,7 @@ class FeedlineMagics(Magics):  # type: ignore[misc]  # IPython may be without ty
 
 
 def _save(found: Diagnosed, path: str) -> None:
-    """Writes the record. An error does not affect the cell, since `_.save(...)` remains available."""
+    """Writes the record. An error here does not affect the cell, and `_.save(...)` remains available."""
     try:
         found.save(path)
     except OSError as error:
@@ -76,7 +76,9 @@ def _save(found: Diagnosed, path: str) -> None:
 
 
 def _run(shell: Any, cell: str, number: int, ran: list[Any]) -> str | None:
-    """Runs the cell like the notebook; an exception is displayed once, by the code that raises it at the end."""
+    """Runs the cell as the notebook does; an exception is displayed only once, by the code that raises it at the
+    end.
+    """
     before = set(_cells(shell))
     lines = cell if cell.lstrip().startswith("%%") else f"# %%feedline\n{cell}"  # to number lines as in the notebook
     with _silenced(shell):
@@ -89,13 +91,13 @@ def _run(shell: Any, cell: str, number: int, ran: list[Any]) -> str | None:
 
 
 def _cells(shell: Any) -> dict[str, int]:
-    """Returns the shell's cell numbers by the file names in tracebacks."""
+    """Returns the shell's cell numbers by file name as in tracebacks."""
     found = getattr(shell.compile, "_filename_map", None)
     return found if isinstance(found, dict) else {}
 
 
 def _number_of_cell(shell: Any) -> int:
-    """Returns the number of the running cell; the shell's own counter may already be at the next."""
+    """Returns the number of the running cell; the shell's own counter may already have advanced."""
     frame, known = sys._getframe(), _cells(shell)
     while frame is not None:
         if frame.f_code.co_filename in known:
@@ -121,7 +123,7 @@ def _silenced(shell: Any) -> Iterator[None]:
 
 
 def _of_cell(error: BaseException) -> Any:
-    """Returns the traceback from the cell's first line on."""
+    """Returns the traceback starting at the cell's first line."""
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_globals.get("__name__", "").startswith(("IPython", "feedline.")):
         trace = trace.tb_next
@@ -152,7 +154,9 @@ class Progress:
         self._last = ""
 
     def __call__(self, what: str, left_s: float) -> None:
-        self._write(f"feedline: trying {what}, up to {max(left_s, 0):.0f} s left (interrupting ends it)")
+        self._write(
+            f"feedline: trying {what}, up to {max(left_s, 0):.0f} s left (interrupt the kernel to end the experiments)"
+        )
 
     def clear(self) -> None:
         self._write("")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of ``%%feedline``: a cell's diagnosis as text, as a block of HTML, and as a run record."""
+"""The result of ``%%feedline``: a cell's diagnosis as text, HTML, and a run record."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Diagnosed:
     """The diagnosis of a cell, which a notebook displays automatically.
 
     Attributes:
-        findings: largest share of the time first.
-        record: the run record, as ``feedline diagnose --record`` writes one: docs/run-record.md.
+        findings: the findings, ordered by share of the time, largest first.
+        record: the run record, as written by ``feedline diagnose --record``; see docs/run-record.md.
     """
 
     def __init__(self, record: dict[str, Any], findings: list[Finding], text: str) -> None:
@@ -26,10 +26,10 @@ class Diagnosed:
         self._text = text
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the record for ``feedline report`` and ``feedline diff``; for a path ending in ``.html``, the page.
+        """Writes the record for ``feedline report`` and ``feedline diff``, or, if the path ends in ``.html``, the page.
 
         Raises:
-            OSError: it cannot be written.
+            OSError: the file cannot be written.
         """
         if Path(path).suffix in (".html", ".htm"):
             records.replace(path, page(self.record).encode("utf-8", "replace"))

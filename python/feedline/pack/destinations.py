@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Destinations of shards: a local folder, or a prefix of a bucket.
+"""Destinations for shards: a local folder, or a prefix in a bucket.
 
 Both store manifests by name and replace them atomically. In a folder, shards are written in place. For a bucket, a
-shard is written to a spool folder and uploaded by a thread while the next one is written: at most two shards are local.
+shard is written to a spool folder, and a thread uploads it while the next shard is written, so that at most two shards
+are local.
 """
 
 from __future__ import annotations
@@ -45,10 +46,12 @@ class Destination(Protocol):
     is_remote: bool
 
     def names(self) -> list[str]:
-        """Returns the names of its contents. Raises StorageError, such as for a missing bucket."""
+        """Returns the names of all files in the destination. Raises StorageError, for example if the bucket does not
+        exist.
+        """
 
     def opened(self, own: str) -> contextlib.AbstractContextManager[Path]:
-        """Locks and returns the folder to write shards in; `own`: the name of their manifest."""
+        """Locks and returns the folder in which shards are written; `own` is the name of their manifest."""
 
     def read(self, name: str) -> bytes | None:
         """Reads a manifest; None if there is none."""
@@ -59,13 +62,13 @@ class Destination(Protocol):
     def remove(self, name: str) -> None: ...
 
     def keep(self, shard: Path) -> Future[str]:
-        """Moves a finished shard to its final location; the future's result is its mark."""
+        """Moves a finished shard to its final location; the result of the future is the shard's mark."""
 
     def verify(self, shards: Iterable[Stored], marks: dict[str, str]) -> None:
-        """Raises DataError unless each shard is unchanged; marks: results of keep()."""
+        """Raises DataError unless each shard is unchanged; `marks` are the results of `keep()`."""
 
     def clear(self, shards: Iterable[str]) -> None:
-        """Removes unfinished files of these shards from a killed process."""
+        """Removes unfinished files of these shards, which a killed process left."""
 
 
 def destination_of(output: str, spool_folder: str | os.PathLike[str] | None = None) -> Destination:
@@ -89,7 +92,9 @@ class Folder:
 
     @contextmanager
     def opened(self, own: str) -> Iterator[Path]:
-        """Ranges of shards share the folder, with a lock for each; a process that dies releases both."""
+        """Locks the folder, which ranges of shards share, and the range. If the process dies, both locks are
+        released.
+        """
         self._path.mkdir(exist_ok=True)
         with ExitStack() as held:
             held.enter_context(self._locked(self._path, fcntl.LOCK_EX if own == NAME else fcntl.LOCK_SH))
@@ -146,12 +151,12 @@ class Folder:
 
 
 class Bucket:
-    """A prefix of a bucket. Two machines that pack the same shards would duplicate the work."""
+    """A prefix in a bucket. There are no locks: two machines that pack the same shards would duplicate the work."""
 
     is_remote = True
 
     def __init__(self, url: str, spool_folder: str | os.PathLike[str] | None) -> None:
-        self._stored = _engine.StoredPlace(url)
+        self._stored = _engine.ObjectFolder(url)
         self.shown = self._stored.url
         self._reads = _engine.StoredSource(self.shown)
         self._spool_folder = spool_folder
@@ -197,16 +202,16 @@ class Bucket:
 
     def keep(self, shard: Path) -> Future[str]:
         assert self._uploads is not None
-        kept: Future[str] = Future()
+        completed: Future[str] = Future()
 
         def finish(sent: Future[list[str]]) -> None:
             shard.unlink(missing_ok=True)
             error = sent.exception() if not sent.cancelled() else StorageError("the upload was cancelled")
-            kept.set_exception(error) if error else kept.set_result(sent.result()[0])
+            completed.set_exception(error) if error else completed.set_result(sent.result()[0])
 
         # without its index, which is valid only for this file's modification time
         self._uploads.begin([(shard, shard.name)]).add_done_callback(finish)
-        return kept
+        return completed
 
     def verify(self, shards: Iterable[Stored], marks: dict[str, str]) -> None:
         stored = {name: (size, etag) for name, size, etag, _ in self._stored.entries()}
@@ -228,9 +233,9 @@ def _empty(folder: Path) -> None:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-def _missing(name: str, place: str) -> DataError:
-    return DataError(f"pack: {name} is missing; remove {place} and start again", shard=name)
+def _missing(name: str, location: str) -> DataError:
+    return DataError(f"pack: {name} is missing; remove {location} and start again", shard=name)
 
 
-def _changed(name: str, place: str) -> DataError:
-    return DataError(f"pack: {name} has changed since it was packed; remove {place} and start again", shard=name)
+def _changed(name: str, location: str) -> DataError:
+    return DataError(f"pack: {name} has changed since it was packed; remove {location} and start again", shard=name)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes other programs' indexes and shard lists of tar and TFRecord files.
+"""Writes other programs' indexes and shard lists for tar and TFRecord files.
 
-Next to each shard: DALI's ``x.idx`` (tools/wds2idx.py, v1.2), Megatron-Energon's ``x.tar.idx``, and ``x.tfindex`` of
-the `tfrecord` package, which DALI's tfrecord2idx also writes. Of all shards: the lists of wids, timm
-(``_info.json``) and OpenCLIP (``sizes.json``).
+Indexes next to each shard are DALI's ``x.idx`` (tools/wds2idx.py, v1.2), Megatron-Energon's ``x.tar.idx``, and
+``x.tfindex`` of the `tfrecord` package, which DALI's tfrecord2idx also writes. The lists of all shards are those of
+wids, timm (``_info.json``) and OpenCLIP (``sizes.json``).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TFRECORD_FRAME, _TFRECORD_HEAD = 16, 12  # framing bytes of a record, and those
 
 
 class Written(NamedTuple):
-    """The written files, and their numbers of shards and samples."""
+    """The written files, and the numbers of shards and samples that they list."""
 
     files: list[str]
     shards: int
@@ -37,17 +37,17 @@ def write(source: str, kind: str, *, output: str | None = None, split: str = "tr
 
     Args:
         source: tar or TFRecord files, as for feedline.open().
-        kind: one of KINDS.
-        output: the file of a list; by default where its readers look for it, next to the first shard.
+        kind: name of the index, one of KINDS.
+        output: path of a list; by default the path that readers of the list expect, next to the first shard.
         split: the name of the samples in timm's list.
 
     Raises:
-        ConfigError: no such shards, or contents that the index cannot represent.
+        ConfigError: the shards do not exist, or the index cannot represent their contents.
         DataError: a shard is damaged.
         StorageError: a shard cannot be read, or a file cannot be written.
     """
     if kind in _BESIDE:
-        return _write_beside(source, kind, output)
+        return _write_next_to(source, kind, output)
     stored = _engine.StoredSource(source).shards()
     names = [os.fsdecode(name) for name in stored.names]
     if stored.is_folder(stored.names[0]):
@@ -73,21 +73,21 @@ def _write_list(names: list[str], counts: list[int], kind: str, output: str | No
     if "://" in file:
         raise ConfigError(f"{_WHERE}: a list is written to a local file; pass its path with --output")
     here = os.path.dirname(os.path.abspath(file))
-    beside = [name if "://" in name else os.path.relpath(name, here) for name in names]
+    paths = [name if "://" in name else os.path.relpath(name, here) for name in names]
     if kind == "wids":
         sizes = [_size_of(name) for name in names]
         shards = [
             {"url": name, "nsamples": count, "filesize": size}
-            for name, count, size in zip(beside, counts, sizes, strict=True)
+            for name, count, size in zip(paths, counts, sizes, strict=True)
         ]
         said: object = {"__kind__": shard_lists.WIDS, "wids_version": 1, "name": split, "shardlist": shards}
     elif kind == "timm":
-        own = {"name": split, "num_samples": sum(counts), "filenames": beside, "shard_lengths": counts}
+        own = {"name": split, "num_samples": sum(counts), "filenames": paths, "shard_lengths": counts}
         said = {"splits": {split: own}}
     else:
-        own = dict(zip(map(posixpath.basename, beside), counts, strict=True))
+        own = dict(zip(map(posixpath.basename, paths), counts, strict=True))
         if len(own) < len(counts):
-            raise ConfigError(f"{_WHERE}: two shards have the same name, and open_clip distinguishes them by name")
+            raise ConfigError(f"{_WHERE}: two shards have the same name, but open_clip distinguishes shards by name")
         said = own
     _write_file(file, (json.dumps(said, indent=1) + "\n").encode())
     return Written([file], len(counts), sum(counts))
@@ -102,7 +102,7 @@ _LISTS = {"wids": "index.json", "timm": "_info.json", "open_clip": "sizes.json"}
 # ---- indexes of shards
 
 
-def _write_beside(source: str, kind: str, output: str | None) -> Written:
+def _write_next_to(source: str, kind: str, output: str | None) -> Written:
     if output is not None:
         raise ConfigError(
             f"{_WHERE}: {kind} writes its index next to its shard; --output applies only to lists of shards"
@@ -123,7 +123,7 @@ def _write_beside(source: str, kind: str, output: str | None) -> Written:
 
 
 def _made(shard: str, make: Callable[[str], tuple[bytes, int]]) -> tuple[bytes, int]:
-    """Returns an index and its number of samples."""
+    """Returns an index and the number of samples in it."""
     try:
         return make(shard)
     except tarfile.TarError as error:
@@ -133,7 +133,7 @@ def _made(shard: str, make: Callable[[str], tuple[bytes, int]]) -> tuple[bytes, 
 
 
 def _members(shard: str) -> Iterator[tuple[str, str, tarfile.TarInfo]]:
-    """Yields key, extension and member of each plain file that belongs to a sample, by WebDataset's naming rules."""
+    """Yields the key, extension and member of each plain file that belongs to a sample by WebDataset's naming rules."""
     with tarfile.open(shard, "r:") as tar:
         for member in tar:
             folder, _, base = member.name.rpartition("/")
@@ -142,18 +142,18 @@ def _members(shard: str) -> Iterator[tuple[str, str, tarfile.TarInfo]]:
                 yield f"{folder}/{stem}" if folder else stem, extension, member
         end = tar.offset
     if os.path.getsize(shard) < end + 2 * tarfile.BLOCKSIZE:
-        raise tarfile.ReadError("the end mark is missing: the file is truncated")
+        raise tarfile.ReadError("the end marker is missing: the file is truncated")
 
 
 def _dali(shard: str) -> tuple[bytes, int]:
-    """Returns a line for each sample: extension, offset, bytes and name of each of its files."""
+    """Returns one line for each sample, with the extension, offset, size and name of each of its files."""
     lines: list[list[str]] = []
     last = None
     for key, extension, member in _members(shard):
         if any(c.isspace() for c in member.name) or not member.name.isascii():
             raise ConfigError(
-                f"{_WHERE}: {shard}: the name {member.name!r} has a space or a non-ASCII character, which DALI's index "
-                "cannot say"
+                f"{_WHERE}: {shard}: the name {member.name!r} has a space or a non-ASCII character, which DALI's "
+                "index cannot represent"
             )
         if key != last:
             lines.append([])
@@ -174,7 +174,7 @@ def _energon(shard: str) -> tuple[bytes, int]:
 
 
 def _tfindex(shard: str) -> tuple[bytes, int]:
-    """Returns a line for each record: offset, and bytes with its frame."""
+    """Returns one line for each record, with its offset and its size including the frame."""
     lines, begin = [], 0
     size = os.path.getsize(shard)
     with open(shard, "rb") as file:
@@ -192,7 +192,7 @@ def _tfindex(shard: str) -> tuple[bytes, int]:
 
 
 def _without_extension(shard: str) -> str:
-    """Splits a name as wds2idx.py does: at its first dot, ignoring a leading one."""
+    """Splits a name as wds2idx.py does: at the first dot, ignoring a leading dot."""
     folder, name = os.path.split(shard)
     dot = name.find(".", 1)
     return os.path.join(folder, name if dot < 0 else name[:dot])
@@ -207,13 +207,13 @@ KINDS = (*_BESIDE, *_LISTS)
 
 
 def _write_file(file: str, content: bytes) -> None:
-    beside = f"{file}.{os.getpid()}.unfinished"
+    unfinished = f"{file}.{os.getpid()}.unfinished"
     try:
-        with open(beside, "wb") as out:
+        with open(unfinished, "wb") as out:
             out.write(content)
-        os.replace(beside, file)
+        os.replace(unfinished, file)
     except OSError as error:
         raise StorageError(f"{_WHERE}: {file}: {error.strerror}", errno=error.errno, shard=file) from None
     finally:
-        if os.path.exists(beside):
-            os.unlink(beside)
+        if os.path.exists(unfinished):
+            os.unlink(unfinished)

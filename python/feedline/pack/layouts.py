@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layouts of samples in shards: members of tar files, or MDS."""
+"""Layouts of samples in shards: as members of tar files, or in MDS format. `column_layouts` has the others."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from .plan import quick_member_bytes
 from .shard_file import ShardFile, member_bytes
 
 _OF_FILES = ("folder", "coco", "voc", "yolo")  # formats whose samples are named after their images
-_TAR_END = 1024  # size of a tar's end mark
+_TAR_END = 1024  # size of a tar's end marker
+_ENDINGS = {"tar": ".tar", "tfrecord": ".tfrecord", "lmdb": ".lmdb", "parquet": ".parquet"}
 
 
 class ShardWriter(Protocol):
-    """A shard being written, which appears atomically."""
+    """A shard that is being written; the file appears atomically."""
 
     path: Path
     bytes: int  # size so far
@@ -45,31 +46,29 @@ class Layout(Protocol):
 
     def shard_name(self, number: int) -> str: ...
     def key(self, stored: bytes, extension: bytes) -> str:
-        """Returns the name of a sample; `extension`: of its first file."""
+        """Returns the name of a sample in the shards; `extension` is the extension of its first file."""
 
     def content(self, key: str, label: int | None, files: Content) -> Content:
-        """Returns a sample in the form that a shard stores. Raises DataError if it cannot be stored."""
+        """Returns a sample in the form that a shard stores. Raises DataError if the sample cannot be stored."""
 
     def taken(self, content: Content) -> int:
-        """Returns the size of that form in a shard, in bytes."""
+        """Returns the number of bytes that `content` occupies in a shard."""
 
     def front(self) -> int:
         """Returns the size of a shard without samples."""
 
     def planned(self, key: str, label: int | None, sizes: Sequence[tuple[str, int]]) -> int:
-        """Returns :meth:`taken` by the sizes of a sample's files."""
+        """Calculates the number of bytes that a sample will occupy in a shard, from the sizes of its files."""
 
     def begin(self, path: Path) -> ShardWriter: ...
     def finished(self, shard: Path, content: Content) -> None:
-        """Writes the files next to a finished shard; `content`: of its last sample."""
+        """Writes the files next to a finished shard; `content` is its last sample."""
 
-    def complete(self, place: Destination, manifest: Manifest) -> None:
-        """Writes the files next to all shards, once they are finished."""
+    def complete(self, destination: Destination, manifest: Manifest) -> None:
+        """Writes the files that describe all shards, once these are finished."""
 
 
 class _TarFile(ShardFile):
-    entry: dict[str, Any] | None = None
-
     def take(self, content: Content) -> None:
         for name, data in content:
             self.add(name, data)
@@ -119,7 +118,7 @@ class TarLayout:
             str(shard), {"format": "tar", "fields": [f"{extension}:bytes"]}
         )  # writes an index next to the shard
 
-    def complete(self, place: Destination, manifest: Manifest) -> None:
+    def complete(self, destination: Destination, manifest: Manifest) -> None:
         pass
 
 
@@ -156,27 +155,28 @@ class MdsLayout:
     def finished(self, shard: Path, content: Content) -> None:
         pass
 
-    def complete(self, place: Destination, manifest: Manifest) -> None:
-        index_of_all(place, manifest)
+    def complete(self, destination: Destination, manifest: Manifest) -> None:
+        index_of_all(destination, manifest)
 
 
-def index_of_all(place: Destination, manifest: Manifest) -> None:
-    """Returns the name of a complete dataset's index next to its shards, if the layout has one."""
+def index_of_all(destination: Destination, manifest: Manifest) -> None:
+    """Writes the index of a complete dataset next to its shards, if the layout has one."""
     if manifest.arguments.get("to") == "mds":
-        place.write(INDEX, index_text(manifest.shards, manifest.classes))
+        destination.write(INDEX, index_text(manifest.shards, manifest.classes))
 
 
-def pattern_of(place: Destination, arguments: dict[str, Any], shards: Sequence[Shard]) -> str:
+def pattern_of(destination: Destination, arguments: dict[str, Any], shards: Sequence[Shard]) -> str:
     """Returns the source that opens these shards."""
-    front = place.shown + "/" if place.is_remote else os.path.join(place.shown, "")
+    front = destination.shown + "/" if destination.is_remote else os.path.join(destination.shown, "")
     if arguments.get("to") == "mds":
-        return front + INDEX if place.is_remote else place.shown
-    names = [shard.name.removesuffix(".tar") for shard in shards] or ["000000"]
-    return front + (f"{names[0]}.tar" if len(names) == 1 else f"{{{names[0]}..{names[-1]}}}.tar")
+        return front + INDEX if destination.is_remote else destination.shown
+    ending = _ENDINGS[arguments.get("to", "tar")]
+    names = [shard.name.removesuffix(ending) for shard in shards] or ["000000"]
+    return front + (f"{names[0]}{ending}" if len(names) == 1 else f"{{{names[0]}..{names[-1]}}}{ending}")
 
 
 def name_of_shard(arguments: dict[str, Any], number: int) -> str:
-    """Returns the layout that was used with these arguments."""
+    """Returns the name of a shard that was packed with these arguments."""
     if arguments.get("to") == "mds":
         return shard_name(number, arguments["compression"])
-    return f"{number:06d}.tar"
+    return f"{number:06d}{_ENDINGS[arguments.get('to', 'tar')]}"

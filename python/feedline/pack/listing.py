@@ -16,7 +16,7 @@ _HEAD = "feedline-listing 1 {lines}\n"
 
 
 class Listed(NamedTuple):
-    """Counts of a written listing."""
+    """Numbers of entries in a listing that was written."""
 
     listing: str
     files: int
@@ -25,12 +25,12 @@ class Listed(NamedTuple):
 
 
 def write_listing(folder: str | os.PathLike[str]) -> Listed:
-    """Writes the listing of a folder into it, replacing any earlier one; reads no files.
+    """Writes the listing of a folder into the folder, replacing an earlier listing. No files are read.
 
-    Links are followed, as by a web server. The folder must not be modified during the call.
+    Symbolic links are followed, as web servers do. The folder must not be modified during the call.
 
     Raises:
-        ConfigError: not a local folder, or links form a loop.
+        ConfigError: the path is not a local folder, or links form a loop.
         StorageError: a folder cannot be listed, or the file cannot be written.
     """
     root = Path(arguments.output_path("index", "folder", folder))
@@ -38,12 +38,12 @@ def write_listing(folder: str | os.PathLike[str]) -> Listed:
         raise ConfigError(f"index: {str(root)!r} is not a local folder")
     try:
         lines, counts = _lines_of(root)
-        target, beside = root / NAME, root / f"{NAME}.{os.getpid()}.unfinished"
+        target, unfinished = root / NAME, root / f"{NAME}.{os.getpid()}.unfinished"
         try:
-            beside.write_text(_HEAD.format(lines=len(lines)) + "".join(lines), encoding="ascii")
-            os.replace(beside, target)
+            unfinished.write_text(_HEAD.format(lines=len(lines)) + "".join(lines), encoding="ascii")
+            os.replace(unfinished, target)
         finally:
-            beside.unlink(missing_ok=True)
+            unfinished.unlink(missing_ok=True)
     except OSError as error:
         shard = str(error.filename or root)
         raise StorageError(f"index: {shard}: {error.strerror or error}", errno=error.errno, shard=shard) from None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A folder's shards as a JSON file next to them, from which packing resumes.
+"""The manifest of a folder's shards: a JSON file next to them, from which packing resumes.
 
-A shard is added to the manifest once it is durable under its final name. An existing shard that is not in the manifest
-was finished just before the process died; it is written again, with the same bytes.
+A shard is added to the manifest once it is durable under its final name. A shard that exists but is not in the manifest
+was finished just before the process died. Such a shard is written again, with the same bytes.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _VERSION = 2  # 1: shards without the names of the classes
 
 
 def part_name(first: int, end: int) -> str:
-    """Returns the name of the manifest of a range of shards."""
+    """Returns the manifest name for a range of shards."""
     return f"feedline-pack.{first:06d}-{end:06d}.json"
 
 
 def part_in(name: str) -> tuple[int, int] | None:
-    """Returns the range whose manifest has this name; None for other names."""
+    """Returns the range of shards whose manifest has this name; None for other names."""
     match = re.fullmatch(r"feedline-pack\.(\d{6,})-(\d{6,})\.json", name)
     return (int(match[1]), int(match[2])) if match else None
 
@@ -43,7 +43,7 @@ class ManifestStorage(Protocol):
 
 @dataclass(frozen=True)
 class Shard:
-    """``first`` and ``end``: its half-open range of positions in the packed order."""
+    """A shard; ``first`` and ``end`` are its half-open range of positions in the packed order."""
 
     name: str
     first: int
@@ -60,7 +60,7 @@ class Shard:
 
 @dataclass(frozen=True)
 class Skipped:
-    """A skipped sample, and the reason."""
+    """A skipped sample, with the reason."""
 
     position: int
     key: str
@@ -69,7 +69,7 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Part:
-    """The half-open range ``first`` to ``end`` of the ``of`` shards of the whole dataset."""
+    """A half-open range of shards, from ``first`` to ``end``; ``of`` is the number of shards in the whole dataset."""
 
     first: int
     end: int
@@ -78,7 +78,7 @@ class Part:
 
 @dataclass
 class Manifest:
-    """``arguments``: all arguments that the shards' bytes depend on."""
+    """The manifest's contents; ``arguments`` are all arguments that affect the shards' bytes."""
 
     arguments: dict[str, Any]
     source: str
@@ -90,7 +90,7 @@ class Manifest:
     part: Part | None = None  # the range, if it is not the manifest of the whole dataset
     marks: dict[str, str] = field(default_factory=dict)  # ETags of shards in a bucket, until the manifest is complete
 
-    def save(self, place: ManifestStorage, name: str) -> None:
+    def save(self, destination: ManifestStorage, name: str) -> None:
         content = {"version": _VERSION} | dataclasses.asdict(self)
         for absent in ("part", "marks"):
             if not content[absent]:
@@ -98,17 +98,17 @@ class Manifest:
         for shard in content["shards"]:
             if shard["entry"] is None:
                 del shard["entry"]
-        place.write(name, (json.dumps(content, indent=1) + "\n").encode())
+        destination.write(name, (json.dumps(content, indent=1) + "\n").encode())
 
     @staticmethod
-    def load(place: ManifestStorage, name: str) -> Manifest | None:
-        """Returns the manifest, or ``None`` if there is none. Raises DataError if it is not a manifest of this
-        version.
+    def load(destination: ManifestStorage, name: str) -> Manifest | None:
+        """Returns the manifest, or ``None`` if the file does not exist. Raises DataError if the file is not a manifest
+        of this version.
         """
-        stored = place.read(name)
+        stored = destination.read(name)
         if stored is None:
             return None
-        shown = f"{place.shown}/{name}"
+        shown = f"{destination.shown}/{name}"
         try:
             content = json.loads(stored)
         except ValueError as error:
@@ -125,8 +125,8 @@ class Manifest:
         except (KeyError, TypeError, AttributeError) as error:
             raise DataError(f"pack: {shown} is damaged ({error}); remove the folder and start again") from None
 
-    def expect(self, arguments: dict[str, Any], place: str) -> None:
-        """Raises ConfigError if packing was begun with other arguments, and lists them."""
+    def expect(self, arguments: dict[str, Any], destination: str) -> None:
+        """Raises ConfigError that lists the differences if packing was started with other arguments."""
         begun, now = self.arguments, json.loads(json.dumps(arguments))
         differences = [
             f"{name} was {begun.get(name)!r} and is {now.get(name)!r}"
@@ -135,10 +135,10 @@ class Manifest:
         ]
         if differences:
             raise ConfigError(
-                f"pack: {place} was begun with other arguments: {'; '.join(differences)}. "
-                "Pass the same arguments to resume, or another folder"
+                f"pack: {destination} was started with other arguments: {'; '.join(differences)}. Pass the same "
+                "arguments to resume, or another folder"
             )
 
     def end(self, first: int = 0) -> int:
-        """Returns the position after the last shard; `first` if there is none."""
+        """Returns the position after the last shard, or `first` if there is no shard."""
         return self.shards[-1].end if self.shards else first

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts the files of a sample to the columns of an MDS dataset, which all of its samples share.
+"""Converts the files of a sample to columns; all samples in a dataset have the same columns. The encodings are MDS's.
 
 ========================= ==================================== =================================
 file                      column                               encoding
@@ -23,6 +23,7 @@ import io
 import struct
 from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -37,40 +38,72 @@ _TEXTS = ("txt", "text", "transcript")
 _JSON = ("json", "jsn")
 _TYPED = (*EXTENSIONS, *_CLASSES, *_TEXTS, *_JSON, "npy", "bin")
 _MOST_BYTES = 2**32 - 1  # limit of a value, a sample and a shard: sizes and offsets have 32 bits
-_DTYPES = {"uint8": 8, "int8": 9, "uint16": 16, "int16": 17, "float16": 18, "uint32": 32, "int32": 33}
-_DTYPES |= {"float32": 34, "uint64": 64, "int64": 65, "float64": 66}  # and their codes in an array's header
-_SIZES = {"int": 8} | {name: np.dtype(name).itemsize for name in _DTYPES}
+DTYPES = {"uint8": 8, "int8": 9, "uint16": 16, "int16": 17, "float16": 18, "uint32": 32, "int32": 33}
+DTYPES |= {"float32": 34, "uint64": 64, "int64": 65, "float64": 66}  # and their codes in an array's header
+_SIZES = {"int": 8} | {name: np.dtype(name).itemsize for name in DTYPES}
 
 
 class Columns:
-    """The columns of a dataset. ``encodings``: by name, in storage order."""
+    """The columns of a dataset.
 
-    def __init__(self, encodings: dict[str, str]) -> None:
+    Attributes:
+        encodings: encoding of each column by name, in storage order.
+        arrays: dtype, number of dimensions and last extent (0 without dimensions) of each array column, from the first
+            sample.
+        format: name of the format, for messages.
+    """
+
+    def __init__(
+        self, encodings: dict[str, str], arrays: dict[str, tuple[str, int, int]] | None = None, format: str = "MDS"
+    ) -> None:
+        self.format = format
+        self.arrays = arrays or {}
         self.encodings = dict(sorted(encodings.items()))
         self.names = list(self.encodings)
         self.sizes = [_SIZES.get(encoding) for encoding in self.encodings.values()]
 
     @staticmethod
-    def of_sample(label: int | None, files: Content, with_key: bool) -> Columns:
-        """Returns the columns for this sample. Raises ConfigError if two files map to one column."""
+    def of_sample(label: int | None, files: Content, with_key: bool, format: str = "MDS") -> Columns:
+        """Returns the columns for this sample. Raises ConfigError if two files map to the same column."""
         names = _names([extension for extension, _ in files], label)
         encodings = {name: _encoding(extension, data) for name, (extension, data) in zip(names, files, strict=True)}
+        arrays = {
+            name: _form_of(data)
+            for (name, encoding), (_, data) in zip(encodings.items(), files, strict=True)
+            if encoding == "ndarray"
+        }
         if label is not None:
             encodings["label"] = "int"
         if with_key:
             encodings[KEY] = "str"
         if len(encodings) < len(names) + (label is not None) + with_key:
             raise ConfigError(
-                f"pack: two of a sample's files map to one column: {', '.join(extension for extension, _ in files)}; "
-                "rename one of them"
+                "pack: two files of a sample map to the same column: "
+                f"{', '.join(extension for extension, _ in files)}; rename one of them"
             )
-        return Columns(encodings)
+        return Columns(encodings, arrays, format)
 
     def sample(self, key: str, label: int | None, files: Content) -> bytes:
-        """Encodes a sample: the sizes of variable-size values, then the values.
+        """Encodes a sample as the sizes of variable-size values, followed by the values.
 
-        Raises DataError if the sample's columns differ, or a value does not fit its column.
+        Raises DataError if the sample has different columns, or a value does not fit in its column.
         """
+        values = self.values(key, label, files)
+        sizes, stored = [], []
+        for (name, encoding), size in zip(self.encodings.items(), self.sizes, strict=True):
+            try:
+                value = _ENCODE.get(encoding, _number if encoding in DTYPES else _as_it_is)(values[name], encoding)
+            except ValueError as error:
+                raise self.cannot_hold(name, key, error) from None
+            if size is None:
+                sizes.append(len(value))
+            stored.append(value)
+        if sum(map(len, stored)) + 4 * len(sizes) > _MOST_BYTES:
+            raise DataError(f"pack: sample {key} is larger than MDS's limit of 4 GiB", key=key, stage="format")
+        return b"".join([struct.pack(f"<{len(sizes)}I", *sizes), *stored])
+
+    def values(self, key: str, label: int | None, files: Content) -> dict[str, bytes]:
+        """Returns the bytes of each column, as in the files. Raises DataError if the sample has different columns."""
         names = _names([extension for extension, _ in files], label)
         values = {name: data for name, (_, data) in zip(names, files, strict=True)}
         if label is not None:
@@ -79,40 +112,48 @@ class Columns:
             values[KEY] = key.encode("utf-8", "backslashreplace")
         if values.keys() != self.encodings.keys():
             raise self._differs(key, values)
-        sizes, stored = [], []
-        for (name, encoding), size in zip(self.encodings.items(), self.sizes, strict=True):
-            try:
-                value = _ENCODE.get(encoding, _number if encoding in _DTYPES else _as_it_is)(values[name], encoding)
-            except ValueError as error:
-                raise DataError(
-                    f"pack: the column '{name}' ({encoding}) cannot hold the value of sample {key}: {error}",
-                    key=key,
-                    stage="format",
-                ) from None
-            if size is None:
-                sizes.append(len(value))
-            stored.append(value)
-        if sum(map(len, stored)) + 4 * len(sizes) > _MOST_BYTES:
-            raise DataError(f"pack: sample {key} is larger than MDS's limit of 4 GiB", key=key, stage="format")
-        return b"".join([struct.pack(f"<{len(sizes)}I", *sizes), *stored])
+        return values
 
-    def planned(self, key: str, label: int | None, sizes: Sequence[tuple[str, int]]) -> int:
-        """Returns the size of :meth:`sample` by its files' sizes. Raises ConfigError if they do not determine it."""
+    def sizes_of(self, key: str, label: int | None, sizes: Sequence[tuple[str, int]]) -> dict[str, int]:
+        """Returns the number of bytes of each column, as in the files. Raises DataError like :meth:`values`."""
         names = _names([extension for extension, _ in sizes], label)
         own = {name: size for name, (_, size) in zip(names, sizes, strict=True)}
         if label is not None:
-            own["label"] = 8
+            own["label"] = len(str(label))
         if KEY in self.encodings:
             own[KEY] = len(key.encode("utf-8", "backslashreplace"))
         if own.keys() != self.encodings.keys():
             raise self._differs(key, own)
+        return own
+
+    def cannot_hold(self, name: str, key: str, why: Exception) -> DataError:
+        """Returns the error for a value that does not fit in its column."""
+        return DataError(
+            f"pack: the column '{name}' ({self.encodings[name]}) cannot hold the value of sample {key}: {why}",
+            key=key,
+            stage="format",
+        )
+
+    def check_array(self, name: str, array: np.ndarray[Any, Any]) -> None:
+        """Raises ValueError if an array has a different dtype or number of dimensions than in the first sample."""
+        wanted = self.arrays.get(name, (self.encodings[name], 0))[:2]
+        if (array.dtype.name, array.ndim) != wanted:
+            raise ValueError(
+                f"an array of {array.dtype.name} with {array.ndim} dimensions, but the first sample has {wanted[0]} "
+                f"with {wanted[1]}"
+            )
+
+    def planned(self, key: str, label: int | None, sizes: Sequence[tuple[str, int]]) -> int:
+        """Returns the size of the result of :meth:`sample` for files of these sizes. Raises ConfigError if this size
+        depends on more than the file sizes.
+        """
+        own = self.sizes_of(key, label, sizes)
         taken = 0
         for (name, encoding), size in zip(self.encodings.items(), self.sizes, strict=True):
             if encoding == "ndarray":
                 raise ConfigError(
                     "pack: shard_range with shards limited by size requires known sizes, but the sizes of the "
-                    "arrays of "
-                    f"'{name}' are not; pass samples_per_shard (--samples-per-shard)"
+                    f"arrays in '{name}' are unknown; pass samples_per_shard (--samples-per-shard)"
                 )
             taken += own[name] + 4 if size is None else size
         return taken
@@ -123,15 +164,15 @@ class Columns:
         said = [f"lacks {', '.join(lacks)}"] if lacks else []
         said += [f"also has {', '.join(more)}"] if more else []
         return DataError(
-            f"pack: all samples of an MDS dataset need the same columns ({', '.join(self.names)}), but sample {key} "
-            f'{" and ".join(said)}; pack it as tars, or leave such samples out with on_error="skip"',
+            f"pack: all samples packed as {self.format} need the same columns ({', '.join(self.names)}), but "
+            f'sample {key} {" and ".join(said)}; pack it as tars, or leave such samples out with on_error="skip"',
             key=key,
             stage="format",
         )
 
 
 def _names(extensions: Sequence[str], label: int | None) -> list[str]:
-    """Returns the files' column names; an ambiguous name is replaced by the whole extension."""
+    """Returns the column names of the files; an ambiguous name is replaced by the whole extension."""
     images = sum(extension in EXTENSIONS for extension in extensions)
     names = []
     for extension in extensions:
@@ -156,7 +197,7 @@ def _encoding(extension: str, data: bytes) -> str:
     if last != "npy":
         return "bytes"
     try:
-        array = _array_in(data)
+        array = array_in(data)
     except ValueError:
         return "bytes"
     return "ndarray" if array.ndim else array.dtype.name
@@ -186,25 +227,33 @@ def _utf8(data: bytes, encoding: str) -> bytes:
     return data
 
 
-def _array_in(data: bytes) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
+def array_in(data: bytes) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
+    """Returns the array in a .npy file, with little-endian elements. Raises ValueError for an unsupported dtype."""
     array: np.ndarray[tuple[int, ...], np.dtype[np.generic]] = np.load(io.BytesIO(data), allow_pickle=False)
-    if array.dtype.name not in _DTYPES or array.ndim > 63:
-        raise ValueError(f"MDS does not support arrays of {array.dtype.name} with {array.ndim} dimensions")
+    if array.dtype.name not in DTYPES or array.ndim > 63:
+        raise ValueError(f"arrays of {array.dtype.name} with {array.ndim} dimensions are not supported")
     return array.astype(array.dtype.newbyteorder("<"), order="C", copy=False)
 
 
+def _form_of(data: bytes) -> tuple[str, int, int]:
+    array = array_in(data)
+    return array.dtype.name, array.ndim, array.shape[-1] if array.ndim else 0
+
+
 def _ndarray(data: bytes, encoding: str) -> bytes:
-    """Encodes an array: dtype, dimensions * 4 + log2 of the bytes per dimension size, shape, numbers."""
-    array = _array_in(data)
+    """Encodes an array as its dtype, one number, its shape, and its elements; the number is 4 * dimensions + log2(bytes
+    per dimension size).
+    """
+    array = array_in(data)
     if not array.ndim:
         raise ValueError("a 0-d array, but the first sample has an array with dimensions")
     extent = next(power for power in range(4) if max(array.shape) < 1 << (8 << power))
     shape = np.array(array.shape, f"<u{1 << extent}").tobytes()
-    return bytes([_DTYPES[array.dtype.name], array.ndim << 2 | extent]) + shape + array.tobytes()
+    return bytes([DTYPES[array.dtype.name], array.ndim << 2 | extent]) + shape + array.tobytes()
 
 
 def _number(data: bytes, encoding: str) -> bytes:
-    array = _array_in(data)
+    array = array_in(data)
     if array.ndim or array.dtype.name != encoding:
         raise ValueError(f"an array of {array.dtype.name} with {array.ndim} dimensions")
     return array.tobytes()

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Protocol
 
+from ..data import arguments
 from ..errors import ConfigError, DataError
 from .manifest import Shard
 from .mds_columns import Columns, Content
@@ -46,8 +47,8 @@ class _Compressor(Protocol):
 
 @dataclass(frozen=True)
 class MdsSettings:
-    """Storage of shards. ``compression``: ``"zstd"``, ``"gz"`` or ``"bz2"``, optionally with ``":LEVEL"``; None is
-    uncompressed. ``hashes``: checksums in the index, by the names of hashlib and xxhash, sorted.
+    """Storage of shards. ``compression``: ``"zstd"``, ``"gz"`` or ``"bz2"``, optionally with ``":LEVEL"``; None
+    disables compression. ``hashes``: sorted names of the checksums in the index, as in hashlib and xxhash.
     """
 
     compression: str | None = None
@@ -59,7 +60,9 @@ class MdsSettings:
         """Raises ConfigError if a setting is unknown or needs a missing package."""
         if size_limit is not None and size_limit > MOST_SHARD_BYTES:
             raise ConfigError(f"pack: MDS shards must be smaller than 4 GiB, but shard_bytes is {size_limit:,}")
-        settings = MdsSettings(compression, tuple(sorted(set(hashes))), size_limit)
+        if isinstance(hashes, str) or not arguments.is_iterable(hashes):
+            raise ConfigError(f'pack: hashes must be a list of names, such as ["sha256"], not {hashes!r}')
+        settings = MdsSettings(compression, tuple(sorted(set(map(_checksum, hashes)))), size_limit)
         if compression is not None:
             _compressor(compression, 0)
         for name in settings.hashes:
@@ -72,7 +75,9 @@ class MdsSettings:
 
 
 class MdsShardFile:
-    """Buffers the samples until `commit`, as offsets precede them; until then nothing is at `path`."""
+    """Buffers the samples until `commit`, because the offsets precede them in the file. Before `commit`, `path` does
+    not exist.
+    """
 
     offset_bytes = 4
 
@@ -96,7 +101,7 @@ class MdsShardFile:
         return sum(MdsShardFile.offset_bytes + len(data) for _, data in content)
 
     def take(self, content: Content) -> None:
-        """Appends a sample. Raises DataError if it does not fit."""
+        """Appends a sample. Raises DataError if the shard would be too large."""
         self.bytes += self.taken(content)
         if self.bytes > MOST_SHARD_BYTES:
             raise DataError(
@@ -169,7 +174,7 @@ def shard_name(number: int, compression: str | None) -> str:
 
 
 def index_text(shards: Iterable[Shard], classes: Sequence[str]) -> bytes:
-    """Returns the index of a whole dataset. Only :func:`feedline.open` reads ``classes``."""
+    """Returns the index of a whole dataset. The ``classes`` in the index are read only by :func:`feedline.open`."""
     index: dict[str, Any] = {"version": 2, "shards": [shard.entry for shard in shards]}
     if classes:
         index["classes"] = [name.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for name in classes]
@@ -202,7 +207,7 @@ def _extension(compression: str) -> str:
 
 
 def _compressor(compression: str, size: int) -> _Compressor:
-    """`size`: uncompressed size, which streaming's zstd reader requires in the header."""
+    """`size` is the uncompressed size, which streaming's zstd reader requires in the header."""
     name, colon, digits = compression.partition(":")
     if name not in _LEVELS:
         raise ConfigError(f"pack: compression {compression!r} must be one of {', '.join(sorted(_LEVELS))}")
@@ -227,6 +232,14 @@ def _zstd(level: int, size: int) -> _Compressor:
     return own
 
 
+def _checksum(name: Any) -> str:
+    """Returns `name` if it is the name of a supported checksum."""
+    known = sorted({*_XXHASH, *(own for own in hashlib.algorithms_guaranteed if not own.startswith("shake"))})
+    if not isinstance(name, str) or name not in known:
+        raise ConfigError(f"pack: hashes: unknown checksum {name!r}; use {', '.join(known)}")
+    return name
+
+
 def _sum_of(name: str) -> _Sum:
     if name in _XXHASH:
         try:
@@ -235,6 +248,4 @@ def _sum_of(name: str) -> _Sum:
             raise ConfigError(f'pack: the checksum "{name}" needs the package xxhash: pip install xxhash') from None
         own: _Sum = getattr(xxhash, name)()
         return own
-    if name not in hashlib.algorithms_guaranteed or name.startswith("shake"):
-        raise ConfigError(f"pack: unknown checksum {name!r}; use sha256, sha1, md5, xxh64 or others")
     return hashlib.new(name)

@@ -27,15 +27,16 @@ class Merged(NamedTuple):
 
 
 def merge_index(place: str | os.PathLike[str]) -> Merged:
-    """Writes the manifest of a dataset that was packed in ranges, and removes theirs.
+    """Writes the manifest of a dataset that was packed in ranges, and removes the manifests of the ranges.
 
-    Writes nothing unless all ranges are finished, from one source with the same arguments, without a gap or an overlap,
-    and every shard exists: in a folder with its SHA-256, in a bucket with its size and ETag.
+    Writes nothing unless all ranges are finished, were packed from the same source with the same arguments, have no
+    gaps or overlaps, and every shard exists with its SHA-256 (in a folder) or its size and ETag (in a bucket).
 
     Raises:
-        ConfigError: nothing was packed there in ranges, or the arguments differ.
-        DataError: a range or a shard is missing, unfinished, duplicate or changed; the message names it.
-        StorageError: it cannot be read or written.
+        ConfigError: the destination contains no packed ranges, or their arguments differ.
+        DataError: a range or a shard is missing, unfinished, duplicate or changed; the message names the range or
+            shard.
+        StorageError: a manifest or shard cannot be read, or the manifest cannot be written.
     """
     stored = destination_of(arguments.output_path("merge-index", "place", place, urls=True))
     names = stored.names()
@@ -69,14 +70,14 @@ def merge_index(place: str | os.PathLike[str]) -> Merged:
     return _merged(stored, merged, len(parts))
 
 
-def _loaded(place: Destination, name: str) -> Manifest:
-    part = Manifest.load(place, name)
+def _loaded(destination: Destination, name: str) -> Manifest:
+    part = Manifest.load(destination, name)
     if part is None or part.part is None:
-        raise DataError(f"merge-index: {place.shown}/{name} is not a range's manifest; pack that range again")
+        raise DataError(f"merge-index: {destination.shown}/{name} is not a range's manifest; pack that range again")
     return part
 
 
-def _check_alike(place: Destination, parts: list[tuple[str, Manifest]]) -> None:
+def _check_alike(destination: Destination, parts: list[tuple[str, Manifest]]) -> None:
     """Checks that every range was packed from the same source with the same arguments."""
     first_name, first = parts[0]
     for name, part in parts[1:]:
@@ -88,29 +89,29 @@ def _check_alike(place: Destination, parts: list[tuple[str, Manifest]]) -> None:
         if first.classes != part.classes:
             differences.append("the classes have different names")
         if _part(first).of != _part(part).of:
-            differences.append(f"the plan has {_part(first).of} and {_part(part).of} shards")
+            differences.append(f"the plans have {_part(first).of} and {_part(part).of} shards")
         if differences:
             raise ConfigError(
-                f"merge-index: {first_name} and {name} in {place.shown} belong to different datasets: "
+                f"merge-index: {first_name} and {name} in {destination.shown} belong to different datasets: "
                 f"{'; '.join(differences)}. Pack one of the two again with the arguments of the other"
             )
 
 
-def _check_complete(place: Destination, parts: list[tuple[str, Manifest]]) -> None:
-    """Checks that all shards exist once, and that every sample is in one or skipped."""
+def _check_complete(destination: Destination, parts: list[tuple[str, Manifest]]) -> None:
+    """Checks that each shard exists exactly once, and that every sample is in a shard or was skipped."""
     expected, position = 0, 0
     total = _part(parts[0][1]).of
     for name, manifest in parts:
         part = _part(manifest)
         if part.first > expected:
-            raise _missing(place, expected, part.first, parts, total)
+            raise _missing(destination, expected, part.first, parts, total)
         if part.first < expected:
             raise DataError(f"merge-index: shard {part.first} is in {name} and in an earlier range; remove one of them")
         end = min(part.end, total)
         if not manifest.complete or len(manifest.shards) != end - part.first:
             raise DataError(
-                f"merge-index: {place.shown}/{name} is not finished: {len(manifest.shards)} of {end - part.first} "
-                f"shards; run feedline pack with --shard-range {part.first}:{part.end} again"
+                f"merge-index: {destination.shown}/{name} is not finished: {len(manifest.shards)} of "
+                f"{end - part.first} shards; run feedline pack with --shard-range {part.first}:{part.end} again"
             )
         for number, shard in enumerate(manifest.shards, part.first):
             if shard.name != name_of_shard(manifest.arguments, number) or shard.first != position:
@@ -121,12 +122,14 @@ def _check_complete(place: Destination, parts: list[tuple[str, Manifest]]) -> No
             position = shard.end
         expected = end
     if expected < total:
-        raise _missing(place, expected, total, parts, total)
+        raise _missing(destination, expected, total, parts, total)
     if position != parts[0][1].arguments["samples"]:
-        raise DataError(f"merge-index: the shards end with sample {position:,}, before the source's last")
+        raise DataError(f"merge-index: the shards end with sample {position:,}, before the last sample of the source")
 
 
-def _missing(place: Destination, first: int, end: int, parts: list[tuple[str, Manifest]], total: int) -> DataError:
+def _missing(
+    destination: Destination, first: int, end: int, parts: list[tuple[str, Manifest]], total: int
+) -> DataError:
     gaps, expected = [], 0
     for part in [_part(manifest) for _, manifest in parts] + [Part(total, total, total)]:
         if part.first > expected:
@@ -134,7 +137,7 @@ def _missing(place: Destination, first: int, end: int, parts: list[tuple[str, Ma
         expected = max(expected, part.end)
     named = ", ".join(gaps[:_MOST_NAMED]) + (f" and {len(gaps) - _MOST_NAMED} more" if len(gaps) > _MOST_NAMED else "")
     return DataError(
-        f"merge-index: of the {total} shards of {place.shown}, these shards are missing: {named}; run "
+        f"merge-index: of the {total} shards of {destination.shown}, these shards are missing: {named}; run "
         "feedline pack with "
         f"--shard-range {first}:{end}"
     )
@@ -145,7 +148,7 @@ def _part(manifest: Manifest) -> Part:
     return manifest.part
 
 
-def _merged(place: Destination, whole: Manifest, ranges: int) -> Merged:
-    pattern = pattern_of(place, whole.arguments, whole.shards)
+def _merged(destination: Destination, whole: Manifest, ranges: int) -> Merged:
+    pattern = pattern_of(destination, whole.arguments, whole.shards)
     samples = sum(shard.samples for shard in whole.shards)
-    return Merged(place.shown, len(whole.shards), samples, len(whole.skipped), ranges, pattern)
+    return Merged(destination.shown, len(whole.shards), samples, len(whole.skipped), ranges, pattern)

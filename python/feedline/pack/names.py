@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keys of packed samples, by WebDataset's rules.
 
-A key is a member's name up to the first dot of its last path component. A file ``cat/1.5.jpg`` would therefore have
-the key ``cat/1`` and the extension ``5.jpg``, and ``cat/1.jpg`` and ``cat/1.png`` would be one sample. So dots within a
-file's name are escaped as ``%2E``, and files whose names differ only by extension include it in their keys:
-``cat/1%2Epng.png``.
+A key is a member's name up to the first dot of its last path component. Without escapes, a file ``cat/1.5.jpg`` would
+therefore have the key ``cat/1`` and the extension ``5.jpg``, and ``cat/1.jpg`` and ``cat/1.png`` would be one sample.
+So dots within a file's name are escaped as ``%2E``, and if names differ only by extension, the keys include the
+extension: ``cat/1%2Epng.png``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..errors import ConfigError
 
 
 class FolderKeys:
-    """Keys of the samples of a folder, found by class folders or by patterns."""
+    """Keys of the samples of a folder whose files are found by class folders or by patterns."""
 
     def __init__(self, dataset: _engine.Dataset) -> None:
         self._shared: set[str] = set()
@@ -27,7 +27,7 @@ class FolderKeys:
             self._shared = {stem for stem, count in stems.items() if count > 1}
 
     def key(self, stem: str, extension: str) -> str:
-        """``stem``: the path without its extension, or a pattern's key."""
+        """Returns the key of a sample; ``stem`` is the path without its extension, or the key of a pattern."""
         if stem in self._shared:
             stem = f"{stem}.{extension}"
         folder, slash, name = stem.rpartition("/")
@@ -41,17 +41,17 @@ def _stem(path: str) -> str:
     return path.rpartition(".")[0]
 
 
-# The first member of a shard with class names; src/format/class_names.h reads it. Other readers skip names within
+# The first member of a shard with class names; src/format/tar/class_names.h reads it. Other readers skip names within
 # double underscores as metadata, and names without a dot as belonging to no sample.
 CLASS_NAMES_MEMBER = "__classes__"
 
 
 def class_names_text(classes: Sequence[str]) -> bytes:
-    """One name per line, by label."""
+    """Returns the class names, one per line, sorted by label."""
     escaped = (name.replace("%", "%25").replace("\n", "%0A") for name in classes)
     return "".join(f"{name}\n" for name in escaped).encode("utf-8", "surrogateescape")
 
 
 def text(name: bytes) -> str:
-    """Decodes a stored name in any encoding; ``os.fsencode`` restores its bytes."""
+    """Decodes a stored name in any encoding; ``os.fsencode`` converts it back to the same bytes."""
     return os.fsdecode(name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packs samples in order, through the transcoders, into shards."""
+"""Packs samples, in order and converted by the transcoders, into shards."""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ class Report(NamedTuple):
     bytes_after: int
     skipped: list[Skipped]
     pattern: str  # for feedline.open and webdataset
+    fields: list[str]  # for feedline.open, to read all columns; empty if it finds them by itself
 
 
 def pack(
@@ -54,7 +55,7 @@ def pack(
     transcoders: Sequence[Transcoder] = (),
     on_error: Literal["raise", "skip"] = "raise",
     num_workers: int | Literal["auto"] = "auto",
-    to: Literal["tar", "mds"] = "tar",
+    to: Literal["tar", "wds", "mds", "tfrecord", "lmdb", "parquet"] = "tar",
     compression: str | None = None,
     hashes: Sequence[str] | None = None,
     keep_keys: bool = False,
@@ -66,97 +67,102 @@ def pack(
     split: str | None = None,
     crowd: str | None = None,
 ) -> Report:
-    """Writes a dataset as tar shards in WebDataset's layout, or as MDS.
+    """Writes a dataset as tar shards in WebDataset's layout, or as MDS, TFRecord, LMDB or Parquet files.
 
     The shards' bytes depend only on the arguments and the samples. After an interruption, even a power loss, another
     call with the same arguments resumes; ``on_error`` and ``num_workers`` may differ.
 
     Args:
         source: a source for :func:`feedline.open`, or an opened dataset: a folder, or tars. For class folders, each
-            sample becomes the image and ``.cls``, its class as a number, and each shard has the class names. For a
-            folder whose files are found by patterns, each file of a sample is stored as ``KEY.FIELD.EXTENSION``:
-            ``masks/{key}.png`` becomes ``0004.masks.png``. For tars, all members of a sample and their names are
-            preserved.
-        output: a folder, created if necessary in an existing parent; or ``s3://bucket/prefix``, ``gs://bucket/prefix``.
-            ``feedline-pack.json`` is written next to the shards and their indexes; in a bucket it is written last.
+            sample is stored as the image and ``.cls``, which contains the class number; each shard contains the class
+            names. For a folder whose files are found by patterns, each file of a sample is stored as
+            ``KEY.FIELD.EXTENSION``: ``masks/{key}.png`` becomes ``0004.masks.png``. For tars, all members of a sample
+            and their names are preserved.
+        output: a folder, which is created if its parent exists, or ``s3://bucket/prefix``, ``gs://bucket/prefix``.
+            The manifest, ``feedline-pack.json``, is written next to the shards and their indexes; in a bucket, the
+            manifest is written last.
         format: as in :func:`feedline.open`, except ``"numpy"`` and ``"pixels"``; by default the source's format.
-        fields: as in :func:`feedline.open`: the patterns of a folder; for tars without images and labels, any field
-            that their samples have.
-        shard_bytes: maximum size of a shard, except one with a single sample; also as text, such as ``"500 MB"``; text
-            below a million needs a unit. 1 GB by default; for MDS 64 MiB, before compression.
-        samples_per_shard: a number of samples for each shard instead.
+        fields: as in :func:`feedline.open`: the patterns of a folder, or, for tars without images and labels, any field
+            of their samples.
+        shard_bytes: maximum size of a shard, except if it has a single sample, in bytes or as text such as ``"500
+            MB"``; text for less than a million bytes requires a unit. The default is 1 GB; 64 MiB before compression
+            for MDS, 500 MB of values for Parquet, and 1 TiB for LMDB.
+        samples_per_shard: number of samples per shard, instead of a maximum size.
         shuffle: packs in a random order that depends only on ``seed``.
-        transcoders: applied to each file, in sequence.
-        on_error: handling of a sample that cannot be read or is damaged. ``"skip"`` leaves it out and lists it.
-        num_workers: threads; ``"auto"`` uses one per usable CPU.
-        to: ``"tar"``, or ``"mds"``: MosaicML streaming's format, version 2. The first sample defines the columns; a
-            sample with others is an error.
+        transcoders: conversions that are applied to each file, in sequence.
+        on_error: handling of a sample that cannot be read or is damaged. ``"skip"`` omits the sample and lists it in
+            the report.
+        num_workers: number of threads; ``"auto"`` uses one per usable CPU.
+        to: ``"tar"`` or its other name ``"wds"``; ``"mds"``, MosaicML streaming's format, version 2; ``"tfrecord"``;
+            ``"lmdb"``; or ``"parquet"``, which needs pyarrow. Except for tar files, the first sample defines the
+            columns, and a sample with other columns raises an error.
         compression: MDS only: ``"zstd"``, ``"gz"`` or ``"bz2"``, optionally with a level as in ``"zstd:7"``.
-        hashes: MDS only: checksums of shards in the index, by the names of hashlib and xxhash; ``["sha256"]`` by
+        hashes: MDS only: names of the checksums of shards in the index, as in hashlib and xxhash; ``["sha256"]`` by
             default.
-        keep_keys: MDS only: adds a column ``__key__`` with the samples' keys, which MDS does not store.
-        jobs: another name of ``num_workers``.
-        shard_range: ``(a, b)``: only the shards a to b-1 of those counted by :func:`shard_count`, for one of several
+        keep_keys: for MDS, TFRecord and Parquet: adds a column ``__key__`` with the samples' keys, which these formats
+            do not store otherwise.
+        jobs: another name for ``num_workers``.
+        shard_range: ``(a, b)`` packs only the shards a to b-1 of the :func:`shard_count` shards, as one of several
             workers; :func:`merge_index` merges all ranges into one dataset.
-        spool: for a bucket: a local folder with room for two shards; by default the folder for temporary files.
-        progress: called as ``progress(done, total)`` in samples.
+        spool: for a bucket, a local folder with space for two shards; by default the folder for temporary files.
+        progress: function that is called as ``progress(done, total)``; both are numbers of samples.
         images, split, crowd: for annotated images, as in :func:`feedline.open`. Each numeric field becomes a ``.npy``
             member, or a column in MDS; masks drawn from outlines cannot be packed.
 
     Raises:
-        ConfigError: the arguments differ from those of the interrupted call, or the folder has other contents.
-        DataError: a damaged sample, two samples with one key, or a finished shard that has changed since.
-        StorageError, OSError: a file cannot be read, or the output cannot be written, such as when the disk is full, or
-            the bucket does not exist or is not writable.
+        ConfigError: the arguments differ from those of the interrupted call, or the folder contains other files.
+        DataError: a sample is damaged, two samples have the same key, or a finished shard has changed.
+        StorageError, OSError: a file cannot be read, or the output cannot be written, for example because the disk is
+            full or the bucket does not exist.
     """
     if on_error not in ("raise", "skip"):
         raise ConfigError(f'pack: on_error must be "raise" or "skip", not {on_error!r}')
-    limits, settings = wanted_shards(to, shard_bytes, samples_per_shard, compression, hashes, keep_keys)
+    limits, form = wanted_shards(to, shard_bytes, samples_per_shard, compression, hashes, keep_keys, shuffle)
     arguments.flag("pack", "shuffle", shuffle)
     arguments.integer("pack", "seed", seed, low=0, high=2**64 - 1)
     if jobs is not None:
         num_workers = arguments.integer("pack", "jobs", jobs, low=1, high=arguments.MOST_WORKERS)
     elif num_workers != "auto":
         arguments.worker_count("pack", num_workers, low=1)
-    place = destination_of(arguments.output_path("pack", "output", output, urls=True), spool)
-    if place.is_remote:
-        _check_is_ours(place)  # before opening the source, which may be slow
+    destination = destination_of(arguments.output_path("pack", "output", output, urls=True), spool)
+    if destination.is_remote:
+        _check_is_ours(destination)  # before opening the source, which may be slow
     threads = host_limits.usable_cpus() if num_workers == "auto" else num_workers
     if isinstance(source, _engine.Dataset):
         dataset, name = source, source.source
     else:
         name = os.fspath(source)
         dataset = opened(spec_of(source, format, fields, annotations_of("pack", images, split, crowd)))
-    packed_source, wanted = prepared(dataset, limits, shuffle, seed, transcoders, settings, keep_keys)
-    folder = Path(place.shown)
+    packed_source, wanted = prepared(dataset, limits, shuffle, seed, transcoders, form)
+    folder = Path(destination.shown)
     root = Path(local_path(name))
-    if not place.is_remote and root.is_dir() and folder.resolve().is_relative_to(root.resolve()):
+    if not destination.is_remote and root.is_dir() and folder.resolve().is_relative_to(root.resolve()):
         raise ConfigError(f"pack: {folder} is inside the source and would become part of it; choose another folder")
     work = Work(0, 0, len(dataset), None, None)
     if shard_range is not None:
         work = work_of(packed_source, wanted, shard_range, threads)
-    own = (UNFINISHED_NAME if place.is_remote else NAME) if work.part is None else part_name(*shard_range or ())
-    with place.opened(own) as shards:
-        whole = _check_is_ours(place)
+    own = (UNFINISHED_NAME if destination.is_remote else NAME) if work.part is None else part_name(*shard_range or ())
+    with destination.opened(own) as shards:
+        whole = _check_is_ours(destination)
         if whole is not None:
-            whole.expect(wanted, place.shown)
+            whole.expect(wanted, destination.shown)
         if whole is not None and (whole.complete or work.part is not None):
-            return _of_whole(whole, place, work)
-        _check_parts(place, own, work.part)
-        manifest = Manifest.load(place, own)
+            return _of_whole(whole, destination, work)
+        _check_parts(destination, own, work.part)
+        manifest = Manifest.load(destination, own)
         was_begun = manifest is not None
         if manifest is None:
             shown = dataset.source if "://" in name else name  # URLs without their secrets
             manifest = Manifest(wanted, shown, list(dataset.classes), part=work.part)
-        manifest.expect(wanted, place.shown)
-        place.verify(manifest.shards, manifest.marks)
+        manifest.expect(wanted, destination.shown)
+        destination.verify(manifest.shards, manifest.marks)
         done = len(manifest.shards)
         if was_begun:  # of the two shards that may have been in progress
-            place.clear([packed_source.layout.shard_name(work.number + done + ahead) for ahead in (0, 1)])
+            destination.clear([packed_source.layout.shard_name(work.number + done + ahead) for ahead in (0, 1)])
         if not manifest.complete:
             tell = progress or (lambda done, total: None)
-            write_shards(packed_source, place, shards, own, manifest, work, on_error, threads, tell)
-    return _report(manifest, place, done)
+            write_shards(packed_source, destination, shards, own, manifest, work, on_error, threads, tell)
+    return _report(manifest, destination, done)
 
 
 def shard_count(
@@ -170,7 +176,7 @@ def shard_count(
     seed: int = 0,
     transcoders: Sequence[Transcoder] = (),
     num_workers: int | Literal["auto"] = "auto",
-    to: Literal["tar", "mds"] = "tar",
+    to: Literal["tar", "wds", "mds", "tfrecord", "lmdb", "parquet"] = "tar",
     compression: str | None = None,
     hashes: Sequence[str] | None = None,
     keep_keys: bool = False,
@@ -178,66 +184,67 @@ def shard_count(
     split: str | None = None,
     crowd: str | None = None,
 ) -> int:
-    """Returns the number of shards that :func:`pack` would write, for ``shard_range``. Uses only sizes; reads no
-    sample.
+    """Returns the number of shards that :func:`pack` would write, for ``shard_range``. Only uses sizes and does not
+    read samples.
 
-    Raises ConfigError if the sizes are only known after coding the samples: with ``shard_bytes`` and restart markers,
+    Raises ConfigError if the sizes are only known after encoding the samples: with ``shard_bytes`` and restart markers,
     or arrays in MDS.
     """
-    limits, settings = wanted_shards(to, shard_bytes, samples_per_shard, compression, hashes, keep_keys)
+    limits, form = wanted_shards(to, shard_bytes, samples_per_shard, compression, hashes, keep_keys, shuffle)
     threads = host_limits.usable_cpus() if num_workers == "auto" else num_workers
     dataset = opened(spec_of(source, format, fields, annotations_of("pack", images, split, crowd)))
-    packed_source, wanted = prepared(dataset, limits, shuffle, seed, transcoders, settings, keep_keys)
+    packed_source, wanted = prepared(dataset, limits, shuffle, seed, transcoders, form)
     return len(planned_ends(packed_source, wanted, threads))
 
 
-def _check_is_ours(place: Destination) -> Manifest | None:
-    """Returns the whole dataset's manifest, if there is one. Raises ConfigError if the folder has other contents."""
-    names = place.names()
+def _check_is_ours(destination: Destination) -> Manifest | None:
+    """Returns the manifest of the whole dataset, if it exists. Raises ConfigError if the folder contains other
+    files.
+    """
+    names = destination.names()
     if NAME in names:
-        return Manifest.load(place, NAME)
+        return Manifest.load(destination, NAME)
     manifests = [name for name in names if name == UNFINISHED_NAME or part_in(name)]
     if not manifests and any(not name.startswith("feedline-pack.") for name in names):
-        raise ConfigError(f"pack: {place.shown} is not empty and was not created by pack; choose another folder")
+        raise ConfigError(f"pack: {destination.shown} is not empty and was not created by pack; choose another folder")
     return None
 
 
-def _check_parts(place: Destination, own: str, part: Part | None) -> None:
+def _check_parts(destination: Destination, own: str, part: Part | None) -> None:
     """Checks that ranges do not overlap and are not mixed with a whole dataset."""
-    names = place.names()
+    names = destination.names()
     others = {name: found for name in names if name != own and (found := part_in(name))}
     if part is None and others:
         raise ConfigError(
-            f"pack: {place.shown} was begun in ranges of shards ({min(others)}); resume with --shard-range, or merge "
-            "them "
-            "with feedline merge-index"
+            f"pack: {destination.shown} was started in ranges of shards ({min(others)}); resume with --shard-range, or "
+            "merge them with feedline merge-index"
         )
     if part is not None and UNFINISHED_NAME in names:
-        raise ConfigError(f"pack: {place.shown} was begun as a whole; resume without --shard-range")
+        raise ConfigError(f"pack: {destination.shown} was started without ranges; resume without --shard-range")
     for name, (first, end) in sorted(others.items()):
         if part is not None and first < part.end and part.first < end:
             raise ConfigError(
-                f"pack: the shards {part.first}:{part.end} and {first}:{end}, listed in {place.shown}/{name}, "
+                f"pack: the shards {part.first}:{part.end} and {first}:{end}, listed in {destination.shown}/{name}, "
                 "overlap; give each worker the same range again, or adjacent ranges"
             )
 
 
-def _of_whole(whole: Manifest, place: Destination, work: Work) -> Report:
-    """Returns the result of a complete dataset, which needs no more work."""
+def _of_whole(whole: Manifest, destination: Destination, work: Work) -> Report:
+    """Returns the result for a dataset that is already complete."""
     if not whole.complete:
-        raise ConfigError(f"pack: {place.shown} was begun as a whole; resume without --shard-range")
-    place.verify(whole.shards, {})
+        raise ConfigError(f"pack: {destination.shown} was started without ranges; resume without --shard-range")
+    destination.verify(whole.shards, {})
     if work.part is not None:
         whole = replace(whole, shards=whole.shards[work.part.first : work.part.end])
-    return _report(whole, place, len(whole.shards))
+    return _report(whole, destination, len(whole.shards))
 
 
-def _report(manifest: Manifest, place: Destination, found: int) -> Report:
+def _report(manifest: Manifest, destination: Destination, found: int) -> Report:
     def total(name: str) -> int:
         return sum(getattr(shard, name) for shard in manifest.shards)
 
     return Report(
-        output=place.shown,
+        output=destination.shown,
         samples=total("samples"),
         shards=len(manifest.shards),
         shards_found=found,
@@ -247,5 +254,6 @@ def _report(manifest: Manifest, place: Destination, found: int) -> Report:
         bytes_before=total("bytes_before"),
         bytes_after=total("bytes_after"),
         skipped=list(manifest.skipped),
-        pattern=pattern_of(place, manifest.arguments, manifest.shards),
+        pattern=pattern_of(destination, manifest.arguments, manifest.shards),
+        fields=list(manifest.arguments.get("fields", ())),
     )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans the samples of each shard without reading them: the split that ranges of shards are taken from.
+"""Plans which samples each shard contains, without reading them; ranges of shards refer to this plan.
 
-If no sample is skipped, packing produces the same split.
+If no sample is skipped, packing produces exactly the planned shards.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ def ends_by_samples(samples: int, samples_per_shard: int) -> list[int]:
 
 
 def ends_by_bytes(sizes: Iterable[int], most: int, front: int) -> list[int]:
-    """Returns the same for shards of at most `most` bytes, except those with a single sample.
+    """Returns the position after the last sample of each shard, for shards of at most `most` bytes, except for shards
+    with a single sample.
 
-    `sizes`: sizes of each sample's members, in packed order; `front`: size of a shard without samples.
+    `sizes` are the sizes of each sample's members, in packed order; `front` is the size of a shard without samples.
     """
     ends: list[int] = []
     now, position = 0, 0

@@ -1,16 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checked arguments: shard sizes, and MDS storage settings."""
+"""Checks arguments: shard sizes, the format of shards, and MDS storage settings."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ..data import arguments
 from ..errors import ConfigError
+from . import parquet_shard
 from .mds_shard import DEFAULT_SHARD_BYTES, MdsSettings
 
-_DEFAULT_SHARD_BYTES = {"tar": 1_000_000_000, "mds": DEFAULT_SHARD_BYTES}
+FORMATS = ("tar", "wds", "mds", "tfrecord", "lmdb", "parquet")
+# Default sizes. LMDB: one database, as users expect. Parquet: the size at which `datasets` splits files.
+_DEFAULT_SHARD_BYTES = {
+    "tar": 1_000_000_000, "mds": DEFAULT_SHARD_BYTES, "tfrecord": 1_000_000_000, "lmdb": 1 << 40,
+    "parquet": 500_000_000,
+}  # fmt: skip
 _SMALLEST_BARE_BYTES = 1_000_000  # smaller numbers without a unit, as text, are probably not meant in bytes
+
+
+@dataclass(frozen=True)
+class Form:
+    """The format of shards: "tar", "mds", "tfrecord", "lmdb" or "parquet", and its settings."""
+
+    to: str
+    mds: MdsSettings | None = None
+    keep_keys: bool = False
 
 
 def wanted_shards(
@@ -20,18 +36,29 @@ def wanted_shards(
     compression: str | None,
     hashes: Sequence[str] | None,
     keep_keys: bool,
-) -> tuple[dict[str, int | None], MdsSettings | None]:
-    """Returns the shard size, and the MDS storage settings."""
-    if to not in _DEFAULT_SHARD_BYTES:
-        raise ConfigError(f'pack: to must be "tar" or "mds", not {to!r}')
+    shuffle: bool,
+) -> tuple[dict[str, int | None], Form]:
+    """Returns the shard size and the format."""
+    if to not in FORMATS:
+        *first, last = (f'"{name}"' for name in FORMATS)
+        raise ConfigError(f"pack: to must be {', '.join(first)} or {last}, not {to!r}")
+    to = "tar" if to == "wds" else to  # WebDataset's shards are tar files
     limits = _limits(shard_bytes, samples_per_shard, _DEFAULT_SHARD_BYTES[to])
     arguments.flag("pack", "keep_keys", keep_keys)
-    if to == "mds":
-        sums = ("sha256",) if hashes is None else hashes
-        return limits, MdsSettings.checked(compression, sums, limits["shard_bytes"])
-    if compression is not None or hashes is not None or keep_keys:
-        raise ConfigError('pack: compression, hashes and keep_keys require to="mds" (--to mds)')
-    return limits, None
+    if (compression is not None or hashes is not None) and to != "mds":
+        raise ConfigError('pack: compression and hashes require to="mds" (--to mds)')
+    if keep_keys and to in ("tar", "lmdb"):
+        raise ConfigError(
+            'pack: keep_keys requires to="mds", "tfrecord" or "parquet" (--to); tar files and LMDB always store keys'
+        )
+    if to == "lmdb" and shuffle:
+        raise ConfigError("pack: LMDB sorts samples by key, so shuffle has no effect; shuffle when reading")
+    if to == "parquet":
+        parquet_shard.pyarrow()
+    if to != "mds":
+        return limits, Form(to, None, keep_keys)
+    sums = ("sha256",) if hashes is None else hashes
+    return limits, Form(to, MdsSettings.checked(compression, sums, limits["shard_bytes"]), keep_keys)
 
 
 def _limits(shard_bytes: int | str | None, samples_per_shard: int | None, default: int) -> dict[str, int | None]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A tar file that appears atomically, with reproducible bytes."""
+"""Files that appear atomically, with reproducible bytes, and tar files in particular."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import contextlib
 import hashlib
 import os
 import tarfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, BinaryIO
 
 UNFINISHED = ".unfinished"
 _BLOCK = 512
@@ -26,29 +28,23 @@ def member_bytes(name: str, size: int) -> int:
     return len(member_header(name, size)) + -(-size // _BLOCK) * _BLOCK
 
 
-class ShardFile:
+class AtomicFile:
     """A temporary file next to `path`; `commit` makes it durable and renames it.
 
-    `discard` removes it instead.
+    `discard` removes the temporary file instead.
     """
+
+    entry: dict[str, Any] | None = None  # see layouts.ShardWriter
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.bytes = len(_END)
+        self.bytes = 0
         self._unfinished = path.with_name(path.name + UNFINISHED)
         self._file = open(self._unfinished, "wb")  # noqa: SIM115
         self._sum = hashlib.sha256()
 
-    def add(self, name: str, content: bytes) -> None:
-        """Appends a member."""
-        self._write(member_header(name, len(content)))
-        self._write(content)
-        self._write(bytes(-len(content) % _BLOCK))
-        self.bytes += member_bytes(name, len(content))
-
     def commit(self) -> str:
         """Moves the file to `path` durably and returns its SHA-256."""
-        self._write(_END)
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
@@ -67,18 +63,38 @@ class ShardFile:
         self._sum.update(data)
 
 
+class ShardFile(AtomicFile):
+    """A tar file."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.bytes = len(_END)
+
+    def add(self, name: str, content: bytes) -> None:
+        """Appends a member."""
+        self._write(member_header(name, len(content)))
+        self._write(content)
+        self._write(bytes(-len(content) % _BLOCK))
+        self.bytes += member_bytes(name, len(content))
+
+    def commit(self) -> str:
+        self._write(_END)
+        return super().commit()
+
+
 def sha256_of(path: Path) -> str:
     """Returns the SHA-256 of a file in hexadecimal."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def write_durably(path: Path, content: bytes) -> None:
-    """Replaces a file atomically and durably."""
+@contextlib.contextmanager
+def durable_file(path: Path) -> Iterator[BinaryIO]:
+    """Opens a file that replaces `path` atomically and durably when the block ends, and is removed if it raises."""
     unfinished = path.with_name(path.name + UNFINISHED)
     try:
         with open(unfinished, "wb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(unfinished, path)
@@ -87,8 +103,14 @@ def write_durably(path: Path, content: bytes) -> None:
     sync_folder(path.parent)
 
 
+def write_durably(path: Path, content: bytes) -> None:
+    """Replaces a file atomically and durably."""
+    with durable_file(path) as file:
+        file.write(content)
+
+
 def sync_folder(path: Path) -> None:
-    """Syncs a folder: a file whose name is not on the device would be lost by a power failure."""
+    """Syncs a folder, because a power failure would lose a file whose name is not on the device."""
     folder = os.open(path, os.O_RDONLY)
     try:
         os.fsync(folder)

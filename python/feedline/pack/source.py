@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The samples to pack, in order and in the form that a shard stores."""
+"""The samples to pack, in packed order and in their stored form."""
 
 from __future__ import annotations
 
@@ -13,19 +13,21 @@ from ..data import arguments
 from ..data.source_spec import SourceSpec
 from ..data.sources import warn_of_merged_folders
 from ..errors import DataError, StorageError
+from .column_layouts import LmdbLayout, ParquetLayout, TfrecordLayout
 from .layouts import Layout, MdsLayout, TarLayout
 from .mds_columns import Columns, Content
-from .mds_shard import MdsSettings
 from .names import text
+from .settings import Form
 from .transcoders import Check, Transcoder
 
 _ORDER_CHUNK = 1 << 16  # positions of the order that are requested at a time
+_TITLES = {"mds": "MDS", "tfrecord": "TFRecord", "lmdb": "LMDB", "parquet": "Parquet"}
 _MOST_UNREADABLE = 1000  # samples tried before giving up on a dataset's columns
 
 
 @dataclass(frozen=True)
 class Packed:
-    """A sample's content for a shard, or the error."""
+    """The content of a sample for a shard, or the error."""
 
     position: int
     key: str
@@ -53,7 +55,9 @@ class Source:
         return len(self._dataset)
 
     def order(self, first: int, end: int) -> Iterator[tuple[int, int]]:
-        """Yields (position, index in the dataset) for positions from ``first`` to before ``end``."""
+        """Yields (position, index in the dataset) for the positions from ``first`` up to, but not including,
+        ``end``.
+        """
         for begin in range(first, end, _ORDER_CHUNK):
             count = min(_ORDER_CHUNK, end - begin)
             indices = _engine.sample_order(
@@ -69,7 +73,7 @@ class Source:
             yield from zip(range(begin, begin + count), indices.tolist(), strict=True)
 
     def read(self, position: int, index: int) -> Packed:
-        """Does all slow work for one sample. Its errors are returned in the result."""
+        """Reads and converts one sample. Errors are returned in the result."""
         try:
             return self._read(position, index)
         except (DataError, StorageError) as error:
@@ -78,27 +82,27 @@ class Source:
     def _read(self, position: int, index: int) -> Packed:
         stored_key, label, files = self._dataset.files(index)
         key = self.layout.key(stored_key, files[0][0])
-        kept = _transcoded(key, files, self._transcoders)
+        contents = _transcoded(key, files, self._transcoders)
         return Packed(
             position,
             key,
-            self.layout.content(key, label, kept),
+            self.layout.content(key, label, contents),
             files=len(files),
-            rewritten=sum(content != stored for (_, content), (_, stored) in zip(kept, files, strict=True)),
+            rewritten=sum(content != stored for (_, content), (_, stored) in zip(contents, files, strict=True)),
             bytes_before=sum(len(stored) for _, stored in files),
-            bytes_after=sum(len(content) for _, content in kept),
+            bytes_after=sum(len(content) for _, content in contents),
         )
 
     def planned_bytes(self, index: int) -> int:
-        """Returns the size of the sample in a shard, as stored."""
+        """Returns the size that a sample has in a shard if no transcoder changes it."""
         stored_key, label, files = self._dataset.file_sizes(index)
         key = self.layout.key(stored_key, files[0][0])
         return self.layout.planned(key, label, [(text(extension).lower(), size) for extension, size in files])
 
 
 def _transcoded(key: str, files: Sequence[tuple[bytes, bytes]], transcoders: Sequence[Transcoder]) -> Content:
-    """Returns the files of a sample, with their extensions, after all transcoders."""
-    kept = []
+    """Returns the files of a sample with their extensions, converted by all transcoders."""
+    contents = []
     for stored_extension, content in files:
         extension = text(stored_extension).lower()
         try:
@@ -106,17 +110,17 @@ def _transcoded(key: str, files: Sequence[tuple[bytes, bytes]], transcoders: Seq
                 extension, content = transcoder(extension, content)
         except DataError as error:
             raise DataError(f"{error} (sample {key}.{extension})", key=key, stage=error.stage) from None
-        kept.append((extension, content))
-    return kept
+        contents.append((extension, content))
+    return contents
 
 
-def _columns_of(dataset: _engine.Dataset, transcoders: Sequence[Transcoder], with_key: bool) -> Columns:
-    """Returns the columns of the first readable sample. Raises its error if none is readable."""
+def _columns_of(dataset: _engine.Dataset, transcoders: Sequence[Transcoder], with_key: bool, title: str) -> Columns:
+    """Returns the columns of the first readable sample. Raises a sample's error if no sample is readable."""
     first: Exception | None = None
     for index in range(min(len(dataset), _MOST_UNREADABLE)):
         try:
             stored_key, label, files = dataset.files(index)
-            return Columns.of_sample(label, _transcoded(text(stored_key), files, transcoders), with_key)
+            return Columns.of_sample(label, _transcoded(text(stored_key), files, transcoders), with_key, title)
         except (DataError, StorageError) as error:
             first = first or error
     assert first is not None
@@ -139,18 +143,27 @@ def opened(spec: SourceSpec) -> _engine.Dataset:
     return dataset
 
 
+def _layout_of(dataset: _engine.Dataset, transcoders: Sequence[Transcoder], form: Form) -> Layout:
+    tar = TarLayout(dataset)
+    if form.to == "tar":
+        return tar
+    columns = _columns_of(dataset, transcoders, form.keep_keys, _TITLES[form.to])
+    if form.mds is not None:
+        return MdsLayout(columns, form.mds)
+    if form.to == "tfrecord":
+        return TfrecordLayout(columns)
+    return LmdbLayout(columns, tar) if form.to == "lmdb" else ParquetLayout(columns, dataset.classes)
+
+
 def prepared(
     dataset: _engine.Dataset,
     limits: dict[str, int | None],
     shuffle: bool,
     seed: int,
     transcoders: Sequence[Transcoder],
-    settings: MdsSettings | None,
-    with_key: bool,
+    form: Form,
 ) -> tuple[Source, dict[str, Any]]:
-    layout: Layout = TarLayout(dataset)
-    if settings is not None:
-        layout = MdsLayout(_columns_of(dataset, transcoders, with_key), settings)
+    layout = _layout_of(dataset, transcoders, form)
     wanted: dict[str, Any] = {
         "fingerprint": f"{dataset.fingerprint:016x}",
         "samples": len(dataset),

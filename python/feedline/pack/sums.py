@@ -35,15 +35,15 @@ class Sums(NamedTuple):
 
 
 def folder_and_name(name: bytes) -> tuple[bytes, str]:
-    """Splits a shard's name into folder and file, without a URL's query."""
+    """Splits a shard's name into its folder and file name, without the query of a URL."""
     path = name.partition(b"?")[0] if name.startswith((b"http://", b"https://")) else name
     folder, slash, last = path.rpartition(b"/")
     return folder + slash, os.fsdecode(last)
 
 
 def sums_of(source: _engine.StoredSource, names: Iterable[bytes]) -> dict[bytes, Sums]:
-    """Returns manifests by folder; folders without one are omitted. Raises StorageError, or DataError if one is
-    damaged.
+    """Returns manifests by folder; folders without a manifest are omitted. Raises StorageError, or DataError if a
+    manifest is damaged.
     """
     found = {folder: _sums_in(source, folder) for folder in {folder_and_name(name)[0] for name in names}}
     return {folder: sums for folder, sums in found.items() if sums is not None}
@@ -66,7 +66,7 @@ def _sums_in(source: _engine.StoredSource, folder: bytes) -> Sums | None:
 
 
 def sha256_of_stored(stored: _engine.StoredObject) -> str:
-    """Returns the checksum of the whole object in hexadecimal. Raises StorageError as :func:`pieces_of`."""
+    """Returns the checksum of the whole object in hexadecimal. Raises the same StorageError as :func:`pieces_of`."""
     made = hashlib.sha256()
     for piece in pieces_of(stored):
         made.update(piece)
@@ -74,7 +74,7 @@ def sha256_of_stored(stored: _engine.StoredObject) -> str:
 
 
 def pieces_of(stored: _engine.StoredObject) -> Iterator[bytes]:
-    """Yields the whole object. Raises StorageError if it is shorter than its size."""
+    """Yields the whole object in pieces. Raises StorageError if the object is shorter than its reported size."""
     for begin in range(0, stored.size, _PIECE_BYTES):
         want = min(_PIECE_BYTES, stored.size - begin)
         piece = stored.read(begin, want)

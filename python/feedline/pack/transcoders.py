@@ -13,21 +13,24 @@ _MOST_MCUS = 65_535  # limit of its 16-bit field in the file
 
 
 class Transcoder(Protocol):
-    """A conversion of one file of a sample. Called from several threads concurrently; must be stateless."""
+    """A conversion of one file of a sample. The transcoder is called from several threads concurrently, so it must be
+    stateless."""
 
     @property
     def description(self) -> dict[str, Any]:
-        """JSON for the manifest: packing resumes only with equal values. Equal transcoders must produce equal bytes."""
+        """Returns JSON for the manifest; packing only resumes with transcoders whose JSON is equal. Equal transcoders
+        must produce equal bytes.
+        """
 
     def __call__(self, extension: str, content: bytes) -> tuple[str, bytes]:
-        """Returns the new extension and bytes; the same objects if the file is unchanged.
+        """Returns the new extension and bytes, or the same objects if the file is unchanged.
 
         Raises DataError if the file is damaged.
         """
 
 
 def is_image(extension: str) -> bool:
-    """Whether the engine decodes images with the last part of this extension (as in ``"seg.png"``)."""
+    """Whether the engine decodes images with this extension; only its last part counts (``png`` in ``"seg.png"``)."""
     return extension.rpartition(".")[2].lower() in NATIVE_EXTENSIONS
 
 
@@ -35,8 +38,8 @@ class RestartMarkers:
     """Adds restart markers to JPEGs losslessly, so that regions decode faster; leaves other files unchanged.
 
     Args:
-        interval: MCUs (blocks of 8 to 16 pixels square) between markers, 1 to 65,535; ``None`` chooses by the size of
-            each image, with no markers for small ones.
+        interval: MCUs (blocks of 8 to 16 pixels square) between markers, 1 to 65,535; ``None`` selects an interval from
+            the size of each image, and adds no markers to small images.
     """
 
     def __init__(self, interval: int | None = None) -> None:
@@ -55,7 +58,7 @@ class RestartMarkers:
 
 
 class Check:
-    """Decodes every image without changing it, to find damaged ones before training."""
+    """Decodes every image without changing it, to find damaged images before training."""
 
     @property
     def description(self) -> dict[str, Any]:

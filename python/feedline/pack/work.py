@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shards that one call packs: all of them, or a range of the planned ones."""
+"""The shards that one call packs: all shards, or a range of the planned shards."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from .source import Source
 
 @dataclass(frozen=True)
 class Work:
-    """The work of a call: from shard ``number`` and position ``first`` to before position ``end``."""
+    """The work of a call: the samples from position ``first`` up to, but not including, ``end``, written to shards from
+    number ``number``.
+    """
 
     number: int
     first: int
@@ -38,6 +40,9 @@ def planned_ends(source: Source, wanted: dict[str, Any], threads: int) -> list[i
 
 
 def work_of(source: Source, wanted: dict[str, Any], shard_range: tuple[int, int], threads: int) -> Work:
+    is_pair = isinstance(shard_range, tuple | list) and len(shard_range) == 2
+    if not is_pair or not all(hasattr(one, "__index__") for one in shard_range):
+        raise ConfigError(f"pack: shard_range must be (first, end), such as (0, 4), not {shard_range!r}")
     first, end = shard_range
     ends = planned_ends(source, wanted, threads)
     if not 0 <= first < end or first >= len(ends):

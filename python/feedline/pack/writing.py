@@ -23,7 +23,7 @@ _AHEAD_PER_THREAD = 4  # samples that are prefetched for the shard's writer
 
 def write_shards(
     source: Source,
-    place: Destination,
+    destination: Destination,
     folder: Path,
     own: str,
     manifest: Manifest,
@@ -32,11 +32,11 @@ def write_shards(
     threads: int,
     progress: Callable[[int, int], None],
 ) -> None:
-    writer = _Writer(source.layout, place, folder, own, manifest, work)
+    writer = _Writer(source.layout, destination, folder, own, manifest, work)
     first, total = manifest.end(work.first), work.end - work.first
     progress(first - work.first, total)
     try:
-        manifest.save(place, own)
+        manifest.save(destination, own)
         for packed in _in_order(source, first, work.end, threads):
             if packed.error is not None:
                 if on_error == "raise":
@@ -73,14 +73,14 @@ def _in_order(source: Source, first: int, end: int, threads: int) -> Iterator[Pa
 
 
 class _Writer:
-    """Fills shards in sequence. A shard is added to the manifest once it and all earlier ones are in their final
-    location.
+    """Fills shards in sequence. A shard is added to the manifest once it and all earlier shards are in their final
+    locations.
     """
 
     def __init__(
-        self, layout: Layout, place: Destination, folder: Path, own: str, manifest: Manifest, work: Work
+        self, layout: Layout, destination: Destination, folder: Path, own: str, manifest: Manifest, work: Work
     ) -> None:
-        self._layout, self._place, self._folder, self._own = layout, place, folder, own
+        self._layout, self._place, self._folder, self._own = layout, destination, folder, own
         self._manifest = manifest
         self._work = work
         self._number = work.number + len(manifest.shards)
@@ -176,11 +176,11 @@ class _Writer:
             self._settle()
 
     def _settle(self) -> None:
-        """Waits for the shard in progress."""
+        """Waits for the shard that is being moved to its final location."""
         if self._sent is None:
             return
-        kept, shard, skipped = self._sent
-        mark = kept.result()
+        stored, shard, skipped = self._sent
+        mark = stored.result()
         self._sent = None
         if mark:
             self._manifest.marks[shard.name] = mark

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Changes the settings of a script's DataLoader while the script runs, without changing its code.
 
-The profiler calls :func:`request` before it starts the command and :func:`outcome` after its end. In every process of
-the command the probe calls :func:`install`; a matching loader is changed when its first loop begins. The loader's
-samples, collate function, batch size and order do not change, except that with persistent workers torch draws one
-number less per epoch.
+The profiler calls :func:`request` before it starts the command and :func:`outcome` after the command ends. In every
+process of the command, the probe calls :func:`install`; a matching loader is changed when its first loop begins. The
+loader's samples, collate function, batch size and order do not change, except that torch draws one random number fewer
+per epoch with persistent workers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from feedline.profiler.variables import APPLY
 
 ARGUMENTS = ("num_workers", "prefetch_factor", "persistent_workers", "pin_memory")
 LOADERS = ("torch", "feedline")
-REPEATS = "the dataset is iterable: a different number of workers may duplicate or drop samples"
+REPEATS = "the dataset is iterable, so a different number of workers may duplicate or drop samples"
 _REQUEST = "apply.json"
 # Facts that identify a loader in another run of the same script, even if its settings change.
 _IDENTITY = ("class", "dataset", "collate", "batch_size", "iterable")
@@ -34,14 +34,15 @@ _DONE, _REPLACEMENT = "_feedline_applied", "_feedline_replacement"
 
 
 def request(folder: Path, settings: Mapping[str, Any], loader: Mapping[str, Any] | None = None) -> dict[str, str]:
-    """Returns environment variables that make the command's loader use `settings`, in addition to the probe's.
+    """Returns environment variables that make the command's loader use `settings`, in addition to the probe's
+    variables.
 
     Args:
         folder: the run's own folder, writable by the command's processes.
-        settings: any of ``num_workers``, ``prefetch_factor``, ``persistent_workers``, ``pin_memory``, and ``loader``:
-            ``"torch"``, or ``"feedline"`` to replace it by our drop-in. Other names raise ValueError: they cannot be
-            changed in a running script.
-        loader: facts of the loader to change, as in ``Summary.loader``; None: every torch loader.
+        settings: any of ``num_workers``, ``prefetch_factor``, ``persistent_workers``, ``pin_memory``, and ``loader``,
+            which is ``"torch"``, or ``"feedline"`` to replace the loader with Feedline's DataLoader. Other names raise
+            ValueError, because no other setting can be changed in a running script.
+        loader: facts that identify the loader to change, as in ``Summary.loader``; None for every torch loader.
     """
     strange = set(settings) - {*ARGUMENTS, "loader"}
     if strange:
@@ -53,9 +54,10 @@ def request(folder: Path, settings: Mapping[str, Any], loader: Mapping[str, Any]
 
 
 def outcome(folder: Path) -> list[dict[str, Any]]:
-    """Returns the result for each loader that was changed or should have been: `before`, `after`, and `refused`.
+    """Returns the result for each loader that was or should have been changed: `before`, `after`, and `refused`.
 
-    `refused` maps the name of an unchanged setting to the reason. The list is empty if no such loader had a loop.
+    `refused` maps the name of each setting that was not changed to the reason. The list is empty if no such loader was
+    iterated.
     """
     found = []
     for path in sorted(folder.glob("*.applied")):
@@ -86,7 +88,7 @@ def install(module: Any) -> None:
 
 
 def _apply(loader: Any, wanted: Mapping[str, Any], folder: Path) -> None:
-    """Never raises: a loader that cannot be changed is left as it is, and the reason is recorded."""
+    """Never raises: a loader that cannot be changed is left unchanged, and the reason is recorded."""
     self_described: dict[str, Any] = {}
     try:
         loader.__dict__[_DONE] = True
@@ -110,7 +112,7 @@ def _apply(loader: Any, wanted: Mapping[str, Any], folder: Path) -> None:
 
 
 def change(loader: Any, settings: Mapping[str, Any]) -> tuple[Any, dict[str, str]]:
-    """Returns (`loader` changed in place, or Feedline's replacement; refused settings, and why).
+    """Returns (`loader` changed in place, or Feedline's replacement; refused settings with reasons).
 
     Call this function only before the loader's first ``iter()``.
     """
@@ -119,7 +121,7 @@ def change(loader: Any, settings: Mapping[str, Any]) -> tuple[Any, dict[str, str
         refused["num_workers"] = REPEATS
         wanted["num_workers"] = loader.num_workers
     if wanted["pin_memory"] and not loader.pin_memory and not has_gpu():
-        refused["pin_memory"] = "there is no GPU to copy to"
+        refused["pin_memory"] = "there is no GPU to which batches could be copied"
         wanted["pin_memory"] = False
     normal = normalised(wanted)
     if normal["loader"] == "feedline" and not _is_ours(loader):
@@ -136,7 +138,7 @@ def change(loader: Any, settings: Mapping[str, Any]) -> tuple[Any, dict[str, str
 
 
 def normalised(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Adds torch's constraints: without workers, there is no prefetching and nothing persists."""
+    """Adds torch's constraints: without workers, batches are not prefetched and no workers persist."""
     workers = settings["num_workers"]
     return {
         **settings,
@@ -146,16 +148,16 @@ def normalised(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def feedline_loader(loader: Any, settings: Mapping[str, Any]) -> Any:
-    """Returns our drop-in with all of `loader`'s arguments and `settings`."""
+    """Returns Feedline's DataLoader with all of `loader`'s arguments and `settings`."""
     from feedline.torch_loader.data_loader import DataLoader
 
     return DataLoader(**arguments_of(loader, settings))
 
 
 def arguments_of(loader: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the arguments of a loader of the same samples in the same kind of order.
+    """Returns the arguments for a loader that reads the same samples in the same kind of order.
 
-    `settings`: normalised; contains ``batch_size`` if that should change too.
+    `settings`: normalised settings, including ``batch_size`` if the batch size should also change.
     """
     from torch.utils.data import BatchSampler
 
@@ -205,21 +207,21 @@ def _in_worker() -> bool:
 
 
 def has_gpu() -> bool:
-    """Whether a GPU, or another device that torch page-locks memory for, is available."""
+    """Whether a GPU or another device for which torch page-locks memory is available."""
     import torch
 
     return bool(torch.cuda.is_available() or (hasattr(torch, "accelerator") and torch.accelerator.is_available()))
 
 
 def repeats_samples(loader: Any, workers: int) -> bool:
-    """Whether this number of workers may change the samples: an iterable dataset may or may not divide itself among
-    them.
+    """Whether this number of workers may change the samples: an iterable dataset does not always divide its samples
+    among workers.
     """
     return getattr(loader, "_dataset_kind", 0) != 0 and max(workers, 1) != max(loader.num_workers, 1)
 
 
 def refused_by_all(outcomes: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Returns the refused settings of :func:`outcome`, each with its first reason."""
+    """Returns the refused settings of :func:`outcome`, each with the first reason."""
     refused: dict[str, str] = {}
     for one in outcomes:
         for name, why in one.get("refused", {}).items():

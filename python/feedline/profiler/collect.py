@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collects the files that a command's processes leave in the session's folder: event files, loader settings, notes."""
+"""Collects the files that a command's processes write to the session's folder: event files, loader settings, notes."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from typing import Any
 from feedline import _engine
 from feedline.profiler.dataset_files import FilesWatch, names_in
 from feedline.profiler.probe.events import Event, total_of
+from feedline.profiler.probe.failures import STACK
 from feedline.profiler.recordings import ProcessRecord
 
 KEPT_PROCESSES = 256  # ended processes whose events are retained; only the totals of earlier ones remain
@@ -46,12 +47,22 @@ class FileCollector:
             pause = min(2 * pause, _PERIOD_S)
             names = names_in(self._folder)
             self.files.look(names)
+            self._drop_empty_stacks(names)
             rings = self._rings(names)
             if len(rings) <= KEPT_PROCESSES // 4:
                 continue
             for path in rings:
                 if not _is_alive(int(path.name.split(".")[0])):
                     self._take(path)
+
+    def _drop_empty_stacks(self, names: Iterable[str]) -> None:
+        """Removes the stack files of processes that have ended normally."""
+        for name in names:
+            if name.endswith(STACK):
+                with contextlib.suppress(OSError, ValueError):
+                    path = self._folder / name
+                    if not path.stat().st_size and not _is_alive(int(name.split(".")[0])):
+                        path.unlink()
 
     def _rings(self, names: Iterable[str]) -> list[Path]:
         rings = [name for name in names if name.endswith(".ring")]
@@ -99,7 +110,7 @@ def _json_file(path: Path) -> dict[str, Any] | None:
 
 
 def json_files(folder: Path, pattern: str) -> list[dict[str, Any]]:
-    """Returns the readable objects of all files with that name."""
+    """Returns the objects in all readable files with this name."""
     found = (_json_file(path) for path in sorted(folder.glob(pattern)))
     return [value for value in found if value is not None]
 
@@ -114,5 +125,5 @@ def notes_in(folder: Path) -> list[str]:
 
 
 def count_of_pythons(folder: Path) -> int:
-    """Python processes that ran the probe's first lines."""
+    """Returns the number of Python processes in which the probe started."""
     return len(list(folder.glob("*.note")))

@@ -29,9 +29,9 @@ class CommandError(OSError):
 
 
 def environment_of(folder: Path, extension: str = "") -> dict[str, str]:
-    """Returns this process's environment, with the probe that records into `folder`.
+    """Returns this process's environment with variables that make the probe record into `folder`.
 
-    `extension`: name of a module whose ``install(module, recorder)`` the probe calls; "" for none.
+    `extension`: name of a module whose ``install(module, recorder)`` the probe calls; "" for no extension.
     """
     environment = dict(os.environ)
     paths = [str(_PACKAGE / "profiler" / "probe" / "inject")]
@@ -46,7 +46,7 @@ def environment_of(folder: Path, extension: str = "") -> dict[str, str]:
 
 
 def start(command: Sequence[str], environment: dict[str, str], **options: Any) -> subprocess.Popen[bytes]:
-    """Starts the command; `options` are Popen's. Raises CommandError on failure."""
+    """Starts the command with Popen's `options`. Raises CommandError on failure."""
     try:
         return subprocess.Popen(list(command), env=environment, **options)
     except OSError as error:
@@ -54,7 +54,7 @@ def start(command: Sequence[str], environment: dict[str, str], **options: Any) -
 
 
 def other_interpreter(command: Sequence[str]) -> str:
-    """Returns a warning if the command begins with a Python of another environment; else ""."""
+    """Returns a warning if the command runs a different environment's Python; "" otherwise."""
     found = shutil.which(command[0]) if command else None
     if found is None or not os.path.basename(found).startswith("python"):
         return ""
@@ -62,15 +62,16 @@ def other_interpreter(command: Sequence[str]) -> str:
     if own == theirs:
         return ""
     return (
-        f"`{command[0]}` is {found}, which has other packages than {sys.executable}, where this Feedline is installed: "
+        f"`{command[0]}` is {found}, whose packages differ from those of {sys.executable}, where Feedline is "
+        "installed: "
         "activate that environment, or start the command with the path of its Python"
     )
 
 
 def sampler_of(pid: int, folder: Path | None = None) -> _engine.HostSampler | None:
-    """Samples the host and the process tree; None if that is impossible.
+    """Returns a sampler of the host and the process tree; None if sampling is impossible.
 
-    `folder`: of a session; the command is sampled at the full rate only from its first loop on.
+    `folder`: the session's folder; the full sampling rate is used only from the command's first loop on.
     """
     closely_from = "" if folder is None else str(folder / LOOPS)
     try:
@@ -87,7 +88,7 @@ class Forwarding:
 
 @contextlib.contextmanager
 def signals_of_child() -> Iterator[Forwarding]:
-    """Forwards signals to the script; a terminal's Ctrl-C reaches it directly."""
+    """Forwards signals to the script, except a terminal's Ctrl-C, which reaches it directly."""
     forwarding = Forwarding()
 
     def forward(number: int, _frame: Any) -> None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Samples the dataset's files: their size, their disk, and how much of them is in the page cache.
 
-A file that was just read is cached for that reason. So the earlier state of the cache is estimated from neighbours:
-files of the same folder and type that no worker is known to have opened.
+Reading a file puts it in the page cache. Therefore the earlier state of the cache is estimated from other files in the
+same folder and of the same type that no worker is known to have opened.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _CODE = (".py", ".pyc", ".so")
 
 @dataclass(frozen=True)
 class DatasetFiles:
-    """Shares are of bytes. None if unknown."""
+    """Facts about the dataset's files. Shares are fractions of their bytes; None means unknown."""
 
     seen: int  # files opened while samples were read, or kept open
-    looked_at: int  # median size of them and their neighbours
+    looked_at: int  # number of these files and their neighbours
     median_bytes: int
     devices: tuple[str, ...]  # whole disks; empty for a network or memory
     rotational: bool | None
@@ -47,7 +47,7 @@ class DatasetFiles:
 
 
 def place_of(paths: Iterable[str], root: Path = Path("/")) -> str | None:
-    """Returns the file system family of most of these files, by the first file of each folder."""
+    """Returns the most common file system family of these files, determined from one file in each folder."""
     folders = {os.path.dirname(path): path for path in paths}
     mounts = [
         mount_of(Path(os.path.realpath(path)), root) for path in itertools.islice(folders.values(), _MOST_FOLDERS)
@@ -57,7 +57,7 @@ def place_of(paths: Iterable[str], root: Path = Path("/")) -> str | None:
 
 
 class FilesWatch:
-    """Examines files while their script runs: at most a few thousand, however many it reads."""
+    """Examines files while the script that reads them runs: at most a few thousand, however many the script reads."""
 
     def __init__(self, session: Path, seed: int = 0) -> None:
         self._session = session
@@ -68,7 +68,9 @@ class FilesWatch:
         self._folders: set[tuple[str, str]] = set()
 
     def look(self, names: Iterable[str]) -> None:
-        """Examines files opened since the last call. `names`: of the session's files. Never raises."""
+        """Examines the files opened since the last call. `names`: names of the files in the session's folder. Never
+        raises.
+        """
         with contextlib.suppress(Exception):
             fresh = self._heard(names) - self._opened
             fresh = set(itertools.islice(sorted(fresh), max(_MOST_FILES - len(self._opened), 0)))
@@ -76,7 +78,7 @@ class FilesWatch:
             self._meet_neighbours(fresh)
 
     def finish(self, open_files: Iterable[str]) -> list[dict[str, Any]]:
-        """Returns all files, as `look_at_files` reports them now; opened ones first."""
+        """Returns the current facts of all files, as `look_at_files` reports them; opened files first."""
         self.look(names_in(self._session))
         more = {path for path in open_files if not path.endswith(_CODE)}
         self._opened |= set(itertools.islice(sorted(more), max(_MOST_FILES - len(self._opened), 0)))
@@ -134,7 +136,9 @@ class FilesWatch:
 
 
 def names_in(folder: Path) -> list[str]:
-    """Returns nothing if the folder is gone: a script may have removed it."""
+    """Returns the names in a folder; an empty list if the folder no longer exists, since a script may have removed
+    it.
+    """
     try:
         return os.listdir(folder)
     except OSError:

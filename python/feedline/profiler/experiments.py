@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of experiments after a run. Each command has its own code that runs them."""
+"""Results of experiments after a run. Each subcommand has its own code that runs experiments."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from feedline.profiler.intervals import GAIN, Shown, beside_fewer, finite, is_known, shown
+from feedline.profiler.intervals import GAIN, Shown, finite, gain_over_fewer, is_known, shown
 
 # comparisons of copies to a device; and the cost of page-locking by itself
 LOCKED, ASKED, OWN = "pin_memory=True", "non_blocking=True", "page-locking"
@@ -22,7 +22,7 @@ _BESIDE = {
 
 @dataclass(frozen=True)
 class Rung:
-    """The loader without the loop's work, with this number of workers."""
+    """The rate of the loader with this number of workers, without the loop's work."""
 
     workers: int
     batches_per_s: float
@@ -35,7 +35,7 @@ class Rung:
 
 @dataclass(frozen=True)
 class Ceiling:
-    """The loop's maximum speed: consecutive steps that never wait for a batch."""
+    """The loop's maximum rate, measured over consecutive steps without waiting for batches."""
 
     steps_per_s: float
     low: float  # 95 % interval
@@ -45,9 +45,9 @@ class Ceiling:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A change and its effect on one metric, by alternating measurements. Intervals are 95 %.
+    """A change and its effect on one metric, measured in alternation. Intervals are 95 %.
 
-    The ratio is after / before per round: disturbances of the machine affect both, so its interval is narrower.
+    The ratio is after / before in each round. Disturbances affect both values, so the ratio has a narrower interval.
     """
 
     change: str
@@ -67,7 +67,9 @@ class Comparison:
 
     @property
     def kept(self) -> bool:
-        """Whether the change improves the metric by more than its interval and five percent."""
+        """Whether the change improves the metric by more than five percent, and the whole interval shows an
+        improvement.
+        """
         if not is_known(self.ratio_low, self.ratio_high):
             return False
         if self.figure.startswith("ms"):
@@ -77,7 +79,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class DiskProbe:
-    """Throughput and latency of the disk of the dataset's files. Intervals are 95 %."""
+    """Throughput and latency of the disk that stores the dataset's files. Intervals are 95 %."""
 
     files: int = 0
     device: str = ""
@@ -96,11 +98,19 @@ class DiskProbe:
 
 @dataclass(frozen=True)
 class Handing:
-    """Cost of transferring one batch from a worker to the loop, without making it; ms."""
+    """Cost in ms of transferring one batch from a worker to the loop, without producing it."""
 
     packing_ms: float  # CPU of the worker
     unpacking_ms: float  # CPU of the loop's process
     waiting_ms: float  # waiting of the loop's process for the worker's replies
+
+
+@dataclass(frozen=True)
+class DatasetCopies:
+    """Memory of a dataset's Python objects, which each worker copies."""
+
+    bytes: int  # a lower bound, per worker
+    whole: bool  # whether all objects were counted
 
 
 @dataclass(frozen=True)
@@ -114,6 +124,7 @@ class Experiments:
     handing: Handing | None = None
     cold: bool = False  # the trials read their files from the disk, as the run did
     warm_because: str | None = None  # why the trials do not apply: the run read from the disk, but they did not
+    dataset: DatasetCopies | None = None
 
     def as_dict(self) -> dict[str, Any]:
         made = asdict(self)
@@ -121,21 +132,21 @@ class Experiments:
         return {name: finite(value) for name, value in made.items()}
 
     def rates(self) -> dict[int, float]:
-        """Batches per second by workers, for trials of sufficient length: a second cannot show an event that occurs
-        every ten.
+        """Batches per second by number of workers, for trials with a narrow enough interval: a one-second trial misses
+        events that occur every ten seconds.
         """
         telling = (rung for rung in self.rungs if rung.high - rung.low <= 2 * _TELLING * rung.batches_per_s)  # not inf
         return {rung.workers: rung.batches_per_s for rung in telling}
 
     def rate_intervals(self) -> dict[int, tuple[float, float]]:
-        """The 95 % intervals of all trials that have one, including those too uncertain for `rates()`."""
+        """The 95 % interval of each trial that has one, including trials that are too uncertain for `rates()`."""
         return {rung.workers: (rung.low, rung.high) for rung in self.rungs if is_known(rung.low, rung.high)}
 
-    def beside_fewer(self, present: int) -> dict[int, str]:
-        """Conclusions by workers: each trial compared with the best of fewer, as in Shown; or that a trial is
-        no better than the current number.
+    def gain_over_fewer(self, present: int) -> dict[int, str]:
+        """Results (values of Shown) by number of workers. Each trial is compared with the best trial with fewer
+        workers; a trial that is no better than the trial with the current number of workers is NOT_BETTER.
         """
-        found = _beside_fewer(self.rungs)
+        found = _gain_over_fewer(self.rungs)
         figures = {rung.workers: (rung.batches_per_s, rung.low, rung.high) for rung in self.rungs}
         for workers in figures:
             if workers > present in figures and shown(figures[workers], figures[present]) is Shown.NOT_BETTER:
@@ -143,9 +154,9 @@ class Experiments:
         return {workers: one.value for workers, one in found.items()}
 
     def copies(self) -> dict[str, tuple[float, float]]:
-        """Time of copies with each change as a share of the time without, [low, high].
+        """Copy time with each change, as an interval (low, high) of fractions of the time without the change.
 
-        OWN is likewise the cost of page-locking itself.
+        The entry OWN is the cost of page-locking itself, in the same form.
         """
         made = [one for one in self.comparisons if one.change in (LOCKED, ASKED)]
         shares = {one.change: (one.ratio_low, one.ratio_high) for one in made}
@@ -156,13 +167,15 @@ class Experiments:
 
 
 def keep(rungs: Sequence[Rung]) -> list[Rung]:
-    """Returns the same trials, marking those whose interval is above the best so far."""
-    found = _beside_fewer(rungs)
+    """Returns the trials by number of workers; a trial is marked if its interval is above the best trial with fewer
+    workers.
+    """
+    found = _gain_over_fewer(rungs)
     ordered = sorted(rungs, key=lambda rung: rung.workers)
     return [
         replace(rung, kept=found[rung.workers] is Shown.BETTER, beside=_BESIDE[found[rung.workers]]) for rung in ordered
     ]
 
 
-def _beside_fewer(rungs: Sequence[Rung]) -> dict[int, Shown]:
-    return beside_fewer({one.workers: (one.batches_per_s, one.low, one.high) for one in rungs})
+def _gain_over_fewer(rungs: Sequence[Rung]) -> dict[int, Shown]:
+    return gain_over_fewer({one.workers: (one.batches_per_s, one.low, one.high) for one in rungs})

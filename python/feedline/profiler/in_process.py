@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Profiles work in the current process, such as a notebook's cell: installs the probe before it and removes it after.
+"""Profiles code in the current process, such as a notebook cell: installs the probe before it and removes the probe
+afterwards.
 
-One profile at a time. Iterators and forked workers that were created earlier cannot be profiled.
+Only one profile can run at a time. Iterators and forked workers that were created earlier cannot be profiled.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ class AlreadyWatched(RuntimeError):
 
 
 def run(work: Callable[[], str | None], name: str, trying: Trying | None = None) -> Recording:
-    """Profiles `work`, then runs the experiments of `trying`. `name`: the record's name for it.
+    """Profiles `work`, then runs the experiments of `trying`. `name`: name of the work in the record.
 
-    `work` returns the reason for ending early, or None. Exceptions of the function propagate after cleanup. Raises
+    `work` returns the reason for ending early, or None. Exceptions of `work` propagate after cleanup. Raises
     AlreadyWatched inside another profile, and in a process that ``feedline diagnose`` profiles.
     """
     if SESSION in os.environ:
@@ -53,7 +54,7 @@ def run(work: Callable[[], str | None], name: str, trying: Trying | None = None)
         recording, files = gathered(folder, collector, sampler, [name], (begin, end))
         recording.pythons = max(recording.pythons, 1)
         if ended_by is not None:
-            recording.notes.insert(0, f"the profile was ended by {ended_by}; the earlier results are used")
+            recording.notes.insert(0, f"the profile was ended by {ended_by}; the results until then are used")
         if trying is not None and ended_by == KeyboardInterrupt.__name__:
             recording.notes.insert(0, "no experiments were run, because the profile was interrupted")
         elif trying is not None and recording.processes:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Means of measurements with 95 % intervals by Student's t, and their comparison.
+"""Means of measurements with 95 % intervals by Student's t, and comparisons of them.
 
-A single value, or too few for two blocks, gives an interval from 0 to infinity.
+For a single value, or too few values for two blocks, the interval is 0 to infinity.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def is_known(low: float, high: float) -> bool:
 
 
 def finite(value: Any) -> Any:
-    """Converts infinity to None for JSON."""
+    """Converts infinity to None, which JSON can represent."""
     if isinstance(value, dict):
         return {name: finite(one) for name, one in value.items()}
     if isinstance(value, list):
@@ -53,7 +53,9 @@ def interval_text(low: float, high: float, digits: int = 1) -> str:
 
 
 def shown(one: Figure, other: Figure) -> Shown:
-    """Whether `one` exceeds `other` by at least GAIN, beyond its interval."""
+    """Compares `one` with `other`: BETTER if `one` exceeds `other` by more than the factor GAIN, and its whole interval
+    is above `other`.
+    """
     if not is_known(*one[1:]) or not is_known(*other[1:]):
         return Shown.UNMEASURED
     if one[1] > other[0] and one[0] > GAIN * other[0]:
@@ -61,8 +63,8 @@ def shown(one: Figure, other: Figure) -> Shown:
     return Shown.NOT_BETTER if one[2] <= GAIN * other[0] or one[0] <= other[0] else Shown.UNDECIDED
 
 
-def beside_fewer(figures: Mapping[int, Figure]) -> dict[int, Shown]:
-    """Compares each number of workers with the best of fewer; only BETTER results can become the best."""
+def gain_over_fewer(figures: Mapping[int, Figure]) -> dict[int, Shown]:
+    """Compares each number of workers with the best smaller number; only BETTER results can become the best."""
     best: Figure | None = None
     found: dict[int, Shown] = {}
     for workers, figure in sorted(figures.items()):
@@ -75,7 +77,7 @@ def beside_fewer(figures: Mapping[int, Figure]) -> dict[int, Shown]:
 
 
 def interval(values: Sequence[float]) -> tuple[float, float, float]:
-    """Returns (mean, low, high) of one or more non-negative values; one value has no interval."""
+    """Returns (mean, low, high) of one or more non-negative values; a single value has no interval."""
     count = len(values)
     mean = sum(values) / count
     if count < 2:
@@ -87,11 +89,12 @@ def interval(values: Sequence[float]) -> tuple[float, float, float]:
 
 
 def rate_interval(done: Sequence[tuple[float, float]], together: int = 1) -> tuple[float, float, float]:
-    """Returns (mean, low, high) of amounts per second; `done`: (time in s, amount done at that time), in order, at
-    least two.
+    """Returns (mean, low, high) of a rate; `done` has at least two pairs (time in s, amount done at that time), in
+    order.
 
-    The first call only starts the clock. Adjacent values are not independent, so the interval uses blocks of them; if
-    work arrives in groups of `together`, such as from workers that start together, a block contains whole rounds.
+    The first pair only starts the clock. Adjacent values are not independent, so the interval is computed from blocks
+    of them; if work finishes in groups of `together`, such as those of workers that start together, a block contains
+    whole groups.
     """
     whole = sum(amount for _, amount in done[1:]) / max(done[-1][0] - done[0][0], 1e-9)
     rounds = (len(done) - 1) // max(together, 1)

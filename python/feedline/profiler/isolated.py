@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs an experiment in a separate process, so that failures end only that process, and with a time limit.
+"""Runs an experiment in a separate process with a time limit, so that a failure ends only that process.
 
 The copy of a script's process has none of the script's threads, and must not use a GPU that the script has used: torch
-raises an error, and other libraries' drivers hang or end the process. Reading samples may use the GPU, but rarely does.
+raises an error, and drivers of other libraries hang or end the process. Reading samples rarely uses the GPU, but this
+cannot be ruled out.
 """
 
 from __future__ import annotations
@@ -24,13 +25,15 @@ _OF_A_DEVICE = ("in forked subprocess", "CUDA error", "HIP error", "CUDA_ERROR")
 
 
 class NotTried(Exception):
-    """An experiment that is impossible in this process; str() is the reason."""
+    """An experiment that is impossible in this process; str() returns the reason."""
 
 
 def make(attempt: Callable[[], dict[str, Any]], limit_s: float, result: Path) -> dict[str, Any]:
-    """Returns the result of `attempt`. Raises NotTried if it fails, dies, or takes longer than `limit_s`.
+    """Returns the result of `attempt`. Raises NotTried if `attempt` fails, if its process dies, or if it takes longer
+    than `limit_s`.
 
-    Only for a process without children: all remaining children are ended. `result`: a path to write to.
+    Call this function only in a process without children, as all remaining children are ended. `result`: path of a file
+    for the result.
     """
     result.unlink(missing_ok=True)
     _adopt()
@@ -72,8 +75,8 @@ def _run(attempt: Callable[[], dict[str, Any]], result: Path) -> NoReturn:
 
 
 def reason_of(error: BaseException) -> str:
-    """Returns in one line why reading samples failed in a copied process; a worker's error includes its whole
-    traceback.
+    """Returns the reason why reading samples failed in a copied process, shortened to one line because a worker's error
+    includes its whole traceback.
     """
     if isinstance(error, NotTried):
         return str(error)
@@ -86,7 +89,7 @@ def reason_of(error: BaseException) -> str:
 
 
 def _wait(child: int, until: float) -> int | None:
-    """Returns the process's exit status, or None if the process has not ended in time."""
+    """Returns the process's exit status, or None if the process did not end in time."""
     while time.monotonic() < until:
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
@@ -96,13 +99,15 @@ def _wait(child: int, until: float) -> int | None:
 
 
 def _adopt() -> None:
-    """Adopts orphaned processes, such as the workers of a dead loader."""
+    """Makes this process the parent of orphaned descendants, such as the workers of a dead loader."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def _end_children() -> None:
-    """Ends all children of this process and their descendants, which it adopts as their parents die."""
+    """Ends all children of this process and their descendants. Descendants become children of this process when their
+    parents die.
+    """
     while children := _children():
         for child in children:
             with contextlib.suppress(OSError):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies of a script's process: creating them, releasing resources, and ending them.
+"""Creates copies of a script's process, releases their resources, and ends them.
 
-A copy is a fork, and so has the script's loader, dataset, sampler and collate function without pickling. The copy
-closes the script's pipes, sockets and standard streams and runs as an orphan in its own session, so that the script
-neither waits for the copy nor receives its signals. The copy also releases the script's GPU: it does not use the GPU or
-page-lock memory, and must not free the script's GPU memory.
+A copy is a fork, so it has the script's loader, dataset, sampler and collate function without pickling. The copy closes
+the script's pipes, sockets and standard streams, and runs as an orphan in its own session, so that the script does not
+wait for the copy and the copy does not receive its signals. The copy also releases the script's GPU: it does not use
+the GPU or page-lock memory, and must not free the script's GPU memory.
 """
 
 from __future__ import annotations
@@ -29,19 +29,21 @@ _END_S = 0.5  # time to wait for killed processes, which may be slow on a busy m
 
 
 def refusal(loader: Any) -> str | None:
-    """Returns why a copy could not use `loader`; None if it can."""
+    """Returns the reason why a copy could not use `loader`; None if it can."""
     if hasattr(loader, "dataset") or remake_of(loader) is not None:
         return None
-    return "this loader has no dataset that could be read again"
+    return "this loader has no dataset that can be read again"
 
 
 def remake_of(loader: Any) -> Any:
-    """Returns the function that recreates Feedline's own loader with a number of threads; None for other loaders."""
+    """Returns a function that creates the Feedline loader again with a given number of threads; None for other
+    loaders.
+    """
     return loader.__dict__.get("_remake") if type(loader).__module__ == "feedline.loader.loader" else None
 
 
 def claim(path: Path) -> bool:
-    """Whether this process is the first of its run to call this function, and so makes the copy."""
+    """Whether this process is the first one in its run to call this function; that process must create the copy."""
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except FileExistsError:
@@ -50,7 +52,7 @@ def claim(path: Path) -> bool:
 
 
 def fork_away(live: Callable[[], None]) -> None:
-    """Runs `live` in a copy of this process, an orphan in its own session."""
+    """Runs `live` in a copy of this process; the copy is an orphan in its own session."""
     collects = gc.isenabled()
     gc.disable()  # fork hooks run before the copy's first statement, and may start a collection
     try:
@@ -81,9 +83,10 @@ def _become_a_copy(live: Callable[[], None], collects: bool) -> NoReturn:
 
 
 def let_go() -> None:
-    """Closes standard streams, pipes and sockets, whose peers must see the script close them, and devices.
+    """Closes devices, and standard streams, pipes and sockets, whose peers must be able to detect that the script
+    closed them.
 
-    A GPU's driver frees a process's memory only when no process has the device open.
+    A GPU's driver frees a process's memory only when no process has the device open any more.
     """
     nothing = os.open(os.devnull, os.O_RDWR)
     for number in os.listdir("/proc/self/fd"):
@@ -101,7 +104,9 @@ def let_go() -> None:
 
 
 def has_lost_its_device() -> bool:
-    """Whether this process is a copy of one that has used a GPU, and so cannot page-lock memory for it."""
+    """Whether this process is a copy of a process that has used a GPU; such a copy cannot page-lock memory for the
+    GPU.
+    """
     torch = sys.modules.get("torch")
     if torch is None:
         return False
@@ -113,7 +118,7 @@ def has_lost_its_device() -> bool:
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
-    """Delays Ctrl-C until after the block: during cleanup, Ctrl-C would leave files and processes behind."""
+    """Delays Ctrl-C until after the block, since interrupting a cleanup would leave files and processes."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recorded data of a command, before analysis."""
+"""Data recorded from a command, before analysis."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
 
+from feedline.profiler.crashes import Crash
 from feedline.profiler.dataset_files import DatasetFiles
 from feedline.profiler.experiments import Experiments
 from feedline.profiler.probe.events import Event, Total
@@ -13,7 +14,7 @@ from feedline.profiler.probe.events import Event, Total
 
 @dataclass
 class ProcessRecord:
-    """A process of the command that had a loop or was a worker."""
+    """A process of the command that ran a loop or was a worker."""
 
     pid: int
     parent: int
@@ -43,3 +44,9 @@ class Recording:
     applied: list[dict[str, Any]] = field(default_factory=list)  # results of changed settings, by loader
     waits: list[dict[str, Any]] = field(default_factory=list)  # waits while making batches, by process
     watcher_cpu_ns: int = 0  # CPU of this process while the command ran: sampling, and collecting event files
+    crash: Crash = field(default_factory=Crash)  # evidence about the end of the run
+
+    @property
+    def crashed(self) -> bool:
+        """Whether the run died, rather than ended by itself, by its own exit status or by a user's signal."""
+        return self.crash.ended(self.returncode)

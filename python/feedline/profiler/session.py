@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a command with the probe on its path, samples its process tree, and collects its processes' records.
+"""Runs a command with the probe in its PYTHONPATH, samples its process tree, and collects the records of its
+processes.
 
-The command keeps its standard streams, arguments, working directory and exit status; only PYTHONPATH and the variables
-of variables.py change in its environment.
+The command keeps its standard streams, arguments, working directory and exit status; in the command's environment, only
+PYTHONPATH and the variables in variables.py change.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from feedline._engine import HostSampler
 from feedline.profiler import apply, process_copies
 from feedline.profiler.collect import FileCollector, count_of_pythons, json_files, notes_in
 from feedline.profiler.command import environment_of, sampler_of, signals_of_child, start
+from feedline.profiler.crashes import CrashWatch
 from feedline.profiler.experiments import Experiments
 from feedline.profiler.probe.wait_sampler import SUFFIX
 from feedline.profiler.recordings import Recording
@@ -28,7 +30,7 @@ from feedline.profiler.recordings import Recording
 
 @dataclass(frozen=True)
 class Change:
-    """Settings for a script's loader while it runs."""
+    """Settings to apply to a script's loader while the script runs."""
 
     settings: Mapping[str, Any]
     loader: Mapping[str, Any]  # facts that identify the loader
@@ -36,14 +38,14 @@ class Change:
 
 @dataclass(frozen=True)
 class Trying:
-    """A command's additions to profiling.
+    """Additions to profiling by a subcommand.
 
     Attributes:
-        extension: the module that the command's processes load for it; see probe/hooks.py.
-        make: called after the command has ended, with the session's folder, the recording, and the facts of the
-            dataset's files by `_engine.look_at_files`.
-        variables: environment variables of the command, for the extension.
-        again: whether this is a repeated run, whose output goes to standard error and which has no input.
+        extension: the module that the command's processes load; see probe/hooks.py.
+        make: called after the command has ended, with the session's folder, the recording, and the facts about the
+            dataset's files from `_engine.look_at_files`.
+        variables: additional environment variables of the command, for the extension.
+        again: whether this is a repeated run: its output goes to standard error, and it receives no input.
     """
 
     extension: str
@@ -52,14 +54,17 @@ class Trying:
     again: bool = False
 
 
-def run(command: Sequence[str], change: Change | None = None, trying: Trying | None = None) -> Recording:
+def run(
+    command: Sequence[str], change: Change | None = None, trying: Trying | None = None, root: Path = Path("/")
+) -> Recording:
     """Runs `command` to its end, and then the experiments of `trying`.
 
-    Experiments are skipped if the command was interrupted, so that the user does not wait. With `change`, the run is a
-    repeated run, whose output goes to standard error. Raises CommandError if the command cannot be started.
+    If the command was interrupted or crashed, experiments are skipped, so that the user does not have to wait. With
+    `change`, this is a repeated run, whose output goes to standard error. `root`: replaces "/" in tests, for the
+    kernel's counters and log. Raises CommandError if the command cannot be started.
     """
     folder = Path(tempfile.mkdtemp(prefix="feedline-diagnose-"))
-    collector = FileCollector(folder)
+    collector, crashes = FileCollector(folder), CrashWatch(root)
     try:
         (folder / process_copies.WATCHER).write_text(str(os.getpid()))
         begin = time.perf_counter_ns()
@@ -74,13 +79,15 @@ def run(command: Sequence[str], change: Change | None = None, trying: Trying | N
         collector.stop()
         recording, files = gathered(folder, collector, sampler, command, (begin, end))
         recording.returncode, recording.watcher_cpu_ns = returncode, own_ns
+        recording.crash = crashes.collect(folder, returncode, child.pid)
         recording.applied = apply.outcome(folder) if change is not None else []
         if trying is not None and forward.interrupted:
             recording.notes.insert(0, "no experiments were run, because the profile was interrupted")
-        elif trying is not None and recording.processes:
+        elif trying is not None and recording.processes and not recording.crashed:
             recording.experiments = trying.make(folder, recording, files)
         return recording
     finally:
+        crashes.close()
         with process_copies.undisturbed():
             process_copies.end_the_copy(folder)
             shutil.rmtree(folder, ignore_errors=True)
@@ -93,7 +100,7 @@ def gathered(
     command: Sequence[str],
     span_ns: tuple[int, int],
 ) -> tuple[Recording, list[dict[str, Any]]]:
-    """Returns the recording in `folder` between the two times, and the facts of files.
+    """Returns the recording in `folder` between the two times, and the facts about files.
 
     Stops `collector` and the sampler.
     """
@@ -121,9 +128,9 @@ def gathered(
 
 
 def so_far(folder: Path, command: Sequence[str], begin_ns: int, host: dict[str, Any]) -> Recording:
-    """Collects and removes the records of a command's processes in `folder`; the command may still run.
+    """Collects and removes the records of a command's processes in `folder`; the command may still be running.
 
-    `host`: a sampler's record.
+    `host`: the sampler's record.
     """
     end_ns, processes = time.perf_counter_ns(), FileCollector(folder).processes()
     loaders, notes, pythons = json_files(folder, "*.loader"), notes_in(folder), count_of_pythons(folder)

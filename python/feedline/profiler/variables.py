@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Environment variables by which the profiler configures a command's processes."""
+"""Environment variables that the profiler uses to configure a command's processes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run records: the results of a measuring verb and its machine, as one JSON object. See docs/run-record.md.
+"""Run records: the results of a measurement and facts about its machine, as one JSON object. See docs/run-record.md.
 
-``feedline report`` draws one, ``feedline diff`` compares two.
+``feedline report`` renders a record, ``feedline diff`` compares two.
 """
 
 from __future__ import annotations

@@ -21,12 +21,14 @@ _NO_SETTINGS = ("pid", "number", "cpus", "local_rank", "sharing_ranks", "torch",
 def from_diagnosis(
     document: Mapping[str, Any], steps: Iterable[Step] = (), source: str | None = None
 ) -> dict[str, Any]:
-    """Returns the record of a diagnosis made just now on this machine: `document` and all other parts of a record.
+    """Returns the record of a diagnosis made just now on this machine, consisting of `document` and the other parts of
+    a record.
 
     Args:
         document: the output of ``feedline diagnose --json`` (``feedline.diagnose.report.as_json``).
-        steps: see :func:`feedline.diagnose.steps.steps_of`; without them there is no timeline and no histogram.
-        source: a path of the dataset, if known.
+        steps: the result of :func:`feedline.diagnose.steps.steps_of`; without steps, the record has no timeline and no
+        histogram.
+        source: a path in the dataset, if known.
     """
     from .files import envelope, finite
 
@@ -67,7 +69,7 @@ def join(record: dict[str, Any], document: Mapping[str, Any], steps: Iterable[St
 
 
 def _with_clocks(machine: dict[str, Any] | None, summary: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Returns the GPU's clock during the loop; the idle clock is not meaningful."""
+    """Returns the GPU's clock rate during the loop, since the idle clock rate is not meaningful."""
     gpu = summary.get("gpu") or {}
     known = {f"gpu_{name}": gpu[name] for name in ("clock_mhz", "slowed") if gpu.get(name) is not None}
     return machine if machine is None or not known else machine | known
@@ -85,7 +87,9 @@ def _figures(summary: Mapping[str, Any], steps: Sequence[Step]) -> list[dict[str
     return [
         figure("batches_per_s", "batches per second", "1/s", rate, low, high, better="higher"),
         figure("wait_share", "time spent waiting for data", "share", share, better="lower"),
-        figure("wait_ms", "wait per batch, without an epoch's first", "ms", summary["wait_ms"], better="lower"),
+        figure(
+            "wait_ms", "wait per batch, except for the first of each epoch", "ms", summary["wait_ms"], better="lower"
+        ),
         figure("step_ms", "the loop's own work per batch", "ms", summary["step_ms"], better="lower"),
     ]
 
@@ -93,7 +97,10 @@ def _figures(summary: Mapping[str, Any], steps: Sequence[Step]) -> list[dict[str
 def _stages(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
     making = summary.get("making") or {}
     shares = making.get("stages") or {}
-    found = [{"name": name, "ms_per_batch": share * making["wall_ms"]} for name, share in shares.items()]
+    titles = {"storage": chain.WAITING} if chain.waits_for_storage(summary) is False else {}
+    found = [
+        {"name": titles.get(name, name), "ms_per_batch": share * making["wall_ms"]} for name, share in shares.items()
+    ]
     if found and making.get("pickle_ms"):
         found.append({"name": "hand-over", "ms_per_batch": making["pickle_ms"] + making.get("unpickle_ms", 0.0)})
     return found
@@ -120,7 +127,7 @@ def _timeline(steps: Sequence[Step]) -> dict[str, Any] | None:
 
 
 def _without_interval(rung: Mapping[str, Any]) -> dict[str, None]:
-    """Returns an interval's ends; none if it is unknown."""
+    """Returns None for both ends of an interval if the interval is unknown; otherwise an empty dict."""
     return {"low": None, "high": None} if rung["high"] is None else {}
 
 

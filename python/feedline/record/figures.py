@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of a record that several verbs write."""
+"""Parts of a record that several subcommands write."""
 
 from __future__ import annotations
 
@@ -21,8 +21,16 @@ def figure(
 
 
 def link(
-    name: str, ms_per_batch: float | None, bytes_per_s: float | None, note: str, at_once: float = 1
+    name: str,
+    ms_per_batch: float | None,
+    bytes_per_s: float | None,
+    note: str,
+    at_once: float = 1,
+    title: str | None = None,
 ) -> dict[str, Any]:
-    """Returns an entry of a record's ``chain``. `at_once`: number of concurrent batches, such as one per worker."""
+    """Returns an entry of a record's ``chain``. `at_once`: number of concurrent batches, such as one per worker.
+    `title`: shown instead of the usual title of `name`; "" to show nothing.
+    """
     made = {"name": name, "ms_per_batch": ms_per_batch, "bytes_per_s": bytes_per_s, "note": note}
+    made |= {} if title is None else {"title": title}
     return made if at_once <= 1 else {**made, "at_once": at_once}

@@ -34,10 +34,10 @@ def envelope(
     """Returns a record without measurements: author, time, and all facts about this machine.
 
     Args:
-        verb: the verb that measured, without ``feedline``.
-        command: the command line, as a list of words.
+        verb: the subcommand that measured, without ``feedline``.
+        command: the command line, as a list of arguments.
         subject: a description of the dataset or script.
-        began: seconds since 1970; now by default.
+        began: start time in seconds since 1970; defaults to the current time.
         source: a path on the storage to describe; None if the storage is unknown.
     """
     when = datetime.now(UTC) if began is None else datetime.fromtimestamp(began, UTC)
@@ -75,30 +75,31 @@ def empty_measurements() -> dict[str, Any]:
 
 
 def check(record: Any, name: str = "the record") -> dict[str, Any]:
-    """Returns `record` if it is a run record of a supported version, converted to the current version.
+    """Checks that `record` is a run record of a supported version, and returns it converted to the current version.
 
-    Diagnoses written by older versions of ``feedline diagnose --json`` are also accepted.
+    Also accepts diagnoses written by older versions of ``feedline diagnose --json``.
 
     Raises:
-        RecordError: it is something else, damaged, or of a later version; `name` identifies it in the message.
+        RecordError: `record` is not a record, is damaged, or has a later version; the message uses `name` for it.
     """
     if not isinstance(record, dict):
         raise RecordError(f"{name} is not a run record: the file has no JSON object")
     if "run_record" not in record and str(record.get("schema", "")).startswith("feedline.diagnosis/"):
-        record = _with_facts_missing(record)
+        record = _with_facts_missing(record, name)
     version = record.get("run_record")
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
         raise RecordError(
-            f"{name} is not a run record: it lacks 'run_record'; `feedline bench SOURCE --record FILE` and "
-            "`feedline diagnose --record FILE -- COMMAND` write them"
+            f"{name} is not a run record: it has no 'run_record' key; `feedline bench SOURCE --record FILE` and "
+            "`feedline diagnose --record FILE -- COMMAND` write run records"
         )
     if version > VERSION:
         raise RecordError(
-            f"{name} is a run record of version {version}; this Feedline reads up to {VERSION}: update it"
+            f"{name} is a run record of version {version}; this version of Feedline reads versions up to {VERSION}; "
+            "update Feedline"
         )
     found = problem(record) or _unequal_edges(record)
     if found:
-        raise RecordError(f"{name} is a damaged run record: {found}")
+        raise RecordError(f"{name} is damaged: {found}")
     return record
 
 
@@ -110,11 +111,11 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
         OSError: the file cannot be read.
     """
     if os.stat(path).st_size > _LARGEST_FILE:
-        raise RecordError(f"{os.fspath(path)} is not a run record: it is larger than any run record")
+        raise RecordError(f"{os.fspath(path)} is not a run record: the file is larger than any run record")
     try:
         value = json.loads(Path(path).read_bytes(), parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
-        raise RecordError(f"{os.fspath(path)} is not a run record: it is not JSON ({error})") from None
+        raise RecordError(f"{os.fspath(path)} is not a run record: the file is not JSON ({error})") from None
     return check(value, os.fspath(path))
 
 
@@ -122,7 +123,7 @@ def write(record: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
     """Writes a record atomically.
 
     Raises:
-        RecordError: it violates the schema.
+        RecordError: the record violates the schema.
         OSError: the file cannot be written.
     """
     check(dict(record))
@@ -130,16 +131,16 @@ def write(record: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
 
 
 def is_replaced(path: str | os.PathLike[str]) -> bool:
-    """Whether :func:`replace` replaces `path` with a new file. Pipes and /dev/stdout are written directly instead."""
+    """Whether :func:`replace` creates a new file in place of `path`; it writes directly to pipes and /dev/stdout."""
     target = Path(path)
     return not os.path.abspath(target).startswith(("/dev/", "/proc/")) and (target.is_file() or not target.exists())
 
 
 def replace(path: str | os.PathLike[str], content: bytes) -> None:
-    """Writes a file atomically; if `path` is a link, replaces its target.
+    """Writes a file atomically; if `path` is a link, its target is replaced.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     if not is_replaced(path):
         Path(path).write_bytes(content)
@@ -168,7 +169,7 @@ def finite(value: Any) -> Any:
     return value
 
 
-def _with_facts_missing(document: dict[str, Any]) -> dict[str, Any]:
+def _with_facts_missing(document: dict[str, Any], name: str) -> dict[str, Any]:
     bare = {
         "run_record": VERSION,
         "verb": "diagnose",
@@ -179,24 +180,24 @@ def _with_facts_missing(document: dict[str, Any]) -> dict[str, Any]:
         "software": None,
         "storage": None,
         **empty_measurements(),
-        "notes": ["this file has no facts about the machine that it was measured on"],
+        "notes": ["this file contains no facts about the machine on which it was measured"],
     }
     try:
         return diagnosis.join(bare, document)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise RecordError(f"a diagnosis that cannot be read: {error!r}") from None
+        raise RecordError(f"{name}: the diagnosis cannot be read: {error!r}") from None
 
 
 def _unequal_edges(record: Mapping[str, Any]) -> str | None:
     for name, histogram in record["histograms"].items():
         edges, counts = histogram["edges"], histogram["counts"]
         if len(edges) != len(counts) + 1 or any(a >= b for a, b in itertools.pairwise(edges)):
-            return f"record.histograms.{name} needs rising edges, one more than counts"
+            return f"record.histograms.{name} must have ascending edges, one more than counts"
     for series in (record["timeline"] or {"series": []})["series"]:
         if any(len(point) != 3 for point in series["points"]):
-            return "record.timeline: every point has three numbers"
+            return "record.timeline: every point must have three numbers"
     if any(len(verdict["predicted_gain"]) != 2 for verdict in record["verdicts"]):
-        return "record.verdicts: predicted_gain has two numbers"
+        return "record.verdicts: predicted_gain must have two numbers"
     return None
 
 

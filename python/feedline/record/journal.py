@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The progress of a long verb: an append-only file of JSON lines, from which it resumes after a kill."""
+"""The progress of a long-running subcommand: an append-only file of JSON lines, from which it can resume after being
+killed.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +17,17 @@ _MOST_BYTES = 4 << 30  # larger files are something else
 
 
 class Journal:
-    """A journal for one process at a time; the lock ends with the process. A truncated last line is dropped.
+    """A journal, which only one process can use at a time; its lock is released when that process ends. A truncated
+    last line is dropped.
 
     Args:
-        path: created if missing.
-        head: the arguments of the work. A journal with another head is not resumed.
-        where: the verb, for messages.
+        path: the file, which is created if missing.
+        head: the arguments of the work, stored in the first line. A journal with a different head is not resumed.
+        where: name of the subcommand, for error messages.
 
     Raises:
-        ConfigError: the file is not a journal, has another head (the message shows the difference), or is in use.
-        StorageError: it cannot be read or written.
+        ConfigError: the file is not a journal, has a different head (the message shows the difference), or is in use.
+        StorageError: the file cannot be read or written.
     """
 
     def __init__(self, path: Path, head: dict[str, Any], where: str) -> None:
@@ -42,7 +45,7 @@ class Journal:
             raise
 
     def append(self, line: dict[str, Any]) -> None:
-        """Appends an entry, from any thread, one at a time. Entries survive a kill of the process."""
+        """Appends an entry; can be called from any thread. Entries are not lost if the process is killed."""
         try:
             self._file.write(json.dumps(line).encode() + b"\n")
             self._file.flush()
@@ -93,7 +96,7 @@ class Journal:
         self.lines = lines[1:]
 
     def _begins_like(self, head: dict[str, Any]) -> bool:
-        """Whether the head is truncated."""
+        """Whether the first line is truncated."""
         self._file.seek(0)
         begun = self._file.read(len(json.dumps(head)))
         return json.dumps(head).encode().startswith(begun)
@@ -106,8 +109,8 @@ class Journal:
         ]
         if differences:
             raise ConfigError(
-                f"{self._where}: {self._path} has other arguments: {'; '.join(differences)}. Pass the same "
-                "ones to resume, or another file"
+                f"{self._where}: {self._path} has other arguments: {'; '.join(differences)}. Pass the same arguments "
+                "to resume, or another file"
             )
 
     def _foreign(self) -> ConfigError:

@@ -18,8 +18,8 @@ _T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 def rate_interval(counts: Sequence[float], seconds: Sequence[float]) -> tuple[float | None, float | None]:
     """Returns (low, high), the 95 % interval of the mean rate, or None if there is too little data.
 
-    ``counts[i]`` were done in ``seconds[i]``, in sequence. Neighbours are correlated, so the variance is taken from at
-    most 10 blocks of them with similar total time (batch means), with Student's t.
+    ``counts[i]`` items were completed in ``seconds[i]``, in sequence. Adjacent values are correlated, so the variance
+    is computed from at most 10 blocks with similar total time (batch means), using Student's t.
     """
     total = sum(seconds)
     if total <= 0:
@@ -42,7 +42,9 @@ def rate_interval(counts: Sequence[float], seconds: Sequence[float]) -> tuple[fl
 
 
 def histogram(values: Iterable[float]) -> dict[str, list[Any]] | None:
-    """Returns counts of milliseconds in buckets of equal ratio, in ascending order; values below 1 us count as 1 us."""
+    """Returns a histogram of milliseconds in buckets of equal ratio, in ascending order; values below 1 us count as 1
+    us.
+    """
     exponents = [math.floor(_PER_OCTAVE * math.log2(max(value, 1e-3))) for value in values if math.isfinite(value)]
     if not exponents:
         return None
@@ -56,14 +58,14 @@ def histogram(values: Iterable[float]) -> dict[str, list[Any]] | None:
 
 
 def points(times_s: Sequence[float], values: Sequence[float]) -> list[list[float]]:
-    """Returns at most 240 rows ``[seconds, mean, largest]`` of equally long periods; empty periods are omitted."""
+    """Returns at most 240 rows ``[seconds, mean, largest]`` for periods of equal length; empty periods are omitted."""
     if not times_s:
         return []
     begin, length = min(times_s), max(times_s) - min(times_s)
     stretches: dict[int, list[float]] = {}
     for time, value in zip(times_s, values, strict=True):
-        place = min(int(POINTS * (time - begin) / length), POINTS - 1) if length > 0 else 0
-        total = stretches.setdefault(place, [0.0, 0.0, 0.0, value])
+        bucket = min(int(POINTS * (time - begin) / length), POINTS - 1) if length > 0 else 0
+        total = stretches.setdefault(bucket, [0.0, 0.0, 0.0, value])
         total[0] += 1
         total[1] += time
         total[2] += value

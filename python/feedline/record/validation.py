@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Validates records against run.schema.json with fastjsonschema, and describes the first error in a sentence.
 
-Imported at the first check, because creating a record, as a diagnosis does, needs only this package.
+This module is imported at the first validation, because creating a record requires no fastjsonschema.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def problem(record: Any) -> str | None:
 
 @functools.cache
 def schema() -> dict[str, Any]:
-    """Returns the JSON Schema of the records that this version writes."""
+    """Returns the JSON Schema for records that this version writes."""
     text = files("feedline.record").joinpath("run.schema.json").read_text(encoding="utf-8")
     loaded: dict[str, Any] = json.loads(text)
     return loaded

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Charts as inline SVG. Colours are classes of style.css, which defines them for light, dark and paper."""
+"""Draws charts as inline SVG. Colours are CSS classes, which style.css defines for light and dark screens and for
+paper.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..findings.markup import Element, add, make
-from ..record.chain import TITLES, slowest
+from ..record.chain import slowest, title_of
 from .numbers import number, ticks, with_unit
 
 WIDTH, HEIGHT = 640.0, 240.0
@@ -17,7 +19,7 @@ _COLOURS = 6  # classes c0 to c5
 
 
 class Plot:
-    """A plot area with axes, which maps `x` and `y` to it linearly."""
+    """A plot area with axes, which maps `x` and `y` linearly."""
 
     def __init__(self, label: str, x: tuple[float, float], y: tuple[float, float]) -> None:
         self.x = x if x[1] > x[0] else (x[0], x[0] + 1)
@@ -53,7 +55,7 @@ class Plot:
 
 
 def timeline(series: Sequence[Mapping[str, Any]]) -> Element:
-    """Draws means as lines, with the largest value of every stretch as a pale line below them."""
+    """Draws means as lines, with the maximum of each period as a paler line."""
     known = [(i, one["points"]) for i, one in enumerate(series) if one["points"]]
     every = [point for _, points in known for point in points]
     top = _top(series)
@@ -77,14 +79,14 @@ def _top(series: Sequence[Mapping[str, Any]]) -> float:
 
 
 def _usual_largest(points: Sequence[Sequence[float]]) -> float:
-    """The upper end of the axis: a few far outliers, such as the first batch, must not flatten the rest."""
+    """Returns the upper end of the axis: a few outliers, such as the first batch, must not flatten the other values."""
     largest = sorted(point[2] for point in points)
     usual = largest[int(0.98 * (len(largest) - 1))]
     return largest[-1] if largest[-1] <= 3 * usual else 1.5 * usual
 
 
 def histogram(edges: Sequence[float], counts: Sequence[int], unit: str, label: str, colour: int = 0) -> Element:
-    """Draws bars of equal width. The buckets have equal ratios, so the axis is logarithmic."""
+    """Draws a histogram with bars of equal width. The buckets have equal ratios, so the axis is logarithmic."""
     plot = Plot(label, (0, len(counts)), (0, 1.05 * max(counts, default=1)))
     plot.y_axis("batches")
     every = max(1, math.ceil(len(counts) / 8))
@@ -100,9 +102,9 @@ def histogram(edges: Sequence[float], counts: Sequence[int], unit: str, label: s
 
 
 def ladder(rungs: Sequence[Mapping[str, Any]]) -> Element:
-    """Draws batches per second by workers, with intervals; rings are predictions of the model."""
+    """Draws batches per second by number of workers, with intervals; rings mark the model's predictions."""
     top = max(max(rung["high"] or rung["batches_per_s"], rung["predicted"] or 0) for rung in rungs)
-    plot = Plot("batches per second by workers", (-0.5, len(rungs) - 0.5), (0, 1.1 * top))
+    plot = Plot("batches per second by number of workers", (-0.5, len(rungs) - 0.5), (0, 1.1 * top))
     plot.y_axis("batches/s")
     plot.x_axis("workers, loader only", [(i, str(rung["workers"])) for i, rung in enumerate(rungs)])
     path = " ".join("{:.1f},{:.1f}".format(*plot.at(i, rung["batches_per_s"])) for i, rung in enumerate(rungs))
@@ -111,8 +113,8 @@ def ladder(rungs: Sequence[Mapping[str, Any]]) -> Element:
         x, y = plot.at(i, rung["batches_per_s"])
         ends = (rung["low"], rung["high"]) if rung["high"] is not None else (rung["batches_per_s"],) * 2
         low, high = plot.at(i, max(ends[0], 0))[1], plot.at(i, ends[1])[1]
-        kept = "kept" if rung["kept"] else "undecided" if rung.get("undecided") else "gains nothing"
-        tip = make("title", f"{rung['workers']} workers: {number(rung['batches_per_s'])}/s, {kept}")
+        outcome = "kept" if rung["kept"] else "undecided" if rung.get("undecided") else "gains nothing"
+        tip = make("title", f"{rung['workers']} workers: {number(rung['batches_per_s'])}/s, {outcome}")
         add(plot.element, make("line", class_="line s0", x1=x, x2=x, y1=low, y2=high))
         add(plot.element, make("circle", tip, class_="c0" if rung["kept"] else "c0 faded", cx=x, cy=y, r=5))
         if rung["predicted"] is not None:
@@ -122,7 +124,7 @@ def ladder(rungs: Sequence[Mapping[str, Any]]) -> Element:
 
 
 def bars(rows: Sequence[tuple[str, float, str]], label: str) -> Element:
-    """Draws one horizontal bar per (name, value, text), coloured by position."""
+    """Draws one horizontal bar for each (name, value, text), coloured by position."""
     height = 26 * len(rows) + 8
     chart = make("svg", make("title", label), viewBox=f"0 0 {WIDTH:.0f} {height}", role="img", aria_label=label)
     largest = max((value for _, value, _ in rows), default=0.0) or 1.0
@@ -139,8 +141,9 @@ def bars(rows: Sequence[tuple[str, float, str]], label: str) -> Element:
 
 
 def chain(links: Sequence[Mapping[str, Any]]) -> Element:
-    """Draws the stages from storage to GPU with the time of a batch in each, and highlights the bottleneck."""
+    """Draws the stages from storage to GPU with the time of a batch in each stage, and highlights the bottleneck."""
     hot = slowest(links)
+    links = [one for one in links if title_of(one)]
     height = 112 if any(one.get("at_once", 1) > 1 for one in links) else 92
     chart = make("svg", make("title", "storage to GPU"), viewBox=f"0 0 {WIDTH:.0f} {height}", role="img")
     gap = 24.0
@@ -153,7 +156,7 @@ def chain(links: Sequence[Mapping[str, Any]]) -> Element:
             make("rect", make("title", one["note"]), class_=kind, x=x, y=6, width=width, height=height - 12, rx=6),
         )
         middle = x + width / 2
-        add(chart, make("text", TITLES.get(one["name"], one["name"]), class_="mid strong", x=middle, y=30))
+        add(chart, make("text", title_of(one), class_="mid strong", x=middle, y=30))
         for line, text in enumerate(_of_link(one)):
             add(chart, make("text", text, class_="mid", x=middle, y=52 + 20 * line))
         if i:

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the differences between two run records, and the fact that explains the difference in the main metric.
+"""Finds the differences between two run records, and the facts that explain the difference in the main metric.
 
-A loader's rate is its capacity over the work of a batch:
+The rate of a loader is its capacity divided by the work of a batch:
 
     rate = capacity / work        so        ln(rate b / rate a) = ln(capacity b / a) - ln(work b / a)
 
-Capacity is CPUs, threads or workers; work is the sum of the stages' times per batch. Both sides are measured. So a fact
-that changes the capacity explains the part of the logarithm that corresponds to its own ratio, and a fact that changes
-stages explains at most the part that those stages' times account for. The rest is not explained by anything recorded.
+Capacity is the number of CPUs, threads or workers; work is the sum of the stages' times per batch. Both records contain
+measured values of capacity and work. Therefore a fact that changes the capacity explains the part of the logarithm of
+the rates' ratio that corresponds to the fact's own ratio. A fact that changes stages explains at most the part that is
+due to the times of those stages. The records do not explain the rest of the difference.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from .effects import (
     code_of,
 )
 from .measured import FigureDifference, StageDifference, Work, figures_of, speed_of
-from .probes import GROUP, SHOWS_BUSY, STAGES, Probe, is_busy, of_fact, probes_of
+from .probes import GROUP, SHOWS_BUSY, STAGES, Probe, is_busy, load_of, of_fact, probes_of
 from .rules import Rule, is_usual, rule_of
 
 GROUPS = ("configuration", "machine", "storage", "software", "packages")
@@ -60,7 +61,7 @@ class FactDifference:
 
     @property
     def effect(self) -> str:
-        """The name of the finding's code."""
+        """Name of the effect, determined by the finding's code."""
         return _EFFECTS[self.finding.code]
 
     @property
@@ -80,13 +81,14 @@ class Comparison:
     explained_by: list[str]  # names of facts
     conclusion: str
     notes: list[str]
+    caveats: list[str]  # other possible reasons for the difference: load, and variation between runs
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self) | {"facts": [fact.as_dict() for fact in self.facts]}
 
 
 def compare(a: Mapping[str, Any], b: Mapping[str, Any], names: tuple[str, str] = ("A", "B")) -> Comparison:
-    """Compares two records read by `feedline.record.read`; the conclusion calls them by `names`."""
+    """Compares two records read by `feedline.record.read`; the conclusion refers to them by `names`."""
     figures = figures_of(a, b)
     first = figures[0] if figures else None
     speed = speed_of(first)
@@ -107,22 +109,35 @@ def compare(a: Mapping[str, Any], b: Mapping[str, Any], names: tuple[str, str] =
     facts.sort(key=lambda fact: (BY_RANK.index(fact.effect), -(fact.share or 0.0)))
     explained = [fact.name for fact in facts if fact.effect in (EXPLAINS, PARTLY)]
     notes = [
-        f"{label} has no facts about its {group}, so differences in it would be missed"
+        f"{label} has no facts about its {group}, so differences in them are not detected"
         for label, record in (("A", a), ("B", b))
         for group in GROUPS
         if record.get(group) is None
     ]
     notes += [
-        f"{label} was recorded on a busy machine: its measurements of the machine itself count from {SHOWS_BUSY:.0%} on"
+        f"{label} was recorded on a busy machine: machine measurements count as different only from {SHOWS_BUSY:.0%} on"
         for label, record in (("A", a), ("B", b))
         if probes and is_busy(record)
     ]
-    conclusion = _conclusion(first, speed, facts, work, names)
-    return Comparison(figures, facts, work.rows, speed is not None, explained, conclusion, notes)
+    caveats = [] if speed is None else _caveats(a, b, names)
+    conclusion = _conclusion(first, speed, facts, work, names, caveats)
+    return Comparison(figures, facts, work.rows, speed is not None, explained, conclusion, notes, caveats)
+
+
+def _caveats(a: Mapping[str, Any], b: Mapping[str, Any], names: tuple[str, str]) -> list[str]:
+    """Returns reasons why a difference may not be one of the runs' settings or machines."""
+    loads = [(name, load) for name, one in zip(names, (a, b), strict=True) if (load := load_of(one))]
+    runs = " and ".join(f"{name} on a busy machine ({load})" for name, load in loads)
+    busy = [f"Recorded: {runs}, which alone may be the reason"] if runs else []
+    return [
+        *busy,
+        "One record per side shows only the variation within a run: repeat both runs, and compare folders of records "
+        "with `feedline compare`",
+    ]
 
 
 def _of_probe(probe: Probe, speed: float | None) -> FactDifference:
-    """A measurement of the machines themselves, as one of their facts."""
+    """Returns a probe's measurements of the two machines as a FactDifference."""
     share = probe.share
     if speed is None or share is None:
         effect = UNSEEN if speed is None else POSSIBLE
@@ -135,10 +150,10 @@ def _of_probe(probe: Probe, speed: float | None) -> FactDifference:
 
 
 def _by_probes(rule: Rule, effect: str, share: float | None, probes: Sequence[Probe]) -> tuple[str, float | None, str]:
-    """The effect of a fact after measurements of the machines are considered: (effect, share, in words).
+    """Returns the effect of a fact, based on the probes of the two machines, as (effect, share, description).
 
-    A fact that no probe shows has no effect. If one shows it, the share is the probe's: several facts may cause it,
-    and the probe cannot tell which.
+    A fact that no probe shows has no effect. If a probe shows the fact, the share is that of the probe, since several
+    facts may have caused the probe's difference.
     """
     shows, most, words = of_fact(probes, rule.probes)
     if shows is None:
@@ -159,9 +174,9 @@ def _differing(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[tuple[str, st
         of_a, of_b = a.get(group), b.get(group)
         if of_a is None or of_b is None:
             continue
-        told = _told_by_packages(a, b) if group == "software" else set()
+        named_by_packages = _told_by_packages(a, b) if group == "software" else set()
         for name in dict.fromkeys((*of_a, *of_b)):
-            if name in told:
+            if name in named_by_packages:
                 continue
             values = of_a.get(name), of_b.get(name)
             if values[0] != values[1] and not is_usual(rule_of(group, name), *values):
@@ -170,7 +185,7 @@ def _differing(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[tuple[str, st
 
 
 def _told_by_packages(a: Mapping[str, Any], b: Mapping[str, Any]) -> set[str]:
-    """Facts that the list of packages also has, with builds."""
+    """Returns the facts that the records' package lists also contain; empty if a record has no package list."""
     if not a.get("packages") or not b.get("packages"):
         return set()
     return {"environment", *a["packages"], *b["packages"]}
@@ -233,33 +248,36 @@ def _conclusion(
     facts: list[FactDifference],
     work: Work,
     sides: tuple[str, str],
+    caveats: Sequence[str],
 ) -> str:
     if figure is None:
         return "the two records have no metric in common, because they are from different commands"
     if speed is None:
-        return f"{figure.label}: no difference beyond the spread"
+        return f"{figure.label}: the records differ by no more than their spread"
     faster = (
         f"{sides[1]} is {math.exp(abs(speed)):.2f} times as {'fast' if speed > 0 else 'slow'} as {sides[0]} "
         f"({figure.label})"
     )
+    before = "".join(f" {caveat}." for caveat in caveats)
     by = {effect: [fact for fact in facts if fact.effect == effect] for effect in BY_RANK}
     if by[WORKLOAD]:
         names = ", ".join(fact.name for fact in by[WORKLOAD])
-        return f"{faster}, and they measured different things: {names}. Compare runs in which these are equal."
+        return f"{faster}, but the runs measured different work: {names}. Compare runs in which these are equal."
     if by[EXPLAINS]:
         best = by[EXPLAINS][0]
-        return f"{faster}. {best.name} explains {_part(best.share)}: {best.a} and {best.b}, {best.why}."
-    place = work.largest()
-    seen = f" The stage that changed most is {place}." if place else " The stages' times were not recorded."
+        return f"{faster}.{before} {best.name} explains {_part(best.share)}: {best.a} and {best.b}, {best.why}."
+    stage = work.largest()
+    seen = f" The stage with the largest change is {stage}." if stage else " The times of stages were not recorded."
     if by[PARTLY]:
         best = by[PARTLY][0]
         return (
-            f"{faster}. {best.name} explains {_part(best.share)}: {best.why}; nothing recorded explains the rest.{seen}"
+            f"{faster}.{before} {best.name} explains {_part(best.share)}: {best.why}; the records do not explain the "
+            f"rest.{seen}"
         )
     if by[POSSIBLE]:
         names = ", ".join(fact.name for fact in by[POSSIBLE])
-        return f"{faster}. Possible explanations, which the records do not prove: {names}.{seen}"
-    return f"{faster}. Nothing recorded explains it.{seen}"
+        return f"{faster}.{before} Possible explanations, which the records do not prove: {names}.{seen}"
+    return f"{faster}.{before} The records do not explain the difference.{seen}"
 
 
 def _part(share: float | None) -> str:

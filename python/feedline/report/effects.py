@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The effects that a differing fact can have on the main metric: the findings of `feedline diff`."""
+"""The findings of `feedline diff`: the effects that a differing fact can have on the main metric."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import sys
 
 from ..findings import Entry, Threshold, thresholds_of
 
-MOST = Threshold(0.5, "of the difference: a fact with at least this share explains the difference")
+MOST = Threshold(0.5, "share of the difference that a fact must account for to explain the difference")
 SOME = Threshold(
-    0.2, "of the difference; a fact with this share explains a part, and stages that changed less had no effect"
+    0.2,
+    "share of the difference that a fact must account for to explain part of it; smaller changes have no effect",
 )
 
 WORKLOAD, EXPLAINS, PARTLY, POSSIBLE = "other workload", "explains", "explains part", "may explain"
@@ -20,24 +21,25 @@ SEVERITIES = {WORKLOAD: "warning", EXPLAINS: "critical", PARTLY: "warning"}  # s
 
 _PAGES = {
     WORKLOAD: (
-        "the runs measured different things",
-        "Batch size, crop, dataset or command differ, so the figures measure different work.",
+        "the runs measured different work",
+        "Batch size, crop, dataset or command differ, so the metrics measure different work.",
         "Compare runs in which these are equal.",
     ),
     EXPLAINS: (
         "the fact explains the difference",
-        "The measurements attribute at least half of the difference to it.",
+        "The measurements attribute at least half of the difference to this fact.",
         "Use the same value in both runs; the difference should disappear.",
     ),
     PARTLY: (
-        "the fact explains a part of the difference",
-        "The measurements attribute at least a fifth of the difference to it.",
+        "the fact explains part of the difference",
+        "The measurements attribute at least a fifth of the difference to this fact.",
         "Use the same value in both runs; part of the difference will remain.",
     ),
     POSSIBLE: (
         "the fact may explain the difference",
-        "The fact's stages took longer or were not recorded, and the direction of its effect is unknown.",
-        "Run both with the same version, processor or file system.",
+        "The stages that the fact affects took longer or were not recorded, and the direction of its effect is "
+        "unknown.",
+        "Run both commands with the same version, processor or file system.",
     ),
     UNSEEN: (
         "the fact had no visible effect",
@@ -46,29 +48,31 @@ _PAGES = {
     ),
     UNKNOWN: (
         "the fact's effect is unknown",
-        "No rule describes the fact's effect on loading.",
-        "Nothing, unless all other facts are equal.",
+        "No rule describes the effect of the fact on loading.",
+        "Do nothing, unless all other facts are equal.",
     ),
     AGAINST: (
         "the fact contradicts the difference",
         "The fact should have made the slower run faster.",
-        "Look further: something else accounts for more than the whole difference.",
+        "Look for other causes, which must account for more than the whole difference.",
     ),
 }
 
 
 def code_of(effect: str) -> str:
-    """The code of the finding."""
+    """Returns the finding's code for an effect."""
     return effect.replace(" ", "_")
 
 
 def entries() -> list[Entry]:
-    """The pages of all effects."""
+    """Returns the pages of all effects."""
     recognised = (
-        "A rate is capacity over work. A fact that changes capacity accounts for its own ratio, as a logarithm; one "
-        "that changes stages for at most the time that those stages took longer."
+        "A rate is capacity divided by work. A fact that changes the capacity accounts for its own ratio, "
+        "as a logarithm; a fact that changes stages accounts for at most the additional time of those stages."
     )
-    abstains = "A record without a group of facts shows no difference there; the notes say so."
+    abstains = (
+        "If a record lacks a group of facts, differences in these facts cannot be detected; the notes report this."
+    )
     thresholds = thresholds_of(sys.modules[__name__])
     return [
         Entry(code_of(effect), "diff", title, means, recognised, to_do, abstains, thresholds=thresholds)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides for `feedline compare` whether a run is slower than an earlier one by more than the limit.
+"""Decides for `feedline compare` whether a run is slower than a baseline run by more than the limit.
 
-Metrics are compared by the logarithm of their ratio. A side is one record, whose spread is the interval within
-the run, or several records, whose spread is the variation from run to run, which matters on shared machines. A
-regression is reported if the ratio is beyond the limit and too far from 1 to be chance:
+Metrics are compared by the logarithm of their ratio. Each side is one record or several. The spread of one record is
+the interval within the run; that of several records is the variation from run to run, which matters on shared machines.
+A regression is reported if the ratio is beyond the limit and too far from 1 to be due to chance; see
 docs/decisions/tools-compare-in-turns.md.
 """
 
@@ -26,14 +26,14 @@ Records = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Judged:
-    """One metric of both sides.
+    """The comparison of one metric.
 
     Attributes:
-        base, latest: means, geometric if there are several records.
-        worse: the share by which the metric got worse; negative if it got better.
-        low, high: 95 % interval of `worse`; None if no spread is known.
+        base, latest: the values; geometric means if there are several records.
+        worse: the share by which the metric became worse; negative if it became better.
+        low, high: 95 % interval of `worse`; None if the spread is unknown.
         outcome: "regression", "undecided" (the interval contains `limit`) or "fine".
-        limit: the allowed share.
+        limit: the share by which the metric may become worse.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Judged:
 
     @property
     def is_likely(self) -> bool:
-        """Whether it is a regression with 95 % certainty, which is too low for an alarm."""
+        """Whether a regression is likely, with 95 % certainty; this is too low to report a regression."""
         return self.outcome == UNDECIDED and self.low is not None and self.low > self.limit
 
 
@@ -61,16 +61,16 @@ class _Side:
 
     @property
     def part(self) -> float:
-        """Its contribution to the degrees of freedom, by Welch and Satterthwaite."""
+        """The contribution of this side to the degrees of freedom, by Welch and Satterthwaite."""
         return (self.error or 0.0) ** 4 / max(self.freedom, 1)
 
 
 def evaluate(base: Records, latest: Records, limit: float, names: Sequence[str] = ()) -> list[Judged]:
-    """Compares the named metrics of both sides, in that order; by default the first metric that all records share.
+    """Compares the named metrics of both sides, in that order; by default, the first metric that all records share.
 
     Args:
         base, latest: one or more records, as returned by `feedline.record.read`.
-        limit: share, 0 to 1, by which a metric may get worse.
+        limit: share between 0 and 1 by which a metric may become worse.
     """
     shared = _shared([*base, *latest])
     wanted = [name for name in names if name in shared] if names else shared[:1]
@@ -78,7 +78,7 @@ def evaluate(base: Records, latest: Records, limit: float, names: Sequence[str] 
 
 
 def _shared(records: Records) -> list[str]:
-    """The metrics that are positive in all records and have a known better direction."""
+    """Returns the metrics that are positive in all records and whose better direction is known."""
     found = [
         {figure["name"] for figure in record["figures"] if figure["value"] > 0 and figure["better"] is not None}
         for record in records
@@ -126,10 +126,12 @@ def _side(figures: Sequence[Mapping[str, Any]]) -> _Side:
 
 
 def _log_of(share: float, sign: int) -> float:
-    """The logarithm of a change: a rate that is a tenth worse is 0.9 of the old one, a time 1.1."""
+    """Returns the logarithm of a change: if the metric is a tenth worse, the ratio is 0.9 for a rate and 1.1 for a
+    time.
+    """
     return math.log1p(share) if sign > 0 else -math.log1p(-share)
 
 
 def _share_of(change: float, sign: int) -> float:
-    """The inverse of `_log_of`, for any change."""
+    """Computes the inverse of `_log_of` for any change."""
     return math.expm1(min(change, 700.0)) if sign > 0 else -math.expm1(min(-change, 700.0))

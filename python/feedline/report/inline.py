@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Renders a run record as a block of HTML for notebooks, with the whole page folded."""
+"""Renders a run record as a block of HTML for notebooks, with the complete page collapsed."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ _STYLE = """
 
 
 def block(record: Mapping[str, Any]) -> str:
-    """Renders a checked record: figures, findings, the chain from storage to GPU, and the page of ``feedline report``.
+    """Renders a validated record: metrics, findings, the chain from storage to GPU, and the page of ``feedline
+    report``.
 
-    The page is in a frame without permissions: it cannot run or load anything.
+    The page is in a frame without permissions, so it cannot run scripts or load resources.
     """
     return inline.block(
         _sentence(record["answer"]["text"] + "." if record.get("answer") else None),
@@ -60,8 +61,8 @@ def _figures(figures: Sequence[Mapping[str, Any]]) -> Element:
 def _nothing(record: Mapping[str, Any]) -> str:
     waits = record["waits"]
     if not waits:
-        return "No loop over a DataLoader or a Feedline loader was seen."
-    return f"No cause takes as much as 5 % by itself; all waiting together {1 - waits['step']:.0%}."
+        return "No loop over a DataLoader or a Feedline loader was found."
+    return f"No single cause accounts for 5 % of the time; all waits together: {1 - waits['step']:.0%}."
 
 
 def _sentence(text: object) -> Element | None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the measurements of two records: metrics with their spread, and the stages' times."""
+"""Compares the measurements of two records: metrics with their spread, and the times of stages."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def _figure(a: Mapping[str, Any], b: Mapping[str, Any]) -> FigureDifference:
 
 
 def speed_of(figure: FigureDifference | None) -> float | None:
-    """Logarithm of B's speedup, or None if they do not differ."""
+    """Returns the logarithm of B's speedup over A, or None if the metric does not differ."""
     if figure is None or not figure.differs or figure.ratio is None or figure.better is None:
         return None
     return math.log(figure.ratio) * (1 if figure.better == "higher" else -1) or None
 
 
 class Work:
-    """The stages' times of two records."""
+    """The stage times of two records."""
 
     def __init__(self, a: Mapping[str, Any], b: Mapping[str, Any]) -> None:
         of_a, of_b = _times(a), _times(b)
@@ -71,9 +71,10 @@ class Work:
         self._changes = {name: of_b[name] - of_a[name] for name in names}
 
     def share(self, stages: frozenset[str], speed: float) -> float | None:
-        """The part of the difference that these stages' times account for; None if their times were not recorded.
+        """Returns the fraction of the difference in speed that the times of these stages explain; None if these times
+        were not recorded.
 
-        ``step`` is the loop's own work, as a part of the whole time per batch.
+        The stage ``step`` is the loop's own work, which is a part of the total time per batch.
         """
         if "step" in stages:
             others = stages - {"step"}
@@ -88,9 +89,11 @@ class Work:
         return part * -self._grown / speed
 
     def share_of(self, stages: frozenset[str], slower: float, speed: float) -> float | None:
-        """The part of the difference that these stages account for if all their work takes `slower` times as long in B.
+        """Returns the fraction of the difference that these stages explain if all their work takes `slower` times as
+        long in B.
 
-        It is at most their measured slowdown, as returned by :meth:`share`. None if unknown.
+        The result is at most the fraction due to the stages' measured slowdown, as returned by :meth:`share`. None if
+        unknown.
         """
         shown = self.share(stages, speed)
         if shown is None:
@@ -102,14 +105,14 @@ class Work:
         return shown * min(max(expected, 0.0), 1.0)
 
     def _taken(self, stages: frozenset[str]) -> tuple[float | None, float | None]:
-        """Milliseconds per batch in these stages, in A and B."""
+        """Returns the milliseconds per batch in these stages, in A and B."""
         if "step" in stages:
             return self._step
         rows = [row for row in self.rows if row.name in stages]
         return (sum(row.a for row in rows), sum(row.b for row in rows)) if rows else (None, None)
 
     def _of_step(self, speed: float) -> float | None:
-        """0 if neither run had a step."""
+        """Returns the fraction of the difference due to the step; 0 if neither run had a step."""
         if self._step == (None, None):
             return 0.0
         (step_a, step_b), (whole_a, whole_b) = self._step, self._whole
@@ -118,7 +121,7 @@ class Work:
         return (step_b - step_a) / (whole_b - whole_a) * -math.log(whole_b / whole_a) / speed
 
     def largest(self) -> str | None:
-        """The stage whose time changed most, in words."""
+        """Describes the stage whose time changed most."""
         if not self.known or not any(self._changes.values()):
             return None
         row = max(self.rows, key=lambda row: abs(row.b - row.a))
@@ -130,7 +133,7 @@ def _times(record: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _step(record: Mapping[str, Any]) -> float | None:
-    """Milliseconds per batch of the loop's own work."""
+    """Returns the milliseconds per batch of the loop's own work."""
     known = [figure["value"] for figure in record["figures"] if figure["name"] == "step_ms"]
     known += [link["ms_per_batch"] for link in record["chain"] if link["name"] == "gpu"]
     value: float | None = known[0] if known else None
@@ -138,6 +141,6 @@ def _step(record: Mapping[str, Any]) -> float | None:
 
 
 def _whole(record: Mapping[str, Any]) -> float | None:
-    """Milliseconds per batch of the loop."""
+    """Returns the milliseconds per batch of the loop."""
     rates = [figure["value"] for figure in record["figures"] if figure["name"] == "batches_per_s"]
     return 1000 / rates[0] if rates and rates[0] > 0 else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Formats numbers for people."""
+"""Formats numbers for readers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def with_unit(value: float, unit: str) -> str:
 
 
 def fact(name: str, value: object) -> str:
-    """Formats a fact of a record by the unit at the end of its name."""
+    """Formats a fact of a record with the unit given by the end of its name."""
     if value is None:
         return "none or unknown"
     if isinstance(value, bool):
@@ -44,7 +44,7 @@ def fact(name: str, value: object) -> str:
 
 
 def ticks(low: float, high: float, most: int = 5) -> list[float]:
-    """Round values between `low` and `high`, at most `most` + 1."""
+    """Returns round values between `low` and `high`, at most `most` + 1."""
     span = high - low
     if span <= 0 or not math.isfinite(span):
         return [low]

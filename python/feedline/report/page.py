@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page: one section for each part of the record, or a sentence if the part is missing."""
+"""Renders the page, with one section for each part of the record, or a sentence if the part is missing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SERIES = {"wait_ms": "wait for a batch", "step_ms": "the loop's own work"}
 def page(record: Mapping[str, Any], price: cost.Price | None = None) -> str:
     """Renders a record read by `feedline.record.read` as one HTML document without scripts and links.
 
-    `price` of a GPU-hour defaults to the record's.
+    `price` is the price of a GPU-hour, by default the price in the record.
     """
     style = files("feedline.report").joinpath("style.css").read_text(encoding="utf-8")
     title = f"feedline {record['verb']}: {record['subject'] or 'a run'}"
@@ -102,7 +102,7 @@ def _verdicts(record: Mapping[str, Any]) -> Element:
                 "p",
                 "No cause was named."
                 if judged
-                else f"feedline {record['verb']} measures; `feedline diagnose -- python train.py` names causes.",
+                else f"feedline {record['verb']} measures; `feedline diagnose -- python train.py` finds causes.",
             ),
         )
     if isinstance(record.get("more_workers"), str):
@@ -117,7 +117,7 @@ def _chain(record: Mapping[str, Any]) -> Element | None:
     if not record["chain"]:
         return None
     notes = [make("li", f"{one['name']}: {one['note']}") for one in record["chain"]]
-    return _section("From storage to the GPU, time per batch", charts.chain(record["chain"]), make("ul", *notes))
+    return _section("Time per batch, from storage to GPU", charts.chain(record["chain"]), make("ul", *notes))
 
 
 def _cost(record: Mapping[str, Any], price: cost.Price) -> Element | None:
@@ -132,7 +132,7 @@ def _cost(record: Mapping[str, Any], price: cost.Price) -> Element | None:
 def _timeline(record: Mapping[str, Any]) -> Element | None:
     series = [one for one in (record["timeline"] or {"series": []})["series"] if one["points"]]
     if not series:
-        return _section("Timeline", make("p", "This record has no times of single batches.", class_="quiet"))
+        return _section("Timeline", make("p", "This record contains no times of single batches.", class_="quiet"))
     keys = make("p", class_="quiet")
     for i, one in enumerate(series):
         add(keys, make("span", class_=f"key c{i % 6}"))
@@ -151,8 +151,10 @@ def _stages(record: Mapping[str, Any]) -> Element:
         if one["ms_per_batch"]
     ]
     if not rows:
-        return _section("Stages", make("p", "The stages of this run were not recorded.", class_="quiet"))
-    section = _section("Stages, time per batch of all threads or workers", charts.bars(rows, "time per batch by stage"))
+        return _section("Stages", make("p", "The times of stages were not recorded in this run.", class_="quiet"))
+    section = _section(
+        "Time per batch in each stage, summed over all threads or workers", charts.bars(rows, "time per batch by stage")
+    )
     detailed = [one for one in record["stages"] if one.get("bytes_per_batch") is not None]
     if detailed:
         add(
@@ -200,7 +202,10 @@ def _ladder(record: Mapping[str, Any]) -> Element | None:
         return None
     if not held["rungs"]:
         return _section("Search over workers", make("p", f"Not measured: {held['refused']}", class_="quiet"))
-    keys = "Dots: measured, with 95 % intervals; pale if there is no significant gain. Rings: predictions of the model."
+    keys = (
+        "Dots are measurements with 95 % intervals, pale if there is no significant gain. Rings are predictions "
+        "of the model."
+    )
     return _section("Search over workers", charts.ladder(held["rungs"]), make("p", keys, class_="quiet"))
 
 
@@ -209,10 +214,10 @@ def _tuning(record: Mapping[str, Any]) -> Element | None:
     if held is None:
         return None
     rows, best = [row or [""] for row in held["rows"]], held["best"]
-    words = "No row is significantly better yet."
+    words = "No row is significantly better."
     if best is not None and best < len(rows):
         rows[best] = [f"→ {rows[best][0]}", *rows[best][1:]]
-        words = "Use the row with the arrow."
+        words = "Use the settings in the row with the arrow."
     table = _table(held["columns"], rows)
     if best is not None and best < len(rows):
         table[best - len(rows)].set("class", "best")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares short measurements of two machines, to find which of their differing facts can have an effect.
+"""Compares short measurements of two machines, to determine which of their differences can have an effect.
 
-A probe does the same work on both machines, so its ratio is the machines' effect on the stages that do such work. If a
-fact should show in a probe and does not, it is ruled out; if it shows, its effect is at most that of the probe.
+A probe does the same work on both machines, so the ratio of its results is the machines' effect on stages that do such
+work. A fact that should affect a probe but does not is ruled out; otherwise the fact's effect is at most the probe's.
 """
 
 from __future__ import annotations
@@ -25,13 +25,15 @@ STAGES = {
     "memory_all_bytes_per_s": frozenset(("batch", "collate", "hand-over")),
     "disk_bytes_per_s": frozenset(("storage",)),
     "disk_small_ms": frozenset(("storage",)),
+    "matrix_products_per_s": frozenset(("step",)),
+    "convolutions_per_s": frozenset(("step",)),
     "copy_bytes_per_s": frozenset(("step",)),
 }
 
 
 @dataclass(frozen=True)
 class Probe:
-    """A probe that both records have."""
+    """A probe that both records contain."""
 
     figure: FigureDifference
     shows: bool  # differs by more than its spread
@@ -43,7 +45,7 @@ class Probe:
         return self.figure.name
 
     def words(self) -> str:
-        """``pictures decoded by one thread: B takes 1.92 times as long``."""
+        """Returns a description such as ``images decoded by one thread: B takes 1.92 times as long``."""
         if not self.shows:
             return f"{self.figure.label}: as fast on both"
         ratio = self.slower if self.slower >= 1 else 1 / self.slower
@@ -51,7 +53,7 @@ class Probe:
 
 
 def probes_of(a: Mapping[str, Any], b: Mapping[str, Any], work: Work, speed: float | None) -> list[Probe]:
-    """The probes of two records; empty if one of them has none."""
+    """Returns the probes that two records contain; empty if either record has no probes."""
     rows = [{"figures": one.get(GROUP) or []} for one in (a, b)]
     least = math.log(1 + (SHOWS_BUSY if is_busy(a) or is_busy(b) else SHOWS))
     found = []
@@ -72,10 +74,27 @@ def is_busy(record: Mapping[str, Any]) -> bool:
     return bool(load and cpus and load > cpus)
 
 
-def of_fact(probes: Iterable[Probe], names: Iterable[str]) -> tuple[bool | None, float | None, str]:
-    """The result of the probes that a fact would show in: (whether it shows, its largest share, in words).
+def load_of(record: Mapping[str, Any]) -> str:
+    """Returns the load of a busy machine as text, "" if the machine was not busy or this is unknown.
 
-    None if none of them was measured on both sides, or if the share of one that shows is unknown.
+    CPU time of other programs during the run is preferred to the load, which includes the run itself.
+    """
+    host = (record.get("summary") or {}).get("host") or {}
+    others, cpus = host.get("others_cpus"), host.get("cpus")
+    if others is not None and cpus:
+        return f"other programs used {others:.1f} of {cpus:g} CPUs" if others > cpus / 4 else ""
+    if not is_busy(record):
+        return ""
+    machine = record["machine"]
+    return f"a load of {machine['load_1min']:.1f} on {machine['usable_cpus']:g} CPUs"
+
+
+def of_fact(probes: Iterable[Probe], names: Iterable[str]) -> tuple[bool | None, float | None, str]:
+    """Returns the result of the probes that a fact should affect: (whether one shows an effect, its largest share,
+    description).
+
+    The first value is None if none of the probes was measured on both sides; the second is None if the share is
+    unknown.
     """
     wanted = set(names)
     own = [probe for probe in probes if probe.name in wanted]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Known effects of a record's facts on a loader's speed: their direction, size and stages.
+"""Known effects of a record's facts on a loader's speed: their direction, their size, and the stages.
 
-A rule with a known ratio can explain a part of a difference by itself. Other rules know only a direction or not even
-that, and need the stages' times as confirmation.
+A rule with a known ratio can explain part of a difference by itself. Other rules specify at most the direction, which
+stage times must confirm.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _LIBRARIES = ("feedline", "torch", "torchvision", "numpy", "pillow", "pillow-sim
 
 @dataclass(frozen=True)
 class Rule:
-    """The effect of one fact."""
+    """A rule about the effect of one fact."""
 
     why: str
     stages: frozenset[str] = frozenset()
@@ -70,7 +70,7 @@ def _less(a: Any, b: Any) -> int:
 
 
 def _limit(a: Any, b: Any) -> int:
-    """As `_more`, but None means no limit."""
+    """Compares limits like `_more`, but None means unlimited."""
     infinite = float("inf")
     return _more(infinite if a is None else a, infinite if b is None else b)
 
@@ -91,63 +91,73 @@ def _numbers(a: Any, b: Any) -> bool:
 
 
 _RULES: dict[tuple[str, str], Rule] = {
-    ("machine", "usable_cpus"): Rule("CPUs that the run may use: affinity and cgroup quota", capacity=True),
-    ("machine", "load_1min"): Rule("other programs on the CPUs", ALL_STAGES, faster=_less, least=0.5),
+    ("machine", "usable_cpus"): Rule(
+        "number of CPUs that the run may use, by affinity and cgroup quota", capacity=True
+    ),
+    ("machine", "load_1min"): Rule("CPU time used by other programs", ALL_STAGES, faster=_less, least=0.5),
     ("machine", "cpu"): Rule("another processor", CPU_STAGES, probes=_OF_CPU),
-    ("machine", "cpu_flags"): Rule("instructions by which libraries choose their code", CPU_STAGES, probes=_OF_CPU),
+    ("machine", "cpu_flags"): Rule(
+        "instruction sets, by which libraries select their code", CPU_STAGES, probes=_OF_CPU
+    ),
     ("machine", "cpu_max_mhz"): Rule(
         "the processor's highest clock", CPU_STAGES, faster=_more, least=0.02, probes=_OF_CPU
     ),
-    ("machine", "cpu_governor"): Rule("how the kernel chooses the processor's clock", CPU_STAGES, probes=_OF_CPU),
-    ("machine", "smt"): Rule("two threads on one core", CPU_STAGES, probes=_OF_CPU),
-    ("machine", "numa_nodes"): Rule("slower memory of another NUMA node", CPU_STAGES, probes=_OF_MEMORY),
-    ("machine", "huge_pages"): Rule("how much memory one entry of the TLB covers", CPU_STAGES, probes=_OF_MEMORY),
+    ("machine", "cpu_governor"): Rule("the kernel's policy for the processor's clock rate", CPU_STAGES, probes=_OF_CPU),
+    ("machine", "smt"): Rule("two hardware threads per core", CPU_STAGES, probes=_OF_CPU),
+    ("machine", "numa_nodes"): Rule("memory of another NUMA node is slower", CPU_STAGES, probes=_OF_MEMORY),
+    ("machine", "huge_pages"): Rule("the amount of memory that one TLB entry covers", CPU_STAGES, probes=_OF_MEMORY),
     ("machine", "hypervisor"): Rule("a virtual machine", ALL_STAGES, probes=_OF_MEMORY),
     ("machine", "gpu_driver"): Rule("a different GPU driver", STEP),
-    ("machine", "gpu_clock_mhz"): Rule("the GPU's clock in the loop", STEP, faster=_more, least=0.03),
-    ("machine", "gpu_slowed"): Rule("power or heat that throttled the GPU", STEP, faster=_less, least=0.1),
+    ("machine", "gpu_clock_mhz"): Rule("the GPU's clock rate during the loop", STEP, faster=_more, least=0.03),
+    ("machine", "gpu_slowed"): Rule(
+        "power or temperature limits that throttled the GPU", STEP, faster=_less, least=0.1
+    ),
     ("machine", "architecture"): Rule("a different instruction set", CPU_STAGES, probes=_OF_CPU),
     ("machine", "kernel"): Rule("another kernel", STORAGE_STAGES),
     ("machine", "memory_limit_bytes"): Rule("memory for the page cache", STORAGE_STAGES, faster=_limit),
     ("machine", "memory_bytes"): Rule("memory for the page cache", STORAGE_STAGES, faster=_more, least=0.2),
-    ("machine", "page_cache_bytes"): Rule("files held in memory at the time", STORAGE_STAGES, faster=_more, least=0.3),
-    ("machine", "available_bytes"): Rule("memory left for the page cache", STORAGE_STAGES, faster=_more, least=0.3),
+    ("machine", "page_cache_bytes"): Rule(
+        "memory in use by the page cache at that time", STORAGE_STAGES, faster=_more, least=0.3
+    ),
+    ("machine", "available_bytes"): Rule(
+        "memory available for the page cache", STORAGE_STAGES, faster=_more, least=0.3
+    ),
     ("configuration", "threads"): Rule("threads that prepare batches", capacity=True),
     ("configuration", "num_workers"): Rule("workers that prepare batches", capacity=True),
-    ("configuration", "prefetch_factor"): Rule("prefetched batches even out delays, but make no batch faster"),
+    ("configuration", "prefetch_factor"): Rule("prefetched batches absorb delays, but make no batch faster"),
     ("configuration", "class"): Rule("another loader"),
-    ("configuration", "native"): Rule("whether Feedline's own threads prepare the batches"),
+    ("configuration", "native"): Rule("whether Feedline's own threads produce the batches"),
     ("configuration", "start_method"): Rule("how workers start"),
-    ("configuration", "pin_memory"): Rule("one more copy, but faster copies to a GPU"),
-    ("configuration", "persistent_workers"): Rule("workers reused from epoch to epoch"),
+    ("configuration", "pin_memory"): Rule("one additional copy, but faster copies to a GPU"),
+    ("configuration", "persistent_workers"): Rule("whether workers are reused in each epoch"),
     ("storage", "kind"): Rule("a different kind of storage", STORAGE_STAGES, faster=_medium, probes=_OF_DISK),
     ("storage", "file_system"): Rule("a different file system", STORAGE_STAGES, probes=_OF_DISK),
     ("storage", "rotational"): Rule("a rotating disk", STORAGE_STAGES, faster=_off, probes=_OF_DISK),
-    ("storage", "read_ahead_kb"): Rule("how far the kernel reads ahead", STORAGE_STAGES),
+    ("storage", "read_ahead_kb"): Rule("the number of bytes that the kernel reads ahead", STORAGE_STAGES),
     ("storage", "device"): Rule("another device", STORAGE_STAGES, probes=_OF_DISK),
     ("storage", "mount_options"): Rule("different mount options", STORAGE_STAGES, probes=_OF_DISK),
     ("software", "LD_LIBRARY_PATH"): Rule("the search path for libraries", CPU_STAGES),
     **{("software", name): Rule("threads inside every worker", CPU_STAGES) for name in _VARIABLES_OF_THREADS},
-    **{("software", name): Rule("how kernels run on the GPU", STEP) for name in _VARIABLES_OF_KERNELS},
+    **{("software", name): Rule("the way in which kernels run on the GPU", STEP) for name in _VARIABLES_OF_KERNELS},
     **{("configuration", name): Rule("how kernels are chosen", STEP) for name in _CHOICES},
-    ("configuration", "deterministic_algorithms"): Rule("slower kernels, for equal results", STEP, faster=_off),
+    ("configuration", "deterministic_algorithms"): Rule("slower kernels with reproducible results", STEP, faster=_off),
     ("software", "LD_PRELOAD"): Rule("a preloaded library", CPU_STAGES),
     ("software", "free_threaded"): Rule("an interpreter without the GIL", CPU_STAGES, probes=("python_per_s",)),
     **{("software", name): Rule("another version", CPU_STAGES) for name in _LIBRARIES},
-    **{("configuration", name): Rule("this changes the measured work", workload=True) for name in _WORKLOAD},
+    **{("configuration", name): Rule("a difference in the measured work", workload=True) for name in _WORKLOAD},
     ("run", "verb"): Rule("another measurement", workload=True),
 }
 
 
 _GPU_RULES = {
     "name": Rule("another GPU", STEP),
-    "pcie_width": Rule("PCIe lanes of the GPU", STEP, faster=_more, probes=_OF_LINK),
-    "pcie_generation": Rule("speed of each PCIe lane of the GPU", STEP, faster=_more, probes=_OF_LINK),
+    "pcie_width": Rule("the number of the GPU's PCIe lanes", STEP, faster=_more, probes=_OF_LINK),
+    "pcie_generation": Rule("the speed of each of the GPU's PCIe lanes", STEP, faster=_more, probes=_OF_LINK),
 }
 
 
 def rule_of(group: str, name: str) -> Rule | None:
-    """The rule for a fact; None if its effect on speed is unknown."""
+    """Returns the rule for a fact; None if its effect on speed is unknown."""
     if group == "machine" and (found := re.fullmatch(r"gpu\d+_(\w+)", name)):
         return _GPU_RULES.get(found[1])
     if group == "packages":
@@ -158,12 +168,14 @@ def rule_of(group: str, name: str) -> Rule | None:
 
 
 def _is(package: str, name: str) -> bool:
-    """The base name: ``nvidia-cudnn`` for ``nvidia-cudnn-cu12``, and ``opencv`` for ``opencv-python-headless``."""
+    """Returns the base name, such as ``nvidia-cudnn`` for ``nvidia-cudnn-cu12``, or ``opencv`` for
+    ``opencv-python-headless``.
+    """
     return package == name or package.startswith(f"{name}-")
 
 
 def is_usual(rule: Rule | None, a: Any, b: Any) -> bool:
-    """Whether two values differ no more than they vary from minute to minute."""
+    """Whether the difference between two values is within their variation from minute to minute."""
     if rule is None or not rule.least or not _numbers(a, b):
         return False
     return abs(b - a) <= rule.least * max(abs(a), abs(b))

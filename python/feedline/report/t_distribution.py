@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Student's t distribution, for intervals from few measurements, without a statistics library."""
+"""Student's t distribution, for intervals from few measurements, implemented without a statistics library."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ _MOST_FREEDOM = 200  # from here on, t is within 1 % of the normal distribution
 
 
 def quantile(probability: float, freedom: float) -> float:
-    """The quantile of t for `probability` (0.5 to 1, exclusive) with `freedom` degrees of freedom (at least 1), rounded
-    down to an integer, which makes intervals wider.
+    """Returns the quantile of t for `probability` (0.5 to 1, exclusive); `freedom` degrees of freedom (at least 1) are
+    rounded down to an integer, which makes intervals wider.
     """
     whole = min(max(int(freedom), 1), _MOST_FREEDOM)
     low, high = 0.0, 1.0
@@ -23,7 +23,7 @@ def quantile(probability: float, freedom: float) -> float:
 
 
 def cumulative(t: float, freedom: int) -> float:
-    """Probability that t is at most `t` >= 0: Abramowitz and Stegun, 26.7.3 and 26.7.4."""
+    """Returns the probability that t is at most `t` >= 0, by Abramowitz and Stegun, 26.7.3 and 26.7.4."""
     angle = math.atan(t / math.sqrt(freedom))
     sine, square = math.sin(angle), math.cos(angle) ** 2
     odd = freedom % 2

@@ -21,38 +21,44 @@ _Indices = npt.NDArray[np.int64]
 
 
 class BucketBatchSampler(Sampler[list[int]]):
-    """Batches samples of similar length, by rows or by tokens, to limit padding and batch size.
+    """Batches samples of similar length, to reduce padding. Limits the size of a batch in rows, tokens or both.
 
     ::
 
         batches = feedline.BucketBatchSampler([len(text) for text in texts], max_tokens=8192)
         loader = feedline.DataLoader(dataset, batch_sampler=batches, collate_fn=pad)
 
-    All ranks have the same number of batches, with the same bucket and number of rows at each step, except for the last
-    group of the longest bucket. Samples that do not fill a batch on all ranks move to the next longer bucket, different
-    ones each epoch. The order depends on `seed` and the epoch, which Feedline's loader counts.
+    All ranks have the same number of batches. At each step, their batches are from the same bucket and have the same
+    number of rows, except for the last group of the longest bucket. Samples that do not fill a batch on all ranks move
+    to the next longer bucket, different ones each epoch. The order depends on `seed` and on the epoch, which Feedline's
+    loaders increment.
 
     Args:
-        lengths: length of each sample of the dataset, 0 or more, in any unit: int64 or convertible by NumPy.
-        batch_size: maximum rows of a batch on each rank.
-        max_tokens: maximum of rows times the bucket's bound of a batch on each rank. Pass one of the two, or both.
-        buckets: number of buckets of about equal size; or their ascending upper bounds, the last at least the longest
-            sample's.
-        shuffle: shuffles samples within their buckets, and the batches of all buckets. Else the shortest come first.
-        seed: seed of the order.
-        drop_last: drops the remainder of the longest bucket.
-        uneven: handling of that remainder: ``"pad"`` repeats some samples, so that all ranks have as many rows;
-            ``"exact"`` repeats nothing, and ranks may have a row less or no such batch.
-        num_replicas, rank: by default torch.distributed's, the launcher's, or one rank; read at the first use.
-        mesh, dp: instead of these, a ``DeviceMesh`` and its data-parallel dimensions, as for `Dataset.loader`.
+        lengths: length of each sample of the dataset, at least 0, in any unit, as int64 or convertible by NumPy.
+        batch_size: maximum number of rows in a batch on each rank.
+        max_tokens: maximum number of tokens in a batch on each rank, counted as the batch's rows times its bucket's
+            upper bound. Pass `batch_size`, `max_tokens`, or both.
+        buckets: the number of buckets of about equal size, or the buckets' upper bounds in ascending order. The last
+            bound must be at least the length of the longest sample.
+        shuffle: whether to shuffle the samples within each bucket, and the order of all batches. If False, the shortest
+            samples come first.
+        seed: seed of the shuffled order.
+        drop_last: whether to drop the remainder of the longest bucket.
+        uneven: how the remainder of the longest bucket is divided: ``"pad"`` repeats some samples, so that all ranks
+            have the same number of rows; ``"exact"`` repeats nothing, so that some ranks may have one row fewer or no
+            batch.
+        num_replicas, rank: the number of ranks and this process's rank; by default torch.distributed's, the launcher's,
+            or those of a single process, read at the first use.
+        mesh, dp: a ``DeviceMesh`` and its data-parallel dimensions, in place of `num_replicas` and `rank`, as for
+            `Dataset.loader`.
 
     Attributes:
         bounds: the buckets' upper bounds, ascending.
         epoch: epoch of the next order.
 
     Raises:
-        ConfigError: neither `batch_size` nor `max_tokens`, a length above all bounds, or a bucket whose bound exceeds
-            `max_tokens`.
+        ConfigError: neither `batch_size` nor `max_tokens` is given, a length exceeds all bounds, or a bucket's bound
+            exceeds `max_tokens`.
     """
 
     def __init__(
@@ -92,7 +98,7 @@ class BucketBatchSampler(Sampler[list[int]]):
 
     @property
     def rank(self) -> int:
-        """The current rank of this process; fixed after the first epoch has begun."""
+        """This process's rank, which is fixed once the first epoch has begun."""
         return self._share.place().rank
 
     @property
@@ -101,11 +107,11 @@ class BucketBatchSampler(Sampler[list[int]]):
         return self._share.place().world_size
 
     def set_epoch(self, epoch: int) -> None:
-        """The epoch of the next order."""
+        """Sets the epoch of the next order."""
         self.epoch = epoch
 
     def __len__(self) -> int:
-        """The number of batches of this rank in an epoch; the same in every epoch."""
+        """Returns this rank's number of batches per epoch, which is the same in every epoch."""
         rank, replicas, _ = self._share.place()
         if self._counted is None or self._counted[:2] != (rank, replicas):
             groups = self._groups(None, replicas)
@@ -117,14 +123,14 @@ class BucketBatchSampler(Sampler[list[int]]):
         random = np.random.default_rng((self.seed, self.epoch)) if self.shuffle else None
         groups = list(self._groups(random, replicas))
         places = random.permutation(len(groups)) if random is not None else np.arange(len(groups))
-        for place in places:
-            group, _ = groups[int(place)]
+        for position in places:
+            group, _ = groups[int(position)]
             mine = group[rank::replicas]
             if len(mine):
                 yield mine.tolist()
 
     def _groups(self, random: np.random.Generator | None, replicas: int) -> Iterator[tuple[_Indices, int]]:
-        """Yields the samples of one step of all ranks and their bucket, the shortest first."""
+        """Yields, for each step, the samples of all ranks and their bucket, beginning with the shortest samples."""
         left = np.empty(0, dtype=np.int64)
         for bucket, members in enumerate(self._members):
             ordered = np.concatenate([left, members if random is None else random.permutation(members)])
@@ -144,7 +150,10 @@ def _checked(lengths: Any) -> _Indices:
     found = np.asarray(lengths)
     if found.ndim != 1 or found.dtype.kind not in "iu" or (len(found) and found.min() < 0):
         if found.size:
-            raise ConfigError("BucketBatchSampler: lengths must be non-negative integers, one for each sample")
+            raise ConfigError(
+                "BucketBatchSampler: lengths must be non-negative integers, one for each sample, "
+                f"not {found.tolist()!r:.80}"
+            )
         found = found.reshape(0)
     return found.astype(np.int64, copy=False)
 

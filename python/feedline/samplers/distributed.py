@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`feedline.DistributedSampler`: torch's order over ranks, with every sample exactly once."""
+"""`feedline.DistributedSampler`: torch's order divided among ranks, with every sample exactly once."""
 
 from __future__ import annotations
 
@@ -13,24 +13,26 @@ from ..machine import ranks
 
 
 class DistributedSampler(_TorchDistributedSampler[Any]):
-    """torch's `DistributedSampler` without padding: no sample is repeated, so metrics equal those of one process.
+    """torch's `DistributedSampler` without padding: no sample is repeated, so metrics are the same as with a single
+    process.
 
-    The order is torch's, without the samples that torch repeats to equalise the ranks. With `n` samples over `r` ranks,
-    the first `n % r` ranks have one more than the others, so other ranks may lack their last batch: do not call a
-    collective operation per batch, unless finished ranks join it (`torch.distributed.algorithms.Join`). Gather the
-    ranks' results at the end.
+    The order is torch's, without the samples that torch repeats to give all ranks the same number. With `n` samples and
+    `r` ranks, the first `n % r` ranks have one more sample than the other ranks, which may therefore have one batch
+    fewer. Do not call a collective operation per batch unless finished ranks join it
+    (`torch.distributed.algorithms.Join`). Gather the ranks' results at the end.
 
     Args:
-        dataset, num_replicas, rank, shuffle, seed, drop_last: torch's. ``drop_last=True`` leaves out the samples
-            that do not divide evenly, as torch does.
-        mesh, dp: a ``DeviceMesh`` and its data-parallel dimensions, instead of `num_replicas` and `rank`, as for
-            :meth:`Dataset.loader`: tensor, context and pipeline parallel peers get the same samples.
+        dataset, num_replicas, rank, shuffle, seed, drop_last: as in torch. ``drop_last=True`` drops the samples that do
+            not divide evenly, as in torch.
+        mesh, dp: a ``DeviceMesh`` and its data-parallel dimensions, in place of `num_replicas` and `rank`, as for
+            :meth:`Dataset.loader`. Ranks that differ only in other dimensions, such as tensor parallelism, receive the
+            same samples.
 
     Raises:
-        ConfigError: other parallelism than data parallelism without `mesh` or `rank`; or torch.distributed's numbers
-            have changed between the sampler's creation and the start of an epoch.
-        ValueError: torch's, if `rank` is not below `num_replicas`.
-        RuntimeError: torch's, if neither rank nor number of replicas are given or known.
+        ConfigError: a kind of parallelism other than data parallelism is active and neither `mesh` nor `rank` is given,
+            or torch.distributed's ranks have changed between the sampler's creation and the start of an epoch.
+        ValueError: raised by torch if `rank` is not below `num_replicas`.
+        RuntimeError: raised by torch if `rank` or `num_replicas` is not given and cannot be determined.
     """
 
     def __init__(
@@ -68,8 +70,8 @@ class DistributedSampler(_TorchDistributedSampler[Any]):
 
 
 def exact(sampler: Any) -> Any:
-    """Converts torch's DistributedSampler to one that repeats nothing; returns any other unchanged. Matches the exact
-    type: a subclass may have its own order.
+    """Converts torch's DistributedSampler to a sampler that repeats no sample. Returns any other sampler unchanged.
+    Only the exact type is converted, because a subclass may define its own order.
     """
     if type(sampler) is not _TorchDistributedSampler or sampler.drop_last:
         return sampler

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts loaders' statistics to metric families, which prometheus_client writes as text."""
+"""Converts loaders' statistics to metric families, which prometheus_client formats as text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ Family: TypeAlias = "CounterMetricFamily | GaugeMetricFamily | HistogramMetricFa
 
 
 class Counted(NamedTuple):
-    """A number in the statistics. The metric's name ends with its unit, if it has one."""
+    """A value in the statistics, and the metric that exposes it. The name of the metric ends with its unit, if it has
+    one.
+    """
 
     name: str
     kind: Literal["counter", "gauge"]
@@ -29,22 +31,26 @@ class Counted(NamedTuple):
 
 
 _TOTALS = (
-    Counted("feedline_batches", "counter", "", "Batches delivered to the training loop.", "batches"),
-    Counted("feedline_samples", "counter", "", "Samples delivered to the training loop.", "samples"),
-    Counted("feedline_bad_samples", "counter", "", "Samples that could not be used.", "bad_samples"),
+    Counted("feedline_batches", "counter", "", "Number of batches delivered to the training loop.", "batches"),
+    Counted("feedline_samples", "counter", "", "Number of samples delivered to the training loop.", "samples"),
+    Counted("feedline_bad_samples", "counter", "", "Number of samples that could not be used.", "bad_samples"),
     Counted("feedline_running_seconds", "counter", "seconds", "Time within epochs.", "wall_s"),
-    Counted("feedline_wait_seconds", "counter", "seconds", "Time in next() of the epoch's iterator.", "wait_s"),
+    Counted("feedline_wait_seconds", "counter", "seconds", "Time spent in next() of the epoch's iterator.", "wait_s"),
     Counted("feedline_threads", "gauge", "", "Threads that fill batches.", "threads"),
     Counted(
-        "feedline_ready_batches", "gauge", "", "Complete batches that wait for the training loop.", "ready_batches"
+        "feedline_ready_batches",
+        "gauge",
+        "",
+        "Number of complete batches that wait for the training loop.",
+        "ready_batches",
     ),
     Counted("feedline_held_bytes", "gauge", "bytes", "Bytes of prefetched batches.", "held_bytes"),
-    Counted("feedline_held_peak_bytes", "gauge", "bytes", "Maximum bytes of prefetched batches.", "held_bytes_peak"),
-    Counted("feedline_budget_bytes", "gauge", "bytes", "Limit on bytes of prefetched batches.", "budget_bytes"),
+    Counted("feedline_held_peak_bytes", "gauge", "bytes", "Largest size of prefetched batches.", "held_bytes_peak"),
+    Counted("feedline_budget_bytes", "gauge", "bytes", "Limit on the size of prefetched batches.", "budget_bytes"),
 )
 _STAGES = (
-    Counted("feedline_stage_items", "counter", "", "Items produced by the stage.", "items"),
-    Counted("feedline_stage_output_bytes", "counter", "bytes", "Bytes produced by the stage.", "bytes"),
+    Counted("feedline_stage_items", "counter", "", "Number of items produced by the stage.", "items"),
+    Counted("feedline_stage_output_bytes", "counter", "bytes", "Number of bytes produced by the stage.", "bytes"),
     Counted("feedline_stage_busy_seconds", "counter", "seconds", "Working, summed over threads.", "busy_s"),
     Counted("feedline_stage_blocked_seconds", "counter", "seconds", "Waiting for room downstream.", "blocked_s"),
     Counted("feedline_stage_starved_seconds", "counter", "seconds", "Waiting for input.", "starved_s"),
@@ -52,7 +58,7 @@ _STAGES = (
 
 
 def registry(statistics: Callable[[], Statistics]) -> CollectorRegistry:
-    """Collects the metrics of these loaders only; `statistics` is called for each response."""
+    """Collects the metrics of only these loaders; `statistics` is called for each response."""
     made = CollectorRegistry()
     made.register(_Loaders(statistics))
     return made
@@ -73,7 +79,7 @@ class _Loaders(Collector):
 
 
 def families(loaders: Statistics) -> Iterator[Family]:
-    """Returns the families of several loaders, without those that none of them has."""
+    """Returns the families of several loaders, without families for which no loader has data."""
     for total in _TOTALS:
         family = total.family(["loader"])
         for name, raw in loaders.items():
@@ -99,13 +105,16 @@ def families(loaders: Statistics) -> Iterator[Family]:
 
 def _latency() -> HistogramMetricFamily:
     return HistogramMetricFamily(
-        "feedline_stage_latency_seconds", "Time per item of the stage.", labels=["loader", "stage"], unit="seconds"
+        "feedline_stage_latency_seconds",
+        "Time that the stage takes per item.",
+        labels=["loader", "stage"],
+        unit="seconds",
     )
 
 
 def _buckets(counts: list[int]) -> list[tuple[str, float]]:
-    """Returns a histogram. `counts[b]`: items of [2^b, 2^(b+1)) microseconds; the last bucket includes all longer
-    ones.
+    """Returns a histogram. `counts[b]`: number of items with times in [2^b, 2^(b+1)) microseconds; the last bucket
+    includes all longer times.
     """
     last = len(counts) - 1
     bounds = ["+Inf" if bucket == last else str(2.0 ** (bucket + 1) / 1e6) for bucket in range(len(counts))]

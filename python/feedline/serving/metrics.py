@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Serves statistics of running loaders over HTTP, in Prometheus' text format and OpenMetrics.
+"""Serves statistics of running loaders over HTTP, in the Prometheus text format and as OpenMetrics.
 
-Enabled by :meth:`feedline.Loader.metrics` or the environment variable ``FEEDLINE_METRICS_PORT``. It listens only on
-127.0.0.1. One thread serves all loaders of a port, and ends with the last of them.
+The server is enabled by :meth:`feedline.Loader.metrics` or the environment variable ``FEEDLINE_METRICS_PORT``. The
+server listens only on 127.0.0.1. One thread serves all loaders on a port, and ends when the last loader ends.
 
-prometheus_client (``feedline[metrics]``) writes the response: OpenMetrics for clients that request it, Prometheus' text
-format for others. The server is our own because it ends with its loaders, is not inherited by forked processes, and
-prints nothing (docs/decisions/tools-libraries.md).
+prometheus_client (``feedline[metrics]``) formats the response: as OpenMetrics for clients that request it, otherwise in
+the Prometheus text format. Feedline has its own server because it must end with its loaders, must not be inherited by
+forked processes, and must not print anything (docs/decisions/tools-libraries.md).
 """
 
 from __future__ import annotations
@@ -48,11 +48,13 @@ def serve(loader: CountingLoader, port: int = 0, name: str | None = None) -> str
     """Serves the statistics of `loader` until it is closed; returns the URL.
 
     Args:
-        port: 0 selects a free one. Several loaders may share a port; they differ in the label ``loader``.
-        name: value of that label; a serial number by default.
+        port: port number; 0 selects a free one. Several loaders may share a port; they have different values of the
+        label ``loader``.
+        name: value of the label ``loader``; a serial number by default.
 
     Raises:
-        ConfigError: prometheus_client is not installed, the port is in use, or another loader there has that name.
+        ConfigError: prometheus_client is not installed, the port is in use, or another loader on the port has that
+        name.
     """
     if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port <= 65535:
         raise ConfigError(f"metrics: port must be an integer from 0 to 65535, not {port!r}")
@@ -68,9 +70,9 @@ def serve(loader: CountingLoader, port: int = 0, name: str | None = None) -> str
 
 
 def serve_by_environment(loader: CountingLoader) -> None:
-    """Serves `loader` on the port in ``FEEDLINE_METRICS_PORT``; other ranks of the machine use the following ports.
+    """Serves `loader` on the port in ``FEEDLINE_METRICS_PORT``; other ranks on the machine use the following ports.
 
-    A port that is invalid or in use causes a warning only, since it should not stop the training.
+    An invalid port, or a port in use, causes only a warning, since a metrics error should not stop training.
     """
     given, local_rank = os.environ.get("FEEDLINE_METRICS_PORT", ""), os.environ.get("LOCAL_RANK", "0")
     try:
@@ -82,7 +84,7 @@ def serve_by_environment(loader: CountingLoader) -> None:
 
 
 def withdraw(loader: CountingLoader) -> None:
-    """Stops serving `loader`, and the port's thread after its last loader."""
+    """Stops serving `loader`, and ends the port's thread if it was the last loader."""
     with _lock:
         idle = [server for server in _servers.values() if server.forget(loader)]
         for server in idle:
@@ -109,7 +111,7 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
         self._thread.start()
 
     def forget(self, loader: CountingLoader) -> bool:
-        """Returns whether it served `loader` and now serves none."""
+        """Returns whether `loader` was served and was the last loader."""
         mine = [label for label, other in self.loaders.items() if other() is loader]
         for label in mine:
             del self.loaders[label]
@@ -133,7 +135,7 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
         return found
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignores clients that disconnected, to keep the training's output clean."""
+        """Ignores clients that disconnected, so that they do not clutter the training's output."""
 
     def _application(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         if environ["PATH_INFO"] == "/metrics":
@@ -159,7 +161,7 @@ class _Handler(WSGIRequestHandler):
         return io.StringIO()
 
     def log_message(self, format: str, *values: Any) -> None:
-        """Discards log messages for the same reason."""
+        """Discards log messages, since the terminal belongs to the training."""
 
 
 def _writer(statistics: Callable[[], dict[str, dict[str, Any]]]) -> WSGIApplication:
@@ -183,14 +185,16 @@ def _start(port: int) -> _Server:
     try:
         server = _Server(port)
     except OSError as error:
-        raise ConfigError(f"metrics: port {port} of {ADDRESS}: {error.strerror}; choose another, or 0") from None
+        raise ConfigError(
+            f"metrics: port {port} of {ADDRESS}: {error.strerror}; choose another port, or 0 for any free port"
+        ) from None
     _servers[server.port] = server
     server.start()
     return server
 
 
 def _forget_parent() -> None:
-    """Runs in a forked child: the thread and the port belong to the parent."""
+    """Called in a forked child: the thread and the port belong to the parent."""
     global _lock
     _lock = threading.Lock()
     for server in _servers.values():

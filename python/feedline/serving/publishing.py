@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Publishes the counters of this process's loaders for ``feedline top``, on a socket that only this user can use.
 
-From the first ``iter()`` of a loader until the last is closed or garbage collected (for a drop-in, until no epoch is in
-progress), a thread waits at a socket ``PID-RANDOM.sock`` in the first usable folder of :func:`folders`. Each client
-is sent one JSON object with the current counters, and is disconnected. The thread sleeps while there are no clients.
-``FEEDLINE_PUBLISH=0`` turns it off.
+From the first ``iter()`` of a loader until the last loader is closed or garbage collected (for Feedline's DataLoader,
+until no epoch is in progress), a thread listens on a socket ``PID-RANDOM.sock`` in the first usable folder of
+:func:`folders`. Each client receives one JSON object with the current counters, and is disconnected. The thread sleeps
+while there are no clients. ``FEEDLINE_PUBLISH=0`` disables publishing.
 
-The object has ``feedline_counters``, the version; ``pid``; ``rank`` and ``world_size``, or None; ``time_s`` of
+The object contains ``feedline_counters``, the version; ``pid``; ``rank`` and ``world_size``, or None; ``time_s`` of
 CLOCK_MONOTONIC; and ``loaders``, each with ``number``, ``kind``, ``source``, ``epoch``, ``batches_per_epoch`` and
-``counters`` in the form of the engine's or the drop-in's statistics.
+``counters``, which have the form of the statistics of the engine or of Feedline's DataLoader.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ _watches_process = False
 
 
 def offer(loader: _Publishes) -> None:
-    """Publishes `loader` until :func:`withdraw`, or until it is collected. Idempotent; never raises and never waits."""
+    """Publishes `loader` until :func:`withdraw` is called or it is garbage collected. Idempotent; never raises and
+    never blocks.
+    """
     global _server, _next_number
     with _lock:
         if any(reference() is loader for reference in list(_loaders.values())):
@@ -64,7 +66,7 @@ def offer(loader: _Publishes) -> None:
 
 
 def withdraw(loader: _Publishes) -> None:
-    """Stops publishing `loader`; after the last one, removes the thread and the socket."""
+    """Stops publishing `loader`; if it is the last one, ends the thread and removes the socket."""
     with _lock:
         mine = [number for number, reference in list(_loaders.items()) if reference() is loader]
         server = _server
@@ -76,10 +78,12 @@ def withdraw(loader: _Publishes) -> None:
 
 
 def folders(uid: int) -> list[str]:
-    """Returns the folders for a user's sockets. Processes use the first available one; readers search all of them.
+    """Returns the folders for a user's sockets. Processes use the first available folder; readers search all of
+    them.
 
-    Only ``FEEDLINE_RUNTIME_DIR`` if it is set. Otherwise ``XDG_RUNTIME_DIR``, ``/run/user/UID`` and ``/tmp``, since the
-    first is often missing in a scheduler's job but set in a shell on the same machine.
+    If ``FEEDLINE_RUNTIME_DIR`` is set, only that folder is returned. Otherwise the folders are ``XDG_RUNTIME_DIR``,
+    ``/run/user/UID`` and ``/tmp``, since the first is often missing in a scheduler's job but set in a shell on the same
+    machine.
     """
     given = os.environ.get("FEEDLINE_RUNTIME_DIR")
     if given:
@@ -91,11 +95,11 @@ def folders(uid: int) -> list[str]:
 
 
 def open_folder(path: str, uid: int) -> int:
-    """Returns a descriptor of a folder in which only `uid` can have created files.
+    """Opens a folder in which only user `uid` can create files, and returns its descriptor.
 
     Raises:
-        Error: a link, not a folder, another user's, or accessible to others.
-        OSError: it does not exist or cannot be opened.
+        Error: the path is a link, not a folder, owned by another user, or accessible to others.
+        OSError: the folder does not exist or cannot be opened.
     """
     try:
         folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -111,7 +115,9 @@ def open_folder(path: str, uid: int) -> int:
 
 
 def connect(folder: int, name: str, timeout_s: float) -> socket.socket:
-    """Connects to the socket `name` in a folder. Raises OSError; ConnectionRefusedError if its process has ended."""
+    """Connects to the socket `name` in a folder. Raises OSError on failure: ConnectionRefusedError if the socket's
+    process has ended.
+    """
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         connection.settimeout(timeout_s)
@@ -124,14 +130,16 @@ def connect(folder: int, name: str, timeout_s: float) -> socket.socket:
 
 
 def peer(connection: socket.socket) -> tuple[int, int]:
-    """Returns the peer's (process, user) from the kernel; process 0 is in another PID namespace."""
+    """Returns the peer's (process id, user id) from the kernel; the process id is 0 if it is in another PID
+    namespace.
+    """
     raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     pid, uid, _ = _CREDENTIALS.unpack(raw)
     return pid, uid
 
 
 def sockets(folder: int, uid: int) -> Iterator[str]:
-    """Returns the names of `uid`'s sockets in a folder; ignores everything else."""
+    """Returns the names of `uid`'s sockets in a folder; ignores all other files."""
     for name in sorted(os.listdir(folder)):
         with contextlib.suppress(OSError):
             status = os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -162,8 +170,8 @@ def document() -> dict[str, Any]:
 
 
 class _Server:
-    """The socket and its thread. The thread creates the socket, so that slow file systems do not delay the first
-    batch.
+    """The socket, and the thread that serves it. The thread creates the socket, so that a slow file system does not
+    delay the first batch.
     """
 
     def __init__(self) -> None:
@@ -174,7 +182,7 @@ class _Server:
         self._path: str | None = None
 
     def start(self) -> None:
-        """Raises RuntimeError if no thread can be started, at the interpreter's exit or because of a limit."""
+        """Raises RuntimeError if no thread can be started because of a limit or because the interpreter is exiting."""
         self._paused = False
         if self._thread is not None and self._thread.is_alive():
             return  # it was responding and did not pause in time, so it continues
@@ -183,13 +191,13 @@ class _Server:
         self._thread = thread  # only after start, since another thread may join it
 
     def stop(self) -> None:
-        """Wakes the thread, which ends. Never waits."""
+        """Wakes the thread so that it ends. Never waits."""
         self._stopped = True
         self._remove()
         self._wake()
 
     def pause(self) -> None:
-        """Ends the thread but not the socket: new clients wait for :meth:`start`."""
+        """Ends the thread but keeps the socket: new clients wait for :meth:`start`."""
         self._paused = True
         self._wake()
         self.join()
@@ -222,7 +230,7 @@ class _Server:
         self.close()
 
     def _accept(self) -> bool:
-        """Responds to one client; returns False if there are no free descriptors."""
+        """Responds to one client; returns False if the process has no free file descriptors."""
         try:
             connection, _ = self.listener.accept()
         except OSError:
@@ -268,10 +276,10 @@ class _Server:
 
 
 class _Thread(threading.Thread):
-    """Tools that stop leftover threads, such as Lightning's tests, may call this method."""
+    """Called by tools that stop leftover threads, such as Lightning's tests."""
 
     def stop(self) -> None:
-        """Stops publishing until a loader begins an epoch. The thread has ended when this returns."""
+        """Stops publishing until a loader begins an epoch. The thread has ended when this method returns."""
         _end()
         if self is not threading.current_thread():
             self.join(_END_S)
@@ -291,7 +299,7 @@ def _started() -> _Server | None:
 
 
 def remove_if_dead(folder: int, name: str) -> bool:
-    """Removes a socket if its process has ended; returns whether it has."""
+    """Removes a socket if its process has ended; returns whether the process has ended."""
     try:
         connect(folder, name, 0.0).close()
     except ConnectionRefusedError:
@@ -348,7 +356,7 @@ def _after_fork() -> None:
 
 
 def _forget_parent() -> None:
-    """Runs in a forked child: the socket belongs to the parent."""
+    """Called in a forked child: the socket belongs to the parent."""
     global _lock, _server
     _lock = threading.RLock()
     if _server is not None:

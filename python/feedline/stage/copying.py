@@ -19,7 +19,7 @@ _SYNC_BYTES = 1 << 20  # smaller files are numerous and quickly copied again
 
 
 class Wanted(NamedTuple):
-    """An object at the start of copying. `sum`: its entry in the manifest."""
+    """An object's properties when copying began. `sum` is the object's entry in the manifest."""
 
     name: bytes
     target: str
@@ -29,7 +29,7 @@ class Wanted(NamedTuple):
 
 
 class Copied(NamedTuple):
-    """A line of the journal."""
+    """A journal entry for a copied object."""
 
     target: str
     bytes: int
@@ -46,42 +46,42 @@ def unfinished(path: Path) -> Path:
 
 
 def copy_object(source: _engine.StoredSource, wanted: Wanted, path: Path, stop: threading.Event) -> Copied:
-    """Writes and verifies :func:`unfinished` of `path`, which the caller renames.
+    """Writes and verifies a temporary file, whose name is :func:`unfinished` of `path`; the caller renames it.
 
-    Raises StorageError, DataError, and Stopped if `stop` is set; removes the file in that case.
+    Raises StorageError or DataError, or Stopped if `stop` is set; in all of these cases, the file is removed.
     """
     if stop.is_set():
         raise Stopped
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = unfinished(path)
+    partial = unfinished(path)
     try:
-        sha256 = _written(source, wanted, beside, stop)
-        if _sha256_of(beside) != sha256:
+        sha256 = _written(source, wanted, partial, stop)
+        if _sha256_of(partial) != sha256:
             raise StorageError(
                 f"stage: {path} does not contain the data written to it; check the disk", shard=str(path)
             )
         if wanted.sum is not None and (wanted.bytes, sha256) != wanted.sum:
             shown = os.fsdecode(wanted.name)
             raise DataError(
-                f"stage: {shown} has {wanted.bytes:,} bytes and the SHA-256 {sha256}, but was packed with "
-                f"{wanted.sum.bytes:,} and {wanted.sum.sha256}: copy the shard again from the packed dataset",
+                f"stage: {shown} has {wanted.bytes:,} bytes and the SHA-256 {sha256}, but its manifest "
+                f"has {wanted.sum.bytes:,} bytes and {wanted.sum.sha256}: copy the shard again from the packed dataset",
                 shard=shown,
             )
         return Copied(wanted.target, wanted.bytes, wanted.stamp, sha256)
     except BaseException:
         with contextlib.suppress(OSError):
-            beside.unlink()
+            partial.unlink()
         raise
 
 
-def _written(source: _engine.StoredSource, wanted: Wanted, beside: Path, stop: threading.Event) -> str:
+def _written(source: _engine.StoredSource, wanted: Wanted, partial: Path, stop: threading.Event) -> str:
     stored = source.object(wanted.name)
     if (stored.size, stored.stamp) != (wanted.bytes, wanted.stamp):
         shown = os.fsdecode(wanted.name)
-        raise StorageError(f"stage: {shown} has changed since the copying began; stage again", shard=shown)
+        raise StorageError(f"stage: {shown} has changed since copying began; stage again", shard=shown)
     made = hashlib.sha256()
     try:
-        with open(beside, "wb") as file:
+        with open(partial, "wb") as file:
             for piece in pieces_of(stored):
                 if stop.is_set():
                     raise Stopped
@@ -94,7 +94,8 @@ def _written(source: _engine.StoredSource, wanted: Wanted, beside: Path, stop: t
         raise
     except OSError as error:
         raise StorageError(
-            f"stage: cannot write {beside}: {error.strerror}. Finished copies remain: the same call resumes after them",
+            f"stage: cannot write {partial}: {error.strerror}. Finished copies remain: "
+            "the same call resumes after them",
             errno=error.errno,
         ) from error
     stored.check_unchanged()

@@ -15,9 +15,10 @@ _UNSAFE = ("", ".", "..")
 
 
 class Layout(NamedTuple):
-    """`objects`: names in the storage with their paths in the folder, each once.
+    """`objects` maps names in the storage to paths in the folder.
 
-    `opened`: the argument of `feedline.open`, relative to the folder. `samples`: number of samples, if known.
+    `opened` is the path to pass to `feedline.open`, relative to the folder. `samples` is the number of samples, if
+    known.
     """
 
     objects: dict[bytes, str]
@@ -48,7 +49,7 @@ def _of_folder(spec: SourceSpec, root: bytes) -> Layout:
 
 
 def _of_database(folder: bytes, dataset: _engine.Dataset) -> Layout:
-    """Maps an LMDB database, with its list of keys if there is one."""
+    """Maps an LMDB database, and its list of keys if it has one."""
     names = ["data.mdb", *(["meta_info.txt"] if os.path.exists(folder + b"meta_info.txt") else [])]
     return Layout({folder + os.fsencode(name): name for name in names}, [""], len(dataset))
 
@@ -66,7 +67,7 @@ def _of_shards(source: str, stored: _engine.StoredSource) -> Layout:
 
 
 def _opened(source: str, targets: list[str]) -> list[str]:
-    """Returns one pattern if the source is one, with braces only in the file name; else the shards."""
+    """Returns a pattern if the source is a pattern with braces only in the file name; otherwise returns the shards."""
     text = local_path(source)
     if text.lower().startswith(("http://", "https://")):
         text = text.partition("?")[0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Staging: lists objects, checks the room, and copies each object in one of several threads."""
+"""Staging: lists objects, checks the free space, and copies the objects in several threads."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LEAST_THREADS = 4  # copies mostly wait for I/O
 
 
 class Staged(NamedTuple):
-    """Contents of the folder."""
+    """The result of staging: the contents of the folder."""
 
     source: str
     folder: str
@@ -52,37 +52,39 @@ def stage(
 ) -> Staged:
     """Copies a dataset into a local folder, which then opens with the same samples in the same order.
 
-    Every file is read back and compared with the received data, and with its checksum if it has a manifest by
-    `feedline pack`. After an interruption, the same call resumes; other files are never replaced.
+    Every file is read back and compared with the received data, and with its checksum if `feedline pack` wrote a
+    manifest. After an interruption, the same call resumes; other files are never replaced.
 
     Args:
         source, format, fields: as in :func:`feedline.open`: class folders or shards, local or remote.
-        folder: created if necessary in an existing parent.
+        folder: local folder, which is created if its parent exists.
         limit: maximum size, in bytes or as "500 GiB".
-        num_workers: threads; "auto": as many as usable CPUs, but at least 4.
-        progress: called with copied bytes and all bytes.
+        num_workers: number of threads; "auto" uses one per usable CPU, but at least 4.
+        progress: function that is called with the number of bytes copied so far and the total number of bytes.
 
     Raises:
-        ConfigError: a wrong argument; more than `limit`; another program's file has the path of a copy.
-        StorageError: no room; the source cannot be read or has changed; the folder cannot be written.
+        ConfigError: an argument is wrong, the dataset is larger than `limit`, or a file from another program exists at
+            a copy's path.
+        StorageError: there is not enough space, the source cannot be read or has changed, or the folder cannot be
+            written.
         DataError: a shard does not match its manifest, or the copy cannot be opened.
     """
     spec = spec_of(source, format, fields, None, "error")
-    place = Path(arguments.output_path("stage", "folder", folder))
+    staged = Path(arguments.output_path("stage", "folder", folder))
     most = None if limit is None else arguments.byte_count("stage", "limit", limit)
     threads = _threads(num_workers)
     stored = _engine.StoredSource(spec.source).shards()
     layout = layout_of(spec, stored)
     with ThreadPoolExecutor(threads, "feedline-stage") as pool:
         wanted = _wanted(stored, layout, pool)
-        place.mkdir(exist_ok=True)
-        with Journal(place / JOURNAL, {"feedline_stage": 1, "source": _nameless(stored)}, "stage") as journal:
-            copies = _Copies(stored, place, journal, progress or (lambda done, total: None))
+        staged.mkdir(exist_ok=True)
+        with Journal(staged / JOURNAL, {"feedline_stage": 1, "source": _nameless(stored)}, "stage") as journal:
+            copies = _Copies(stored, staged, journal, progress or (lambda done, total: None))
             copied = copies.make(wanted, most, pool)
-    opened = "::".join(str(place / part) if part else str(place) for part in layout.opened)
+    opened = "::".join(str(staged / part) if part else str(staged) for part in layout.opened)
     return Staged(
         source=spec.source,
-        folder=str(place),
+        folder=str(staged),
         opens=opened,
         samples=_samples_in(opened, spec, layout),
         files=len(wanted),
@@ -99,13 +101,13 @@ def _threads(num_workers: Any) -> int:
 
 
 def _nameless(stored: _engine.StoredSource) -> str:
-    """Returns the journal's header, without the secrets of URLs."""
+    """Returns the journal's header, without secrets from URLs."""
     names = stored.names
     return f"{os.fsdecode(names[0])} and {len(names) - 1:,} more"
 
 
 def _wanted(stored: _engine.StoredSource, layout: Layout, pool: ThreadPoolExecutor) -> list[Wanted]:
-    """Returns each object with its size, and the manifests of shards."""
+    """Returns the objects with their sizes, and the shards' manifests."""
     of_shards = layout.samples is None
     sums = sums_of(stored, layout.objects) if of_shards else {}
 
@@ -117,9 +119,9 @@ def _wanted(stored: _engine.StoredSource, layout: Layout, pool: ThreadPoolExecut
 
     wanted = list(pool.map(seen, layout.objects))
     for folder in sums:
-        beside = next(one for one in wanted if folder_and_name(one.name)[0] == folder)
+        neighbour = next(one for one in wanted if folder_and_name(one.name)[0] == folder)
         manifest = stored.object(folder + MANIFEST.encode())
-        target = os.path.join(os.path.dirname(beside.target), MANIFEST)
+        target = os.path.join(os.path.dirname(neighbour.target), MANIFEST)
         wanted.append(Wanted(folder + MANIFEST.encode(), target, manifest.size, manifest.stamp))
     return wanted
 
@@ -197,7 +199,7 @@ class _Copies:
 
 
 def _samples_in(opened: str, spec: SourceSpec, layout: Layout) -> int:
-    """Opens the copy, which stores its indexes next to it."""
+    """Opens the copy; this also stores the indexes next to the copy."""
     samples = len(spec._replace(source=opened).open())
     if layout.samples is not None and samples != layout.samples:
         raise DataError(

@@ -23,7 +23,7 @@ def decimal(value: float | None) -> str:
 
 
 def rate(per_s: float | None) -> str:
-    """Shows three digits for small rates: one batch per minute is 0.02, not 0."""
+    """Formats small rates with three digits: one batch per minute is 0.02, not 0."""
     if per_s is None:
         return _UNKNOWN
     if per_s >= 100 or per_s == 0:
@@ -32,7 +32,7 @@ def rate(per_s: float | None) -> str:
 
 
 def size(number: float | None) -> str:
-    """``12.3 MB``: decimal units, as is usual for disks and networks."""
+    """Formats bytes like ``12.3 MB``, with decimal units, as is usual for disks and networks."""
     if number is None:
         return _UNKNOWN
     for unit in ("B", "kB", "MB", "GB", "TB"):
@@ -58,17 +58,17 @@ def clock(seconds: float) -> str:
 
 
 def bar(share: float | None, width: int) -> str:
-    """A bar of `width` columns, filled from the left in eighths of a column."""
+    """Returns a bar of `width` columns, filled from the left in eighths of a column."""
     eighths = round(min(max(share or 0.0, 0.0), 1.0) * width * 8)
     full, rest = divmod(eighths, 8)
     return ("█" * full + (_EIGHTHS[rest] if rest else "")).ljust(width, "·")
 
 
 def sparkline(shares: Sequence[float]) -> str:
-    """A sparkline with one column per share, oldest first."""
+    """Returns a sparkline with one column per share, oldest first."""
     return "".join(_HEIGHTS[min(int(min(max(share, 0.0), 1.0) * len(_HEIGHTS)), len(_HEIGHTS) - 1)] for share in shares)
 
 
 def tail(text: str, width: int) -> str:
-    """Shortens a path from the front, as its end is more informative."""
+    """Shortens a path at the start, because its end is more informative."""
     return text if len(text) <= width else f"…{text[len(text) - width + 1 :]}" if width > 1 else ""

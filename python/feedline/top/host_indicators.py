@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Host indicators for a GPU that waits for data: processes, their CPU use, growing memory.
+"""Host indicators that a GPU waits for data: processes, their CPU use, and growing memory.
 
-A symptom at the GPU can have many causes. Together with these indicators it points to the data supply, and to the
-stage: if all CPUs are busy, making batches is slow; if few are and something waits for disks, reading is.
+An idle GPU can have many causes. These indicators show whether the data supply is the cause, and which stage is slow:
+batch production if all CPUs are busy, or reading if few CPUs are busy and a task waits for disks.
 """
 
 from __future__ import annotations
@@ -12,17 +12,25 @@ import itertools
 from ..findings import Threshold
 from .rules import WAIT_NOTE, Moment, Seen, gb
 
-ALL_CPUS = Threshold(0.9, "of the usable CPUs in use: batch preparation is CPU-bound")
-FEW_CPUS = Threshold(0.5, "of the usable CPUs in use: below this, batch preparation is not CPU-bound")
-DISK_WAITS = Threshold(0.10, "of the time with a task waiting for storage; the same as for a warning of diagnose")
-RISE = Threshold(0.02, "times the memory of ten samples earlier: memory is still growing")
+ALL_CPUS = Threshold(0.9, "share of the usable CPUs in use above which batch production is CPU-bound")
+FEW_CPUS = Threshold(0.5, "share of the usable CPUs in use below which batch production is not CPU-bound")
+DISK_WAITS = Threshold(
+    0.10, "share of the time from which tasks count as waiting for storage, as for warnings of diagnose"
+)
+RISE = Threshold(0.02, "growth over ten samples, relative to the first, from which memory counts as still growing")
 _LEAST_RISE = 64e6  # bytes; smaller changes are noise
 
 
 def supply_is_short(moment: Moment) -> bool:
-    """Judges by the loaders and the host."""
-    waits = [rates.wait_share or 0.0 for _, _, rates, _ in moment.loaders if rates is not None]
-    return max(waits, default=0.0) >= WAIT_NOTE or all_cpus_used(moment) or storage_waits(moment)
+    """Whether the data supply is too slow, judged by the loaders and the host."""
+    return (longest_wait(moment) or 0.0) >= WAIT_NOTE or all_cpus_used(moment) or storage_waits(moment)
+
+
+def longest_wait(moment: Moment) -> float | None:
+    """Returns the largest share of a loop's time that the loop waits for its loader; None if no wait is known."""
+    waits = [rates.wait_share for _, _, rates, _ in moment.loaders if rates is not None]
+    waits += [loop.wait_share for loop in moment.loops]
+    return max((wait for wait in waits if wait is not None), default=None)
 
 
 def all_cpus_used(moment: Moment) -> bool:
@@ -31,7 +39,9 @@ def all_cpus_used(moment: Moment) -> bool:
 
 
 def storage_waits(moment: Moment) -> bool:
-    """Whether few CPUs are used and something waits for storage, by kernel pressure data, else by bytes read."""
+    """Whether few CPUs are used and a task waits for storage, judged by the kernel's pressure data or, if there is
+    none, by the bytes read.
+    """
     host = moment.host
     if host.cpus_used is None or host.cpus_used >= FEW_CPUS * host.cpus_usable:
         return False
@@ -41,23 +51,25 @@ def storage_waits(moment: Moment) -> bool:
 
 
 def indicators_text(seen: Seen) -> str:
-    """The indicators in words: "17 processes use 3.9 of 4 CPUs, so making batches; memory rises by 1.2 GB"."""
+    """Describes the indicators, as in "17 processes use 3.9 of 4 CPUs, so making batches; memory rises by 1.2 GB"."""
     host = seen.now.host
     words = []
     if host.cpus_used is not None:
         count = len(host.pids)
         processes = "1 process uses" if count == 1 else f"{count} processes use"
         side = ", so making batches" if all_cpus_used(seen.now) else ""
-        side = ", and storage is waited for" if storage_waits(seen.now) else side
+        side = ", and tasks wait for storage" if storage_waits(seen.now) else side
         words.append(f"{processes} {host.cpus_used:.1f} of {host.cpus_usable:g} CPUs{side}")
     rise = rising_bytes(seen)
     if rise is not None:
-        words.append(f"memory rises, by {gb(rise)} in {seen.looks} looks")
+        words.append(f"memory rises, by {gb(rise)} in {seen.looks} samples")
     return "; ".join(words)
 
 
 def rising_bytes(seen: Seen) -> float | None:
-    """How much the processes' memory has grown since the first sample; None if it has not, or is not known yet."""
+    """Returns the growth of the processes' memory since the first sample; None if it has not grown steadily, or if this
+    is not known yet.
+    """
     held = [moment.host.resident_bytes for moment in seen.recent]
     if len(held) < seen.looks or seen.looks < 2:
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The terminal view: redrawn every interval, on key presses, and when the terminal is resized."""
+"""The terminal view, which is redrawn at every interval, on key presses, and when the terminal is resized."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ class _Terminated(Exception):
 
 
 def run(watch: Watch, interval_s: float, console: Console) -> int:
-    """Runs until q or Ctrl-C and returns the exit status. The last view of a run that ended stays on the terminal."""
+    """Runs until q or Ctrl-C is pressed and returns the exit status. The last view of a run that has ended remains on
+    the terminal.
+    """
     shown = None
     try:
         with _signals() as signals:
@@ -150,7 +152,7 @@ def _take_key(descriptor: int, shown: _Shown) -> bool:
 
 @contextlib.contextmanager
 def _signals() -> Iterator[_Signals]:
-    """Wakes the loop on Ctrl-Z and when the terminal is resized; SIGTERM becomes an exception."""
+    """Wakes the loop on Ctrl-Z and when the terminal is resized; converts SIGTERM to an exception."""
     woken, wakes = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     found = _Signals(woken)
     handlers = {signal.SIGWINCH: lambda number, frame: None, signal.SIGTERM: _terminate, signal.SIGTSTP: found.suspend}

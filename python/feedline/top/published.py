@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Queries and validates the counters that running processes publish (:mod:`feedline.serving.publishing`).
 
-A peer may hang, run another version, or be malicious. So responses are limited in time and size, every number
-must be finite and not negative, and text cannot move a terminal's cursor.
+A publishing process may hang, run another version of Feedline, or be malicious. Therefore responses are limited in time
+and size, every number must be finite and non-negative, and text cannot move the terminal's cursor.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LARGEST = 1e18  # larger than any counter, and fits in an integer
 
 @dataclass(frozen=True)
 class Stage:
-    """Totals of one stage of a loader, over all its threads."""
+    """Totals for one stage of a loader, over all threads of the stage."""
 
     items: float
     bytes: float
@@ -45,7 +45,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Loader:
-    """Totals of one loader; None if the loader does not count that."""
+    """Totals of one loader; a value is None if the loader does not count it."""
 
     number: int
     kind: str
@@ -78,7 +78,7 @@ class Process:
 
 @dataclass(frozen=True)
 class Found:
-    """Everything that a user's processes publish, and the errors of those that could not be read."""
+    """Data published by all processes of a user, and errors for processes that could not be read."""
 
     processes: tuple[Process, ...]
     unanswered: tuple[int, ...]  # running processes that did not answer
@@ -125,7 +125,7 @@ def _ask(folder: int, name: str, uid: int, timeout_s: float) -> _Answer:
             pid, user = publishing.peer(connection)
             if user not in (uid, 0):
                 return _Answer(
-                    note=f"process {pid} of user {user} responded for user {uid}, so the response is ignored"
+                    note=f"process {pid} of user {user} responded for user {uid}, so its response is ignored"
                 )
             answer = _received(connection, timeout_s)
         if not answer:  # the process was exiting
@@ -160,7 +160,7 @@ def _received(connection: socket.socket, timeout_s: float) -> bytes:
 
 
 def parse(answer: bytes, pid: int, user: int) -> Process:
-    """Parses an answer. The process ID in it is ignored.
+    """Parses a response. The process id in the response is ignored.
 
     Raises:
         Error: the response is not valid for this version.
@@ -172,14 +172,14 @@ def parse(answer: bytes, pid: int, user: int) -> Process:
     version = document.get("feedline_counters") if isinstance(document, dict) else None
     if version != publishing.VERSION:
         raise Error(
-            f"the process publishes version {clean(repr(version))}, but this Feedline reads {publishing.VERSION}: "
-            "use the same version"
+            f"the process publishes version {clean(repr(version))}, but this version of Feedline reads "
+            f"{publishing.VERSION}; use the same version of Feedline for both"
         )
     loaders = document.get("loaders")
     rows = loaders[:_MOST_LOADERS] if isinstance(loaders, list) else []
     time_s = _number(document.get("time_s"))
     if time_s is None:
-        raise Error("the response has no time")
+        raise Error("the response has no time_s value")
     rank, world_size = _number(document.get("rank")), _number(document.get("world_size"))
     return Process(
         pid=pid,
@@ -191,7 +191,7 @@ def parse(answer: bytes, pid: int, user: int) -> Process:
     )
 
 
-def _loader(place: int, row: dict[str, Any]) -> Loader:
+def _loader(index: int, row: dict[str, Any]) -> Loader:
     counters = row.get("counters")
     if not isinstance(counters, dict):
         counters = {}
@@ -202,7 +202,7 @@ def _loader(place: int, row: dict[str, Any]) -> Loader:
     wait_s = _number(counters.get("wait_s"))
     number = _number(row.get("number"))
     return Loader(
-        number=place if number is None else int(number),
+        number=index if number is None else int(number),
         kind=clean(row.get("kind", "")),
         source=clean(row.get("source", "")),
         epoch=_number(row.get("epoch")),
@@ -221,7 +221,9 @@ def _loader(place: int, row: dict[str, Any]) -> Loader:
 
 
 def _samples(row: dict[str, Any], counters: dict[str, Any]) -> float | None:
-    """Samples delivered; for a torch loader, batches times batch size, counting an epoch's last batch in full."""
+    """Returns the number of samples delivered; for a torch loader, this is the number of batches times the batch size,
+    so an epoch's last batch counts as a full batch.
+    """
     batch_size, batches = _number(row.get("batch_size")), _number(counters.get("batches"))
     if row.get("kind") == "DataLoader":
         return None if batch_size is None or batches is None else batch_size * batches
@@ -238,7 +240,7 @@ def _stage(values: dict[str, Any]) -> Stage:
 
 
 def _number(value: Any) -> float | None:
-    """A finite number that is not negative, or None."""
+    """Returns a finite number that is not negative, or None."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     return value if math.isfinite(value) and 0 <= value <= _LARGEST else None

@@ -13,7 +13,7 @@ from .published import Loader, Stage
 
 @dataclass(frozen=True)
 class StageRates:
-    """Rates of one stage; shares are of the time of all the loader's threads."""
+    """Rates of one stage; shares are fractions of the total time of the loader's threads."""
 
     busy_share: float | None
     items_per_s: float | None
@@ -24,7 +24,7 @@ class StageRates:
 
 @dataclass(frozen=True)
 class LoaderRates:
-    """Rates of one loader between two readings. None if the loader does not count that, or was idle."""
+    """Rates of one loader between two readings. A rate is None if the loader does not count it, or was idle."""
 
     over_s: float
     batches_per_s: float | None
@@ -43,7 +43,7 @@ UNKNOWN = LoaderRates(0.0, None, None, None, None, None, None, None, None)
 
 
 def between(earlier: Loader, later: Loader, over_s: float) -> LoaderRates | None:
-    """The rates over the `over_s` seconds between two readings; None if no time has passed."""
+    """Returns the rates between two readings that are `over_s` seconds apart; None if no time has passed."""
     if over_s <= 0:
         return None
     if later.number != earlier.number:
@@ -70,8 +70,9 @@ def between(earlier: Loader, later: Loader, over_s: float) -> LoaderRates | None
 
 
 def _across_epochs(earlier: Loader, later: Loader, over_s: float) -> LoaderRates | None:
-    """Rates of a torch loader, which creates an iterator per epoch that counts batches and waiting from 0. Batches are
-    counted across epochs, waiting only for the later iterator. None if there is no batch yet.
+    """Returns the rates of a torch loader. Such a loader creates an iterator for each epoch, which counts batches and
+    waiting time from 0. Batches are counted across epochs, but waiting time only for the later iterator. None if there
+    is no batch yet.
     """
     batches = later.batches
     if later.epoch is not None and earlier.epoch is not None and later.batches_per_epoch is not None:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Renders a view as lines of text, for any height and any width from 40 columns."""
+"""Renders a view as lines of text, for any height and any width of at least 40 columns."""
 
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 
 from rich.text import Text
 
@@ -11,12 +12,14 @@ from ..cost import amounts as spending
 from . import amounts
 from .amounts import count, percent, rate, size
 from .rates import UNKNOWN, UNKNOWN_STAGE
-from .watch import LoaderView, View
+from .watch import LoaderView, View, distribution
 
 _LABEL = 7
 _MOST_OTHERS = 3
 _NAME = 24  # width of a loader's name in the table
 _STAGE_COLUMNS = 57  # width of a stage's line without its bar
+_MOST_ROWS, _FEW_ROWS = 32, 8  # processes shown in plain text and on a terminal
+_FEW_SAMPLES = 5  # below this, a mean and percentiles are noise
 _IDLE_S = 5.0  # seconds without a batch after which this is shown instead of the last waits
 Section = list[Text]
 
@@ -24,7 +27,7 @@ Section = list[Text]
 def lines(view: View, width: int, height: int | None = None, selected: int = 0, paused: bool = False) -> Section:
     """Renders the view in at most `height` lines (None: unlimited) of at most `width` columns.
 
-    If there is too little room, blank lines are dropped first, then the sections in `_GIVE`.
+    If there is too little space, blank lines are dropped first, then the sections in `_GIVE`.
     """
     chosen = view.loaders[selected % len(view.loaders)] if view.loaders else None
     parts = {
@@ -32,6 +35,8 @@ def lines(view: View, width: int, height: int | None = None, selected: int = 0, 
         "table": _table(view, selected, width),
         "loader": [] if chosen is None else _loader(chosen, width),
         "stages": [] if chosen is None else _stages(chosen, width),
+        "loops": _loops(view, width),
+        "processes": _processes(view, width, height),
         "host": _host(view, width) + _gpus(view, width) + _cost(view, width),
         "alarms": _alarms(view, width),
         "notes": _notes(view, width),
@@ -56,11 +61,14 @@ def lines(view: View, width: int, height: int | None = None, selected: int = 0, 
 _GIVE = (
     ("others", 0),
     ("notes", 0),
+    ("processes", 0),
     ("table", 3),
     ("stages", 0),
     ("host", 5),
+    ("loops", 1),
     ("table", 0),
     ("alarms", 2),
+    ("loops", 0),
     ("host", 0),
 )
 
@@ -85,7 +93,7 @@ def _title(view: View, paused: bool) -> Text:
 
 
 def _table(view: View, selected: int, width: int) -> Section:
-    """One line per loader if there are several."""
+    """Returns one line per loader if there are several."""
     if len(view.loaders) < 2:
         return []
     names = [_name(loader, view) for loader in view.loaders]
@@ -103,7 +111,7 @@ def _table(view: View, selected: int, width: int) -> Section:
 
 
 def _name(loader: LoaderView, view: View) -> str:
-    """The shortest unambiguous name."""
+    """Returns the shortest unambiguous name of a loader."""
     alone = loader.rank is None and all(other.pid == loader.pid for other in view.loaders)
     return f"loader {loader.totals.number}" if alone else loader.name
 
@@ -136,16 +144,59 @@ def _loader(loader: LoaderView, width: int) -> Section:
 def _wait(loader: LoaderView, width: int) -> Text:
     rates = loader.rates or UNKNOWN
     if loader.totals.wait_s is None:
-        return _row("wait", "not measured: the loop loads by itself")
+        return _row("wait", "not measured, because the loop itself loads the data")
     wait = _row("wait")
     wait.append(amounts.bar(rates.wait_share, _bar(width)), style=_wait_style(rates.wait_share))
     wait.append(f" {percent(rates.wait_share):>4} of the loop's time  ")
     if loader.idle_s >= _IDLE_S:
         wait.append(f"no batch for {loader.idle_s:.0f} s", style="yellow")
     else:
+        if rates.wait_share is not None and rates.batches_per_s:
+            wait.append(f"{amounts.milliseconds(rates.wait_share / rates.batches_per_s * 1000)} a batch  ")
+        wait.append(_spread(loader.waits))
         room = max(width - wait.cell_len, 1)
         wait.append(amounts.sparkline(loader.waits[-room:]), style=_wait_style(rates.wait_share))
     return wait
+
+
+def _spread(waits: Sequence[float]) -> str:
+    """Returns the mean and percentiles of the latest samples."""
+    found = distribution(waits)
+    if found is None or found["samples"] < _FEW_SAMPLES:
+        return ""
+    shares = ", ".join(f"{name} {percent(found[name])}" for name in ("mean", "p50", "p90", "p99"))
+    return f"{shares} of {found['samples']:.0f} samples  "
+
+
+def _loops(view: View, width: int) -> Section:
+    """Returns one line per loop over a loader that does not publish counters."""
+    found = []
+    for loop in view.loops:
+        if loop.missing:
+            continue
+        text = _row("loop", f"pid {loop.pid} waits about ")
+        text.append(f"{percent(loop.wait_share)} of its time for workers", style=_wait_style(loop.wait_share))
+        text.append(f"  {_spread(loop.waits)}")
+        room = max(width - text.cell_len, 1)
+        found.append(text.append(amounts.sparkline(loop.waits[-room:]), style=_wait_style(loop.wait_share)))
+    return found
+
+
+def _processes(view: View, width: int, height: int | None) -> Section:
+    """Returns one line per process of the run, those with the most CPU time first."""
+    rows = view.host.processes
+    if len(rows) < 2:
+        return []
+    most = _MOST_ROWS if height is None else _FEW_ROWS
+    head = f"{'process':<9} st {'CPUs':>5} {'read/s':>11} {'disk/s':>11} {'memory':>8} threads"
+    found = [Text(head, style="dim")]
+    for row in rows[:most]:
+        text = Text(f"{row.pid:<9} {row.state:<2} {amounts.decimal(row.cpus_used):>5}")
+        text.append(f" {size(row.read_bytes_per_s) + '/s':>11} {size(row.device_bytes_per_s) + '/s':>11}")
+        text.append(f" {size(row.resident_bytes):>8} {row.threads:>7}  ")
+        found.append(text.append(view.commands.get(row.pid, "")[: max(width - text.cell_len, 0)], style="dim"))
+    left = len(view.host.pids) - min(len(rows), most)
+    return [*found, Text(f"and {left} more", style="dim")] if left > 0 else found
 
 
 def _queue(loader: LoaderView) -> Section:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computes the cost of the run's waiting GPUs, sample by sample."""
+"""Computes the cost of the run's waiting GPUs from successive samples."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Waiting = Iterable[tuple[int, LoaderRates | None]]  # a loader's process, and it
 
 
 class Spending:
-    """Accumulates samples. `price`: from the arguments of `feedline top`."""
+    """Accumulates samples. `price`: the price from the arguments of `feedline top`."""
 
     def __init__(self, price: Price) -> None:
         self.price = price
@@ -25,9 +25,9 @@ class Spending:
 
         Args:
             over_s: seconds since the previous sample.
-            waiting: the run's loaders.
+            waiting: the loaders of the run.
             gpus: all visible GPUs.
-            pids: the run's processes.
+            pids: process ids of the run.
 
         Returns:
             None if the run has no GPU, or if it is unknown whether its GPUs wait.
@@ -52,7 +52,7 @@ class Spending:
 
 
 def _waits(waiting: Waiting) -> list[float]:
-    """The share of the loop's time spent waiting, by process with a loader."""
+    """Returns the share of the loop's time spent waiting, for each process with a loader."""
     shares: dict[int, float] = {}
     for pid, rates in waiting:
         if rates is not None and rates.wait_share is not None:
@@ -61,14 +61,16 @@ def _waits(waiting: Waiting) -> list[float]:
 
 
 def _own(gpus: Sequence[Reading], pids: set[int], loops: int) -> list[Reading]:
-    """The number of GPUs that the run computes on; one per loop if the driver lists no processes."""
+    """Returns the number of GPUs that the run computes on; one per loop if the driver lists no processes."""
     if any(gpu.pids for gpu in gpus):
         return [gpu for gpu in gpus if pids & set(gpu.pids)]
     return list(gpus[: max(loops, 1)])
 
 
 def _idle_share(shares: list[float], own: list[Reading]) -> float | None:
-    """The idle share: exact from the loops' waits, or a low estimate from GPU-Util if no loader reports waits."""
+    """Returns the idle share of the GPUs: the exact value from the loops' waits, or a low estimate from GPU-Util if no
+    loader reports waits.
+    """
     if shares:
         return sum(shares) / len(shares)
     known = [gpu.utilisation for gpu in own if gpu.utilisation is not None]

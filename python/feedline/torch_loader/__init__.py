@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The implementation of `feedline.DataLoader`; `data_loader.py` defines the public class. Imports torch."""
+"""The implementation of `feedline.DataLoader`, whose public class is in `data_loader.py`. Imports torch."""

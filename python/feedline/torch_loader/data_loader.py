@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`feedline.DataLoader`: `torch.utils.data.DataLoader` with one changed import."""
+"""`feedline.DataLoader`, a replacement for `torch.utils.data.DataLoader` that requires changing one import."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import torch
 from torch.utils.data import default_collate, default_convert, get_worker_info
 from torch.utils.data.dataloader import DataLoader as _TorchDataLoader
 
-from ..data import literals
+from ..data import arguments, literals
 from ..errors import ConfigError, WorkerDiedError
 from ..loader import gpu
 from ..loader.loader import BadSample, publish
@@ -52,49 +52,57 @@ _T_co = TypeVar("_T_co", covariant=True)
 
 
 class DataLoader(_TorchDataLoader[_T_co]):
-    """torch's DataLoader: same arguments, attributes, results and errors; docs/drop-in.md lists the improvements.
+    """A drop-in replacement for torch's DataLoader, with the same arguments, attributes, results and errors.
 
-    Beyond torch's arguments:
+    docs/drop-in.md lists the improvements. The following arguments are not in torch's DataLoader, or accept more values
+    than in torch's:
 
     Args:
-        num_workers: also ``"auto"``: this rank's share of the CPUs that the process may use, or 0 for data in memory.
-            With native threads, as many as the training loop needs, determined while it runs. Worker processes are
-            adapted in the same way if `seed` is given, as their number then changes no result.
-        seed: makes every sample's random numbers (``random``, NumPy, torch) and the shuffled order a function of
+        num_workers: as in torch, or ``"auto"``: this rank's share of the CPUs that the process may use, or 0 for data
+            in memory. With native threads, ``"auto"`` adapts the number of threads to the training loop while it runs.
+            Worker processes are adapted in the same way if `seed` is given, because the number of workers then does not
+            affect results.
+        seed: makes the random numbers of every sample (``random``, NumPy, torch) and the shuffled order depend only on
             (seed, epoch, sample), for any number of workers. Transforms with their own generators are seeded by the
             methods that Albumentations, MONAI and imgaug document, or by ``set_random_seed(seed)``; :meth:`explain` and
-            a warning name the generators that it does not reach. None: seeded per worker, as by torch.
+            a warning name the generators that cannot be seeded. If `seed` is None, generators are seeded per worker, as
+            in torch.
         device: the device to which the tensors of a batch are moved.
         on_error: what to do with a bad sample: ``"raise"``, ``"skip"`` (fill the batch from the end of the order) or
-            ``"replace"`` (use the next good sample of the dataset). With the last two, workers that die are replaced.
-        error_budget: the number of bad samples that an epoch may skip or replace before it raises; 0 for no limit.
-        memory_budget: the size of batches that may wait in worker memory, in bytes or as text such as ``"2 GiB"``.
-            None: a quarter of the memory available at the start, divided among this machine's ranks. At least one batch
-            per worker always fits; batches that you hold do not count.
-        lower: ``"auto"``: supported parts run in native threads, ``num_workers`` of them (at least one), with the
-            samples and order of torch's loader. ``"never"``: everything runs in Python. ``"require"``: raises
-            ConfigError if a part would run in Python, and Feedline's client reads webdataset's remote shards. See
-            :meth:`explain`.
-        settings: ``"auto"``: arguments that you omit are chosen by rules, which are logged and shown by
-            :meth:`explain`: ``num_workers`` as with its ``"auto"``, but at most the number of batches per epoch;
-            ``prefetch_factor`` from 1 to 4, as far as ``memory_budget`` holds batches of the largest size so far;
-            ``persistent_workers`` if there are workers, so they see changes of the dataset between epochs only through
-            ``set_epoch``; ``pin_memory`` if torch can use an NVIDIA GPU. A path: the settings that ``feedline tune
-            --settings`` saved there, as read by :func:`feedline.load_settings`. None: torch's defaults.
+            ``"replace"`` (use the next good sample of the dataset). With ``"skip"`` and ``"replace"``, workers that die
+            are also replaced.
+        error_budget: the number of bad samples that may be skipped or replaced in an epoch before an error is raised; 0
+            for no limit.
+        memory_budget: the maximum size of batches that wait in worker memory, in bytes or as text such as ``"2 GiB"``;
+            by default a quarter of the memory available at the start, divided among this machine's ranks. The budget
+            always allows one batch per worker, and does not count batches that you hold.
+        lower: whether parts of the loader run in the engine. ``"auto"``: supported parts run in ``num_workers`` native
+            threads (at least one), with the samples and order of torch's loader. ``"never"``: everything runs in
+            Python. ``"require"``: a part that would run in Python raises ConfigError, and Feedline's client reads
+            webdataset's remote shards. See :meth:`explain`.
+        settings: how to choose arguments that you omit. ``"auto"``: by rules; the choices are logged and shown by
+            :meth:`explain`. ``num_workers`` is chosen as with ``num_workers="auto"``, but is at most the number of
+            batches per epoch. ``prefetch_factor`` is from 1 to 4, such that batches of the largest size so far fit in
+            ``memory_budget``. ``persistent_workers`` is True if there are workers, which then see changes to the
+            dataset between epochs only through ``set_epoch``. ``pin_memory`` is True if torch can use an NVIDIA GPU. A
+            path: the settings that ``feedline tune --settings`` saved there (see :func:`feedline.load_settings`). None:
+            torch's defaults.
         worker_method: ``"process"`` (also ``"multiprocessing"``) or ``"thread"``.
-        prefetch_epochs: with persistent workers, begin the next epoch's batches while this one ends.
-        pool: a :class:`feedline.WorkerPool`, whose processes run this loader's workers and those of other loaders.
-        central_batching: for an IterableDataset with workers: every batch except the last is full, and ``drop_last``
-            drops only that one, for any number of workers, because the samples that workers have left at the end are
-            batched in this process. A dataset that is not sharded among workers is read by one worker, so no sample is
-            repeated.
-        uneven: if `sampler` is torch's ``DistributedSampler``: ``"pad"`` keeps it, and it repeats samples so that all
-            ranks have equally many; ``"exact"`` replaces it by :class:`feedline.DistributedSampler`, which yields each
-            sample once.
-        snapshot_every_n_steps: how often, in batches, a worker's stateful dataset is saved, in addition to the start
-            and end of an epoch; 0: only there; None: only there, from the first :meth:`state_dict` or
-            :meth:`load_state_dict` on; ``"auto"``: 1, for streams from the first of these calls on.
-        stall_timeout: seconds without progress before a StalledError, with a warning after a fifth of it; 0: never.
+        prefetch_epochs: whether persistent workers begin the next epoch's batches before the current epoch has ended.
+        pool: a :class:`feedline.WorkerPool` whose processes run the workers of this loader and of other loaders.
+        central_batching: whether this process combines the samples that are left in each worker at the end of an
+            IterableDataset into batches. Then, for any number of workers, every batch except the last is full, and
+            ``drop_last`` drops only the last batch. A dataset that is not sharded among workers is read by a single
+            worker, so that no sample is repeated.
+        uneven: how samples that do not divide evenly are handled if `sampler` is torch's ``DistributedSampler``.
+            ``"pad"`` keeps that sampler, which repeats samples so that all ranks have the same number; ``"exact"``
+            replaces it with :class:`feedline.DistributedSampler`, which yields each sample once.
+        snapshot_every_n_steps: the number of batches after which a worker's stateful dataset is saved again within an
+            epoch. 0: states are only saved at the start and end of an epoch. None: like 0, but nothing is saved before
+            the first call to :meth:`state_dict` or :meth:`load_state_dict`. ``"auto"``: like 1, but streams are not
+            saved before the first call to these methods.
+        stall_timeout: seconds without progress after which a StalledError is raised, with a warning after a fifth of
+            this time; 0 disables the check.
     """
 
     def __init__(
@@ -208,7 +216,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         return self._iterator
 
     def _needs_another(self, iterator: Any) -> bool:
-        """Whether the persistent workers cannot run the next epoch."""
+        """Returns whether new workers are needed because the persistent workers cannot run the next epoch."""
         if not isinstance(iterator, Position):  # created by a subclass
             return False
         if getattr(iterator, "_broken", False) or iterator._is_inherited() or iterator._has_lost_workers():
@@ -226,12 +234,14 @@ class DataLoader(_TorchDataLoader[_T_co]):
         return is_told or not same_seed or fetch.is_stateful(self.dataset)
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickle and copy: all attributes except iterators, which belong to this loader."""
+        """Returns the attributes for pickle and copy: all except iterators, which belong to this object only."""
         fresh = {"_iterator": None, "_early": None, "_progress": copy.copy(self._progress)}
         return {**self.__dict__, **fresh, "_member": None}
 
     def _get_iterator(self) -> Any:
-        """torch's name. An iterator of torch's classes, from a subclass, uses torch's workers and transport."""
+        """torch's name. The name is torch's. If a subclass returns an iterator of torch's classes, torch's workers and
+        transport are used.
+        """
         settings = Settings.of(self)
         if settings.device is not None:
             gpu.check_usable("DataLoader", torch, settings.device)
@@ -252,14 +262,21 @@ class DataLoader(_TorchDataLoader[_T_co]):
     # -- epochs and state
 
     def set_epoch(self, epoch: int) -> None:
-        """Sets the epoch of the next ``iter()`` for the samplers, the dataset and, through it, the workers."""
+        """Sets the epoch for the next ``iter()`` in the samplers and the dataset, including the dataset's copies in
+        workers.
+
+        Raises:
+            ConfigError: `epoch` is not an integer of at least 0.
+        """
+        epoch = arguments.integer("set_epoch", "epoch", epoch, 0, 2**63 - 1)
         self._early = None
         self._progress.set_epoch(epoch, Settings.of(self))
 
     def state_dict(self) -> dict[str, Any]:
-        """The position after the delivered batches, as JSON-compatible, picklable data.
+        """Returns the position after the delivered batches as JSON-compatible, picklable data.
 
-        Before the first epoch, within one, or after its last batch, when the state begins the next epoch.
+        A state may be saved before the first epoch, within an epoch, or after an epoch's last batch; in the last case,
+        it begins the next epoch.
         """
         progress, settings = self._progress, Settings.of(self)
         if settings.iterable and not settings.num_workers and progress.is_fresh():
@@ -267,10 +284,10 @@ class DataLoader(_TorchDataLoader[_T_co]):
         return progress.state_dict(settings)
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Resumes from a state at the next ``iter()``. An empty state changes nothing.
+        """Makes the next ``iter()`` resume from a state. An empty state changes nothing.
 
         Raises:
-            ConfigError: not a state of this class, or one that does not fit this loader.
+            ConfigError: `state_dict` is not a state of this class, or does not fit this loader.
         """
         if not isinstance(state_dict, Mapping):
             raise ConfigError(f"load_state_dict: this is not a state of feedline.DataLoader: {state_dict!r:.80}")
@@ -281,26 +298,26 @@ class DataLoader(_TorchDataLoader[_T_co]):
     def skip(self, batches: SupportsIndex) -> None:
         """Makes the next ``iter()`` skip a number of batches from the current position, as if they had been delivered.
 
-        Samples of a map-style dataset are not read, and torch's own samplers are not advanced one by one. With an
-        IterableDataset, each worker reads and drops its part of them.
+        Samples of a map-style dataset are not read, and torch's own samplers skip all of these batches in one step.
+        With an IterableDataset, each worker reads and drops its share of the batches.
 
         Raises:
-            ConfigError: `batches` is not an integer of at least 0, or the sampler has its own state.
+            ConfigError: `batches` is not a non-negative integer, or the sampler has its own state.
         """
         self.load_state_dict(skipped(self.state_dict(), batches, Settings.of(self)))
 
     def broadcast(self, name: str, value: Any) -> None:
-        """Sets an attribute of the dataset, here and in persistent workers.
+        """Sets an attribute of the dataset in this process and in persistent workers.
 
-        Workers set it after the batches that they were already sent: to change all of the next epoch, call it between
-        epochs.
+        Workers set the attribute after the batches that they have already been sent. To affect the whole next epoch,
+        call this method between epochs.
 
         Args:
-            name: an attribute of the dataset, or of a part of it, such as ``"transform.size"``.
-            value: must be picklable if workers are processes.
+            name: an attribute of the dataset or of one of its parts, such as ``"transform.size"``.
+            value: the new value, which must be picklable if workers are processes.
 
         Raises:
-            AttributeError: the dataset lacks such a part, or the attribute cannot be set.
+            AttributeError: the dataset has no part with this name, or the attribute cannot be set.
         """
         put_attribute(self.dataset, name, value)
         self._progress.given[name] = value
@@ -316,7 +333,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         return self._progress.errors
 
     def explain(self) -> str:
-        """For each stage, where it runs, and why it does not run natively."""
+        """Returns a description of each stage: where the stage runs and, if it does not run natively, the reason."""
         settings = Settings.of(self)
         plan = plan_lowering(settings, self._progress)
         lines = [f"DataLoader over {type(self.dataset).__qualname__}, lower={self.lower!r}"]
@@ -328,7 +345,9 @@ class DataLoader(_TorchDataLoader[_T_co]):
         has_ring = settings.num_workers > 0 and not settings.in_threads and not isinstance(plan, (ImagePlan, ArrayPlan))
         if has_ring:
             budget = settings.budget_bytes()
-            lines.append(f"  hand-over  one memfd ring, at most {budget:,} bytes of queued batches, no copy")
+            lines.append(
+                f"  transport  through a memfd ring without a copy; at most {budget:,} bytes of batches are queued"
+            )
         if has_ring and settings.adapts:
             fixed = why_fixed(settings)
             processes = f"{settings.num_workers} processes throughout: {fixed}"
@@ -339,7 +358,9 @@ class DataLoader(_TorchDataLoader[_T_co]):
             lines.append(f"  workers    run in the processes of a pool, shared with other loaders: {settings.pool!r}")
         patches = foreign_patches.replaced(isinstance(plan, (ImagePlan, ArrayPlan)))
         if patches:
-            lines.append(f"  iterators  torch's, not Feedline's, because {', '.join(patches)} was replaced")
+            lines.append(
+                f"  iterators  torch's iterators are used, because another program replaced {', '.join(patches)}"
+            )
         if type(self)._get_iterator is not DataLoader._get_iterator:
             lines.append(
                 f"  iterators  {type(self).__qualname__} creates its own iterators; if these are torch's, this plan "
@@ -352,28 +373,30 @@ class DataLoader(_TorchDataLoader[_T_co]):
         return "\n".join(lines + self._chosen_lines(isinstance(plan, (ImagePlan, ArrayPlan))))
 
     def _chosen_lines(self, is_native: bool) -> list[str]:
-        """The arguments that ``settings`` may choose, with values and reasons."""
+        """Returns a line for each argument that ``settings`` may choose, with its value and the reason."""
         if self.settings is None:
             return []
         chosen = {choice.name: choice for choice in self._choices}
         if self._progress.prefetch is not None:
             chosen["prefetch_factor"] = self._progress.prefetch
         elif is_native and "prefetch_factor" in chosen:
-            why = "the engine prefetches by bytes"
+            why = "the engine limits prefetching by size"
             chosen["prefetch_factor"] = chosen["prefetch_factor"]._replace(why=why)
-        names = ("batch_size", *CHOSEN) if "batch_size" in chosen else CHOSEN
+        names = (*(name for name in ("batch_size", "drop_last") if name in chosen), *CHOSEN)
         shown = [str(chosen.get(name) or Choice(name, getattr(self, name), "as given")) for name in names]
         return [f"  settings   {text}" for text in shown]
 
     def stats(self) -> Statistics:
-        """Counters of the latest epoch.
+        """Returns counters of the latest epoch.
 
-        ``batches`` delivered, and ``wait_s``, the time that ``next()`` waited for workers or native threads (None if
-        the loader has neither). ``bad_samples`` of all epochs. ``bytes_held``: the part of the workers' batch memory in
-        use by your tensors and by undelivered batches; 0 once the workers have ended.
+        ``batches`` is the number of delivered batches, and ``wait_s`` the time that ``next()`` waited for workers or
+        native threads (None if the loader has neither). ``bad_samples`` counts all epochs. ``bytes_held`` is the amount
+        of the workers' batch memory that your tensors and undelivered batches use; it is 0 after the workers have
+        ended.
 
-        ``controller``: with ``num_workers="auto"`` and native threads, as in :meth:`Loader.stats`; if the number of
-        worker processes adapts, the number of active ``processes``, their ``limit`` and ``changes``; otherwise None.
+        ``controller`` describes how ``num_workers="auto"`` adapts, or is None if the number is fixed. With native
+        threads, ``controller`` has the same entries as in :meth:`Loader.stats`. With worker processes, ``controller``
+        has the number of active ``processes``, their ``limit`` and the ``changes``.
         """
         progress = self._progress
         iterator, cursor = progress.iterator(), progress.cursor
@@ -392,9 +415,11 @@ class DataLoader(_TorchDataLoader[_T_co]):
         )
 
     def progress(self, **options: Any) -> Any:
-        """A progress bar for one ``iter()``, which iterates over the batches and shows the share of waiting.
+        """Returns a progress bar for one ``iter()``, which iterates over the batches and shows the share of time spent
+        waiting.
 
-        Like :meth:`Loader.progress`, but without a rate of samples, because ``collate_fn`` determines the batch.
+        Unlike :meth:`Loader.progress`, the bar shows no sample rate, because ``collate_fn`` determines the form of a
+        batch.
 
         Raises:
             ConfigError: tqdm is not installed.
@@ -422,7 +447,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         )
 
     def metrics(self, port: int = 0, *, name: str | None = None) -> str:
-        """Serves :meth:`stats` as metrics on this machine only, for as long as the loader exists; returns the URL.
+        """Serves :meth:`stats` as metrics on this machine only, as long as the loader exists. Returns the URL.
 
         See :func:`feedline.serving.metrics.serve`.
         """
@@ -464,7 +489,7 @@ StatefulDataLoader = DataLoader  # torchdata's name, for code that was written f
 
 
 def _paused(reference: weakref.ref[Any], iterator: Any) -> None:
-    """Called when the loop may not request another batch of this epoch."""
+    """Called when the loop might not request another batch of this epoch."""
     loader = reference()
     if loader is not None:
         loader._progress.running.discard(iterator)
@@ -472,7 +497,9 @@ def _paused(reference: weakref.ref[Any], iterator: Any) -> None:
 
 
 def _withdraw_idle(reference: weakref.ref[Any]) -> None:
-    """Stops publishing a loader without running iterators, which would need a thread."""
+    """Stops publishing a loader that has no running iterator, since publishing needs a thread, which an idle loader
+    should not have.
+    """
     loader = reference()
     publishing = sys.modules.get("feedline.serving.publishing")
     if loader is not None and publishing is not None and not list(loader._progress.running):

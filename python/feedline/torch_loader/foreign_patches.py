@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Methods of torch's iterators that other programs replaced and that Feedline's iterators would not call.
+"""Detects methods of torch's iterators that other programs have replaced and that Feedline's iterators would not call.
 
-SpeechBrain replaces ``_BaseDataLoaderIter.__init__`` so that an epoch recovered from a checkpoint skips the batches
-that were processed; this module has an adapter for it. InfoBatch and tracers replace ``__next__``, which Feedline's
-iterators inherit, and others ``DataLoader.__iter__``. If Feedline's iterators would not call a replacement, the loader
-uses torch's.
+SpeechBrain replaces ``_BaseDataLoaderIter.__init__`` so that an epoch resumed from a checkpoint skips the batches that
+were already processed; this module has an adapter for this replacement. InfoBatch and tracers replace ``__next__``,
+which Feedline's iterators inherit; other programs replace ``DataLoader.__iter__``. If Feedline's iterators would not
+call a replacement, the loader uses torch's iterators.
 """
 
 from __future__ import annotations
@@ -41,10 +41,11 @@ _OURS = ("torch", "feedline")
 
 
 def replaced(is_native: bool) -> list[str]:
-    """Replacements that Feedline's iterators would not call: ``["_BaseDataLoaderIter.__init__ (by infobatch)"]``.
+    """Returns replacements that Feedline's iterators would not call, such as ``["_BaseDataLoaderIter.__init__ (by
+    infobatch)"]``.
 
     Args:
-        is_native: whether the loader runs natively as a whole.
+        is_native: whether the whole loader runs natively.
     """
     found = []
     for owner, name, is_inherited in _METHODS:
@@ -59,7 +60,7 @@ def replaces_iter() -> bool:
 
 
 def _replaced_by(function: Any) -> str:
-    """The module of a function; empty if it is torch's, ours or SpeechBrain's."""
+    """Returns the module of a function; empty if the function is from torch, Feedline or SpeechBrain."""
     while isinstance(function, (staticmethod, classmethod)):
         function = function.__func__
     if function is None:
@@ -78,7 +79,7 @@ def warn_of(names: list[str]) -> None:
 
 
 def take_speechbrain_position(loader: Any) -> int:
-    """The number of batches to skip by SpeechBrain's checkpoint; 0 from the second call on."""
+    """Returns the number of batches to skip according to SpeechBrain's checkpoint; 0 from the second call on."""
     batches = getattr(loader, _SPEECHBRAIN, None)
     if batches is None:
         return 0

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks, when a loader is created, whether its batches fit into the available memory, as `feedline doctor` does.
 
-Only if a row's size is known without reading one: no sample is read.
+The check only runs if the size of a row is known without reading a sample.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ _warned = False  # in this process: one warning is enough
 
 
 def warn(loader: Any, budget: Callable[[], int]) -> None:
-    """Warns, once per process, if a loader needs more memory than is available.
+    """Warns if a loader needs more memory than is available, at most once per process.
 
     Args:
         loader: a new `feedline.DataLoader`.
-        budget: returns :meth:`Settings.budget_bytes`, the size of batches that may wait for the loop.
+        budget: a function that returns :meth:`Settings.budget_bytes`, the maximum size of batches that wait for the
+            loop.
     """
     global _warned
     if _warned or row_bytes(loader.dataset) is None:
@@ -39,7 +40,9 @@ def warn(loader: Any, budget: Callable[[], int]) -> None:
 
 
 def problem_of(loader: Any, budget: int, left: int) -> str | None:
-    """The warning for a loader whose rank has `left` bytes; None if it fits, or if its rows have no known size."""
+    """Returns the warning for a loader whose rank has `left` bytes of memory left; None if the loader fits or the size
+    of its rows is unknown.
+    """
     load = planned(loader, budget)
     if load is None:
         return None
@@ -49,13 +52,15 @@ def problem_of(loader: Any, budget: int, left: int) -> str | None:
     name = type(loader.dataset).__qualname__
     return (
         f"DataLoader over {name}: needs {need.least / 1e9:.1f} GB of the {left / 1e9:.1f} GB available: "
-        f"{load.workers} workers x {load.prefetch} ahead x {(load.batch_bytes or 0) / 1e6:,.1f} MB, and "
+        f"{load.workers} workers x {load.prefetch} prefetched batches x {(load.batch_bytes or 0) / 1e6:,.1f} MB, and "
         f"{need.in_hand / 1e9:.1f} GB of batches in use; use a smaller batch_size, fewer workers, or set memory_budget="
     )
 
 
 def planned(loader: Any, budget: int) -> PlannedLoad | None:
-    """Workers wait once the budget is full, except that one batch per worker always fits."""
+    """Returns the load that the loader will cause. Workers wait once the budget is full, but one batch per worker is
+    always allowed.
+    """
     row, size = row_bytes(loader.dataset), loader.batch_size
     if row is None or not isinstance(size, int):
         return None
@@ -67,7 +72,7 @@ def planned(loader: Any, budget: int) -> PlannedLoad | None:
 
 
 def row_bytes(dataset: Any) -> int | None:
-    """The size of a sample; None if it is unknown without reading one."""
+    """Returns the size of a sample in bytes; None if it is unknown without reading a sample."""
     while isinstance(dataset, Subset):
         dataset = dataset.dataset
     arrays = dataset.tensors if type(dataset) is TensorDataset else (dataset,)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads traces of torch.profiler: steps, operators, the loader's share, the GPU's idle time and its causes.
+"""Analyses traces of torch.profiler: steps, operators, the loader's share, and the GPU's idle time with its causes.
 
 ::
 

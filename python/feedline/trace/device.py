@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the GPU's activity: busy and idle time, copies and their overlap with kernels, Tensor Cores."""
+"""Measures the GPU's activity: busy and idle time, copies and their overlap with kernels, and Tensor Core use."""
 
 from __future__ import annotations
 
@@ -30,12 +30,13 @@ _NOT_MATRIX = re.compile(r"splitKreduce|convertTensor|nchwToNhwc|nhwcToNchw|comp
 
 
 class Device:
-    """The events of one GPU, within the steps.
+    """The events of one GPU within the steps.
 
     Attributes:
-        number: torch's device index.
-        window: from the first step's start to the last step's end.
-        kernels, copies, busy: intervals in which kernels ran, copies or memsets ran, or any of them.
+        number: device index in torch.
+        window: the time from the start of the first step to the end of the last step.
+        kernels, copies, busy: intervals in which kernels ran, in which copies or memsets ran, and in which any of these
+        ran.
     """
 
     def __init__(self, trace: Trace, number: Any, window: tuple[int, int]) -> None:
@@ -54,7 +55,7 @@ class Device:
         return union(*clip)
 
     def copy_kinds(self) -> list[dict[str, Any]]:
-        """Returns one row per kind of copy: count, bytes, GB/s, and the share of its time in which kernels ran."""
+        """Returns one row per kind of copy: count, bytes, GB/s, and the share of its time during which kernels ran."""
         column, rows = self.trace["memcpy"], self.rows["memcpy"]
         result = []
         for name in np.unique(column.name[rows]):
@@ -79,7 +80,9 @@ class Device:
         return sorted(result, key=lambda row: -row["ms"])
 
     def exposed(self, kind: str, source: str | None = None) -> Intervals:
-        """Returns when copies of this kind (from this kind of memory) ran without a concurrent kernel."""
+        """Returns the intervals in which copies of this kind (from this kind of memory) ran without a concurrent
+        kernel.
+        """
         rows, column = self.rows["memcpy"], self.trace["memcpy"]
 
         def accepts(name: str) -> bool:
@@ -90,13 +93,13 @@ class Device:
         return difference(when, self.kernels)
 
     def kernels_where(self, pattern: re.Pattern[str]) -> Intervals:
-        """Returns when kernels ran whose names match `pattern`."""
+        """Returns the intervals in which kernels ran whose names match `pattern`."""
         column, rows = self.trace["kernel"], self.rows["kernel"]
         return self._covered("kernel", self.trace.names_where(pattern.search)[column.name[rows]])
 
     def tensor_cores(self) -> dict[str, Any]:
-        """Returns shares of the kernels' time, by name; ``plain_matrix_ms``: matrix products and convolutions without
-        Tensor Cores.
+        """Returns shares of the kernels' time by name; ``plain_matrix_ms`` is the time of matrix products and
+        convolutions without Tensor Cores.
         """
         column, rows = self.trace["kernel"], self.rows["kernel"]
         spent = (column.end - column.start)[rows]
@@ -120,7 +123,7 @@ class Device:
         return float((percent[said] * spent[said]).sum() / spent[said].sum()) if said.any() else None
 
     def gaps(self, states: dict[str, Intervals]) -> list[dict[str, Any]]:
-        """Returns the longest times without an event on the GPU, with the host's main state in each."""
+        """Returns the longest idle periods of the GPU, with the host's main state in each."""
         if not len(self.idle):
             return []
         lengths = self.idle[:, 1] - self.idle[:, 0]
@@ -138,7 +141,7 @@ def _is_product(name: str) -> bool:
 
 
 def devices(trace: Trace, window: tuple[int, int]) -> list[Device]:
-    """Returns every GPU that has kernels or copies within the window, busiest first."""
+    """Returns all GPUs that have kernels or copies within the window, busiest first."""
     found = {
         trace.threads[thread][0] for kind in ("kernel", "memcpy", "memset") for thread in np.unique(trace[kind].thread)
     }

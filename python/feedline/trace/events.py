@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stores the events of a trace as columns: about 30 bytes for an event that has 300 in the file.
+"""Stores the events of a trace as columns: an event takes about 30 bytes, compared with 300 in the file.
 
-``ts`` and ``dur`` are microseconds in every Chrome trace; torch writes nanoseconds as decimals. ``displayTimeUnit``
-affects only the display. ``baseTimeNanoseconds`` (torch 2.3 and later) is the wall-clock time of ``ts`` 0.
+``ts`` and ``dur`` are in microseconds in every Chrome trace; torch writes nanoseconds as decimals. ``displayTimeUnit``
+affects only the display. ``baseTimeNanoseconds`` (torch 2.3 and later) is the wall-clock time that corresponds to
+``ts`` 0.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .memory import Allocations, note
 from .reader import Reader
 
 # torch before 1.11 used other names
@@ -50,15 +52,15 @@ _MOST_STACKS = 100_000
 
 
 class Columns:
-    """Events of one kind. Arrays with one value per event, in the file's order; times in nanoseconds.
+    """Events of one kind. Arrays with one value per event, in file order; times are in nanoseconds.
 
     Attributes:
         start, end: int64.
-        thread: int32, index in :attr:`Trace.threads`; of the stream for events on a device.
+        thread: int32, index in :attr:`Trace.threads`; the index of the stream for events on a device.
         name: int32, index in :attr:`Trace.names`.
-        link: int64, -1 for none. The "correlation" of runtime calls and device events: equal for a call and the events
-            that it started. The "External id" of operators. (Device events have an "External id", too, which is their
-            operator's only in newer torch.)
+        link: int64, -1 for none. For runtime calls and device events, `link` is the "correlation", which is equal for a
+            call and the events that it started. For operators, `link` is the "External id". (Device events also have an
+            "External id", but only newer versions of torch set it to that of their operator.)
         size: int64, bytes of a copy; 0 for other events.
         occupancy: float64, torch's estimate in percent; NaN if missing.
     """
@@ -102,7 +104,7 @@ class Trace:
     names: list[str] = field(default_factory=list)
     threads: list[tuple[Any, Any]] = field(default_factory=list)  # (process or device, thread or stream)
     stacks: dict[int, str] = field(default_factory=dict)  # by link, in old traces
-    peak_bytes: dict[str, int] = field(default_factory=dict)  # memory allocated by torch, by device
+    memory: dict[str, Allocations] = field(default_factory=dict)  # by device
     events: int = 0
     unreadable: int = 0
     damage: list[str] = field(default_factory=list)
@@ -112,7 +114,7 @@ class Trace:
 
     @property
     def device_properties(self) -> list[dict[str, Any]]:
-        """torch's properties of each GPU: ``name``, ``computeMajor`` and so on."""
+        """The properties of each GPU reported by torch: ``name``, ``computeMajor`` and so on."""
         properties = self.header.get("deviceProperties")
         return [p for p in properties if isinstance(p, dict)] if isinstance(properties, list) else []
 
@@ -139,7 +141,7 @@ def read(path: str | os.PathLike[str], advance: Callable[[int], None] | None = N
             except (KeyError, TypeError, ValueError, OverflowError):
                 trace.unreadable += 1
         elif phase == "i" and event.get("name") == "[memory]":
-            _note_memory(trace, event.get("args"))
+            note(trace.memory, event, threads)
     trace.names, trace.threads = list(names), list(threads)
     trace.header, trace.damage = reader.header, reader.damage
     return trace
@@ -159,25 +161,16 @@ def _append(
     name = name if type(name) is str else str(name)
     size, occupancy = 0, float("nan")
     on_device = kind in ("kernel", "memcpy", "memset")
-    place = (event.get("pid"), event.get("tid"))
+    track = (event.get("pid"), event.get("tid"))
     if on_device:
-        place = (args.get("device", place[0]), args.get("stream", place[1]))
+        track = (args.get("device", track[0]), args.get("stream", track[1]))
         size = int(args.get("bytes") or 0)
         percent = args.get("est. achieved occupancy %")
         occupancy = float(percent) if isinstance(percent, (int, float)) else occupancy
-    thread = threads.setdefault(place, len(threads))
+    thread = threads.setdefault(track, len(threads))
     trace.kinds[kind].append(start, end, thread, names.setdefault(name, len(names)), link)
     if on_device:
         trace.kinds[kind].append_device(size, occupancy)
     stack = args.get("Call stack") if kind == "op" else None
     if stack and name.startswith(_STACK_WANTED) and len(trace.stacks) < _MOST_STACKS:
         trace.stacks[link] = str(stack)
-
-
-def _note_memory(trace: Trace, args: Any) -> None:
-    if not isinstance(args, dict):
-        return
-    allocated, device = args.get("Total Allocated"), args.get("Device Id", -1)
-    if isinstance(allocated, int):
-        key = "cpu" if device == -1 else f"cuda:{device}"
-        trace.peak_bytes[key] = max(trace.peak_bytes.get(key, 0), allocated)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations on sets of time as sorted, disjoint, half-open intervals: int64 arrays of shape (n, 2), in nanoseconds.
+"""Operations on sets of times as sorted, disjoint, half-open intervals: int64 arrays of shape (n, 2), in
+nanoseconds.
 
-All functions except :func:`union` require intervals as :func:`union` returns them.
+All functions except :func:`union` require intervals in the form that :func:`union` returns.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def complement(intervals: Intervals, begin: int, end: int) -> Intervals:
 
 
 def intersection(one: Intervals, other: Intervals) -> Intervals:
-    """Returns the intersection of two sets."""
+    """Returns the intersection of two sets of intervals."""
     if not len(one) or not len(other):
         return EMPTY
     begin = int(min(one[0, 0], other[0, 0]))
@@ -51,7 +52,7 @@ def intersection(one: Intervals, other: Intervals) -> Intervals:
 
 
 def join(*sets: Intervals) -> Intervals:
-    """Returns the union of the sets."""
+    """Returns the union of several sets of intervals."""
     every = np.concatenate((EMPTY, *sets))
     return union(every[:, 0], every[:, 1])
 
@@ -64,7 +65,7 @@ def difference(one: Intervals, other: Intervals) -> Intervals:
 
 
 def covered_before(intervals: Intervals, at: Times) -> Times:
-    """Returns the nanoseconds covered before each of the times `at`."""
+    """Returns the number of nanoseconds covered before each of the times `at`."""
     if not len(intervals):
         return np.zeros(len(at), np.int64)
     lengths = np.concatenate(([0], np.cumsum(intervals[:, 1] - intervals[:, 0])))
@@ -74,5 +75,5 @@ def covered_before(intervals: Intervals, at: Times) -> Times:
 
 
 def covered_within(intervals: Intervals, windows: Intervals) -> Times:
-    """Returns the nanoseconds covered in each window. Windows may overlap and be in any order."""
+    """Returns the number of nanoseconds covered in each window. Windows may overlap and be in any order."""
     return covered_before(intervals, windows[:, 1]) - covered_before(intervals, windows[:, 0])

@@ -22,8 +22,8 @@ class Merged:
     Attributes:
         events: number of events from the trace.
         spans: number of Feedline's spans.
-        beside: the number of spans within the trace's time.
-        damage: errors while reading the trace; the merged file is complete nevertheless.
+        beside: number of spans within the time range of the trace.
+        damage: errors in the trace; the merged file is complete nevertheless.
     """
 
     events: int
@@ -33,7 +33,7 @@ class Merged:
 
     @property
     def is_of_another_run(self) -> bool:
-        """Whether there are spans, but none within the trace's time."""
+        """Whether there are spans, but none within the time range of the trace."""
         return self.spans > 0 and self.beside == 0
 
 
@@ -43,9 +43,9 @@ def merge(
     output: str | os.PathLike[str],
     advance: Callable[[int], None] | None = None,
 ) -> Merged:
-    """Writes the events of `trace` and of the files `spans` to `output`, on the trace's time base.
+    """Writes the events of `trace` and of the files `spans` to `output`, using the time base of the trace.
 
-    `output` appears only when it is complete. Only one event is in memory at a time.
+    `output` is created only once it is complete. Only one event is in memory at a time.
 
     Raises:
         ConfigError: `output` is one of the inputs.
@@ -99,6 +99,8 @@ def _write(write: Callable[[str], Any], reader: Reader, spans: Sequence[str | os
 
 
 def _base_ns(header: dict[str, Any]) -> int:
-    """Returns the wall-clock time of ``ts`` 0, which is 0 for older torch, whose ``ts`` counts from 1970."""
+    """Returns the wall-clock time that corresponds to ``ts`` 0; this is 0 for older torch, whose ``ts`` is the time
+    since 1970.
+    """
     base = header.get("baseTimeNanoseconds", 0)
     return base if isinstance(base, int) else 0

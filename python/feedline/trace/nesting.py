@@ -8,15 +8,16 @@ from numpy.typing import NDArray
 
 
 class CallTree:
-    """Calls on several threads; within a thread they nest, like a profiler's events.
+    """Calls on several threads; within a thread they are nested, like the events of a profiler.
 
     Attributes:
-        order: indices of the calls by thread, start, and longest first, so that callers precede their callees.
-        parent: the caller of each call, or -1.
+        order: indices of the calls, sorted by thread, then by start, then longest first, so that callers precede
+        callees.
+        parent: index of the caller of each call, or -1.
 
     Args:
-        thread, start, end: one value per call; times in nanoseconds. A call that ends after its caller, by rounding or
-            damage, counts as nested.
+        thread, start, end: one value per call; times in nanoseconds. A call that ends after its caller, because of
+            rounding or damage, counts as nested.
     """
 
     def __init__(self, thread: NDArray[np.int32], start: NDArray[np.int64], end: NDArray[np.int64]) -> None:
@@ -48,14 +49,14 @@ class CallTree:
         return parent
 
     def self_time(self) -> NDArray[np.int64]:
-        """Returns the nanoseconds of each call, excluding its callees."""
+        """Returns the duration of each call in nanoseconds, excluding its callees."""
         duration = self._end - self._start
         called = self.parent >= 0
         inside = np.bincount(self.parent[called], weights=duration[called], minlength=len(duration))
         return np.maximum(duration - inside.astype(np.int64), 0)
 
     def with_callees(self, value: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Returns for each call the sum of `value` over itself and all its descendants."""
+        """Returns for each call the sum of `value` over the call and all its descendants."""
         summed = value.tolist()
         parent = self.parent.tolist()
         for call in reversed(self.order.tolist()):
@@ -64,7 +65,9 @@ class CallTree:
         return np.asarray(summed, np.int64)
 
     def outermost(self, name: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Whether a call has no ancestor with its name; the times of such calls add up without double counting."""
+        """Whether each call has no ancestor with the same name; the times of such calls can be added without double
+        counting.
+        """
         result = np.ones(len(name), np.bool_)
         parent, names = self.parent.tolist(), name.tolist()
         # names on the path to the root, updated while calls are visited in order
@@ -79,14 +82,14 @@ class CallTree:
         return result
 
     def innermost_at(self, thread: NDArray[np.int32], time: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Returns for each time the innermost running call on that thread, or -1."""
+        """Returns for each time the innermost call running on that thread, or -1."""
         found = np.full(len(time), -1, np.int64)
         threads, starts = self._thread[self.order], self._start[self.order]
         for number in np.unique(thread):
             asked = thread == number
             begin, end = np.searchsorted(threads, [number, number + 1])
-            place = begin + np.searchsorted(starts[begin:end], time[asked], side="right") - 1
-            found[asked] = np.where(place >= begin, self.order[np.maximum(place, 0)], -1) if end > begin else -1
+            candidate = begin + np.searchsorted(starts[begin:end], time[asked], side="right") - 1
+            found[asked] = np.where(candidate >= begin, self.order[np.maximum(candidate, 0)], -1) if end > begin else -1
         # if the call that began last has ended, one of its callers runs
         over = np.flatnonzero((found >= 0) & (self._end[found] <= time)) if len(self.order) else np.zeros(0, np.int64)
         while len(over):

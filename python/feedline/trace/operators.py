@@ -17,11 +17,11 @@ _NOT_RANKED = re.compile(r"ProfilerStep#\d+$")
 
 
 class Operators:
-    """The call tree of a trace's operators and the kernels that each launched.
+    """The call tree of a trace's operators, and the kernels that each operator launched.
 
     Attributes:
-        tree: callers of the operators in ``trace["op"]``.
-        device_self: nanoseconds of kernels and copies that each operator launched itself.
+        tree: the call tree of the operators in ``trace["op"]``.
+        device_self: duration in nanoseconds of the kernels and copies that each operator itself launched.
     """
 
     def __init__(self, trace: Trace) -> None:
@@ -40,19 +40,20 @@ class Operators:
         links = calls.link[known]
         for kind in ("kernel", "memcpy", "memset"):
             column = self._trace[kind]
-            place = np.minimum(np.searchsorted(links, column.link), len(links) - 1)
-            started = np.flatnonzero(links[place] == column.link)
-            call = known[place[started]]
+            index = np.minimum(np.searchsorted(links, column.link), len(links) - 1)
+            started = np.flatnonzero(links[index] == column.link)
+            call = known[index[started]]
             operator = self.tree.innermost_at(calls.thread[call], calls.start[call])
             launched = operator >= 0
             np.add.at(spent, operator[launched], (column.end - column.start)[started][launched])
         return spent
 
     def ranking(self, windows: Intervals) -> list[dict[str, Any]]:
-        """Returns one row per name for operators that began within `windows`, by device or host time, descending.
+        """Returns one row per operator name, for operators that began within `windows`, sorted by device or host time,
+        descending.
 
-        Times in ms: ``host_self`` excludes and ``host_total`` includes the operators that it called; ``device_self``
-        covers its own launches, ``device_total`` also theirs. Totals count recursive operators once.
+        Times are in ms: ``host_self`` excludes and ``host_total`` includes callees; ``device_self`` covers the
+        operator's own launches, ``device_total`` also those of callees. In totals, recursive operators count once.
         """
         ops, trace = self._trace["op"], self._trace
         if not len(ops):
@@ -81,7 +82,9 @@ class Operators:
 
 
 def kernels(trace: Trace, windows: Intervals) -> list[dict[str, Any]]:
-    """Returns one row per name of kernels that began within `windows`: calls, ms, weighted mean occupancy or None."""
+    """Returns one row per kernel name, for kernels that began within `windows`: calls, ms, and weighted mean occupancy
+    or None.
+    """
     column = trace["kernel"]
     inside = _begins_within(column.start, windows)
     names, times = column.name[inside], (column.end - column.start)[inside]
@@ -105,7 +108,7 @@ def kernels(trace: Trace, windows: Intervals) -> list[dict[str, Any]]:
 
 
 def in_loader(trace: Trace, loader: Intervals, thread: int, most: int = 10) -> list[dict[str, Any]]:
-    """Returns Python functions by their self time in ms within the loader's ``next``, if with_stack=True was set."""
+    """Returns Python functions by self time in ms within the loader's ``next``, if with_stack=True was set."""
     column = trace["python"]
     if not len(column) or not len(loader):
         return []

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`feedline.profile`: torch's profiler with a schedule that skips unrepresentative steps, and Feedline's stages."""
+"""`feedline.profile`: runs torch's profiler with a schedule that skips unrepresentative steps, and records Feedline's
+stages.
+"""
 
 from __future__ import annotations
 
@@ -26,22 +28,23 @@ class Profile:
                 ...
                 profiler.step()
 
-    Steps are counted from 1. The first ``skip_first + wait + warmup`` are not recorded, because prefetched batches,
-    cuDNN's algorithm search and the profiler's startup would distort them. So ``wait=1, warmup=1, active=3`` records
-    steps 3 to 5. Repeated cycles each have their own wait and warm-up.
+    Steps are counted from 1. The first ``skip_first + wait + warmup`` steps are not recorded, because prefetched
+    batches, cuDNN's algorithm search and the profiler's startup would distort them. For example, ``wait=1, warmup=1,
+    active=3`` records steps 3 to 5. Each repeated cycle has its own wait and warm-up.
 
     Args:
         folder: the output folder for files such as ``rank0.steps6-10.pt.trace.json.gz``; created if missing.
-        wait, warmup, active: numbers of steps without the profiler, with discarded results, and recorded.
-        repeat: number of recordings; 0 continues until the end. One is usually enough, and costs nothing afterwards.
-        skip_first: steps before the first wait.
-        with_stack: record Python stacks, which shows the lines that wait for the GPU, but slows Python down severely.
+        wait, warmup, active: number of steps that are not profiled, profiled but discarded, and recorded.
+        repeat: number of recordings; 0 records until the end. One recording is usually enough, and does not slow down
+        later steps.
+        skip_first: number of steps before the first wait.
+        with_stack: record Python stacks, which show the lines that wait for the GPU but slow down Python severely.
         record_shapes, profile_memory: as torch's.
-        activities: of ``torch.profiler.ProfilerActivity``; by default the CPU, and CUDA if there is a GPU.
+        activities: values of ``torch.profiler.ProfilerActivity``; by default the CPU, and CUDA if there is a GPU.
         stages: record the stages of Feedline's loaders in this process, and merge them into the file.
 
     Attributes:
-        files: the written files, as :class:`pathlib.Path`.
+        files: paths of the written files, as :class:`pathlib.Path`.
 
     Raises:
         ConfigError: torch is not installed, or the schedule is invalid.
@@ -95,7 +98,7 @@ class Profile:
         return self
 
     def step(self) -> None:
-        """Call this at the end of every step of the loop."""
+        """Call this method at the end of every step of the loop."""
         self._torch.step()
         self._steps_done += 1
         self._follow()
@@ -113,7 +116,7 @@ class Profile:
 
             logging.getLogger("feedline").warning(
                 "profile: nothing was recorded: the loop ended after %d steps, and recording would begin at step %d; "
-                "use smaller wait and warmup, and call step() in the loop",
+                "use a smaller wait and warmup, and call step() in the loop",
                 self._steps_done,
                 first,
             )
@@ -128,7 +131,7 @@ class Profile:
             self._recording = Recording()
 
     def _write(self, torch_profile: Any) -> None:
-        """Handles a recording that ended, with the current step or with the loop."""
+        """Handles a recording that ended with the current step or with the loop."""
         wait, warmup, active, _ = self._cycle
         cycle = (self._steps_done - self._first) // (wait + warmup + active)
         first = self._first + cycle * (wait + warmup + active) + wait + warmup + 1
@@ -176,6 +179,6 @@ def _torch_profiler() -> Any:
         return importlib.import_module("torch.profiler")
     except ImportError as error:
         raise ConfigError(
-            f"profile: it records with torch's profiler, but torch cannot be imported ({error}); without torch, "
+            f"profile: torch's profiler is required, but torch cannot be imported ({error}); without torch, "
             "use loader.stats() to see where the time goes"
         ) from None

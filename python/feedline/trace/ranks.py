@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares the traces of several ranks of a run and finds stragglers.
 
-In data-parallel training all ranks have the same step time, because collectives block the fast ranks until the slowest
-arrives. So a rank's own time is its step without the time in collectives, and the slowest rank is the one that waits
-least in them. Clocks are not compared, since those of different machines differ.
+In data-parallel training, all ranks have the same step time, because collectives block the fast ranks until the slowest
+arrives. Therefore a rank's own time is its step time without collectives, and the slowest rank is the rank that waits
+least in collectives. Clocks of different machines differ, so they are not compared.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from .steps import Steps
 
 
 def number_of(trace: Trace, position: int) -> int:
-    """Returns the trace's rank from ``distributedInfo``, or else its position among the files."""
+    """Returns the rank from ``distributedInfo`` in the trace, or else its position among the files."""
     info = trace.header.get("distributedInfo")
     rank = info.get("rank") if isinstance(info, dict) else None
     return rank if type(rank) is int else position
 
 
 def collectives(trace: Trace, steps: Steps, device: Device | None) -> Intervals:
-    """Returns when collectives ran: NCCL kernels, or gloo calls on the CPU."""
+    """Returns the intervals in which collectives ran: NCCL kernels, or gloo calls on the CPU."""
     if device is not None:
         return device.kernels_where(COLLECTIVE)
     ops = trace["op"]
@@ -36,10 +36,11 @@ def collectives(trace: Trace, steps: Steps, device: Device | None) -> Intervals:
 
 
 def compare(ranks: dict[int, tuple[Steps, Intervals]]) -> dict[str, Any]:
-    """Returns means in ms per step for each rank, and the finding ``straggling_rank`` if one rank delays the others.
+    """Returns mean times in ms per step for each rank, and the finding ``straggling_rank`` if one rank delays the
+    others.
 
     Args:
-        ranks: steps and collectives by rank.
+        ranks: steps and collectives of each rank.
     """
     rows = []
     for rank, (steps, when) in sorted(ranks.items()):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads Chrome traces event by event, so that files of several gigabytes need memory for one event only.
+"""Reads Chrome traces event by event, so that files of several gigabytes need memory for only one event.
 
-A trace is either an object with a list ``traceEvents`` among other keys, or the bare list, plain or gzipped. torch
-writes truncated files when it is killed, and has written some that are not valid JSON; the readable events of both are
+A trace is either an object with a list ``traceEvents`` among other keys, or just the list, plain or gzipped. torch
+writes truncated files when it is killed, and some versions write invalid JSON; in both cases the readable events are
 returned, and :attr:`Reader.damage` describes the rest.
 """
 
@@ -32,9 +32,9 @@ class Reader:
     """One pass over a trace file.
 
     Attributes:
-        header: all top-level values except the events; complete after the pass.
-        damage: one sentence for each unreadable part.
-        complete: whether the list of events had an end.
+        header: all top-level values except the events; complete after all events have been read.
+        damage: one sentence for each part that could not be read.
+        complete: whether the end of the event list was found.
 
     Args:
         path: a ``.json`` or ``.json.gz`` file; the format is detected from its content.
@@ -42,7 +42,7 @@ class Reader:
 
     Raises:
         StorageError: the file cannot be read.
-        DataError: while iterating, if the file has no list of events.
+        DataError: raised during iteration if the file has no list of events.
     """
 
     def __init__(self, path: str | os.PathLike[str], advance: Callable[[int], None] | None = None) -> None:
@@ -62,7 +62,7 @@ class Reader:
         self._ended = False
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """Iterates over all events in the file's order."""
+        """Iterates over all events in file order."""
         with self._file:
             first = self._peek()
             if first == "[":
@@ -97,7 +97,7 @@ class Reader:
                 self.damage.append(f"not JSON at character {self._before + self._at:,}; the rest was not read")
                 break
         if not found:
-            raise DataError(f"{self.path}: not a Chrome trace: it has no list traceEvents", shard=str(self.path))
+            raise DataError(f"{self.path}: not a Chrome trace: it has no list named traceEvents", shard=str(self.path))
 
     def _list(self) -> Iterator[dict[str, Any]]:
         while True:
@@ -121,7 +121,7 @@ class Reader:
                 self._skipped += 1
 
     def _resynchronise(self) -> bool:
-        """Resumes at the next likely event after one that does not parse."""
+        """Resumes at the next likely event after one that cannot be parsed."""
         while True:
             found = _EVENT_START.search(self._text, self._at + 1)
             if found:
@@ -136,7 +136,7 @@ class Reader:
                 return False
 
     def _peek(self) -> str:
-        """Returns the next character that is neither whitespace nor comma; empty at the end."""
+        """Returns the next character that is neither whitespace nor a comma; empty at the end of the file."""
         while True:
             self._at = _SPACE.match(self._text, self._at).end()  # type: ignore[union-attr]  # matches nothing as well
             if self._at < len(self._text):
@@ -145,7 +145,9 @@ class Reader:
                 return ""
 
     def _value(self, patience: int = _LARGEST_VALUE) -> Any:
-        """Parses the JSON value that begins here; ValueError if it is invalid or longer than `patience`."""
+        """Parses the JSON value at the current position; raises ValueError if it is invalid or longer than
+        `patience`.
+        """
         self._peek()
         while True:
             try:
@@ -159,7 +161,7 @@ class Reader:
                     raise ValueError("damaged") from error
 
     def _fill(self) -> bool:
-        """Reads more and discards the text before the current position. Returns False at the end of the file."""
+        """Reads more text and discards the text before the current position. Returns False at the end of the file."""
         chunk = next(self._more, None)
         if chunk is None:
             return False

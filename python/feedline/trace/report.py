@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..findings.formats import as_step_cause
-from . import operators, ranks, steps, synchronisation
+from . import memory_use, operators, ranks, steps, synchronisation
 from .causes import evaluate
 from .device import Device, devices
 from .events import Trace
@@ -29,7 +29,7 @@ class _Analysis:
 
 
 def analyse(traces: Sequence[Trace]) -> dict[str, Any]:
-    """Analyses one trace, or those of several ranks of a run; docs/trace.md describes the keys."""
+    """Analyses one trace, or the traces of several ranks of a run; docs/trace.md describes the keys."""
     analysed = [_analyse(trace) for trace in traces]
     numbers = [ranks.number_of(trace, i) for i, trace in enumerate(traces)]
     if len(set(numbers)) < len(numbers):  # duplicate ranks: two runs, or no rank numbers in the files
@@ -53,7 +53,7 @@ def analyse(traces: Sequence[Trace]) -> dict[str, Any]:
 
 
 def has_problems(result: dict[str, Any]) -> bool:
-    """Whether `result` of :func:`analyse` has a cause to act on, or a file that could not be read to its end."""
+    """Whether the `result` of :func:`analyse` contains a cause to fix, or a file that could not be read completely."""
     bad = [one for one in result["verdicts"] if one["severity"] != "note" and one["cause"] != "compute_bound"]
     files = [*result["files"], result.get("merged", {})]
     return bool(bad) or any(file.get("damage") for file in files)
@@ -82,7 +82,8 @@ def _analyse(trace: Trace) -> _Analysis:
         "kernels": operators.kernels(trace, found.windows)[:_MOST_OPERATORS],
         "in_loader": operators.in_loader(trace, found.loader, found.thread),
         "stages": _stages(trace, found),
-        "peak_bytes": trace.peak_bytes,
+        "peak_bytes": memory_use.peaks(trace),
+        "memory": memory_use.of_devices(trace, found.windows, tree),
         "profiler_overhead_ms": float((trace["overhead"].end - trace["overhead"].start).sum() / 1e6),
         "missing": _missing(trace, device),
     }
@@ -124,7 +125,7 @@ def _gpu(gpu: Device, found: steps.Steps, waits: synchronisation.Waits, trace: T
 
 
 def _stages(trace: Trace, found: steps.Steps) -> list[dict[str, Any]]:
-    """Returns Feedline's stages if they were merged into the trace."""
+    """Returns the times of Feedline's stages if they were merged into the trace."""
     column = trace["stage"]
     if not len(column):
         return []
@@ -136,14 +137,14 @@ def _stages(trace: Trace, found: steps.Steps) -> list[dict[str, Any]]:
 
 
 def _missing(trace: Trace, device: Device | None) -> list[str]:
-    """Returns data missing from the trace, with the option of torch.profiler that records them."""
+    """Returns the kinds of data missing from the trace, with the torch.profiler option that records each kind."""
     missing = []
     if device is None:
         missing.append("GPU events: activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]")
     if not len(trace["python"]) and not trace.stacks:
         missing.append("Python stacks: with_stack=True")
-    if not trace.peak_bytes:
+    if not trace.memory:
         missing.append("memory: profile_memory=True")
     if not len(trace["stage"]):
-        missing.append("Feedline's own stages: feedline.profile(...), or feedline.trace.record(...) and --merge")
+        missing.append("Feedline's own stages: use feedline.profile(...), or feedline.trace.record(...) and --merge")
     return missing

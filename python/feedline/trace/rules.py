@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The input and the interface of the trace's causes. Each cause is a file in `causes`."""
+"""The input and the interface of causes that a trace can show. Each cause is a file in `causes`."""
 
 from __future__ import annotations
 
@@ -36,12 +36,14 @@ OF_WORKERS = (
 )
 _OF_STORAGE = ("storage_latency", "storage_bandwidth", "small_files")
 _STAGES = ("storage", "decode", "transform")
-STAGES_FIX = "more threads if cores are free; smaller images, or `.cache(...)` after the costly operations"
+STAGES_FIX = "use more threads if cores are free, smaller images, or `.cache(...)` after the costly operations"
 
 
 @dataclass
 class Analysis:
-    """A trace with its steps, the loop's waits for the GPU, the busiest GPU if any, and the findings so far."""
+    """A trace with its steps, the loop's waits for the GPU, the busiest GPU if there is one, and the findings so
+    far.
+    """
 
     trace: Trace
     steps: Steps
@@ -68,7 +70,7 @@ class Analysis:
         ]
         if self.device is not None:
             idle = covered_within(intersection(self.device.idle, steps.loader), steps.windows).sum()
-            evidence.append(f"the GPU was idle in {idle / max(1.0, waits.sum()):.0%} of that time")
+            evidence.append(f"the GPU was idle for {idle / max(1.0, waits.sum()):.0%} of that time")
         return evidence
 
     @property
@@ -77,7 +79,7 @@ class Analysis:
 
     @cached_property
     def stages_busy(self) -> dict[str, int]:
-        """Nanoseconds that Feedline's threads were busy, by stage; empty if the trace has no stages."""
+        """The busy time of Feedline's threads in nanoseconds, by stage; empty if the trace has no stages."""
         column, names = self.trace["stage"], self.trace.names
         busy: dict[str, int] = {}
         for name, spent in zip(column.name.tolist(), (column.end - column.start).tolist(), strict=True):
@@ -86,7 +88,9 @@ class Analysis:
         return busy if sum(busy.values()) else {}
 
     def add_stage(self, cause: str, stage: str) -> None:
-        """Returns this stage's part of the wait for workers, by the busy time of Feedline's threads."""
+        """Adds a finding for the part of the wait for workers that this stage explains, by the busy time of Feedline's
+        threads.
+        """
         busy = self.stages_busy
         if not len(self.steps.loader) or self.loads_in_the_loop or self.loader_share < NOTE or not busy:
             return
@@ -102,7 +106,7 @@ class Analysis:
         )
 
     def abstain_from_loading(self) -> None:
-        """Reports which parts of the loader's time the trace cannot explain."""
+        """Reports the parts of the loader's time that the trace cannot explain."""
         share, busy = self.loader_share, self.stages_busy
         if not len(self.steps.loader):
             self.findings.abstain(
@@ -121,7 +125,7 @@ class Analysis:
             )
         elif busy.get("storage", 0) / sum(busy.values()) * share >= NOTE:
             self.findings.abstain(
-                "bytes in flight and time off the CPU while reading: `feedline diagnose` measures them", *_OF_STORAGE
+                "bytes in flight and time off the CPU while reading, which `feedline diagnose` measures", *_OF_STORAGE
             )
 
 
@@ -130,10 +134,11 @@ class Cause:
     """A cause that a trace can show.
 
     Attributes:
-        page: the page that ``feedline explain`` prints, without thresholds, which are constants in the file.
-        priority: the order in which causes are evaluated.
-        evaluate: adds findings to the analysis, or reports missing data. None for a cause that compares ranks.
-        of_device: whether it needs GPU events; if so, it is skipped without them.
+        page: the page that ``feedline explain`` prints. The page text contains no thresholds, which are constants in
+        the cause's file.
+        priority: determines the order in which causes are evaluated.
+        evaluate: adds findings to the analysis, or reports missing data. None if the cause compares ranks.
+        of_device: whether the cause needs GPU events; if so, it is skipped when there are none.
     """
 
     page: Entry
@@ -147,7 +152,7 @@ class Cause:
 
 
 def copy_line(row: dict[str, Any]) -> str:
-    """Returns a description of one kind of copies."""
+    """Returns a description of one kind of copy."""
     rate = f"{row['GB_per_s']:.1f} GB/s" if row["GB_per_s"] else "no rate"
     return (
         f"{row['count']} x {row['name']}: {row['bytes'] / 1e6:.1f} MB in {row['ms']:.2f} ms ({rate}), "
@@ -162,5 +167,5 @@ def copies_from(device: Device, source: str) -> dict[str, Any] | None:
 
 
 def waits_for_pinned(waits: synchronisation.Waits) -> list[bool]:
-    """Returns for each wait for the GPU whether it is for a copy from page-locked memory."""
+    """Returns for each wait for the GPU whether it is a wait for a copy from page-locked memory."""
     return [copy is not None and copy.startswith("Memcpy HtoD (Pinned") for copy in waits.copy]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records Feedline's stages in the engine and writes them as a Chrome trace for Perfetto.
 
-The engine's clock is CLOCK_MONOTONIC; torch's traces use wall-clock time. The offset is measured at the start and the
-end of a recording, so a clock adjustment in between causes an error no larger than the adjustment.
+The engine's clock is CLOCK_MONOTONIC, but torch's traces use wall-clock time. The offset is measured at the start and
+at the end of a recording, so a clock adjustment in between causes an error no larger than the adjustment.
 """
 
 from __future__ import annotations
@@ -44,11 +44,12 @@ def clock_offset_ns() -> int:
 
 @dataclass
 class Recording:
-    """The engine's spans from creation to :meth:`stop`. A process has one recording; a second one replaces the first.
+    """Records the engine's spans from its creation to :meth:`stop`. A process has at most one recording; a second one
+    replaces the first.
 
     Attributes:
-        spans: after :meth:`stop`, an array of :data:`LAYOUT` records.
-        dropped: number of spans overwritten by later ones.
+        spans: array of :data:`LAYOUT` records; available after :meth:`stop`.
+        dropped: number of spans overwritten by later spans.
     """
 
     per_thread: int = _PER_THREAD
@@ -108,10 +109,10 @@ class Recording:
 
 @contextlib.contextmanager
 def record(path: str | os.PathLike[str]) -> Iterator[Recording]:
-    """Records the stages of Feedline's loaders in this process, and writes them to `path` at the end.
+    """Records the stages of Feedline's loaders in this process, and writes them to `path` when the recording ends.
 
-    Use it with traces that you record with torch's profiler yourself: ``feedline trace FILE --merge PATH MERGED``. The
-    file also opens in ui.perfetto.dev by itself. Each thread stores its latest 262,144 spans, in 8 MiB.
+    Merge the file into traces that you record with torch's profiler: ``feedline trace FILE --merge PATH MERGED``.
+    ui.perfetto.dev can also open the file by itself. Each thread stores its latest 262,144 spans, which take 8 MiB.
     """
     recording = Recording()
     try:
@@ -122,7 +123,7 @@ def record(path: str | os.PathLike[str]) -> Iterator[Recording]:
 
 
 def open_text(path: str | os.PathLike[str]) -> TextIO:
-    """Opens `path` for writing text; gzipped if it ends in ``.gz``."""
+    """Opens `path` for writing text; the text is gzipped if `path` ends in ``.gz``."""
     if Path(path).suffix == ".gz":
         return gzip.open(path, "wt", compresslevel=1, encoding="utf-8")  # type: ignore[return-value]
     return open(path, "w", encoding="utf-8")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the training steps of a trace and the time that each waits for the loader."""
+"""Finds the training steps in a trace and the time that each step waits for the loader."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Steps:
 
     Attributes:
         windows: one row per step, in order.
-        numbers: torch's step numbers.
+        numbers: the step numbers assigned by torch.
         thread: index of the thread that runs the loop; -1 if there is none.
-        source: ``"ProfilerStep"``, ``"loader"`` (from one ``next`` to the following), or ``"whole trace"``, which is
-            one window.
+        source: ``"ProfilerStep"``, ``"loader"`` (each step lasts from one ``next`` to the following one), or ``"whole
+            trace"``, which is one window.
         left_out: number of steps truncated by the end of the recording.
-        loader: when that thread was in the loader's ``next``.
+        loader: intervals in which that thread was in the loader's ``next``.
         loader_kinds: classes of the iterators.
     """
 
@@ -48,12 +48,12 @@ class Steps:
 
     @property
     def waits(self) -> NDArray[np.int64]:
-        """The nanoseconds of each step in the loader's ``next``."""
+        """The time of each step in nanoseconds that is spent in the loader's ``next``."""
         return covered_within(self.loader, self.windows)
 
 
 def find(trace: Trace) -> Steps:
-    """Returns the steps of `trace`; without events, a single empty window."""
+    """Returns the steps of `trace`; if there are no events, a single empty window."""
     ops = trace["op"]
     is_step = trace.names_where(_STEP.match)[ops.name] if len(ops) else np.zeros(0, np.bool_)
     is_loader = trace.names_where(_LOADER.search)[ops.name] if len(ops) else np.zeros(0, np.bool_)
@@ -99,7 +99,7 @@ def _whole(trace: Trace) -> tuple[Intervals, int]:
 
 
 def _cut(trace: Trace, windows: Intervals, thread: int) -> NDArray[np.bool_]:
-    """Whether the last step has less than half as many operators as usual, because the loop ended within it."""
+    """Whether the last step has less than half the usual number of operators, because the loop ended within it."""
     cut = np.zeros(len(windows), np.bool_)
     if len(windows) < 2:
         return cut
@@ -111,7 +111,7 @@ def _cut(trace: Trace, windows: Intervals, thread: int) -> NDArray[np.bool_]:
 
 
 def summary(steps: Steps) -> dict[str, Any]:
-    """Returns times in ms of the steps and of waiting for the loader, and the loader's share."""
+    """Returns times of steps and of waits for the loader in ms, and the loader's share of the total."""
     durations, waits = steps.durations / 1e6, steps.waits / 1e6
     inside = intersection(steps.loader, union(steps.windows[:, 0], steps.windows[:, 1]))
     each = (inside[:, 1] - inside[:, 0]) / 1e6
@@ -136,7 +136,7 @@ def summary(steps: Steps) -> dict[str, Any]:
 
 
 def spread(values: NDArray[np.float64]) -> dict[str, float]:
-    """Returns mean, median, 95th percentile and maximum of `values`; zeros if empty."""
+    """Returns mean, median, 95th percentile and maximum of `values`; zeros if it is empty."""
     if not len(values):
         return {"mean": 0.0, "p50": 0.0, "p95": 0.0, "max": 0.0}
     p50, p95 = np.percentile(values, [50, 95])

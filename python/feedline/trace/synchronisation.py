@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds waits of the host for the GPU, the operators that caused them, and the resulting GPU idle time."""
+"""Finds the host's waits for the GPU, the operators that caused them, and the GPU idle time that results."""
 
 from __future__ import annotations
 
@@ -36,33 +36,35 @@ class Waits:
     """All waits of the loop's thread for the GPU within the steps.
 
     Attributes:
-        start, end: nanoseconds, one value per wait.
-        asks: the operator that waited, or the runtime call if there was no operator.
+        start, end: times in nanoseconds, one value per wait.
+        waiters: the operator that waited, or the runtime call if there was no operator.
         stacks: the Python functions outside torch, outermost first; empty if the trace has no stacks.
-        copy: name of the copy that it waited for ("Memcpy HtoD (Pageable -> Device)"), or None.
+        copy: name of the copy that the host waited for, such as "Memcpy HtoD (Pageable -> Device)", or None.
     """
 
     start: NDArray[np.int64]
     end: NDArray[np.int64]
-    asks: list[str]
+    waiters: list[str]
     stacks: list[tuple[str, ...]]
     copy: list[str | None]
 
     @property
-    def place(self) -> list[str | None]:
+    def location(self) -> list[str | None]:
         """Returns the Python function that waited, or None."""
         return [stack[-1] if stack else None for stack in self.stacks]
 
     def idle_after(self, device: Device | None, which: list[bool] | None = None) -> Intervals:
-        """Returns when the GPU was idle because of a wait: from the end of its work until the host launched more."""
+        """Returns the intervals in which the GPU was idle because of a wait: from the end of its work until the host
+        launched more.
+        """
         if device is None or not len(device.idle) or not len(self.end):
             return EMPTY
         mask = np.ones(len(self.end), np.bool_) if which is None else np.asarray(which, np.bool_)
         starts, ends = self.start[mask], self.end[mask]
         # the idle time that contains the end of the wait, or begins within the host's reaction time
-        place = np.searchsorted(device.idle[:, 1], ends, side="right")
-        inside = place < len(device.idle)
-        idle = device.idle[place[inside]]
+        index = np.searchsorted(device.idle[:, 1], ends, side="right")
+        inside = index < len(device.idle)
+        idle = device.idle[index[inside]]
         near = idle[:, 0] - ends[inside] < _NOTICED_NS
         return union(np.maximum(idle[:, 0], starts[inside])[near], idle[near, 1])
 
@@ -81,16 +83,16 @@ def find(trace: Trace, steps: Steps, operators: Operators) -> Waits:
     spans = _waits(trace, rows, within, copies)
     python = trace["python"]
     tree = CallTree(python.thread, python.start, python.end) if len(python) and spans else None
-    asks, stacks = [], []
+    waiters, stacks = [], []
     for span in spans:
         chain = operators.tree.callers(span.operator)
         names = [trace.names[trace["op"].name[operator]] for operator in chain]
-        asks.append(_asks(names, span.call))
+        waiters.append(_waiter(names, span.call))
         stacks.append(_stack(trace, steps.thread, span.start, tree, chain))
     return Waits(
         np.asarray([span.start for span in spans], np.int64),
         np.asarray([span.end for span in spans], np.int64),
-        asks,
+        waiters,
         stacks,
         [span.copy for span in spans],
     )
@@ -106,9 +108,11 @@ class _Wait:
 
 
 def _waits(trace: Trace, rows: NDArray[np.int64], within: NDArray[np.int64], copies: NDArray[np.bool_]) -> list[_Wait]:
-    """Returns which of the calls, sorted by time, wait. A copy and the wait for it within one operator count once.
+    """Returns which of the calls, sorted by time, are waits. A copy and the wait for it within one operator count as
+    one wait.
 
-    Copies to or from pageable memory block the host in the call itself, whatever its name; so does cudaMemcpy.
+    Copies to or from pageable memory block the host within the call itself, whichever function is called; synchronous
+    functions such as cudaMemcpy also block the host.
     """
     calls, column = trace["runtime"], trace["memcpy"]
     started = dict(zip(column.link.tolist(), column.name.tolist(), strict=True))
@@ -130,10 +134,10 @@ def _waits(trace: Trace, rows: NDArray[np.int64], within: NDArray[np.int64], cop
 
 
 def table(waits: Waits, device: Device | None, steps: Steps) -> list[dict[str, Any]]:
-    """Returns one row per operator and code location: waits, ms waited and ms of GPU idle time afterwards, worst
-    first.
+    """Returns one row per operator and code location: number of waits, ms waited, and ms of GPU idle time afterwards,
+    worst first.
     """
-    keys = list(zip(waits.asks, waits.place, waits.copy, strict=True))
+    keys = list(zip(waits.waiters, waits.location, waits.copy, strict=True))
     rows: list[dict[str, Any]] = []
     for key, count in Counter(keys).most_common():
         which = [other == key for other in keys]
@@ -155,7 +159,7 @@ def table(waits: Waits, device: Device | None, steps: Steps) -> list[dict[str, A
 
 
 def host_states(steps: Steps, waits: Waits, device: Device, trace: Trace) -> dict[str, Intervals]:
-    """Splits the GPU's idle time by the state of the loop's thread; the first matching state counts."""
+    """Divides the GPU's idle time by the state of the loop's thread; if several states match, the first one counts."""
     ops, calls = trace["op"], trace["runtime"]
     mine = (ops.thread == steps.thread) & ~trace.names_where(lambda n: n.startswith("ProfilerStep#"))[ops.name]
     in_calls = calls.thread == steps.thread
@@ -173,7 +177,7 @@ def host_states(steps: Steps, waits: Waits, device: Device, trace: Trace) -> dic
     return {**parts, "between operators (Python)": left}
 
 
-def _asks(names: list[str], call: str) -> str:
+def _waiter(names: list[str], call: str) -> str:
     return next((name for name in names if _ASKS.match(name)), names[-1] if names else call)
 
 

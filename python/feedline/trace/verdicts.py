@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Computes a finding's share of the time, its confidence, and the gain of its fix.
 
-A share is a part of the steps' time. ``predicted_gain`` is the relative increase in steps per second with the fix
-(0.25: a quarter more): an interval, from a bootstrap over the steps and the uncertainty of the fix. ``confidence`` is
-0.95 for direct measurements, less for inferred causes, and less with few steps.
+A share is a fraction of the total time of the steps. ``predicted_gain`` is an interval for the relative increase in
+steps per second with the fix (0.25 means a quarter more), computed from a bootstrap over the steps and the uncertainty
+of the fix. ``confidence`` is 0.95 for direct measurements, lower for inferred causes, and lower with few steps.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ _MOST_SAVED = 0.99
 
 
 def gain_of(saved: float) -> float:
-    """Returns the relative increase in steps per second if each takes `saved` (a share) less time; at most 99."""
+    """Returns the relative increase in steps per second if each step becomes shorter by the fraction `saved`; at most
+    99.
+    """
     return round(1 / (1 - min(max(saved, 0.0), _MOST_SAVED)) - 1, 4)
 
 
@@ -60,8 +62,9 @@ class Findings:
         """Adds a finding if the time `lost` is large enough; returns whether it did.
 
         Args:
-            lost: when `cause` cost the steps time; or `per_step`, nanoseconds lost in each step.
-            gained: the smallest and the largest part of that time that the fix saves.
+            lost: intervals in which `cause` delayed the steps; alternatively `per_step`, the nanoseconds lost in each
+            step.
+            gained: smallest and largest fraction of that time that the fix saves.
         """
         each = covered_within(lost, self._windows).astype(np.float64) if per_step is None else per_step
         share = float(each.sum() / self._durations.sum())
@@ -83,7 +86,7 @@ class Findings:
         return True
 
     def _interval(self, each: NDArray[np.floating[Any]]) -> tuple[float, float]:
-        """Returns the 95 % bootstrap interval of the mean share over the steps; 0 to 1 for fewer than three."""
+        """Returns the 95 % bootstrap interval of the mean share over the steps; 0 to 1 for fewer than three steps."""
         if len(each) < 3:
             return 0.0, float(each.sum() / self._durations.sum())
         drawn = np.random.default_rng(0).integers(0, len(each), (_DRAWS, len(each)))

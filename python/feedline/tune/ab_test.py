@@ -2,7 +2,8 @@
 """Compares two settings with alternating measurements until one is significantly faster.
 
 A machine's speed drifts, and other programs start and stop. Alternating measurements (A B, B A, A B ...) expose both
-settings to the same conditions, and only the ratio within a pair counts. Drifts longer than a pair cancel out.
+settings to the same conditions, and only the ratio within each pair counts. Drifts that last longer than a pair cancel
+out.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class Rounds:
         self.logs: list[float] = []
 
     def add(self, champion: float, challenger: float) -> None:
-        """Adds the speeds of one pair, in the same unit, above zero."""
+        """Adds the speeds of one pair, which must be positive and have the same unit."""
         self.logs.append(math.log(challenger / champion))
 
     def interval(self, quantiles: Sequence[float]) -> tuple[float, float]:
@@ -59,7 +60,7 @@ class Rounds:
         return math.exp(sum(self.logs) / len(self.logs)) if self.logs else 1.0
 
     def verdict(self, last: bool) -> str:
-        """Returns the current result; `last`: no further pair follows."""
+        """Returns the current result; `last`: whether no further pair follows."""
         low, high = self.interval(_T_95 if last else _T_99)
         if low > 1 and self.ratio() >= (LEAST_GAIN_LAST if last else LEAST_GAIN):
             return "faster"
@@ -82,12 +83,14 @@ def run_ab_test(
     must_gain: bool = True,
     to_the_end: bool = False,
 ) -> Comparison:
-    """Alternates measurements until the result is clear, while `time_left(pairs so far)`, for at most ten pairs.
+    """Alternates measurements until the result is clear, while `time_left(pairs so far)` is true, for at most ten
+    pairs.
 
     Args:
-        champion, challenger: measure once and return a speed, above zero.
-        to_the_end: continue for as many pairs as time allows, to estimate the ratio precisely.
-        must_gain: the challenger costs more, so only "faster" is a success; False: it is cheaper, so "as fast" is, too.
+        champion, challenger: functions that measure once and return a positive speed.
+        to_the_end: whether to continue for as many pairs as time allows, to estimate the ratio precisely.
+        must_gain: whether only "faster" is a success, because the challenger costs more; otherwise the challenger is
+        cheaper, and "as fast" is also a success.
     """
     turns, most = Rounds(), MOST_PAIRS if must_gain else MOST_PAIRS_CHEAPER
     while True:

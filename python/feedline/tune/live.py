@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures loaders that stay alive between their turns, so that turns do not include the start of workers.
+"""Measures loaders that stay alive between their turns, so that a turn does not include worker startup.
 
-After its turn, a loader fills its prefetch buffer and sleeps. At its next turn, the buffered batches and one further
+After its turn, a loader fills its prefetch buffer and then sleeps. At its next turn, the buffered batches and one more
 batch per worker are dropped, so that the production of batches is measured.
 """
 
@@ -26,7 +26,7 @@ now = time.perf_counter
 
 @dataclass(frozen=True)
 class Step:
-    """Imitates the loop's own work between two batches: CPU time on one thread, then waiting."""
+    """Simulates the loop's own work between two batches: CPU time on one thread, then waiting."""
 
     wall_s: float
     cpu_s: float
@@ -39,9 +39,9 @@ class Step:
 
 
 class Live:
-    """A loader, made by `make`, that iterates over its data repeatedly.
+    """A loader, created by `make`, that iterates over its data repeatedly.
 
-    `ahead`: number of batches that it has ready when its turn begins; `workers`: its number of workers.
+    `ahead`: number of batches that are ready when the loader's turn begins; `workers`: number of its workers.
     """
 
     def __init__(self, make: Callable[[], Any], ahead: Callable[[Any], int], workers: int) -> None:
@@ -52,10 +52,11 @@ class Live:
         self.batch_bytes: int | None = None
 
     def visit(self, seconds: float, step: Step | None, rows: float, patience_s: float, alone: bool = True) -> Visit:
-        """Measures at least three batches with `step` between them, and at least three of the loader without a step.
+        """Measures at least three batches with `step` between them, and at least three batches of the loader without a
+        step.
 
-        Without a step, or with `alone` False, only one of the two is measured, for all of `seconds`.
-        Raises Refused if that takes longer than `patience_s`.
+        If there is no step, only the loader is measured; if `alone` is False, only batches with `step` are measured.
+        Both cases take all of `seconds`. Raises Refused if the measurement takes longer than `patience_s`.
         """
         self._until = now() + patience_s
         self._skip((self._ahead(self.loader) if self._began else 0) + self._workers)
@@ -106,7 +107,7 @@ class Live:
 
 
 class Stable:
-    """The live loaders: those of the latest two settings."""
+    """The live loaders: those for the latest two settings."""
 
     def __init__(self, make: Callable[[Any], Live]) -> None:
         self._make = make

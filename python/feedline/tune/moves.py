@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order in which settings are tried. Each move learns whether its last candidate was accepted."""
+"""The order in which settings are tried. Each move receives a flag that shows whether its last candidate was
+accepted."""
 
 from __future__ import annotations
 
@@ -17,15 +18,17 @@ class Candidate:
     must_gain: bool = True  # False: it uses less than the setting it would replace, so being as fast suffices
     alone: bool = False  # judged by the loader without the loop
     border: bool = False  # judged by the time between epochs
+    reported: bool = False  # measured for the report, and never accepted: it would change the training
 
 
 Moves = Generator[Candidate, bool, None]
 
 
 def workers(now: Setting, limits: Limits) -> Moves:
-    """Tries no workers; then doubles until two steps in a row gain nothing, or exceed the CPUs; if none gained, fewer.
+    """Tries zero workers, then doubles the number of workers until two consecutive steps gain nothing or the number
+    exceeds the CPUs; if no step gained, tries fewer workers.
 
-    To replace "auto", every number, even a smaller one, must gain, since "auto" adapts by itself.
+    Any number that replaces "auto", even a smaller one, must be faster, since "auto" adapts by itself.
     """
     own, automatic = now.num_workers, now.auto
     if automatic:
@@ -54,7 +57,7 @@ def pinning(now: Setting, limits: Limits) -> Moves:
 
 
 def prefetching(now: Setting, limits: Limits) -> Moves:
-    """Prefetches more as long as that gains; for a source, more bytes."""
+    """Increases prefetching as long as each increase gains; for a source, increases the bytes prefetched."""
     if now.loader == SOURCE:
         ahead = now.memory_budget or limits.ahead or limits.memory // 8
         while 2 * ahead <= limits.memory:
@@ -85,7 +88,9 @@ def drop_in(now: Setting, limits: Limits) -> Moves:
 
 
 def refinement(now: Setting, limits: Limits) -> Moves:
-    """Tries numbers of workers between the doubled ones, above and below the accepted one; fewer if that is as fast."""
+    """Tries numbers of workers between the doubled numbers, above and below the accepted one; a smaller number is
+    accepted if it is as fast.
+    """
     number = now.num_workers
     for other in (number - number // 4, number + number // 2):
         if other == number or not 1 <= other <= limits.most_workers:
@@ -95,7 +100,7 @@ def refinement(now: Setting, limits: Limits) -> Moves:
 
 
 def batch_sizes(now: Setting, limits: Limits) -> Moves:
-    """Tries batch sizes, judged by samples per second of the loader, since their effect on a step is unknown."""
+    """Tries batch sizes, compared by the loader's samples per second, since their effect on a step is unknown."""
     if limits.batch_sizes is None or now.batch_size is None:
         return
     low, high = limits.batch_sizes

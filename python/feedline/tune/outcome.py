@@ -14,14 +14,14 @@ _LONGER = 3  # times the budget: the number of pairs grows with it, and the inte
 
 
 def of(result: SearchResult) -> str:
-    """GAIN, NO_GAIN or UNDECIDED."""
+    """Returns GAIN, NO_GAIN or UNDECIDED."""
     if is_shown(result):
         return GAIN
     return UNDECIDED if _was_claimed(result) or left_open(result) or len(result.rungs) < 2 else NO_GAIN
 
 
 def is_shown(result: SearchResult) -> bool:
-    """Whether the 95 % interval of the best settings, compared with the original ones, is entirely a gain."""
+    """Whether the best settings are faster than the original ones over the whole 95 % interval of their comparison."""
     proof = result.proof
     return result.best != result.base and proof is not None and proof.pairs > 1 and proof.low > 1
 
@@ -39,7 +39,7 @@ def sentence(result: SearchResult) -> str:
         return f"{_change(result)}: {_gain_words(result)}"
     if of(result) == NO_GAIN:
         less = "" if result.best == result.base else f"; equally fast with fewer resources: {_change(result)}"
-        return f"no tried change gains{_bound_words(result)}: the present settings are good{less}"
+        return f"no change that was tried gains{_bound_words(result)}: the current settings are good{less}"
     if _was_claimed(result):
         proof = result.proof
         if proof is None or proof.pairs < 2:
@@ -50,19 +50,22 @@ def sentence(result: SearchResult) -> str:
                 "combined gain"
             )
         else:
-            found = f"{_change(result)} looked faster, but combined gave {_gain_words(result)}: no gain was shown"
+            found = (
+                f"{_change(result)} looked faster, but the combined change gave {_gain_words(result)}: no gain "
+                "was shown"
+            )
     else:
         found = _open_words(result)
-    return f"undecided: {found}. Give it more time: --budget {_longer(result)}"
+    return f"undecided: {found}. Allow more time with --budget {_longer(result)}"
 
 
 def is_unmeasured(proof: Comparison) -> bool:
-    """Whether the final comparison is too imprecise to agree or disagree with the steps: its interval means nothing."""
+    """Whether the final comparison is too imprecise to confirm or contradict the results of the steps."""
     return proof.pairs < FEW_PAIRS and proof.low < 1 < proof.ratio
 
 
 def best_rung(result: SearchResult) -> Rung | None:
-    """Returns the row of the settings to use: those found, or the original ones; None if undecided."""
+    """Returns the row of the settings to use, which are the best or the original ones; None if undecided."""
     kind = of(result)
     if kind == UNDECIDED:
         return None
@@ -71,7 +74,9 @@ def best_rung(result: SearchResult) -> Rung | None:
 
 
 def _was_claimed(result: SearchResult) -> bool:
-    """Whether one of the best settings' changes won its comparison, so that only the final comparison disagreed."""
+    """Whether one of the changes in the best settings won its comparison, so that only the final comparison
+    disagrees.
+    """
     return any(rung.kept and rung.comparison and rung.comparison.verdict == "faster" for rung in result.rungs)
 
 
@@ -87,16 +92,17 @@ def _gain_words(result: SearchResult) -> str:
 
 def _bound_words(result: SearchResult) -> str:
     """Describes the gain that the intervals of rejected changes still allow."""
-    most = max((rung.comparison.high for rung in result.rungs if rung.comparison and not rung.kept), default=1.0)
+    rejected = [rung for rung in result.rungs if not rung.kept and not rung.candidate.reported]
+    most = max((rung.comparison.high for rung in rejected if rung.comparison), default=1.0)
     return f" more than {most - 1:.0%}" if most >= LEAST_GAIN_LAST else ""
 
 
 def _open_words(result: SearchResult) -> str:
     found = left_open(result)
     if not found:
-        return "only the present settings were measured"
+        return "only the current settings were measured"
     tried = len(result.rungs) - 1
-    count = f"of {tried} change{'s' * (tried != 1)} none was shown to gain, but {len(found)} may"
+    count = f"none of the changes tried ({tried}) was shown to help, but {len(found)} may help"
     first, comparison = found[0], found[0].comparison
     if comparison is None:
         return f"{count}: there was no time to try these settings"

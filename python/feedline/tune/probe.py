@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs in the script's processes under ``feedline tune``: forks the copy that measures, and holds the loop during that.
+"""Runs in the script's processes under ``feedline tune``: forks the copy that measures, and pauses the loop during the
+measurement.
 
 The copy is forked when the first loop begins. The loop then continues, so that its steps can be timed, until
-the profiling process requests a pause. It waits inside next(), and then continues or ends the script by SystemExit, as
-requested.
+the profiling process requests a pause. The loop waits inside next(), and then continues or ends the script by
+SystemExit, as requested.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def _around_next(original: Any, recorder: Recorder) -> Any:
 
 
 def _wait(session: Path) -> None:
-    """Waits until the profiling process decides how to continue. If it has died, the script ends."""
+    """Waits until the profiling process decides how to continue. If the profiling process has died, the script ends."""
     global _released
     (session / f"{os.getpid()}.{HELD}").touch()
     answer = END
@@ -85,7 +86,7 @@ def _wait(session: Path) -> None:
 
 
 def _offer(loader: Any, recorder: Recorder) -> None:
-    """Selects the first loader with a loop, in any process, as the one to tune. Never raises."""
+    """Selects the first loader that is iterated, in any process, as the one to tune. Never raises."""
     try:
         if (recorder.session / CLAIM).exists():
             return
@@ -96,7 +97,7 @@ def _offer(loader: Any, recorder: Recorder) -> None:
         if process_copies.claim(recorder.session / CLAIM):
             process_copies.fork_away(lambda: _live(loader, recorder))
     except Exception as error:
-        recorder.note(f"no copy: the script's process could not be copied: {error!r}")
+        recorder.note(f"the script's process could not be copied: {error!r}")
 
 
 def _live(loader: Any, recorder: Recorder) -> None:
@@ -119,7 +120,7 @@ def _live(loader: Any, recorder: Recorder) -> None:
 
 
 def connect(connection: socket.socket, session: Path) -> None:
-    """Connects to the profiling process, whose path may exceed the maximum length of a socket address."""
+    """Connects to the profiling process; its socket's path may exceed the maximum length of a socket address."""
     folder = os.open(session, os.O_PATH | os.O_DIRECTORY)
     try:
         connection.connect(f"/proc/self/fd/{folder}/{SOCKET}")
@@ -128,7 +129,7 @@ def connect(connection: socket.socket, session: Path) -> None:
 
 
 def _end_with(session: Path) -> None:
-    """Ends the copy when the profiling process has died, even in the middle of a measurement."""
+    """Ends the copy if the profiling process has died, even in the middle of a measurement."""
     watcher = Path("/proc", (session / process_copies.WATCHER).read_text())
     while watcher.exists():
         time.sleep(1)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -78,7 +79,7 @@ def settings_of(tuned: Tuned | TunedSource) -> dict[str, Any] | None:
 
 
 def record_of(tuned: Tuned | TunedSource, command: Sequence[str], began: float, wall_s: float) -> dict[str, Any]:
-    """Returns a run record (docs/run-record.md). The search shows the tried numbers of workers or threads."""
+    """Returns a run record (docs/run-record.md). The search shows the numbers of workers or threads that were tried."""
     source = tuned.source if isinstance(tuned, TunedSource) else None
     subject = source if source is not None else " ".join(tuned.command) if isinstance(tuned, Tuned) else ""
     document, result = as_json(tuned), tuned.result
@@ -99,6 +100,8 @@ def record_of(tuned: Tuned | TunedSource, command: Sequence[str], began: float, 
 
 
 def columns(tuned: Tuned | TunedSource) -> tuple[str, ...]:
+    if _is_ladder(tuned):
+        return ("change", "in loop/s", "wait", "GPU", "expected", "ratio [95 %]", "")
     looped = any(visit.looped is not None for visits in _visits(tuned) for visit in visits)
     return ("change", "alone/s", *(("in loop/s",) if looped else ()), "model/s", "ratio [95 %]", "")
 
@@ -122,6 +125,10 @@ def row(tuned: Tuned | TunedSource, rung: Rung) -> tuple[str, ...]:
             "not confirmed: looked faster" if is_open and rung.comparison.verdict == "faster" else f"kept: {verdict}"
         )
     name = words(rung.candidate.setting) if rung.against is None else rung.candidate.change
+    if _is_ladder(tuned):
+        shares = ("" if one[share] is None else f"{one[share]:.0%}" for share in ("wait_share", "gpu"))
+        expected = "" if rung.expected is None else str(rung.expected)
+        return (name, _interval_words(one["looped"]), *shares, expected, ratio, verdict)
     return (name, _interval_words(one["alone"]), *looped, model, ratio, verdict)
 
 
@@ -159,15 +166,25 @@ def _rung(rung: Rung, result: SearchResult, summary: Summary | None) -> dict[str
         "alone": alone,
         "looped": looped,
         "wait_ms": {"p50": waits[len(waits) // 2], "p99": waits[int(0.99 * (len(waits) - 1))]} if waits else None,
+        "wait_share": _middle([visit.wait_share for visit in visits if visit.wait_share is not None]),
+        "gpu": _middle([visit.gpu for visit in visits if visit.gpu is not None]),
+        "expected": None if rung.expected is None else asdict(rung.expected),
         "predicted": predicted,
         "prediction_error": error,
     }
 
 
+def _middle(values: Sequence[float]) -> float | None:
+    return statistics.median(values) if values else None
+
+
+def _is_ladder(tuned: Tuned | TunedSource) -> bool:
+    """Whether the loop's waits were measured, in separate processes."""
+    return any(visit.wait_share is not None for visits in _visits(tuned) for visit in visits)
+
+
 def _predicted(setting: Setting, base: Setting, summary: Summary | None) -> float | None:
-    """Returns the loader's batches per second by number of workers, for diagnose's model, which knows no other
-    loaders.
-    """
+    """Returns the loader's predicted batches per second, or None for loaders or batch sizes other than the script's."""
     if summary is None or setting.loader != base.loader or setting.batch_size != base.batch_size:
         return None
     if summary.making.wall_ms <= 0:
@@ -176,7 +193,7 @@ def _predicted(setting: Setting, base: Setting, summary: Summary | None) -> floa
 
 
 def _mean(rates: Sequence[float]) -> dict[str, Any] | None:
-    """Returns mean and 95 % interval over the turns."""
+    """Returns the mean and 95 % interval over the turns."""
     if not rates:
         return None
     low, high = series.rate_interval([1.0] * len(rates), [1 / rate for rate in rates])
@@ -184,7 +201,7 @@ def _mean(rates: Sequence[float]) -> dict[str, Any] | None:
 
 
 def _comparison(comparison: Comparison) -> dict[str, Any]:
-    """Returns the interval, or nothing for a single pair."""
+    """Returns the comparison for JSON; the interval of a single pair is unknown."""
     return {**asdict(comparison), **({} if comparison.pairs > 1 else {"low": None, "high": None})}
 
 
@@ -196,7 +213,9 @@ def _interval_words(rate: Mapping[str, Any] | None) -> str:
 
 
 def _figures(result: SearchResult) -> list[dict[str, Any]]:
-    """Yields figures. The first is for the settings to use: those found if shown to gain, else the original ones."""
+    """Returns the figures of a run record. The first figure is for the settings to use: the best ones
+    if they were shown to gain, else the original ones.
+    """
     figures = []
     as_it_was = ("samples_per_s", result.base, "as it was")
     if outcome.is_shown(result):

@@ -37,8 +37,8 @@ _HURRY_S = 2.0  # the same, after Ctrl-C
 _LEAST_STEPS = 5
 _OTHERS_SHARE = 0.25  # of the CPUs: higher use is reported
 _NO_PINNING = (
-    "the script uses a GPU, which a copied process cannot: all was measured without page-locked memory, and pin_memory "
-    "is unchanged; feedline diagnose measures its effect"
+    "the script uses a GPU, which a copied process cannot use: all measurements are without page-locked "
+    "memory, and pin_memory is unchanged; to measure its effect, pass --ladder"
 )
 _ALONE_VISITS = 3  # measurements per setting that include the loader without the loop's work, for the table
 _POLL_S = 0.05
@@ -48,7 +48,7 @@ _MOST_WORKERS_PER_CPU, _MOST_WORKERS = 4, 16
 
 @dataclass
 class Tuned:
-    """The result of a script."""
+    """The result of tuning a script."""
 
     command: list[str]
     returncode: int | None  # the script's own; None: we stopped it
@@ -69,15 +69,15 @@ def tune(
     """Runs `command` and tunes the loader of its first loop.
 
     Args:
-        tell: called with each step of the search.
+        tell: called after each step of the search.
         say: called with a description of each new phase.
 
-    Raises CommandError if the command cannot be started. All its processes are stopped in every case, unless the script
-    should continue.
+    Raises CommandError if the command cannot be started. All processes of the script are stopped in every case, unless
+    the script should continue.
     """
     run = _Run(command, options)
     try:
-        with _ending_on_signals():
+        with ending_on_signals():
             return run.to_its_end(tell, say)
     finally:
         run.close()
@@ -125,13 +125,15 @@ class _Run:
         if not found.rungs:
             return Tuned(self._command, returncode, refused="; ".join(found.notes), notes=notes)
         if summary is None or summary.loop.steps < _LEAST_STEPS:
-            notes.append("too few steps of the script were timed to measure its own work: only the loader was measured")
+            notes.append(
+                "too few steps of the script were timed to measure its own work, so only the loader was measured"
+            )
         others = None if summary is None else summary.host.others_cpus
         if summary is not None and others is not None and others > _OTHERS_SHARE * limits.cpus:
             others *= summary.host.sharing
             notes.append(
-                f"other programs used {others:.1f} CPUs: gains are smaller than on an idle machine and harder to show, "
-                "and the model assumes CPUs that were not available"
+                f"other programs used {others:.1f} CPUs: gains are smaller and harder to show than on an idle "
+                "machine, and the model assumes CPUs that were not available"
             )
         return Tuned(self._command, returncode, found, plant.facts, summary, limits, None, notes + found.notes)
 
@@ -145,15 +147,15 @@ class _Run:
         listener.settimeout(_POLL_S)
 
     def _start(self) -> subprocess.Popen[bytes]:
-        """Starts the command in its own process group, so that all of it can be stopped; it cannot read from the
-        terminal.
+        """Starts the command in its own process group, so that all its processes can be stopped; it cannot read from
+        the terminal.
         """
         environment = environment_of(self._folder, probe.__name__)
         stdin = subprocess.DEVNULL if os.isatty(0) else None
         return start(self._command, environment, process_group=0, stdin=stdin)
 
     def _accept(self, listener: socket.socket, script: subprocess.Popen[bytes]) -> socket.socket | None:
-        """Returns the copy; None if the script has ended or reported that there is none."""
+        """Returns the copy; None if the script has ended or has reported that there is no copy."""
         while True:
             ended = script.poll() is not None or _refusal(self._folder) is not None
             with contextlib.suppress(TimeoutError):
@@ -175,12 +177,12 @@ class _Run:
         if pythons == 0:
             why = "no Python process of the command loaded the probe (Python with -I, -E or -S ignores PYTHONPATH)"
         else:
-            why = "no loop over a torch DataLoader or Feedline's replacement began"
+            why = "the command did not iterate over a DataLoader of torch or Feedline"
         ended = "" if returncode == 0 else f"; the command ended with status {returncode}"
         return Tuned(self._command, returncode, refused=why + ended)
 
     def _watch(self, script: subprocess.Popen[bytes]) -> None:
-        """Lets the loop run for a while after it has begun, which the start of its workers may delay."""
+        """Lets the loop run for a while after its start, which may be delayed by the start of its workers."""
         until = time.monotonic() + _START_SHARE * self._options.budget_s
         while time.monotonic() < until and script.poll() is None:
             if any(self._folder.glob(f"*.{probe.STEPPING}")):
@@ -190,7 +192,7 @@ class _Run:
             time.sleep(_POLL_S)
 
     def _hold(self, script: subprocess.Popen[bytes]) -> list[str]:
-        """Makes every loop of the script wait at its next next(); failures are added to the notes."""
+        """Pauses every loop of the script at its next call of next(); failures are added to the notes."""
         (self._folder / probe.HOLD).touch()
         until = time.monotonic() + _HOLD_S
         while time.monotonic() < until:
@@ -199,10 +201,15 @@ class _Run:
             if any(self._folder.glob(f"*.{probe.HELD}")):
                 return []
             time.sleep(_POLL_S)
-        return [f"the script did not reach its next batch within {_HOLD_S:.0f} s, and ran while settings were measured"]
+        return [
+            f"the script did not reach its next batch within {_HOLD_S:.0f} s, so it was running while settings were "
+            "measured"
+        ]
 
     def _end(self, script: subprocess.Popen[bytes]) -> int | None:
-        """Ends the script as if it ended by itself, or lets it finish; returns its own status, if it has one."""
+        """Ends the script as if it had called sys.exit(0), or lets it finish; returns the script's own exit status, if
+        it has one.
+        """
         returncode = script.poll()
         if returncode is None and self._options.keep_running:
             self._release(probe.GO)
@@ -216,7 +223,7 @@ class _Run:
         return None
 
     def _release(self, answer: str) -> None:
-        """Passes the next settings to current and future held loops. The file is written atomically."""
+        """Tells current and future paused loops how to continue. The file is written atomically."""
         unfinished = self._folder / f"{probe.RELEASE}.part"
         unfinished.write_text(answer)
         unfinished.replace(self._folder / probe.RELEASE)
@@ -301,7 +308,7 @@ class ScriptPlant:
             line = self._lines.readline()
         except TimeoutError:
             raise Lost(
-                "the copy of the script's process did not answer in time and was stopped: use a larger --budget"
+                "the copy of the script's process did not respond in time and was stopped; use a larger --budget"
             ) from None
         except (OSError, ValueError):
             line = ""
@@ -313,7 +320,7 @@ class ScriptPlant:
         return answer
 
     def close(self) -> None:
-        """Stops the copy, which leads a session, and the workers of its loaders."""
+        """Stops the copy, which is a session leader, and its loaders' workers."""
         with contextlib.suppress(OSError):
             if os.getpgid(self._pid) == self._pid:
                 os.killpg(self._pid, signal.SIGKILL)
@@ -323,8 +330,8 @@ class ScriptPlant:
 
 
 def limits_of(options: Options, facts: dict[str, Any]) -> Limits:
-    """Returns the limits. `facts` are from the script's process, which may be one of several ranks, unlike this
-    process.
+    """Returns the limits. `facts` are from the script's process, which, unlike this process, may be one of several
+    ranks.
     """
     cpus = min(options.cpus or facts["cpus"], facts["usable_cpus"])
     memory = options.memory or facts["memory"] // _MEMORY_SHARE
@@ -350,8 +357,8 @@ def end_group(process: subprocess.Popen[bytes]) -> None:
 
 
 @contextlib.contextmanager
-def _ending_on_signals() -> Iterator[None]:
-    """Makes SIGTERM and SIGHUP end this process like Ctrl-C, including all processes that it has started."""
+def ending_on_signals() -> Iterator[None]:
+    """Makes SIGTERM and SIGHUP end this process, and all processes that it has started, as Ctrl-C does."""
 
     def end(number: int, _frame: Any) -> None:
         raise SystemExit(128 + number)
@@ -374,7 +381,9 @@ def _refusal(folder: Path) -> str | None:
 
 
 def _has_clone(folder: Path) -> bool:
-    """Whether a forked copy still runs, by the process id in its file: the folder's name is not in its arguments."""
+    """Whether a forked copy is still running. Uses the process ID in the copy's file, because the copy's arguments do
+    not contain the folder's name.
+    """
     with contextlib.suppress(OSError, ValueError):
         return Path("/proc", (folder / process_copies.PID).read_text()).exists()
     return False

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The search: starts from the present settings, tries one change at a time, and keeps changes that gain.
+"""The search, which starts from the current settings, tries one change at a time, and keeps changes that improve the
+rate.
 
-It has no side effects other than through a plant, which measures, and a clock. It changes the number of workers,
-then pinning, prefetching and persistence. Feedline's loader is tried after the workers, so that the later steps tune
-the faster loader. Then come neighbours of the accepted number of workers, and batch sizes if they may change.
-Settings that exceed a limit are never measured.
+The search acts only through two objects: a plant, which measures settings, and a clock. By default, the search changes
+the number of workers, then pinning, prefetching and persistence. Feedline's loader is tried after the workers, so that
+the later steps tune the faster loader. After that, the search tries neighbours of the accepted number of workers, and
+batch sizes if they may change. Settings that exceed a limit are never measured.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -27,46 +28,67 @@ _LEAST_LEFT_S = 0.3
 # minute's noise over several changes leaves smaller gains open.
 OPEN_GAIN = 1.2
 _WILD = 3.0  # an interval that reaches beyond this factor is meaningless
-_TIME_IS_UP = "undecided: not tried for lack of time"
+_TIME_IS_UP = "undecided: there was no time to try this"
 
 
 class Refused(Exception):
-    """A setting cannot be measured; the text explains why."""
+    """Raised if a setting cannot be measured; the text is the reason."""
 
 
 class Lost(Exception):
-    """Nothing can be measured any more; the text explains why."""
+    """Raised if nothing can be measured any more; the text is the reason."""
 
 
 @dataclass(frozen=True)
 class Visit:
-    """One measurement of one setting. Rates are in batches per second."""
+    """The result of measuring one setting once. Rates are in batches per second."""
 
     alone: float | None  # of the loader without the loop; None: not measured this time
     looped: float | None = None  # with the loop's own work between batches
     rows: float = 1.0  # samples per batch
     waits_ms: tuple[float, ...] = ()  # inside next(), of the loop if there is one
+    wait_share: float | None = None  # share of the loop's time spent inside next(); only for a ladder
+    gpu: float | None = None  # GPU utilisation, from 0 to 1; None: not measured
 
     def speed(self, alone: bool = False) -> float:
-        """Returns samples per second: in the loop, unless there is none or `alone` is set."""
+        """Returns samples per second in the loop, or from the loader without the loop if there is no loop or `alone` is
+        set.
+        """
         rate = self.alone if self.looped is None or (alone and self.alone is not None) else self.looped
         return max((rate or 0.0) * self.rows, 1e-9)
 
 
 class Plant(Protocol):
-    """Interface of the objects that measure settings."""
+    """Interface for objects that measure settings."""
 
     def visit(self, setting: Setting, seconds: float) -> Visit:
-        """Measures for about `seconds`, longer if batches are slow. Raises Refused or Lost."""
+        """Measures for about `seconds`, or longer if batches are slow. Raises Refused or Lost."""
 
     def border_s(self, setting: Setting) -> float:
-        """Returns the time from the end of an epoch to the first batch of the next. Raises Refused or Lost."""
+        """Returns the time from the end of an epoch to the first batch of the next epoch. Raises Refused or Lost."""
 
     def bytes_ahead(self, setting: Setting) -> int | None:
-        """Returns the bytes of batches that exist at the same time, or None if unknown."""
+        """Returns the size in bytes of all batches that exist at the same time, or None if unknown."""
 
     def epoch_batches(self) -> int | None:
-        """Returns the batches of an epoch, or None if unknown."""
+        """Returns the number of batches per epoch, or None if unknown."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The effect of a change that is expected before it is measured: relative gains in samples per second."""
+
+    low: float
+    high: float
+    why: str
+
+    def __str__(self) -> str:
+        ends = dict.fromkeys(f"{round(end, 2) + 0.0:+.0%}" for end in (self.low, self.high))
+        return " to ".join(ends)
+
+
+# Returns the expected effect of a candidate, from the settings accepted so far and all measurements; None if unknown.
+Expectation = Callable[[Candidate, Setting, Mapping[Setting, Sequence[Visit]]], Expected | None]
 
 
 @dataclass(frozen=True)
@@ -78,13 +100,14 @@ class Rung:
     why: str
     comparison: Comparison | None = None  # with the settings accepted so far
     against: Setting | None = None
+    expected: Expected | None = None  # stated before the change was measured
 
     @property
     def undecided(self) -> bool:
-        """Whether it was rejected but may still gain much: it was not tried for lack of time, or its interval allows a
-        gain.
+        """Whether the change was rejected but may still gain much, because there was no time to try it or its interval
+        includes a gain.
         """
-        if self.kept:
+        if self.kept or self.candidate.reported:
             return False
         if self.comparison is None:
             return self.why == _TIME_IS_UP
@@ -110,9 +133,17 @@ def search_settings(
     budget_s: float,
     clock: Callable[[], float],
     tell: Callable[[Rung], None] = lambda rung: None,
+    all_moves: Sequence[Callable[[Setting, Limits], Moves]] = ALL,
+    expect: Expectation = lambda candidate, champion, visits: None,
+    announce: Callable[[Candidate, Expected | None], None] = lambda candidate, expected: None,
 ) -> SearchResult:
-    """Searches for about `budget_s` at most; calls `tell` with each step once decided."""
-    return _Search(plant, base, limits, budget_s, clock, tell).run()
+    """Searches for at most about `budget_s` seconds; calls `tell` with each step once it is decided.
+
+    Args:
+        all_moves: the changes to try, in order.
+        expect: predicts the effect of a change; `announce` is called with the prediction before the change is measured.
+    """
+    return _Search(plant, base, limits, budget_s, clock, tell, all_moves, expect, announce).run()
 
 
 class _Search:
@@ -124,7 +155,11 @@ class _Search:
         budget_s: float,
         clock: Callable[[], float],
         tell: Callable[[Rung], None],
+        all_moves: Sequence[Callable[[Setting, Limits], Moves]] = ALL,
+        expect: Expectation = lambda candidate, champion, visits: None,
+        announce: Callable[[Candidate, Expected | None], None] = lambda candidate, expected: None,
     ) -> None:
+        self._moves, self._expect, self._announce = all_moves, expect, announce
         self._plant, self._limits, self._clock, self._tell = plant, limits, clock, tell
         self._until = clock() + budget_s
         self._reserve = _PROOF_SHARE * budget_s
@@ -135,7 +170,7 @@ class _Search:
         base = self._result.base
         try:
             self._look_at(base)
-            for moves in ALL:
+            for moves in self._moves:
                 self._make(moves)
             self._decide()
             self._prove()
@@ -149,7 +184,7 @@ class _Search:
         try:
             self._visit(base, min(self._left() / 8, _LONGEST_S))
         except Refused as error:
-            raise Lost(f"the present settings could not be measured: {error}") from error
+            raise Lost(f"the current settings could not be measured: {error}") from error
         self._reserve = reserve
         self._add(Rung(Candidate(base, "as it is"), True, "where it begins"))
 
@@ -165,7 +200,7 @@ class _Search:
             if rung.kept:
                 self._result.best = candidate.setting
             self._add(rung)
-            kept = rung.kept
+            kept = rung.comparison is not None if candidate.reported else rung.kept
 
     def _try(self, candidate: Candidate) -> Rung:
         champion = self._result.best
@@ -176,13 +211,18 @@ class _Search:
         if refusal is not None:
             return Rung(candidate, False, refusal, None, champion)
         until = self._clock() + max(_DUEL_SHARE * self._left(), 4 * _SHORTEST_S)
+        expected = self._expect(candidate, champion, self._result.visits)
+        self._announce(candidate, expected)
         try:
             comparison = self._ab_test(candidate, champion, until)
         except Refused as error:
             self._failed[candidate.setting] = str(error)
-            return Rung(candidate, False, str(error), None, champion)
+            return Rung(candidate, False, str(error), None, champion, expected)
+        if candidate.reported:
+            why = f"{comparison.ratio - 1:+.0%}; not used, because it would change the training"
+            return Rung(candidate, False, why, comparison, champion, expected)
         kept = comparison.verdict in (("faster",) if candidate.must_gain else ("faster", "as fast"))
-        return Rung(candidate, kept, _reason(comparison, kept, candidate.must_gain), comparison, champion)
+        return Rung(candidate, kept, _reason(comparison, kept, candidate.must_gain), comparison, champion, expected)
 
     def _ab_test(self, candidate: Candidate, champion: Setting, until: float, afresh: bool = False) -> Comparison:
         began, pairs = self._clock(), _PAIRS if candidate.must_gain else _PAIRS_CHEAPER
@@ -205,7 +245,9 @@ class _Search:
         )
 
     def _speed_with_border(self, setting: Setting, seconds: float) -> float:
-        """Samples per second over an epoch including its start; with `seconds` 0, as measured within an epoch."""
+        """Returns samples per second over an epoch, including the epoch's start. If `seconds` is 0, uses the rates that
+        were measured earlier within epochs.
+        """
         batches = self._plant.epoch_batches()
         if batches is None:
             raise Refused("the length of an epoch is unknown")
@@ -228,11 +270,11 @@ class _Search:
         needed = self._plant.bytes_ahead(setting)
         if needed is not None and needed > self._limits.memory:
             budget = size_words(self._limits.memory)
-            return f"not tried: needs {size_words(needed)} of batches, and the memory budget is {budget}"
+            return f"not tried: needs {size_words(needed)} for batches, but the memory budget is {budget}"
         return None
 
     def _decide(self) -> None:
-        """If nothing was accepted, spends the final comparison's time on the most promising undecided change."""
+        """If nothing was accepted, uses the time of the final comparison for the most promising undecided change."""
         result = self._result
         seen = {rung: rung.comparison.ratio for rung in result.rungs if rung.undecided and rung.comparison}
         promising = max(seen, key=lambda rung: seen[rung], default=None)
@@ -276,7 +318,7 @@ class _Search:
         self._keep_the_better_known(gains)
 
     def _keep_the_better_known(self, gains: list[Rung]) -> None:
-        """Uses the steps' own comparisons if the final one agrees with them but had too little time."""
+        """Uses the comparisons from the steps if the final comparison agrees with them but had too little time."""
         proof, steps = self._result.proof, _combined(gains)
         if proof is None or steps is None or steps.low <= 1:
             return
@@ -284,7 +326,7 @@ class _Search:
             self._result.proof = steps
             self._result.notes.append(
                 f"there was time for only {proof.pairs} more comparison{'' if proof.pairs == 1 else 's'} of the best "
-                f"settings with the present ones: {proof.ratio - 1:+.0%}"
+                f"settings with the current ones: {proof.ratio - 1:+.0%}"
             )
 
     def _left(self) -> float:
@@ -296,10 +338,11 @@ class _Search:
 
 
 def _combined(gains: list[Rung]) -> Comparison | None:
-    """Returns the gain of all steps together; None if they measured different rates, or one has no interval.
+    """Returns the gain of all steps together; None if the steps measured different rates, or if a step has no
+    interval.
 
-    Each step was compared with the settings before it, so ratios multiply. So do the bounds, which is cautious: it
-    assumes that the errors of all steps have the same direction.
+    Each step was compared with the settings before it, so the ratios are multiplied. The bounds are also multiplied,
+    which is conservative: it assumes that the errors of all steps have the same direction.
     """
     compared = [rung.comparison for rung in gains if rung.comparison is not None and rung.comparison.pairs > 1]
     rates = {(rung.candidate.alone, rung.candidate.border) for rung in gains}
@@ -312,14 +355,14 @@ def _combined(gains: list[Rung]) -> Comparison | None:
 
 
 def _same_inside(one: Setting, other: Setting) -> bool:
-    """Persistence only affects the time between epochs."""
+    """Persistent workers affect only the time between epochs."""
     return one.but(persistent_workers=False) == other.but(persistent_workers=False)
 
 
 def _reason(comparison: Comparison, kept: bool, must_gain: bool) -> str:
     share = comparison.ratio - 1
     if comparison.pairs < 2:
-        return "undecided: the time ended after one pair"
+        return "undecided: there was time for only one pair"
     if kept:
         return f"gains {share:.0%}" if comparison.verdict == "faster" else "equally fast with fewer resources"
     if comparison.verdict == "slower" or comparison.high < 0.98:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs in the copy of a script's process for ``feedline tune``: measures its loader with the requested settings.
+"""Runs in the copy of a script's process for ``feedline tune``, and measures its loader with the requested settings.
 
-Requests and responses are JSON objects, one per line. A request has ``do``: ``facts``, ``visit`` or ``border``. A
-response has the result, or ``refused`` with the reason.
+Requests and responses are JSON objects, one per line. A request has the key ``do``, with the value ``facts``, ``visit``
+or ``border``. A response contains the result, or ``refused`` with the reason.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from feedline.tune.settings import DROP_IN, Setting
 
 
 class Service:
-    """Measures `loader`, a torch DataLoader or our drop-in, and others over the same samples."""
+    """Measures `loader`, which is a torch or a Feedline DataLoader, and other loaders over the same samples."""
 
     def __init__(self, loader: Any) -> None:
         self._loader = loader
@@ -32,7 +32,7 @@ class Service:
         self._lost_gpu = process_copies.has_lost_its_device()
 
     def serve(self, lines: TextIO) -> None:
-        """Serves requests until the other side disconnects."""
+        """Serves requests until the client disconnects."""
         import torch
 
         torch.set_num_threads(1)  # a forked process has none of the threads that another number would wait for
@@ -48,7 +48,7 @@ class Service:
             assert setting is not None
             if request["do"] == "visit":
                 return self._visit(setting, request)
-            return {"border_s": self._border(setting)}
+            return {"border_s": self.border_s(setting)}
         except Exception as error:  # the user's code, in settings that it was never run with
             if setting is not None:
                 self._stable.drop(setting)
@@ -73,7 +73,7 @@ class Service:
             "usable_cpus": usable,
             "memory": limits.share_of_memory_left(),
             "loader": torch_facts(loader),
-            "setting": Setting(**settings, batch_size=_batch_size(loader)).but().as_dict(),
+            "setting": Setting(**settings, batch_size=batch_size(loader)).but().as_dict(),
             "epoch_batches": batches,
             "samples": len(loader.dataset) if hasattr(loader.dataset, "__len__") else None,
             "gpu": not self._lost_gpu and apply.has_gpu(),
@@ -89,9 +89,9 @@ class Service:
     def _arguments(self, setting: Setting) -> dict[str, Any]:
         if apply.repeats_samples(self._loader, setting.num_workers):
             raise Refused(apply.REPEATS)
-        own = _batch_size(self._loader)
+        own = batch_size(self._loader)
         if setting.batch_size != own and own is None:
-            raise Refused("the loader has no batch_size to change: it has a batch sampler, or no batches")
+            raise Refused("the loader has no batch_size to change, because it has a batch sampler or no batches")
         arguments = apply.arguments_of(self._loader, asdict(setting))
         if self._lost_gpu:
             arguments["pin_memory"] = False
@@ -105,8 +105,8 @@ class Service:
         visit = live.visit(request["seconds"], step, setting.batch_size or 1, request["patience_s"], request["alone"])
         return {"visit": asdict(visit), "batch_bytes": live.batch_bytes}
 
-    def _border(self, setting: Setting) -> float:
-        """Measures the time between two short epochs, with one batch per worker, for torch's loader or ours."""
+    def border_s(self, setting: Setting) -> float:
+        """Measures the time between two short epochs, with one batch per worker, for torch's loader or Feedline's."""
         if getattr(self._loader, "batch_sampler", None) is None or getattr(self._loader, "_dataset_kind", 0) != 0:
             raise Refused("the epochs cannot be shortened to measure the time between them")
         arguments = self._arguments(setting)
@@ -132,8 +132,8 @@ def _class_of(setting: Setting) -> Any:
     return DataLoader
 
 
-def _batch_size(loader: Any) -> int | None:
-    """Whether the batch size can be changed."""
+def batch_size(loader: Any) -> int | None:
+    """Returns the batch size if it can be changed, or None."""
     from torch.utils.data import BatchSampler
 
     if getattr(loader, "_dataset_kind", 0) != 0:

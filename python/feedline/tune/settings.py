@@ -14,11 +14,12 @@ TORCH, DROP_IN, SOURCE = "torch", "feedline", "source"
 
 @dataclass(frozen=True)
 class Setting:
-    """Settings of one loader: torch's DataLoader, our drop-in, or ``Dataset.loader`` over a source.
+    """Settings of one loader, which is torch's DataLoader, Feedline's DataLoader, or ``Dataset.loader`` over a
+    source.
 
-    `num_workers` are threads for a source; `auto` is its ``num_workers="auto"``, which starts with that number and
-    adapts it. `memory_budget` is only for a source (bytes prefetched; None: the engine's choice); `prefetch_factor`,
-    `persistent_workers` and `pin_memory` are for the other two.
+    For a source, `num_workers` is the number of threads, and `auto` means ``num_workers="auto"``, which starts with
+    that number and adapts it. `memory_budget` (bytes prefetched; None for the engine's choice) is only for a source;
+    `prefetch_factor`, `persistent_workers`, `pin_memory` and `non_blocking` are for the two other loaders.
     """
 
     loader: str
@@ -29,9 +30,10 @@ class Setting:
     batch_size: int | None = None
     memory_budget: int | None = None
     auto: bool = False
+    non_blocking: bool = False  # whether the loop copies batches to the GPU without waiting; only for a ladder
 
     def but(self, **changes: Any) -> Setting:
-        """Returns a changed copy that torch accepts: without workers nothing is prefetched.
+        """Returns a changed copy that torch accepts: without workers, nothing is prefetched.
 
         An explicit number of workers replaces ``"auto"``.
         """
@@ -49,14 +51,14 @@ class Setting:
         return asdict(self)
 
     def batches_ahead(self) -> int:
-        """Batches that exist in torch's protocol: those made or being made by workers, and the one in the training
-        loop.
+        """Returns the number of batches that exist at the same time in torch's protocol: batches that workers have
+        produced or are producing, and the batch in the training loop.
         """
         return self.num_workers * (self.prefetch_factor or 0) + 1
 
 
 def words(setting: Setting) -> str:
-    """Formats a setting for a table: ``4 workers, prefetch 2``."""
+    """Formats a setting for a table, such as ``4 workers, prefetch 2``."""
     if setting.loader == SOURCE:
         threads = f"{setting.num_workers} thread{'s' * (setting.num_workers != 1)}"
         parts = [f"auto ({threads})" if setting.auto else threads]
@@ -67,7 +69,8 @@ def words(setting: Setting) -> str:
         parts.append(f"{setting.num_workers} worker{'s' * (setting.num_workers != 1)}")
         if setting.prefetch_factor not in (None, 2):
             parts.append(f"prefetch {setting.prefetch_factor}")
-        parts += ["pinned"] * setting.pin_memory + ["persistent"] * setting.persistent_workers
+        parts += ["pinned"] * setting.pin_memory + ["non_blocking"] * setting.non_blocking
+        parts += ["persistent"] * setting.persistent_workers
     if setting.batch_size is not None:
         parts.append(f"batch {setting.batch_size}")
     return ", ".join(parts)
@@ -82,11 +85,12 @@ class Options:
     memory: int | None = None  # bytes of prefetched batches; None: a quarter of the free memory
     batch_sizes: tuple[int, int] | None = None  # from, to; None: the batch size is fixed
     keep_running: bool = False  # of a script, after its loader has been measured
+    ladder: bool = False  # whether to run a script again for each measurement
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits on the resources of settings."""
+    """Limits on the resources that settings may use."""
 
     cpus: int  # that the loader may use
     memory: int  # bytes of prefetched batches
@@ -94,3 +98,4 @@ class Limits:
     batch_sizes: tuple[int, int] | None = None  # from, to; None: the batch size is fixed
     gpu: bool = False
     ahead: int = 0  # bytes that a source's loader prefetches by default
+    advised_workers: int = 0  # for a ladder, based on cores and storage

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures Feedline's own loader over a source, in this process: threads, bytes prefetched and batch sizes."""
+"""Measures Feedline's own loader over a source, in this process, with different numbers of threads, prefetched bytes
+and batch sizes.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ _THREADS_PER_CPU = 2  # prefetching hides slow storage: more threads would only 
 
 @dataclass
 class TunedSource:
-    """The result of a source."""
+    """The result of tuning a source."""
 
     source: str
     result: SearchResult
@@ -45,11 +47,11 @@ def tune(
     tell: Callable[[Rung], None] = lambda rung: None,
     say: Callable[[str], None] = lambda phase: None,
 ) -> TunedSource:
-    """Tunes ``dataset.loader``, starting at its ``num_workers="auto"``; limits CPU affinity to ``options.cpus``.
+    """Tunes ``dataset.loader``, starting from ``num_workers="auto"``; limits the CPU affinity to ``options.cpus``.
 
     Args:
-        source: the source's name in messages.
-        tell: called with each step of the search.
+        source: name of the source in messages.
+        tell: called after each step of the search.
         say: called with a description of each new phase.
     """
     began = time.monotonic()
@@ -97,7 +99,7 @@ class SourcePlant:
         return Live(make, lambda loader: int(loader.stats()["ready_batches"]) + 1, 0)
 
     def warm_up(self, batch_size: int, seconds: float) -> Setting:
-        """Reads for about `seconds` with the engine's own settings, which are returned."""
+        """Reads for about `seconds` with the engine's own settings, and returns these settings."""
         live = self._live(Setting(SOURCE, 0, batch_size=batch_size, auto=True))
         with contextlib.closing(live):
             threads = int(live.loader.stats()["threads"])  # the most that "auto" may use, before it adapts
@@ -132,7 +134,7 @@ class SourcePlant:
         return None
 
     def summary(self, cpus: int) -> Summary | None:
-        """Returns a batch's time on one thread, all of it CPU, for the model of a loop."""
+        """Returns the time of a batch on one thread, all of it CPU time, for the model of a loop."""
         if self._stages is None:
             return None
         making_ms = sum(ms for name, ms in self._stages.items() if name != "consumer")

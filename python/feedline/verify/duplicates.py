@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds samples with the same bytes, over all parts."""
+"""Finds samples with the same bytes in all parts."""
 
 from __future__ import annotations
 
@@ -9,22 +9,24 @@ from typing import NamedTuple
 
 from ..findings import Finding
 from .parts import Result
-from .report import Place, found
+from .report import SampleLocation, found
 from .samples import DIGEST_BYTES
 
 _MOST_GROUPS = 1_000
 
 
 class Duplicates(NamedTuple):
-    """`samples`: the number of samples that repeat an earlier one."""
+    """`samples` is the number of samples that repeat an earlier sample."""
 
     samples: int
-    groups: list[list[Place]]
+    groups: list[list[SampleLocation]]
     findings: list[Finding]
 
 
-def duplicates_in(results: Sequence[Result], place_of: Callable[[int, int], Place]) -> Duplicates:
-    """place_of: returns a sample's location, from a part's number and the index of a digest in it."""
+def duplicates_in(results: Sequence[Result], place_of: Callable[[int, int], SampleLocation]) -> Duplicates:
+    """place_of: function that returns a sample's location, from the number of a part and the index of a digest in
+    it.
+    """
     import numpy as np
 
     parts = [np.frombuffer(result.digests, dtype=f"V{DIGEST_BYTES}") for result in results]
@@ -46,20 +48,20 @@ def duplicates_in(results: Sequence[Result], place_of: Callable[[int, int], Plac
         members.append([int(number) for number in order[head:end]])
     members.sort()
 
-    def place(number: int) -> Place:
+    def location(number: int) -> SampleLocation:
         part = int(np.searchsorted(ends, number, side="right"))
         return place_of(part, number - (int(ends[part - 1]) if part else 0))
 
-    groups = [[place(number) for number in group] for group in members]
+    groups = [[location(number) for number in group] for group in members]
     return Duplicates(len(repeats), groups, _findings(len(repeats), len(heads), groups))
 
 
-def _findings(samples: int, count: int, groups: list[list[Place]]) -> list[Finding]:
+def _findings(samples: int, count: int, groups: list[list[SampleLocation]]) -> list[Finding]:
     first = groups[0]
     text = f"{samples:,} samples have the same bytes as another sample, in {count:,} groups: '{first[0].key}' and "
     text += f"'{first[1].key}'"
     same = found("duplicate_samples", "note", text, shard=first[0].shard, key=first[0].key)
-    differ = [group for group in groups if len({place.label for place in group}) > 1]
+    differ = [group for group in groups if len({location.label for location in group}) > 1]
     if not differ:
         return [same]
     one, other = _unlike(differ[0])
@@ -68,5 +70,5 @@ def _findings(samples: int, count: int, groups: list[list[Place]]) -> list[Findi
     return [same, found("labels_differ", "warning", text, shard=one.shard, key=one.key)]
 
 
-def _unlike(group: list[Place]) -> tuple[Place, Place]:
+def _unlike(group: list[SampleLocation]) -> tuple[SampleLocation, SampleLocation]:
     return next(pair for pair in itertools.combinations(group, 2) if pair[0].label != pair[1].label)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the label and the ids among the integers of a sample's files."""
+"""Finds the label and the IDs among the integers in a sample's files."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ _IDS = {"id", "ids", "index", "idx", "inx", "key"}
 
 @functools.cache
 def _label_names() -> frozenset[str]:
-    """Names of label fields. Called late: the documentation imports this file without an engine."""
+    """Returns the names of label fields. This is not a constant, because the documentation imports this file without an
+    engine.
+    """
     return frozenset({*_engine.label_names(), "targets", "y"})
 
 
 @dataclass(frozen=True)
 class IntegerFiles:
-    """Lower-case extensions, as in the engine's `files`."""
+    """Extensions of label and ID files, in lower case, as in the engine's `files`."""
 
     labels: frozenset[bytes]
     ids: frozenset[bytes]
@@ -36,7 +38,8 @@ class IntegerFiles:
 def integer_files_of(dataset: _engine.Dataset) -> IntegerFiles:
     """Identifies labels: by extension in tars and folders, by field name in tables.
 
-    The first integer of a table's row is the file ``cls``, whatever its field's name, and each other ``NAME.cls``.
+    In tables, the first integer field of a row is the file ``cls``, regardless of its name, and all other integer
+    fields are ``NAME.cls``.
     """
     if dataset.format in ("tar", "folder"):
         return IntegerFiles(_TAR_INTEGERS, frozenset())

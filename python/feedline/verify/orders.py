@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that the ranks together get every sample once."""
+"""Checks that all ranks together receive every sample exactly once."""
 
 from __future__ import annotations
 

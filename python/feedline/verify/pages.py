@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts of the findings of `feedline verify` that `inspect` does not have."""
+"""Texts for findings that `feedline verify` reports and `feedline inspect` does not."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ _PAGES = (
         "does_not_open",
         "the source cannot be opened",
         "A part of the source is invalid, or parts are inconsistent, such as shards with different class names.",
-        "Opening it, or one of its shards, fails with the reported error.",
+        "Opening the source, or one of its shards, fails with the reported error.",
         "Follow the reported error.",
     ),
     (
         "duplicate_samples",
         "samples have the same bytes",
-        "Duplicates count twice in training, and a duplicate in another split makes its evaluation dependent.",
-        "All files of the samples except their labels are the same, by a 128-bit digest.",
-        "Remove all but one, unless intended.",
+        "Duplicates count twice in training, and a training sample that is also in the evaluation split makes the "
+        "evaluation too optimistic.",
+        "All files of the samples except their labels have the same 128-bit digest.",
+        "Remove all but one of the samples, unless duplicates are intended.",
     ),
     (
         "index_differs",
@@ -40,50 +41,50 @@ _PAGES = (
         "labels_differ",
         "samples with the same bytes have different labels",
         "At least one of the labels is wrong, or the image belongs to several classes.",
-        "All files of the samples except the labels are the same, by a 128-bit digest; the labels differ.",
-        "Examine the samples, and remove the wrong ones.",
+        "All files of the samples except the labels have the same 128-bit digest; the labels differ.",
+        "Examine the samples, and remove those with wrong labels.",
     ),
     (
         "order_incomplete",
-        "the ranks together do not get every sample once",
+        "the ranks together do not receive every sample exactly once",
         "This is a bug in Feedline: please report it.",
         "The orders of all ranks, shuffled and not, were combined and counted.",
-        "Report it, with the numbers of samples and ranks.",
+        "Report the bug, with the numbers of samples and ranks.",
     ),
     (
         "packing_unfinished",
         "the shards belong to an unfinished pack run",
-        "The manifest next to them is incomplete.",
+        "The manifest next to the shards is incomplete.",
         "`feedline-pack.json` is not marked as complete.",
-        "Run `feedline pack` with the same arguments to resume it.",
+        "Run `feedline pack` with the same arguments to resume the run.",
     ),
     (
         "shards_left_out",
         "the manifest lists shards that are not in the source",
-        "These shards were packed with the others but are not read.",
-        "`feedline-pack.json` lists names that the source does not have.",
-        "Nothing, if this is intended; otherwise pass all shards.",
+        "These shards were packed with the other shards but are not read.",
+        "`feedline-pack.json` lists names that the source does not contain.",
+        "Do nothing if this is intended; otherwise pass all shards.",
     ),
     (
         "undecodable_sample",
         "a sample cannot be decoded",
         "The sample's bytes can be read, but a field is damaged or does not match its extension.",
-        "With --decode: every field of every sample is decoded, as by a loader.",
-        'Copy it again from its source, or set on_error="skip" in the loader to leave it out.',
+        "With --decode, every field of every sample is decoded, as in a loader.",
+        'Copy the sample again from its source, or set on_error="skip" in the loader to leave it out.',
     ),
     (
         "unreadable_sample",
         "a sample cannot be read",
         "The storage returns an error, or too few bytes.",
         "All files of every sample are read completely.",
-        "Copy the shard or file again; check the disk, or the server's log.",
+        "Copy the shard or file again; check the disk or the server's log.",
     ),
     (
         "unreadable_shard",
         "a shard cannot be read completely",
-        "The shard does not exist, is not readable, or the storage returns an error.",
-        "The shard is opened, and read completely if the manifest has its checksum.",
-        "Check that it exists; copy or download it again.",
+        "The shard does not exist or is not readable, or the storage returns an error.",
+        "The shard is opened, and read completely if the manifest contains its checksum.",
+        "Check that the shard exists; copy or download it again.",
     ),
 )
 

@@ -25,7 +25,7 @@ INDEX_FOLDER, INDEX_SUFFIX = ".feedline", ".feedline-index"  # suffixes of an in
 
 @dataclass
 class Result:
-    """Result of a part. `stamp` changes with the verified data."""
+    """Result of a part. `stamp` changes if the verified data changes."""
 
     name: str
     stamp: list[int]
@@ -63,7 +63,7 @@ class Result:
         return Result(**taken, found=True)
 
     def index_of(self, digest: int, first: int) -> int:
-        """Returns the sample's index in the part, by the index of its digest."""
+        """Returns the sample's index in the part, from the index of its digest."""
         return first + digest if self.indices is None else self.indices[digest]
 
 
@@ -77,7 +77,7 @@ class Work(NamedTuple):
     pool: ThreadPoolExecutor
 
     def open(self, name: str, index: str | None = None) -> _engine.Dataset:
-        """Opens one shard as a dataset; index: a folder for a new index, instead of the stored one."""
+        """Opens one shard as a dataset; `index` is a folder for a new index, to be used instead of the stored index."""
         shard = self.spec._replace(source=name)
         if index is not None:
             shard = shard._replace(index_directory=index)
@@ -86,7 +86,7 @@ class Work(NamedTuple):
 
 
 def verify_shard(work: Work, name: bytes, stored: _engine.StoredObject, stamp: list[int], wanted: Sum | None) -> Result:
-    """Verifies one shard. Does not raise errors that the shard causes."""
+    """Verifies one shard. Errors that the shard causes are not raised, but returned as findings."""
     shown = os.fsdecode(name)
     result = Result(shown, stamp)
     try:
@@ -112,12 +112,12 @@ def verify_shard(work: Work, name: bytes, stored: _engine.StoredObject, stamp: l
 def _compare(result: Result, stored: _engine.StoredObject, wanted: Sum) -> None:
     result.compared = True
     if stored.size != wanted.bytes:
-        text = f"{result.name} has {stored.size:,} bytes, but was packed with {wanted.bytes:,}"
+        text = f"{result.name} has {stored.size:,} bytes, but had {wanted.bytes:,} when it was packed"
         result.findings.append(found("checksum_differs", "error", text, shard=result.name))
         return
     sha256 = sha256_of_stored(stored)
     if sha256 != wanted.sha256:
-        text = f"{result.name} has the SHA-256 {sha256}, but was packed with {wanted.sha256}"
+        text = f"{result.name} has the SHA-256 {sha256}, but had {wanted.sha256} when it was packed"
         result.findings.append(found("checksum_differs", "error", text, shard=result.name))
 
 
@@ -130,21 +130,21 @@ def findings_of_inspection(inspected: _engine.Inspection) -> list[Finding]:
 
 
 def _read_shard(work: Work, result: Result) -> None:
-    kept = work.open(result.name)
+    checked = work.open(result.name)
     if result.format in ("tar", "tfrecord", "lmdb"):
-        _compare_index(work, result, kept)
-    indices = range(len(kept))
-    seen = read_all(kept, indices, shard=result.name, decode=work.decode, pool=work.pool)
+        _compare_index(work, result, checked)
+    indices = range(len(checked))
+    seen = read_all(checked, indices, shard=result.name, decode=work.decode, pool=work.pool)
     result.take(seen, indices)
 
 
-def _compare_index(work: Work, result: Result, kept: _engine.Dataset) -> None:
-    """Compares the index with which `kept` was opened to a new index."""
+def _compare_index(work: Work, result: Result, checked: _engine.Dataset) -> None:
+    """Compares the index with which `checked` was opened to a new index."""
     shard = Path(local_path(result.name))
     stored = shard.parent / INDEX_FOLDER / (shard.name + INDEX_SUFFIX)
     with tempfile.TemporaryDirectory(prefix="feedline-verify-") as folder:
-        anew = work.open(result.name, folder)
-        same = anew.fingerprint == kept.fingerprint
+        opened = work.open(result.name, folder)
+        same = opened.fingerprint == checked.fingerprint
         made = list(Path(folder).rglob("*" + INDEX_SUFFIX))
         if same and len(made) == 1 and not work.spec.index_directory and stored.is_file():
             same = made[0].read_bytes() == stored.read_bytes()
@@ -162,6 +162,8 @@ def verify_slice(work: Work, dataset: _engine.Dataset, name: str, indices: range
 
 
 def inspect_whole(spec: SourceSpec) -> tuple[str, list[Finding]]:
-    """Returns format and findings of a source that is one folder. Raises if it cannot be inspected."""
+    """Returns the format and the findings of a source that is one folder. Raises an error if the source cannot be
+    inspected.
+    """
     inspected = spec.inspect()
     return inspected.format, findings_of_inspection(inspected)

@@ -13,7 +13,7 @@ from .pages import TO_DO
 VERSION = 1  # version of its JSON: verification.schema.json
 
 
-class Place(NamedTuple):
+class SampleLocation(NamedTuple):
     """A sample's location."""
 
     shard: str  # "" in a folder
@@ -34,7 +34,7 @@ class Verification(NamedTuple):
     checksums: int  # shards compared with a manifest
     classes: dict[str, int]  # samples by class; empty without labels
     duplicate_samples: int  # samples with the bytes of an earlier one
-    duplicates: list[list[Place]]  # the first groups of them, at most 1,000
+    duplicates: list[list[SampleLocation]]  # the first groups of them, at most 1,000
     world_size: int
     order_exact: bool | None  # None: not checked, as the source cannot be opened
     findings: list[Finding]
@@ -49,7 +49,7 @@ class Verification(NamedTuple):
         return {
             "verification": VERSION,
             **self._asdict(),
-            "duplicates": [[place._asdict() for place in group] for group in self.duplicates],
+            "duplicates": [[location._asdict() for location in group] for group in self.duplicates],
             "findings": [finding_as_dict(finding) for finding in self.findings],
             "sound": self.sound,
         }
@@ -86,5 +86,5 @@ _ORDER = ("error", "critical", "warning", "note")
 
 
 def sorted_findings(findings: Sequence[Finding]) -> list[Finding]:
-    """Sorts errors first, else in the order found."""
+    """Sorts errors first; otherwise keeps the order in which they were found."""
     return sorted(findings, key=lambda finding: _ORDER.index(finding.severity))

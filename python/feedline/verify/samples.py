@@ -21,7 +21,7 @@ _PER_TASK = 32
 
 @dataclass
 class Seen:
-    """Results of reading. `digests` has one for each readable sample, `indices` its index."""
+    """Results of reading. `digests` and `indices` contain the digest and the index of each readable sample."""
 
     samples: int = 0
     stored_bytes: int = 0
@@ -47,7 +47,7 @@ def read_all(
     decode: bool,
     pool: ThreadPoolExecutor,
 ) -> Seen:
-    """Reads these samples of `dataset`."""
+    """Reads the samples of `dataset` with these indices."""
 
     decoded = dataset.collate("list", []) if decode else None  # rows of any size
     integers = integer_files_of(dataset)
@@ -65,7 +65,7 @@ def read_all(
 
 
 def _in_order(pool: ThreadPoolExecutor, work: Callable[[int], Seen], tasks: range) -> Iterator[Seen]:
-    """Runs the tasks; an interruption cancels those not started."""
+    """Runs the tasks; an interruption cancels those that have not started."""
     futures = [pool.submit(work, begin) for begin in tasks]
     try:
         for future in futures:
@@ -103,9 +103,7 @@ def _read(
 
 
 def digest(files: list[tuple[bytes, bytes]], integers: IntegerFiles) -> bytes:
-    """Returns the digest of a sample's files without its label and id, or of all files if the others are only
-    integers.
-    """
+    """Returns the digest of a sample's files without its label and ID, or of all files if all of them are integers."""
     content_files = [file for file in files if not integers.is_label_or_id(file[0])]
     if all(integers.is_integer(extension) for extension, _ in content_files):
         content_files = files

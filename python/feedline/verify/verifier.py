@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verifies each part, then checks that need all parts."""
+"""Verifies each part, then runs the checks that require all parts."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from .. import _engine
-from ..data import arguments, literals, node_cache
+from ..data import arguments, literals
 from ..data.source_spec import SourceSpec
 from ..data.sources import annotations_of, shown_source, spec_of
+from ..data.storage import node_cache
 from ..errors import ConfigError, DataError, StorageError
 from ..findings import Finding
 from ..machine import limits as host_limits
@@ -25,7 +26,7 @@ from .duplicates import duplicates_in
 from .integer_files import integer_files_of
 from .orders import is_exact
 from .parts import Result, Work, findings_of_inspection, inspect_whole, verify_shard, verify_slice
-from .report import Place, Verification, found, found_error, sorted_findings
+from .report import SampleLocation, Verification, found, found_error, sorted_findings
 from .samples import label_word
 
 _SLICE = 4_096  # samples of a folder per part
@@ -53,20 +54,21 @@ def verify(
 ) -> Verification:
     """Reads a dataset completely and reports errors.
 
-    Inspects each shard, compares it with its checksum if it has a manifest by `feedline pack`, and its stored index
-    with a new one. Reads all files of every sample. Finds samples with the same bytes, and checks the orders of
+    Inspects each shard, compares it with its checksum if `feedline pack` wrote a manifest, and compares its stored
+    index with a new index. Reads all files of every sample. Finds samples with the same bytes, and checks the orders of
     `world_size` ranks.
 
     Args:
         source, format, fields, missing, index, cache, cache_limit, images, split, crowd: as in :func:`feedline.open`.
         decode: also decodes every field of every sample, as a loader does.
-        world_size: ranks that must together get each sample once.
+        world_size: number of ranks that together must receive each sample once.
         resume: a file that records verified parts; an interrupted call resumes from it.
-        num_workers: threads; "auto": as many as usable CPUs.
-        progress: called with the numbers of finished and all parts; a part is a shard, or 4,096 samples of a folder.
+        num_workers: number of threads; "auto" uses one per usable CPU.
+        progress: function that is called with the numbers of finished parts and of all parts; a part is a shard, or
+            4,096 samples of a folder.
 
     Raises:
-        ConfigError: a wrong argument, or `resume` of another call; nothing is read.
+        ConfigError: an argument is wrong, or `resume` is the file of a different call; nothing is read.
         StorageError, DataError: nothing could be verified.
     """
     annotations = annotations_of("verify", images, split, crowd)
@@ -124,7 +126,7 @@ def _journal(resume: str | os.PathLike[str], shown: str, spec: SourceSpec, decod
 
 
 class _Verifier:
-    """Common part of both kinds of sources."""
+    """Common part of all kinds of sources."""
 
     def __init__(
         self, work: Work, journal: Journal | None, progress: Callable[[int, int], None], world_size: int
@@ -136,7 +138,7 @@ class _Verifier:
         self._results: list[Result] = []
 
     def _known(self, name: str, stamp: list[int]) -> Result | None:
-        """Returns an earlier call's result for the part, if it is unchanged."""
+        """Returns an earlier call's result for the part, if the part is unchanged."""
         result = self._found.get(name)
         return result if result is not None and result.stamp == stamp else None
 
@@ -151,7 +153,7 @@ class _Verifier:
         format: str,
         whole: _engine.Dataset | None,
         findings: list[Finding],
-        place_of: Callable[[int, int], Place],
+        place_of: Callable[[int, int], SampleLocation],
     ) -> Verification:
         results = self._results
         labels: Counter[str] = Counter()
@@ -162,7 +164,7 @@ class _Verifier:
         if whole is not None:
             exact = is_exact(len(whole), whole.shard_ends(), self._world_size)
         if exact is False:
-            text = f"{self._world_size} ranks do not get each of {len(whole or ()):,} samples once"
+            text = f"{self._world_size} ranks do not receive each of {len(whole or ()):,} samples once"
             findings.append(found("order_incomplete", "error", text))
         of_parts = [finding for result in results for finding in result.findings]
         return Verification(
@@ -196,7 +198,7 @@ class _Folder(_Verifier):
             result = self._known(name, stamp)
             self._add(result or verify_slice(work, dataset, name, indices, stamp), len(parts))
 
-        def place_of(part: int, number: int) -> Place:
+        def place_of(part: int, number: int) -> SampleLocation:
             index = self._results[part].index_of(number, parts[part].start)
             return _place(dataset, "", index)
 
@@ -231,7 +233,7 @@ class _Opened(_Folder):
 
 
 class _Shards(_Verifier):
-    """Shards, each a part that is opened separately, so that a damaged one does not hide errors of others."""
+    """Shards, each of which is opened separately, so that a damaged shard does not hide errors of others."""
 
     def __init__(
         self,
@@ -255,7 +257,7 @@ class _Shards(_Verifier):
 
         opened = functools.lru_cache(_OPEN_SHARDS)(self._work.open)
 
-        def place_of(part: int, number: int) -> Place:
+        def place_of(part: int, number: int) -> SampleLocation:
             result = self._results[part]
             return _place(opened(result.name), result.name, result.index_of(number, 0))
 
@@ -294,17 +296,19 @@ def _of_manifests(manifests: dict[bytes, Sums], names: Sequence[bytes]) -> list[
     findings = []
     given = set(map(folder_and_name, names))
     for folder, manifest in manifests.items():
-        place = os.fsdecode(folder)
+        location = os.fsdecode(folder)
         if not manifest.complete:
-            text = f"packing into {place} is unfinished: more samples were to follow"
+            text = f"packing into {location} is unfinished: more samples remain to be packed"
             findings.append(found("packing_unfinished", "warning", text))
         left_out = [shard for shard in manifest.shards if (folder, shard) not in given]
         if left_out:
-            text = f"{len(left_out):,} shards packed into {place} are not in the source: {left_out[0]}"
+            text = f"{len(left_out):,} shards packed into {location} are not in the source: {left_out[0]}"
             findings.append(found("shards_left_out", "note", text + (" ..." if len(left_out) > 1 else "")))
     return findings
 
 
-def _place(dataset: _engine.Dataset, shard: str, index: int) -> Place:
+def _place(dataset: _engine.Dataset, shard: str, index: int) -> SampleLocation:
     _, label, files = dataset.files(index)
-    return Place(shard, dataset.key(index), label_word(dataset.classes, label, files, integer_files_of(dataset)))
+    return SampleLocation(
+        shard, dataset.key(index), label_word(dataset.classes, label, files, integer_files_of(dataset))
+    )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The device interface, and the methods by which a training loop can copy batches to it."""
+"""The device interface, and the ways in which a training loop can copy batches to a device."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BYTES = {"float32": 4, "uint8": 1}  # of a transferred element
 
 @dataclass(frozen=True)
 class Way:
-    """A method of copying batches."""
+    """A way of copying batches to a device."""
 
     name: str
     pinned: bool  # from page-locked memory
@@ -32,7 +32,7 @@ WAYS = (
 
 
 class Link(Protocol):
-    """A device and the link to it. All times are in seconds."""
+    """A device and its link to the host. All times are in seconds."""
 
     @property
     def name(self) -> str:
@@ -43,18 +43,20 @@ class Link(Protocol):
 
     @property
     def unified(self) -> bool:
-        """Whether it shares the CPU's memory, so that copies cross no link."""
+        """Whether the device shares the CPU's memory, so that copies do not cross a link."""
 
     def copy_s(self, size: int, pinned: bool) -> float:
-        """Returns the time of one copy of `size` bytes to the device, by the device's clock, without concurrent
-        work.
+        """Returns the time of one copy of `size` bytes to the device, measured by the device's clock with nothing else
+        running.
         """
 
     def set_step(self, seconds: float) -> None:
         """Sets the minimum duration of a step."""
 
     def step_s(self, way: Way) -> float:
-        """Returns the time of one step on a batch in device memory, by the device's clock."""
+        """Returns the time of one step on a batch in device memory, measured by the device's clock."""
 
     def loop_s(self, way: Way, batches: int) -> float:
-        """Returns the time of a loop with this number of copies and steps, from its start to the last step's end."""
+        """Returns the duration of a loop with this number of copies and steps, from its start to the end of the last
+        step.
+        """

@@ -22,7 +22,7 @@ _LONGER = 1.5  # times the slowest method's copy is the step's length, so that a
 
 @dataclass(frozen=True)
 class Measured:
-    """A mean with its 95 % interval; None if there are too few values."""
+    """A mean with its 95 % confidence interval; None if there are too few values."""
 
     value: float
     low: float | None
@@ -38,14 +38,14 @@ class Measured:
 
 @dataclass
 class Times:
-    """Times of one method in seconds, one entry per round."""
+    """Times of one copy method in seconds, one per round."""
 
     copy: list[float]
     step: list[float]
     batch: list[float]  # of the loop, copy and step together
 
     def hidden(self) -> Measured:
-        """Share of the copies' time that overlaps with steps. The loop's first copy, which cannot overlap, is
+        """Fraction of the copy time that overlaps with steps. The loop's first copy, which cannot overlap, is
         excluded.
         """
         shares = []
@@ -70,10 +70,10 @@ def measure(
     """Returns the output of ``feedline bench --device``.
 
     Args:
-        batch_size, size: of batches of RGB images, `size` pixels high and wide.
-        seconds: total time of the rounds, of which there are 5 to 60.
-        large: sizes of the copies that show the link's limit, in bytes.
-        show: called with the name of each phase.
+        batch_size, size: number of RGB images per batch, and their height and width in pixels.
+        seconds: total duration of the rounds; at least 5 and at most 60 rounds are run.
+        large: sizes in bytes of the copies that measure the link's limit.
+        show: called with the name of each phase when it starts.
     """
     values = 3 * batch_size * size * size
     show("the link's limit")
@@ -131,7 +131,7 @@ def _of_way(way: Way, values: int, took: Times, limit: float) -> dict[str, Any]:
 
 
 def _compared(times: dict[str, Times]) -> dict[str, dict[str, float | None]]:
-    """Returns the ratios within each round: the speed of the second relative to the first."""
+    """Returns the speed of the second method relative to the first, for each round."""
 
     def ratio(one: list[float], other: list[float]) -> dict[str, float | None]:
         return Measured.of([a / b for a, b in zip(one, other, strict=True)]).as_json()

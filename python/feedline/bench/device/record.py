@@ -11,22 +11,22 @@ from ...machine.gpu_topology import Topology
 from ...record.figures import figure, link
 
 _RATIOS = {
-    "pinning_a_copy": "copies from page-locked memory, over copies from pageable memory",
-    "pinning_a_loop": "a loop that copies from page-locked memory, over a pageable one",
-    "a_stream": "copies on a separate stream, over copies before each step",
-    "bytes_for_floats": "bytes over the link in place of floats: copies",
-    "channels_last": "a step on channels_last, over contiguous",
+    "pinning_a_copy": "speed of copies from page-locked memory, relative to pageable memory",
+    "pinning_a_loop": "speed of a loop that copies from page-locked memory, relative to pageable memory",
+    "a_stream": "speed of a loop that copies on a separate stream, relative to copies before each step",
+    "bytes_for_floats": "speed of copies of uint8 batches, relative to float32 batches",
+    "channels_last": "speed of steps on channels_last batches, relative to contiguous batches",
 }
 
 
 def of_device(
     record: dict[str, Any], result: Mapping[str, Any], topology: Topology | None, why: str | None
 ) -> dict[str, Any]:
-    """Adds the measurements of `result` to `record`, as `files.envelope` made it.
+    """Adds the measurements in `result` to `record`, which `files.envelope` created.
 
     Args:
-        result: returned by `measuring.measure`.
-        topology: of the GPU; if None, `why` has the reason.
+        result: the return value of `measuring.measure`.
+        topology: the GPU's topology; None if unknown, for the reason `why`.
     """
     from ...record.files import finite
 
@@ -44,10 +44,12 @@ def of_device(
             },
             "figures": _figures(result),
             "chain": [
-                link("storage", None, None, "nothing is read: batches are synthetic"),
+                link("storage", None, None, "nothing is read, as batches are synthetic"),
                 link("host", None, None, "nothing is decoded"),
                 link("pcie", floats["copy_ms"]["value"], floats["copy_bytes_per_s"]["value"], f"float32, {share}"),
-                link("gpu", floats["step_ms"]["value"], None, "a small network, repeated to reach the step's time"),
+                link(
+                    "gpu", floats["step_ms"]["value"], None, "a small network, repeated to reach the duration of a step"
+                ),
             ],
             "notes": [*record["notes"], *([why] if why else [])],
         }
@@ -63,11 +65,15 @@ def _figures(result: Mapping[str, Any]) -> list[dict[str, Any]]:
 
     rows = [
         of(
-            "pinned_bytes_per_s", "a batch from page-locked memory", "B/s", ways["pinned"]["copy_bytes_per_s"], "higher"
+            "pinned_bytes_per_s",
+            "copy of a batch from page-locked memory",
+            "B/s",
+            ways["pinned"]["copy_bytes_per_s"],
+            "higher",
         ),
         of(
             "pageable_bytes_per_s",
-            "a batch from pageable memory",
+            "copy of a batch from pageable memory",
             "B/s",
             ways["pageable"]["copy_bytes_per_s"],
             "higher",
@@ -75,7 +81,13 @@ def _figures(result: Mapping[str, Any]) -> list[dict[str, Any]]:
         of("limit_bytes_per_s", "the link's measured limit", "B/s", result["limit_bytes_per_s"], "higher"),
     ]
     rows += [
-        of(f"{name}_hidden", f"of a copy's time hidden under the step, {name}", "share", way["hidden"], "higher")
+        of(
+            f"{name}_hidden",
+            f"share of the copy time that overlaps with the step, {name}",
+            "share",
+            way["hidden"],
+            "higher",
+        )
         for name, way in ways.items()
     ]
     rows += [of(name, label, "times", result["compared"][name], "higher") for name, label in _RATIOS.items()]

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Implements the device interface with torch: copies between events, and a loop like that of a training script."""
+"""Implements the device interface with torch: copies are timed by events, and the loop resembles that of a training
+script.
+"""
 
 from __future__ import annotations
 
@@ -22,35 +24,40 @@ def find_device(name: str, torch: ModuleType | None = None) -> tuple[ModuleType,
     """Returns torch and its device called `name`, such as "cuda" or "cuda:1".
 
     Raises:
-        ConfigError: torch is not installed or has no CUDA, or there is no such GPU.
+        ConfigError: torch is not installed, has no CUDA support, or does not find this GPU.
     """
     if torch is None:
         try:
             torch = importlib.import_module("torch")
         except ImportError as error:
-            raise ConfigError("bench --device: torch, which runs the steps, is not installed") from error
+            raise ConfigError(
+                "bench --device: torch, which runs the training steps, is not installed; install it"
+            ) from error
     try:
         device = torch.device(name)
     except RuntimeError as error:
-        raise ConfigError(f'bench --device: "{name}" is not a device; pass cuda, or cuda:1') from error
+        raise ConfigError(f'bench --device: "{name}" is not a device; pass a name such as cuda or cuda:1') from error
     if device.type != "cuda":
-        raise ConfigError(f'bench --device: "{name}" is not a GPU, so there are no copies; pass cuda, or cuda:1')
+        raise ConfigError(
+            f'bench --device: "{name}" is not a GPU, so no copies are needed; pass a name such as cuda or cuda:1'
+        )
     if not torch.cuda.is_available():
         raise ConfigError(f"bench --device: {_why_not(torch)}")
     if device.index is not None and device.index >= torch.cuda.device_count():
         raise ConfigError(
-            f"bench --device: there is no {name}: torch sees {torch.cuda.device_count()} (CUDA_VISIBLE_DEVICES?)"
+            f"bench --device: there is no device {name}; GPUs that torch finds: {torch.cuda.device_count()} (check "
+            "CUDA_VISIBLE_DEVICES)"
         )
     return torch, torch.device("cuda", torch.cuda.current_device() if device.index is None else device.index)
 
 
 def _why_not(torch: ModuleType) -> str:
     if torch.version.cuda is None:
-        return f"torch {torch.__version__} is a build without CUDA; install one with it (pytorch.org/get-started)"
+        return f"torch {torch.__version__} is built without CUDA; install a build with CUDA (pytorch.org/get-started)"
     reader = _engine.GpuReader()
     reader.driver()
     return reader.unavailable or (
-        "torch finds no GPU although NVML does: check CUDA_VISIBLE_DEVICES, and torch.cuda.init()'s error"
+        "torch finds no GPU although NVML does; check CUDA_VISIBLE_DEVICES and the error of torch.cuda.init()"
     )
 
 
@@ -58,7 +65,7 @@ class TorchLink:
     """Implements `bench.device.link.Link`.
 
     Args:
-        module: torch.cuda, or its replacement in tests.
+        module: torch.cuda, or a replacement in tests.
     """
 
     def __init__(self, torch: ModuleType, device: Any, batch_size: int, size: int, module: Any = None) -> None:
@@ -134,7 +141,9 @@ class TorchLink:
                 begin(batch + 1)
 
     def _step(self, way: Way, images: Any) -> None:
-        """Converts the batch to floats and runs a small network repeatedly to reach the step's time."""
+        """Converts the batch to floats and runs a small network repeatedly until the intended duration of the step is
+        reached.
+        """
         images = images.permute(0, 3, 1, 2)  # the batch is channels_last already
         if not way.channels_last:
             images = images.contiguous()

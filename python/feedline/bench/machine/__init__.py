@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``feedline bench --machine``: measures the machine without a loader."""
+"""``feedline bench --machine``: measures the machine without running a loader."""

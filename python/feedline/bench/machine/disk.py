@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a source's files past the page cache: bandwidth of large reads, latency of small ones."""
+"""Reads a source's files bypassing the page cache: bandwidth of large reads, latency of small reads."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _AT_ONCE = 4  # large reads
 
 
 class NotMeasured(Exception):
-    """The reason, in a sentence."""
+    """Reads could not be measured; the message is the reason, as a sentence."""
 
 
 class Disk:
     """Measures reads of a source's files.
 
-    Raises NotMeasured if there is no file to read, or the file system reads only through the page cache.
+    Raises NotMeasured if there is no file to read, or if the file system cannot bypass the page cache.
     """
 
     def __init__(self, source: str) -> None:
@@ -35,7 +35,7 @@ class Disk:
             (path, size) for path, size in itertools.islice(_files(Path(source)), _MOST_LOOKED_AT) if size >= SMALL
         ]
         if not found:
-            raise NotMeasured(f"{source} has no file of {SMALL} bytes to read")
+            raise NotMeasured(f"{source} has no file of at least {SMALL} bytes to read")
         random.Random(0).shuffle(found)
         self._files = found[:_MOST_FILES]
         self._places = itertools.cycle(
@@ -46,11 +46,11 @@ class Disk:
             self.small()
         except OSError as error:
             if error.errno == errno.EINVAL:
-                raise NotMeasured("the file system reads only through the page cache") from None
+                raise NotMeasured("the file system does not support reads that bypass the page cache") from None
             raise NotMeasured(f"{error.filename}: {error.strerror}") from None
 
     def large(self) -> float:
-        """Returns the bytes per second of a few concurrent large reads."""
+        """Returns the bandwidth of a few concurrent large reads, in bytes per second."""
         shares = [[next(self._places) for _ in range(2)] for _ in range(_AT_ONCE)]
         sizes = [0] * _AT_ONCE
 
@@ -68,7 +68,9 @@ class Disk:
         return sum(sizes) / max(time.perf_counter() - begin, 1e-9)
 
     def small(self) -> float:
-        """Returns the milliseconds of one small read at a random offset, including opening the file."""
+        """Returns the latency in milliseconds of one small read at a random offset, including the time to open the
+        file.
+        """
         path, size = self._draw.choice(self._files)
         offset = self._draw.randrange(max(size // SMALL, 1)) * SMALL
         with mmap.mmap(-1, SMALL) as buffer:
@@ -78,7 +80,7 @@ class Disk:
 
 
 def _files(source: Path) -> Iterator[tuple[str, int]]:
-    """Yields the files of a folder in any order, or the file itself; skips unreadable ones."""
+    """Yields the files of a folder in any order, or the file itself; skips unreadable files."""
     if source.is_file():
         yield str(source), source.stat().st_size
         return

@@ -27,19 +27,21 @@ _SMALL_READS = 4  # in a round
 _COPIED = (64 << 20,)  # bytes, to a GPU
 
 _LABELS = {
-    "decode_per_s": ("pictures decoded by one thread", "1/s", "higher"),
-    "python_per_s": ("rounds of a loop of Python", "1/s", "higher"),
+    "decode_per_s": ("images decoded by one thread", "1/s", "higher"),
+    "python_per_s": ("iterations of a Python loop", "1/s", "higher"),
     "memory_bytes_per_s": ("memory copied by one thread", "B/s", "higher"),
     "memory_all_bytes_per_s": ("memory copied by all threads", "B/s", "higher"),
-    "disk_bytes_per_s": ("large reads from the disk", "B/s", "higher"),
-    "disk_small_ms": ("a small read from the disk", "ms", "lower"),
+    "disk_bytes_per_s": ("large disk reads", "B/s", "higher"),
+    "disk_small_ms": ("small disk read", "ms", "lower"),
+    "matrix_products_per_s": ("products of 512 x 512 matrices by torch, one thread", "1/s", "higher"),
+    "convolutions_per_s": ("convolutions of 64 x 56 x 56 images by torch, one thread", "1/s", "higher"),
     "copy_bytes_per_s": ("copies to the GPU", "B/s", "higher"),
 }
 
 
 @dataclass
 class Probes:
-    """Measurements as rows of a record's ``probes``, and the reasons for missing ones, by name."""
+    """Measurements as rows of a record's ``probes``, and the reason for each missing measurement by name."""
 
     figures: list[dict[str, Any]]
     missing: dict[str, str] = field(default_factory=dict)
@@ -55,13 +57,13 @@ def measure(
     clock: Callable[[], float] | None = None,
     known: Mapping[str, float] = MappingProxyType({}),
 ) -> Probes:
-    """Measures this machine for slightly longer than `seconds`.
+    """Measures this machine for slightly longer than `seconds` seconds.
 
     Args:
-        source: its disk is measured; None: no disk is.
-        clock: seconds; replaced in tests. None: the thread's CPU time for single-threaded work, so that a busy machine
-            does not look slow.
-        known: existing metrics by name; those of the disk are not measured again.
+        source: dataset whose disk is measured; None omits the disk.
+        clock: returns seconds; replaced in tests. Defaults to the thread's CPU time for single-threaded work, so that a
+            busy machine does not look slow.
+        known: existing metrics by name; disk metrics in ``known`` are not measured again.
     """
     missing: dict[str, str] = {}
     rounds = _pieces(clock)
@@ -74,13 +76,14 @@ def measure(
         for name, once in rounds.items():
             values[name].append(once())
         count += 1
+    values |= _of_torch(missing, clock or time.thread_time)
     values |= _of_gpu(missing)
     values |= {name: [value] for name, value in known.items()}
     return Probes([_figure(name, taken) for name, taken in values.items()], missing)
 
 
 def of_host(host: Mapping[str, Any]) -> dict[str, float]:
-    """Returns the disk's figures that ``feedline diagnose`` has measured, from its summary of the host."""
+    """Returns the disk metrics that ``feedline diagnose`` has measured, from its host summary."""
     names = {"disk_bytes_per_s": "disk_ceiling_bytes_per_s", "disk_small_ms": "disk_small_read_ms"}
     return {name: float(host[own]) for name, own in names.items() if host.get(own)}
 
@@ -126,13 +129,35 @@ def _of_disk(source: str | None, missing: dict[str, str]) -> dict[str, Callable[
     }
 
 
+def _of_torch(missing: dict[str, str], clock: Callable[[], float]) -> dict[str, list[float]]:
+    """Measures torch's build on one CPU; importing torch takes seconds."""
+    try:
+        import torch
+    except Exception as error:  # a broken installation raises other errors, too
+        missing["torch's build"] = f"torch cannot be imported: {error}"
+        return {}
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        pieces = {
+            "matrix_products_per_s": _timed(work.multiplying(torch), clock),
+            "convolutions_per_s": _timed(work.convolving(torch), clock),
+        }
+        for once in pieces.values():
+            once()
+        rounds = [{name: once() for name, once in pieces.items()} for _ in range(_FEWEST)]
+    finally:
+        torch.set_num_threads(threads)
+    return {name: [one[name] for one in rounds] for name in pieces}
+
+
 def _of_gpu(missing: dict[str, str]) -> dict[str, list[float]]:
-    """Measures large page-locked copies if torch and a GPU are available: torch takes seconds to import."""
+    """Measures large page-locked copies if torch and a GPU are available; importing torch takes seconds."""
     if not Path("/dev/nvidia0").exists():
         missing["copies to a GPU"] = "there is no GPU"
         return {}
     if importlib.util.find_spec("torch") is None:
-        missing["copies to a GPU"] = "torch, which makes the copies, is not installed"
+        missing["copies to a GPU"] = "torch, which is needed to measure copies, is not installed"
         return {}
     from ..device.torch_link import TorchLink, find_device
 
@@ -148,19 +173,19 @@ def _of_gpu(missing: dict[str, str]) -> dict[str, list[float]]:
 
 
 def _figure(name: str, values: list[float]) -> dict[str, Any]:
-    """Returns the rate of the fastest tenth of the rounds, since other programs can only reduce it.
+    """Returns the rate reached by the fastest tenth of the rounds, since other programs can only reduce it.
 
-    The interval includes that rate and the mean's interval, so it is wide on a busy machine.
+    The interval includes both this rate and the interval of the mean, so it is wide on a busy machine.
     """
     label, unit, better = _LABELS[name]
     low, high = series.rate_interval(values, [1.0] * len(values))
-    place = _REACHED if better == "higher" else 1 - _REACHED
-    reached = sorted(values)[round(place * (len(values) - 1))]
+    fraction = _REACHED if better == "higher" else 1 - _REACHED
+    reached = sorted(values)[round(fraction * (len(values) - 1))]
     if low is not None and high is not None and math.isfinite(low):
         low, high = min(max(low, 0.0), reached), max(high, reached)
     return figure(name, label, unit, reached, low, high, better=better)
 
 
 def joined(record: Mapping[str, Any], probes: Probes) -> dict[str, Any]:
-    """Adds the measurements to `record`."""
+    """Adds the machine measurements to `record`."""
     return {**record, "probes": probes.figures, "notes": [*record["notes"], *probes.notes]}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workloads that are the same on every machine: each takes some milliseconds, and is repeated."""
+"""Workloads that are the same on every machine; each takes a few milliseconds and is repeated."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ _PICTURES = 2  # decoded per call
 _COPIED = 64 << 20  # bytes: more than one core's share of most last-level caches
 _LEAST_COPIED = 8 << 20
 _LOOPS = 20_000
+_MATRIX = 512
+_IMAGES = (2, 64, 56, 56)
 
 Piece = tuple[Callable[[], object], float]  # the workload, and its number of units per run
 
 
 def decoding() -> Piece:
-    """Images decoded by one thread of the engine's decoder."""
+    """Decodes images with one thread of the engine's decoder."""
     rng = np.random.default_rng(0)
     coarse = rng.uniform(0, 255, (_SIDES[0] // 8 + 1, _SIDES[1] // 8 + 1, 3)).repeat(8, 0).repeat(8, 1)
     pixels = coarse[: _SIDES[0], : _SIDES[1]] + rng.normal(0, 12, (*_SIDES, 3))
@@ -36,9 +38,9 @@ def decoding() -> Piece:
 
 
 def copying(threads: int, left_bytes: int | None) -> Piece:
-    """Bytes of memory copied by several threads, each with its own buffers; reading and writing count once together.
+    """Copies memory with several threads, each with its own buffers; a byte read and written counts once.
 
-    `left_bytes`: free memory, of which at most a quarter is used. None: unknown.
+    `left_bytes`: free memory in bytes, of which at most a quarter is used. None: unknown.
     """
     most = _COPIED if left_bytes is None else left_bytes // (8 * threads)
     size = max(min(_COPIED, most), _LEAST_COPIED)
@@ -58,13 +60,30 @@ def copying(threads: int, left_bytes: int | None) -> Piece:
     return copy, float(size * threads)
 
 
+def multiplying(torch: Any) -> Piece:
+    """Multiplies two float32 matrices by torch: shows the BLAS library and the instructions that torch's build uses."""
+    left, right = torch.ones(_MATRIX, _MATRIX), torch.ones(_MATRIX, _MATRIX)
+    return lambda: torch.mm(left, right), 1.0
+
+
+def convolving(torch: Any) -> Piece:
+    """Applies a 3 x 3 convolution of ResNet-50's second stage by torch: shows whether its build has oneDNN."""
+    image, weights = torch.ones(*_IMAGES), torch.ones(_IMAGES[1], _IMAGES[1], 3, 3)
+
+    def convolve() -> object:
+        with torch.no_grad():
+            return torch.nn.functional.conv2d(image, weights, padding=1)
+
+    return convolve, float(_IMAGES[0])
+
+
 def interpreting() -> Piece:
-    """Iterations of a pure Python loop, as in datasets, transforms and collate functions."""
+    """Runs a pure Python loop, as in datasets, transforms and collate functions."""
 
     def interpret() -> int:
-        kept: dict[int, list[int]] = {}
+        groups: dict[int, list[int]] = {}
         for i in range(_LOOPS):
-            kept.setdefault(i & 63, []).append(i * 3 % 7)
-        return len(kept)
+            groups.setdefault(i & 63, []).append(i * 3 % 7)
+        return len(groups)
 
     return interpret, float(_LOOPS)

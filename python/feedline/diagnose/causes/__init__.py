@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One file per cause: its rule, thresholds, gain, fix, abstention and page. Files in this folder register themselves.
+"""Each file defines one cause: its rule, thresholds, gain, fix, abstention and page. The modules in this folder
+register themselves.
 
-Each defines one `CAUSE`, whose code is the file's name; docs/findings.md explains how to add one.
+Each file defines one `CAUSE`, whose code is the name of the file; docs/findings.md explains how to add one.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ __all__ = ["entries", "in_turn", "named", "registered"]
 
 @functools.cache
 def registered(folders: tuple[Path | str, ...] = ()) -> tuple[Cause, ...]:
-    """Returns all causes of this folder and of further `folders`, by priority.
+    """Returns all causes in this folder and in additional `folders`, by priority.
 
     Raises:
-        ConfigError: a file defines no cause, or its cause's code differs from the file name. The error names the file.
+        ConfigError: a file defines no cause, or a cause whose code differs from the file name. The error message names
+        the file.
     """
     causes = [
         replace(cause, page=replace(cause.page, contradicted=tuple(cause.contradicted)))
@@ -32,7 +34,7 @@ def registered(folders: tuple[Path | str, ...] = ()) -> tuple[Cause, ...]:
 
 
 def named(code: str) -> Cause | None:
-    """Returns the cause with this code in this folder, or None."""
+    """Returns the cause in this folder with this code, or None."""
     return next((cause for cause in registered() if cause.code == code), None)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples wait for something other than a file: a sleep, a lock, a socket or another process."""
+"""Samples wait for something other than a file, such as a sleep, a lock, a socket or another process."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from feedline.profiler.summary.figures import Summary
 __all__ = ["CAUSE", "ENOUGH_LOOKS", "MOSTLY", "NAMED", "UNSEEN"]
 
 UNSEEN = Threshold(
-    0.6, "confidence if system calls were not observed, because a network file system blocks in the same way"
+    0.6, "maximum confidence if system calls were not observed, because a network file system blocks in the same way"
 )
-_NEAR = "Send more requests concurrently, or cache responses in local files; packing local files does not help."
+_NEAR = "Send more requests concurrently, or cache responses in local files. Packing local files does not help."
 # By the main reason for waiting outside of files: probe/system_calls.py.
 _WORDS = {
-    "sleep": "Remove the sleep, or wait for the event itself; faster storage does not help.",
-    "lock": "Hold that lock for less time, or use a separate lock per worker: workers that share a lock wait "
-    "for each other.",
+    "sleep": "Remove the sleep, or wait for the event itself. Faster storage does not help.",
+    "lock": "Hold this lock for less time, or use a separate lock in each worker: workers that share a lock wait for "
+    "each other.",
     "network": _NEAR,
     "events": _NEAR,
     "process": "Send larger requests to the other process, or do its work in the worker.",
 }
-_ELSE = "Find out what the worker waits for at that line; faster storage does not help."
+_ELSE = "Find out what the worker waits for at that line. Faster storage does not help."
 
 
 def _evaluate(analysis: Analysis) -> Found | None:
@@ -57,7 +57,7 @@ def _workers(summary: Summary) -> int | None:
 
 
 def _gain(summary: Summary, _share: float) -> Gain:
-    """The gain if workers no longer wait outside of files; reading is unchanged."""
+    """Returns the gain if workers wait only for files."""
     waits = gains.in_files(summary, 0.0)
     return gains.of_batch(summary, what_if.without(summary, prediction.batch_of(summary), waits, 1.0))
 
@@ -68,9 +68,10 @@ CAUSE = Cause(
         verb="diagnose",
         title="samples wait for a sleep, a lock, a socket or another process, at the line shown",
         means="Workers wait while producing a batch, but not for a file, so faster storage does not help.",
-        recognised="Samples the system call in which workers block; never certain with fewer than 24 samples, "
-        "or if less than 80 % of them agree.",
-        to_do="By the call: issue more requests in parallel, hold the lock for less time, or remove the sleep.",
+        recognised="Samples the system call in which workers block; uncertain with fewer than 24 samples, or if less "
+        "than 80 % of them agree.",
+        to_do="Depending on the call, issue more requests in parallel, hold the lock for less time, or remove the "
+        "sleep.",
         abstains="The stages of a batch were not observed.",
         example="waiting in 66 samples: a socket 100 %; 100 % of them at train.py:24 in __getitem__().",
     ),

@@ -13,8 +13,8 @@ from feedline.profiler.experiments import ASKED
 
 __all__ = ["CAUSE", "FEWEST_TIMED", "IDLE_LOADER", "LAUNCH", "LEAST", "NAMED", "SLOWEST", "SURE"]
 
-LEAST = Threshold(0.5, "of the copies' time: minimum saving from non-blocking copies, if not measured")
-SURE = Threshold(0.5, "of the measured saving: minimum saving from non-blocking copies")
+LEAST = Threshold(0.5, "minimum fraction of the copy time that non-blocking copies save, if not measured")
+SURE = Threshold(0.5, "minimum fraction of the measured saving that non-blocking copies achieve")
 _KIND = copies.Kind(
     pinned=True,
     asked=False,
@@ -32,10 +32,11 @@ CAUSE = Cause(
         title="copies to the GPU from page-locked memory, without `non_blocking=True`",
         means="The device could fetch the batch while the host continues, but the call blocks until the copy "
         "is complete.",
-        recognised="Measures the stream time of copies from page-locked memory without non_blocking=True.",
-        to_do="Use non-blocking copies on a separate stream, one batch ahead. The predicted gain is limited by "
-        "the copies themselves: a loop cannot be faster than its transfers.",
-        abstains="No step was watched, as with torch.compile; or torch has no timed events for this device type.",
+        recognised="Measures the time on the stream of copies from page-locked memory without non_blocking=True.",
+        to_do="Use non-blocking copies on a separate stream, one batch ahead. The predicted gain is limited by the "
+        "copies themselves, since a loop cannot be faster than its transfers.",
+        abstains="The steps were not watched, as with torch.compile, or torch has no timed events for this device "
+        "type.",
         example="2 copies (20 MB in total) per step, from page-locked memory without non_blocking=True, occupy the "
         "device's stream for 6.00 ms of a 10 ms step: blocking_copy, 60 %.",
     ),

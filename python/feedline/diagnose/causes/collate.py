@@ -14,8 +14,8 @@ CAUSE = Cause(
         code="collate",
         verb="diagnose",
         title="collating samples into batches takes too long",
-        means="`collate_fn` combines samples into one batch. In Python this is a loop over objects; for arrays it "
-        "copies all bytes into new shared memory.",
+        means="`collate_fn` combines samples into one batch, in the workers if there are any. In Python this is a loop "
+        "over objects; for arrays, all bytes are copied into new shared memory.",
         recognised="Measures the time of `collate_fn` while the loop waits.",
         to_do="Return tensors or arrays of equal shape, which can be stacked in one step.",
         abstains="The stages of a batch were not observed.",
@@ -23,12 +23,15 @@ CAUSE = Cause(
     ),
     rules=(Rule(200, lambda analysis: production.found(analysis, 0.92, "collate")),),
     fix=Fix(
-        "Collate less in Python: return equal-shaped tensors or arrays, and stack them once.",
-        own="Copy less: a smaller dtype, or shorter rows; batch samples of similar length together (buckets=).",
-        lowered="Copy less: a smaller dtype, or shorter rows.",
+        "Collate less in Python: return tensors or arrays of equal shape, and stack them once.",
+        own="Copy less: use a smaller dtype or shorter rows, and batch samples of similar length together (buckets=).",
+        lowered="Copy less: use a smaller dtype or shorter rows.",
     ),
     gain=gains.stages("collate"),
     signals=(signals.WORKERS, signals.STAGES),
-    contradicted={"the CPUs were idle": contradictions.idle_cpus},
-    beside_paging=CPU_OF_PAGING,
+    contradicted={
+        "the CPUs were idle": contradictions.idle_cpus,
+        "other programs used the CPUs": contradictions.other_programs,
+    },
+    paging_instead=CPU_OF_PAGING,
 )

@@ -14,7 +14,7 @@ CAUSE = Cause(
         code="cpu_decode",
         verb="diagnose",
         title="decoding saturates the CPUs",
-        means="Images are stored compressed, and decoding them costs more CPU than all later steps. A photo of "
+        means="Images are stored compressed, and decoding them takes more CPU time than all later steps. A photo of "
         "12 megapixels takes 100 ms to decode, however small the training crop is.",
         recognised="Measures the CPU time in image decoders while the loop waits.",
         to_do="Decode less of each image, decode each image once, or store smaller images.",
@@ -34,6 +34,9 @@ CAUSE = Cause(
     gain=gains.stages("decode"),
     drop_in=drop_in_may_help,
     signals=(signals.WORKERS, signals.STAGES),
-    contradicted={"the CPUs were idle": contradictions.idle_cpus},
-    beside_paging=CPU_OF_PAGING,
+    contradicted={
+        "the CPUs were idle": contradictions.idle_cpus,
+        "other programs used the CPUs": contradictions.other_programs,
+    },
+    paging_instead=CPU_OF_PAGING,
 )

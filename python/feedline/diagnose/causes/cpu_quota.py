@@ -13,8 +13,10 @@ from feedline.findings import Entry, Threshold
 from feedline.profiler.model import prediction
 from feedline.profiler.summary.figures import Summary
 
-SPENT = Threshold(0.8, "of the quota: above this CPU use, every wait for a CPU is attributed to the quota")
-UNSPENT = Threshold(0.5, "of the quota, used by the whole run: below this, the quota does not limit sustained work")
+SPENT = Threshold(0.8, "fraction of the quota in use above which every wait for a CPU is attributed to the quota")
+UNSPENT = Threshold(
+    0.5, "fraction of the quota used by the whole run below which the quota does not limit sustained work"
+)
 
 
 def _evaluate(analysis: Analysis) -> Found | None:
@@ -39,7 +41,7 @@ def _evaluate(analysis: Analysis) -> Found | None:
 
 
 def _gain(summary: Summary, _share: float) -> Gain:
-    """The gain with as many CPUs as there are processes to use them."""
+    """Returns the gain if no process has to wait for a CPU."""
     return gains.of_batch(summary, prediction.batch_of(summary), cpus=summary.workers + 1.0)
 
 
@@ -48,7 +50,7 @@ def _has_room(summary: Summary, _share: float) -> str | None:
     if gain is not None and gain[1] >= HELPS and gain[2] > 1:
         return f"measured: {summary.counted(gain[0])} produce {gain[1]:.2f} times as many batches within the same quota"
     if host.quota_cpus and host.used_cpus is not None and host.used_cpus < UNSPENT * host.quota_cpus:
-        return f"the run used {host.used_cpus:.2f} of the quota's {host.quota_cpus:.2g} CPUs"
+        return f"the run used {host.used_cpus:.2f} of the {host.quota_cpus:.2g} CPUs of the quota"
     return None
 
 
@@ -57,10 +59,9 @@ CAUSE = Cause(
         code="cpu_quota",
         verb="diagnose",
         title="the container's CPU limit throttles the workers",
-        means="A quota limits the CPU time of a group of processes in each 100 ms period and stops all of them for "
-        "the rest of it, even if CPUs are idle. CPU affinity does not reveal it.",
-        recognised="Measures the throttling of the script's cgroup; if the quota is used up, also every "
-        "wait for a CPU.",
+        means="A quota limits the CPU time of a group of processes in each period of 100 ms, and stops all of them "
+        "for the rest of the period, even if CPUs are idle. CPU affinity does not show the quota.",
+        recognised="Measures the throttling of the script's cgroup and, if the quota is used up, every wait for a CPU.",
         to_do="Raise the limit, or use no more workers than the quota has CPUs.",
         abstains="The cgroup's cpu.stat cannot be read, or the run was too short.",
         example="the cgroup's quota of 1.5 CPUs throttled its processes for 50 % of the time.",

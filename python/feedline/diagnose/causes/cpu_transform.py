@@ -28,26 +28,28 @@ CAUSE = Cause(
         code="cpu_transform",
         verb="diagnose",
         title="transforms and the dataset's own code saturate the CPUs",
-        means="Processing each sample after it was read and decoded takes more CPU time than the machine has "
-        "available per step.",
+        means="Processing the samples after they are read and decoded takes more CPU time than the machine has.",
         recognised="Measures the CPU time of transforms and the dataset's own code while batches are late.",
-        to_do="Move work out of Python, do it once rather than every epoch, or move it to the device.",
+        to_do="Move work out of Python, do it once instead of in every epoch, or move it to the device.",
         abstains="The stages of a batch were not observed.",
         example="a batch takes 80.0 ms to produce, 79.0 ms of it CPU; by stage: transform 60 %, own code 40 %.",
     ),
     rules=(Rule(260, _evaluate),),
     fix=Fix(
-        "Move work out of the dataset's Python: use native operations (feedline.DataLoader lowers torchvision's) "
+        "Move work out of the dataset's Python code: use native operations (feedline.DataLoader lowers torchvision's) "
         "or vectorised NumPy, or preprocess the data once offline.",
         own='Transform less per epoch: put deterministic operations before .cache(...); dtype="uint8" leaves '
         "normalization to the device.",
         lowered='Transform less per epoch: feedline.open(SOURCE)...cache("memory") after deterministic operations.',
-        without_drop_in="Move work out of the dataset's Python: use vectorised NumPy, or preprocess the data once "
-        "offline.",
+        without_drop_in="Move work out of the dataset's Python code: use vectorised NumPy, or preprocess the data "
+        "once offline.",
     ),
     gain=gains.stages("transform", "python"),
     drop_in=drop_in_may_help,
     signals=(signals.WORKERS, signals.STAGES),
-    contradicted={"the CPUs were idle": contradictions.idle_cpus},
-    beside_paging=CPU_OF_PAGING,
+    contradicted={
+        "the CPUs were idle": contradictions.idle_cpus,
+        "other programs used the CPUs": contradictions.other_programs,
+    },
+    paging_instead=CPU_OF_PAGING,
 )

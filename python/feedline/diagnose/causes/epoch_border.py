@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each further epoch starts with drawing its sample order and an empty pipeline."""
+"""Each epoch after the first starts with an empty pipeline and must first draw its sample order."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CAUSE = Cause(
         title="each epoch starts with an empty pipeline",
         means="When an epoch ends, no batch is in flight. The loop waits while the next epoch's order is drawn and "
         "its first batches are produced.",
-        recognised="Measures the first wait of each epoch after the first, minus a usual batch time and the "
+        recognised="Measures the first wait of each epoch after the first, minus the usual time of a batch and the "
         "start of workers.",
         to_do="Start the next epoch's batches before the current epoch ends, or make epochs longer.",
         abstains="The workers were not observed.",
@@ -40,8 +40,9 @@ CAUSE = Cause(
     fix=Fix(
         "Start the next epoch's batches before the current epoch ends: feedline.DataLoader(prefetch_epochs=True, "
         "persistent_workers=True); or make epochs longer.",
-        own="Leave epochs at its default, or pass their number (epochs=N): the next epoch's first batches are then "
-        "prefetched before the current epoch ends.",
+        own="Keep the default value of epochs, or pass their number (epochs=N): the first batches of the next epoch "
+        "are "
+        "then prefetched before the current epoch ends.",
     ),
     gain=gains.of_share,
     signals=(signals.WORKERS,),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The step repeatedly synchronizes with the device to read values, and the device idles in between."""
+"""The step repeatedly synchronizes with the device to read values, and the device is idle in between."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from feedline.findings import Entry, Threshold
 from feedline.profiler.model import prediction
 from feedline.profiler.summary.figures import Summary
 
-AGAIN = Threshold(2, "calls per step: a single call only waits for the step's own work")
+AGAIN = Threshold(2, "minimum number of calls per step: a single call waits only for the step's own work")
 
 
 def _evaluate(analysis: Analysis) -> Found | None:
@@ -44,10 +44,10 @@ def _evaluate(analysis: Analysis) -> Found | None:
 
 
 def idle_share(summary: Summary) -> float | None:
-    """Returns a lower bound on the share of the loop's time that the GPU idles for reasons other than the loader.
+    """Returns a lower bound on the share of the loop's time in which the GPU is idle for reasons other than the loader.
 
-    Returns None if there is no GPU data. GPU-Util counts any moment in which a kernel runs as busy, so it never
-    overstates idle time.
+    Returns None if there is no GPU data. GPU-Util counts the GPU as busy whenever any kernel runs, so the estimate
+    never overstates idle time.
     """
     if summary.on_device.gpu is None:
         return None
@@ -55,7 +55,7 @@ def idle_share(summary: Summary) -> float | None:
 
 
 def _gain(summary: Summary, share: float) -> Gain:
-    """The gain if the step made no such calls and the loader ran at the pace measured by itself."""
+    """Returns the gain if the step made no synchronising calls and the loader ran at its own measured rate."""
     batch, gone = prediction.batch_of(summary), share * prediction.current_ms(summary)
     step = max(batch.step - gone, 0.0)
     measured, modelled = summary.ladder.rungs.get(summary.workers), prediction.loader_rate(summary, summary.workers)
@@ -71,8 +71,8 @@ def _unseen(summary: Summary) -> str | None:
     if (summary.loop.synchronising or 0.0) < NAMED:
         return None
     return (
-        "a single .item() call per step waits for the step's own work, and how long the device idled "
-        f"afterwards was not observed; {TRACE}"
+        "a single .item() call per step waits for the step's own work, and the idle time of the device afterwards was "
+        f"not observed; {TRACE}"
     )
 
 
@@ -81,13 +81,14 @@ CAUSE = Cause(
         code="loop_synchronisation",
         verb="diagnose",
         title="repeated `.item()` or `.tolist()` calls in a step",
-        means="Each call waits until the device has finished all queued work; then the device waits until the "
+        means="Each call waits until the device has finished all queued work, and then the device waits until the "
         "loop has queued more work, so host and device never work at the same time.",
-        recognised="Counts calls in some of the steps, and the time from the first to the last. On a GPU, the share is "
+        recognised="Counts the calls in some of the steps, and measures the time from the first to the last call. On "
+        "a GPU, the share is "
         "limited to the idle time reported by NVML that is not spent waiting for the loader.",
         to_do="Keep values as tensors, and read them only every few steps.",
-        abstains="Steps were not watched, as with torch.compile. A single call per step waits for the step's own work; "
-        "only a trace shows how long the GPU then idles.",
+        abstains="The steps were not watched, as with torch.compile. A single call per step waits for the step's own "
+        "work; only a trace shows how long the GPU is idle afterwards.",
         example="500 calls of .item() or .tolist() per step, and the code between them, take 60 % of the loop's time.",
     ),
     rules=(Rule(40, _evaluate),),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory is short: pages are evicted and read again."""
+"""Memory is short: pages are evicted from the page cache and read again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _evaluate(analysis: Analysis) -> Found | None:
     share = min(max(host.memory_pressure, _of_reclaim(analysis)), analysis.production)
     evidence = [f"tasks waited for memory {host.memory_pressure:.0%} of the time"]
     if host.memory_events:
-        evidence.append(f"the cgroup hit its limit {host.memory_events} times")
+        evidence.append(f"the cgroup reached its memory limit {host.memory_events} times")
     if host.in_kernel is not None and host.in_kernel > MUCH_KERNEL:
         evidence.append(f"{host.in_kernel:.0%} of the workers' CPU time was spent in the kernel, which reclaims pages")
     if host.memory_bytes and host.memory_limit_bytes:
@@ -31,14 +31,18 @@ def _evaluate(analysis: Analysis) -> Found | None:
 
 
 def _is_of_others(host: Host) -> bool:
-    """Whether the pressure, which the kernel reports for all programs, is caused by programs other than this run's."""
+    """Whether the memory pressure, which the kernel reports for all programs, is caused by programs outside this
+    run.
+    """
     if host.memory_events or host.major_faults_per_s is None:
         return False
     return host.major_faults_per_s < FEW_FAULTS and (host.in_kernel or 0.0) <= MUCH_KERNEL
 
 
 def _of_reclaim(analysis: Analysis) -> float:
-    """At a cgroup's limit: reading evicted pages again, and the CPU time of evicting them."""
+    """Returns the share of the time lost to a cgroup's memory limit, spent on evicting pages and on reading them
+    again.
+    """
     host = analysis.summary.host
     if not host.memory_events:
         return 0.0
@@ -51,7 +55,7 @@ def _of_reclaim(analysis: Analysis) -> float:
 
 
 def _gain(summary: Summary, _share: float) -> Gain:
-    """The gain if pages stay cached: nothing is read again, and the kernel does not reclaim pages."""
+    """Returns the gain if pages stay cached: no data is read again, and the kernel does not reclaim pages."""
     running = gains.without_kernel(summary, prediction.batch_of(summary))
     return gains.of_batch(summary, gains.without_waiting(summary, running))
 
@@ -71,18 +75,17 @@ CAUSE = Cause(
         verb="diagnose",
         title="pages are evicted and read again",
         means="At its memory limit, a group of processes evicts file pages that it still uses, reads the pages "
-        "again, and spends CPU time on finding further pages to evict.",
-        recognised="Measures memory pressure, hits of the cgroup's limit, the run's page faults, CPU time in "
-        "the kernel, "
-        "memory use (PSS).",
+        "again, and spends CPU time on finding more pages to evict.",
+        recognised="Measures memory pressure, how often the cgroup reached its limit, and the run's page faults, CPU "
+        "time in the kernel and memory use (PSS).",
         to_do="Use less memory, or share data between workers.",
-        abstains="The kernel reports no pressure (no PSI), or the run was too short. Pressure on other programs is not "
-        "this run's.",
-        example="tasks waited for memory 40 % of the time; the cgroup hit its limit 12 times.",
+        abstains="The kernel reports no pressure (no PSI), or the run was too short. The pressure is caused by other "
+        "programs.",
+        example="tasks waited for memory 40 % of the time; the cgroup reached its memory limit 12 times.",
     ),
     rules=(Rule(120, _evaluate),),
     fix=Fix(
-        "Use less memory: fewer workers, prefetch_factor=2, data shared between workers (memory-mapped).",
+        "Use less memory: fewer workers, prefetch_factor=2, or data shared between workers (memory-mapped).",
         own="Use less memory: a smaller memory_budget, and a budget for .cache(...).",
     ),
     gain=_gain,

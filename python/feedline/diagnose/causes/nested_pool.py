@@ -14,7 +14,7 @@ from feedline.profiler.model import prediction
 from feedline.profiler.summary.figures import Summary
 
 POOL = Threshold(
-    2.5, "times the creation time: CPU time of a pool of three threads over its lifetime (1.3 for processes)"
+    2.5, "CPU time of a pool of three threads over its lifetime, relative to its creation time (1.3 for processes)"
 )
 
 
@@ -23,13 +23,17 @@ def _evaluate(analysis: Analysis) -> Found | None:
     if not making.nested_pools:
         return None
     evidence = [f"workers created {making.nested_pools} pools"]
-    return Found(analysis.take_stages("python", "storage"), 0.8, evidence)
+    stages: tuple[str, ...] = ("python", "storage") if making.collating_pools < 1 else ()
+    if making.collating_pools > 0:
+        stages = (*stages, "collate")
+        evidence.append(f"collate_fn created {making.collating_pools:.0%} of them")
+    return Found(analysis.take_stages(*stages), 0.8, evidence)
 
 
 def _gain(summary: Summary, _share: float) -> Gain:
-    """The gain if workers do the pools' work themselves, without waiting for pools.
+    """Returns the gain if workers do the pools' work themselves, without waiting for pools.
 
-    The high end also removes the CPU time of a pool's threads and of its shutdown, which were not measured.
+    The upper bound also includes the CPU time of a pool's threads and of its shutdown, which were not measured.
     """
     waiting = (summary.making.stages or {}).get("storage", 0.0)
     running = summary.making.wall_ms * (1.0 - waiting)  # including other threads' CPU time
@@ -43,11 +47,11 @@ CAUSE = Cause(
     Entry(
         code="nested_pool",
         verb="diagnose",
-        title="pools of processes, or repeatedly of threads, created in workers",
-        means="A worker that delegates its work waits for the pool, and spends time on creating the pool and "
-        "sending work to "
-        "it, and all pools compete for the CPUs for which the number of workers was chosen.",
-        recognised="Counts pools created in workers; their share is the dataset's own code and its waiting.",
+        title="workers repeatedly create pools of processes or threads",
+        means="A worker that delegates its work waits for the pool, and spends time on creating the pool and sending "
+        "work to it; all pools compete for the CPUs that the number of workers was chosen for.",
+        recognised="Counts pools created in workers; the share is that of the dataset's own code and its waits, or of "
+        "collation if collate_fn creates the pools.",
         to_do="Use the loader's workers as the only pool.",
         abstains="The workers were not observed. A pool that is created once and reused is not reported.",
         example="workers created 40 pools.",

@@ -12,8 +12,12 @@ from feedline.findings import Entry, Threshold
 from feedline.profiler.model import prediction
 from feedline.profiler.summary.figures import Summary
 
-DELAYED = Threshold(0.3, "of the time that workers are runnable, without a CPU")
-LEAST = Threshold(0.1, "of the share: saving from fewer workers, which still do the same work")
+DELAYED = Threshold(0.3, "share of the runnable time without a CPU above which workers compete for CPUs")
+OWN_CPUS = Threshold(
+    0.5,
+    "fraction of the CPUs used by the run below which its workers mostly wait for other programs, if these are busy",
+)
+LEAST = Threshold(0.1, "fraction of this cause's share that fewer workers save; the work itself remains")
 
 
 def _evaluate(analysis: Analysis) -> Found | None:
@@ -33,7 +37,7 @@ def _evaluate(analysis: Analysis) -> Found | None:
         f"{delayed:.0%} of the time",
         f"{summary.counted(best)} can already use all of these CPUs",
     ]
-    against = ["fewer of them free CPUs and memory; the work itself remains"]
+    against = ["fewer workers free CPUs and memory, but the work itself remains"]
     analysis.production -= running * delayed
     return Found(share, 0.92, evidence, against, (0.0, prediction.gain_of_share(share, LEAST)[0] + LEAST))
 
@@ -56,7 +60,19 @@ def _fewer_are_slower(summary: Summary, _share: float) -> str | None:
     if not present or not fewer or max(fewer.values()) > SAME * present:
         return None
     best = max(fewer, key=lambda workers: fewer[workers])
-    return f"measured, loader only: {summary.counted(best)}: {fewer[best] / present:.2f} times as many batches"
+    return f"measured, loader only: {summary.counted(best)} produced {fewer[best] / present:.2f} times as many batches"
+
+
+def _others_use_the_cpus(summary: Summary, _share: float) -> str | None:
+    host = summary.host
+    if host.used_cpus is None or host.others_cpus is None or host.others_cpus <= host.cpus / 2:
+        return None
+    if host.used_cpus >= OWN_CPUS * host.cpus:
+        return None
+    return (
+        f"the run used {host.used_cpus:.2f} of {host.cpus:.3g} CPUs and other programs used "
+        f"{host.sharing * host.others_cpus:.1f}: the workers waited for those as well"
+    )
 
 
 CAUSE = Cause(
@@ -64,11 +80,12 @@ CAUSE = Cause(
         code="oversubscribed",
         verb="diagnose",
         title="three or more workers per CPU wait for each other",
-        means="More workers than CPUs do not produce more batches. They use memory and evict each other's caches, and "
+        means="More workers than CPUs do not produce more batches. Additional workers use memory and evict each "
+        "other's caches, and "
         "a nearly complete batch waits while other workers run.",
         recognised="Measures the run-queue delay, which is the time that workers are runnable without a CPU.",
         to_do="Use no more workers than CPUs.",
-        abstains="The host's counters were not read: the run was too short. Not reported together with a CPU "
+        abstains="The host's counters were not read, because the run was too short. Not reported together with a CPU "
         "quota that throttles the workers.",
         example="16 workers on 4 CPUs: the workers were runnable without a CPU 70 % of the time.",
     ),
@@ -76,5 +93,8 @@ CAUSE = Cause(
     fix=_fix,
     workers=_workers,
     signals=(signals.WORKERS, signals.PROCESSES, signals.HOST),
-    contradicted={"fewer workers are slower": _fewer_are_slower},
+    contradicted={
+        "fewer workers are slower": _fewer_are_slower,
+        "workers wait for other programs": _others_use_the_cpus,
+    },
 )

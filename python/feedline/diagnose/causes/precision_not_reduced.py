@@ -12,15 +12,17 @@ from feedline.findings import Entry, Threshold
 from feedline.profiler.model import prediction
 from feedline.profiler.summary.figures import Summary
 
-FEWEST_WATCHED = Threshold(5, "minimum number of steps without autocast, to conclude that no step uses it")
-BUSY = Threshold(0.8, "GPU-Util: below this, the step does not wait for the GPU's own speed")
+FEWEST_WATCHED = Threshold(5, "minimum number of observed steps to conclude that no step uses autocast")
+BUSY = Threshold(0.8, "GPU-Util below which the step is not limited by the GPU")
 MATRIX = Threshold(
-    0.5, "of a busy GPU's time, assumed to be matrix products and convolutions; only a trace has the kernel names"
+    0.5,
+    "assumed fraction of a busy GPU's time that is spent in matrix products and convolutions; only a trace has the "
+    "kernel names",
 )
 VOLTA = Threshold(70, "minimum compute capability with Tensor Cores")
 AMPERE = Threshold(80, "minimum compute capability with TF32")
-MOST_FLOAT32 = Threshold(0.5, "of the parameters: if fewer are float32, the run already uses lower precision")
-LEAST = Threshold(0.8, "of the matrix time: saving from lower precision")
+MOST_FLOAT32 = Threshold(0.5, "fraction of float32 parameters below which the run counts as using lower precision")
+LEAST = Threshold(0.8, "fraction of the matrix time that lower precision saves")
 
 
 def _evaluate(analysis: Analysis) -> Found | None:
@@ -38,9 +40,9 @@ def _evaluate(analysis: Analysis) -> Found | None:
         "parameters are float32, no autocast was entered, "
         f"float32 matrix products are set to {summary.on_device.device.get('matmul_precision', '(unknown)')!r}",
     ]
-    against = [f"matrix products and convolutions are assumed to take {MATRIX:.0%} of it; {TRACE}"]
+    against = [f"matrix products and convolutions are assumed to take {MATRIX:.0%} of the GPU time; {TRACE}"]
     if capability >= AMPERE and summary.on_device.device.get("cudnn_tf32"):
-        against.append("convolutions use TF32 already, cuDNN's default")
+        against.append("convolutions already use TF32, cuDNN's default")
     return Found(share, 0.5, evidence, against, (0.0, prediction.gain_of_share(share, LEAST)[0]))
 
 
@@ -50,7 +52,7 @@ def _capability(summary: Summary) -> int | None:
 
 
 def _is_reduced(summary: Summary) -> bool | None:
-    """Whether the run uses lower precision than float32; None if too little was observed."""
+    """Whether the run computes in lower precision than float32; None if too little was observed."""
     if summary.on_device.device.get("autocast"):
         return True
     elements = summary.on_device.device.get("elements") or {}
@@ -93,17 +95,18 @@ CAUSE = Cause(
         code="precision_not_reduced",
         verb="diagnose",
         title="float32 on a busy GPU with Tensor Cores",
-        means="Tensor Cores multiply bfloat16, float16 and TF32 matrices several times as fast as float32, but the "
-        "run uses float32.",
-        recognised="Checks parameter dtypes, autocast, TF32 settings and GPU-Util. Never certain: the time spent in "
-        "matrix products is assumed.",
+        means="Tensor Cores multiply bfloat16, float16 and TF32 matrices several times as fast as float32 matrices, "
+        "but the run uses float32.",
+        recognised="Checks the dtypes of parameters, autocast, TF32 settings and GPU-Util. The finding is never "
+        "certain, as the time spent in matrix products is an assumption.",
         to_do="Enable autocast, or allow TF32.",
-        abstains="Other programs use the GPU too; no optimizer step was observed; the GPU's model or load is unknown.",
+        abstains="Other programs use the GPU too, no optimizer step was observed, or the GPU's model or load is "
+        "unknown.",
         example="A100 (compute capability 8.0) has Tensor Cores and is busy 96 % of the time.",
     ),
     rules=(Rule(90, _evaluate),),
     fix=Fix(
-        "torch.autocast with bfloat16 (float16 and GradScaler before Ampere), or "
+        "Use torch.autocast with bfloat16 (float16 and GradScaler before Ampere), or "
         "torch.set_float32_matmul_precision('high')."
     ),
     unseen=_unseen,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loop's own process produces the batches between steps, or spends too long drawing their order."""
+"""The loop's own process produces the batches between steps, or spends too long drawing the sample order."""
 
 from __future__ import annotations
 
@@ -14,25 +14,27 @@ from feedline.findings import Entry, Threshold
 from feedline.profiler.model import prediction
 from feedline.profiler.summary.figures import Summary
 
-ONE_CPU = Threshold(0.9, "of a cycle: a single CPU that is busier than this has no time for another process")
-CPUS_FOR_TWO = Threshold(2, "usable CPUs: the minimum to run a loop and a worker at the same time")
+ONE_CPU = Threshold(0.9, "load of a single CPU above which it has no time for another process")
+CPUS_FOR_TWO = Threshold(2, "minimum number of usable CPUs to run a loop and a worker at the same time")
 MOSTLY_WAITING = Threshold(
-    0.5, "of a batch's production: above this share of waiting, threads help as much as processes"
+    0.5, "share of a batch's production time spent waiting, above which threads help as much as processes"
 )
-USEFUL = Threshold(0.95, "of the current cycle time: a change that leaves more is not an improvement")
+USEFUL = Threshold(0.95, "fraction of the current cycle time above which a change is not an improvement")
+MOST_DELAYED = Threshold(0.9, "maximum share of the time in next() that is attributed to waits for a CPU")
 _MOST_TRIED = 17  # exclusive maximum of the numbers of workers considered
 
 
 def _draws(analysis: Analysis) -> Found | None:
-    """The CPU time of next() in the loop's process, where samplers run with any number of workers."""
+    """Reports the CPU time of next() in the loop's process, where samplers run even with workers."""
     summary = analysis.summary
     cycle = max(prediction.current_ms(summary), 1e-9)
-    share = min(summary.making.next_cpu_ms / cycle, analysis.handover + analysis.production)
+    delayed = min(summary.host.step_delayed or 0.0, MOST_DELAYED)  # next() takes longer while it waits for a CPU
+    share = min(summary.making.next_cpu_ms / (1 - delayed) / cycle, analysis.handover + analysis.production)
     if summary.workers == 0 or summary.native or share < NAMED:
         return None
     evidence = [
         f"next() itself takes {summary.making.next_cpu_ms:.1f} ms of CPU per batch in the loop's process, excluding "
-        "unpickling: samplers and batch samplers run there"
+        "unpickling: this includes samplers and batch samplers"
     ]
     analysis.handover, late = max(analysis.handover - share, 0.0), max(share - analysis.handover, 0.0)
     analysis.production -= late
@@ -40,7 +42,7 @@ def _draws(analysis: Analysis) -> Found | None:
 
 
 def _makes(analysis: Analysis) -> Found | None:
-    """num_workers=0: the production of all batches."""
+    """Reports the production of all batches in the loop's process (num_workers=0)."""
     summary, host = analysis.summary, analysis.summary.host
     if summary.workers > 0 or summary.loader.get("native") or analysis.production < NAMED:
         return None
@@ -53,7 +55,7 @@ def _makes(analysis: Analysis) -> Found | None:
         f"num_workers=0: next() produces each batch itself in {summary.loop.wait_ms:.1f} ms while the loop waits",
         stage_sentence(analysis.summary.making.stages),
     ]
-    against = [] if waits < MOSTLY_WAITING else ["most of that is waiting, which threads would hide as well"]
+    against = [] if waits < MOSTLY_WAITING else ["most of this time is spent waiting, which threads would hide as well"]
     evidence += idle_waits.sentences(summary.making.waited_for if waits >= NAMED else None)
     confidence = 0.95 if host.cpus >= CPUS_FOR_TWO else 0.8
     known = (
@@ -76,12 +78,12 @@ def _workers(summary: Summary) -> int | None:
 
 def _fix(summary: Summary) -> str:
     if summary.workers > 0:
-        return "Draw the whole order before the epoch starts (a list of batches), or make the sampler cheaper."
+        return "Draw the whole order before the epoch starts (as a list of batches), or make the sampler cheaper."
     workers, drop_in = _workers(summary), _drop_in(summary)
     if workers is not None:
         return with_workers(workers, drop_in)
     known = "not shown to help" if prediction.some_are_better(summary) else "measured not to help"
-    own = f"Make batch production in the loop's process cheaper: workers were {known}."
+    own = f"Make loading cheaper in the loop's process: workers were {known}."
     return f"{own} {drop_in}".rstrip()
 
 
@@ -92,7 +94,7 @@ def _drop_in(summary: Summary) -> str:
 
 
 def _gain(summary: Summary, _share: float) -> Gain:
-    """The gain if next() draws no samples."""
+    """Returns the gain if next() draws no samples."""
     return gains.of_batch(summary, replace(prediction.batch_of(summary), drawing=0.0))
 
 
@@ -104,9 +106,9 @@ CAUSE = Cause(
     Entry(
         code="python_main_process",
         verb="diagnose",
-        title="`num_workers=0`: batches are produced between steps; or a sampler, which runs inside `next()` with any "
+        title="with `num_workers=0`, batches are produced between steps; or `next()` runs a slow sampler, with any "
         "number of workers",
-        means="While the loop's process produces a batch it does not train, and vice versa. A sampler "
+        means="While the loop's process produces a batch, it does not train, and vice versa. A sampler "
         "runs in that process even if workers produce the batches.",
         recognised="Without workers, checks for idle CPUs or waiting; with workers, measures the loop "
         "thread's CPU time "

@@ -16,11 +16,13 @@ from feedline.profiler.summary.figures import Store, Summary
 __all__ = ["CAUSE", "ENOUGH_LOOKS", "FROM_STORE", "MOSTLY", "NAMED"]
 
 FROM_STORE = Threshold(
-    0.5, "of the bytes that Feedline's threads read: the minimum share from the store, not from local copies"
+    0.5,
+    "minimum fraction of the bytes read by Feedline's threads that come from the store rather than from local copies",
 )
 
 _NEARER = (
-    "move the data closer: a store in the same region, or copies on a disk of this machine (`feedline stage URL DIR`)"
+    "move the data closer, such as to a store in the same region or to a disk of this machine (`feedline "
+    "stage URL DIR`)"
 )
 _WORDS = Fix(
     "Prefetch from the store: feedline.open(URL, cache=PATH) requests many samples at a time and stores local "
@@ -55,33 +57,33 @@ def _evaluate(analysis: Analysis) -> Found | None:
 
 
 def _brings_samples(store: Store, summary: Summary) -> bool:
-    """Whether the store supplies the samples, rather than a disk with cached copies."""
+    """Whether samples come from the remote store rather than from copies cached on a disk."""
     batch = summary.loader.get("batch_size")
     samples = summary.making.batches * (batch if isinstance(batch, int) else 1)
     return store.bytes >= FROM_STORE * samples * (summary.host.read_bytes_per_sample or 0.0)
 
 
 def _asked(store: Store) -> list[str]:
-    """Describes requests, latency and bandwidth, as far as they were observed."""
+    """Describes the observed requests, latency and bandwidth."""
     each = store.bytes / max(store.requests, 1)
-    told = f"{store.host} received {store.requests} requests, for {each / 1e3:.0f} KB each"
+    sentence = f"{store.host} received {store.requests} requests of {each / 1e3:.0f} KB each"
     if store.latency_ms is not None:
-        told += f"; time to first byte was {store.latency_ms:.1f} ms"
+        sentence += f"; time to first byte was {store.latency_ms:.1f} ms"
     if store.bytes_per_s is not None:
-        told += f", and the transfer rate was {store.bytes_per_s / 1e6:.1f} MB/s"
-    return [told]
+        sentence += f", and the transfer rate was {store.bytes_per_s / 1e6:.1f} MB/s"
+    return [sentence]
 
 
 def _each(summary: Summary) -> list[str]:
-    """Reports how long a sample waits. Requests cannot be counted, as their sender is unknown."""
+    """Describes how long a sample waits. Requests cannot be counted if their sender is unknown."""
     batch, stages = summary.loader.get("batch_size"), summary.making.stages or {}
     if not isinstance(batch, int) or batch < 1:
         return []
-    return [f"a sample waits {summary.making.wall_ms * stages.get('storage', 0.0) / batch:.1f} ms for the store"]
+    return [f"a sample waits {summary.making.wall_ms * stages.get('storage', 0.0) / batch:.1f} ms for the remote store"]
 
 
 def _workers(summary: Summary) -> int | None:
-    """Returns None for Feedline's threads: the prefetcher reads for them, so more threads send no more requests."""
+    """Returns None for Feedline's threads: the prefetcher reads for them, so more threads do not send more requests."""
     return None if summary.native else more_within_reach(summary)
 
 
@@ -99,13 +101,13 @@ CAUSE = Cause(
         title="samples wait for a remote store",
         means="Objects are fetched over HTTP or an object store's API, and the loop waits for the responses: "
         "too few requests are in flight, requests are too small, or the network is saturated.",
-        recognised="For Feedline's loaders, measures requests and responses; for Python, "
-        "measures waits in a library for remote stores (urllib, requests, boto3, fsspec, ...) or for a client program "
+        recognised="For Feedline's loaders, measures requests and responses; for Python code, measures waits in a "
+        "library for remote stores (urllib, requests, boto3, fsspec, ...) or for a client program "
         "(curl, aws, gsutil).",
         to_do="Store local copies, send longer and more concurrent requests, or move the data closer.",
-        abstains="The stages of a batch were not observed. Never certain if less than 80 % of the waits were for "
-        "the store.",
-        example="store.example:443 received 1280 requests, for 110 KB each; time to first byte was 50.3 ms, "
+        abstains="The stages of a batch were not observed. The finding is uncertain if less than 80 % of the waits "
+        "were for the store.",
+        example="store.example:443 received 1280 requests of 110 KB each; time to first byte was 50.3 ms, "
         "and the transfer rate was 80.0 MB/s.",
     ),
     rules=(Rule(205, _evaluate),),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""/dev/shm is nearly full: workers pass tensors through it, and the next batch may crash the run."""
+"""/dev/shm, through which workers pass tensors, is nearly full, so the next batch may crash the run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from feedline.diagnose.rules.shares import NAMED
 from feedline.findings import Entry, Threshold
 from feedline.profiler.summary.figures import Summary
 
-FULL = Threshold(0.9, "of /dev/shm, peak use: above this, another batch may not fit")
+FULL = Threshold(0.9, "peak use of /dev/shm, as a fraction, above which another batch may not fit")
 
 
 def _evaluate(analysis: Analysis) -> Found | None:
@@ -26,7 +26,7 @@ def _evaluate(analysis: Analysis) -> Found | None:
 
 
 def _gain(summary: Summary, share: float) -> Gain:
-    """Reported because of the risk. The cause's share is the time of passing batches, or zero."""
+    """Reports the risk. The gain is predicted from the time spent passing batches, or is zero."""
     return gains.of_share(summary, share) if summary.waits.handover >= share else (0.0, 0.0)
 
 
@@ -36,10 +36,11 @@ CAUSE = Cause(
         verb="diagnose",
         title="the script's own `/dev/shm` is nearly full: the next batch may crash the run",
         means="torch's workers store each tensor in a file in /dev/shm. If /dev/shm is full, a worker dies of a bus "
-        "error. By default a container's /dev/shm has only 64 MB.",
-        recognised="More than 90 % of /dev/shm was in use during the run. Reported even if the run did not slow down.",
+        "error. By default, a container's /dev/shm has only 64 MB.",
+        recognised="More than 90 % of /dev/shm was in use during the run. The finding is reported even if the run "
+        "did not slow down.",
         to_do="Enlarge /dev/shm, or keep fewer batches in flight.",
-        abstains="The host's counters were not read: the run was too short.",
+        abstains="The host's counters were not read, because the run was too short.",
         example="/dev/shm, through which workers pass tensors, was 97 % full.",
     ),
     rules=(Rule(60, _evaluate),),

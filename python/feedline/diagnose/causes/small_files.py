@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each sample is a tiny file, and the disk has to serve thousands of them."""
+"""Each sample is a tiny file, and the disk must serve thousands of them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,14 @@ from feedline.profiler.summary.figures import Summary
 
 __all__ = ["CAUSE", "FEWEST_BYTES", "FROM_DEVICE", "LARGEST", "NAMED", "NEAR_CEILING", "SMALLEST"]
 
-SMALLEST = Threshold(reading.SMALL_FILE_BYTES.start, "bytes per sample: smaller reads are not an image or record")
+SMALLEST = Threshold(
+    reading.SMALL_FILE_BYTES.start, "minimum bytes per sample of an image or record; smaller reads have another purpose"
+)
 LARGEST = Threshold(
-    reading.SMALL_FILE_BYTES.stop, "bytes per sample: above this, the transfer takes longer than the request"
+    reading.SMALL_FILE_BYTES.stop, "bytes per sample above which the transfer takes longer than the request"
+)
+MANY_SAMPLES = Threshold(
+    1_048_576, "bytes of a dataset's file above which it contains many samples; a sample then reads a part of a file"
 )
 _OF_FILES = ("folder", "files")  # Feedline's formats with a file per sample
 
@@ -35,34 +40,38 @@ def _evaluate(analysis: Analysis) -> Found | None:
 
 
 def _may_be_files(summary: Summary) -> bool:
-    """Whether a sample may be a file: known for Feedline's own loaders, otherwise guessed from the sample's size."""
-    form = (summary.loader.get("engine") or {}).get("format")
-    return not form or form in _OF_FILES
+    """Whether each sample may be a file: known for Feedline's own loaders, otherwise estimated from the sizes of
+    samples and of the files that were seen.
+    """
+    form, host = (summary.loader.get("engine") or {}).get("format"), summary.host
+    if form:
+        return form in _OF_FILES
+    return not host.files_seen or host.file_bytes is None or host.file_bytes < MANY_SAMPLES
 
 
 CAUSE = Cause(
     Entry(
         code="small_files",
         verb="diagnose",
-        title="samples wait for storage: files are tiny",
+        title="samples wait for storage because files are tiny",
         means="Opening a 10 KB file takes a disk as long as reading 100 KB. If every sample is a file, the "
         "rate depends on the number of requests, not on their size.",
-        recognised="Measures waits in file system calls, bytes per sample from a local disk, and the run's read rate "
-        "compared with a disk probe's.",
+        recognised="Measures waits in file system calls, the bytes per sample from a local disk, and the run's read "
+        "rate compared with that of a disk probe.",
         to_do="Pack the files into shards, which are read in large pieces.",
         abstains="The run's reads cannot be counted, for example because its processes belong to another user.",
         example="a sample reads 9 KiB from the disk.",
     ),
     rules=(Rule(220, _evaluate),),
     fix=Fix(
-        "Pack the files into shards (WebDataset tars): one large read instead of thousands of small ones.",
-        own="feedline pack SOURCE 'shards/{:06d}.tar': one large read instead of thousands of small ones.",
+        "Pack the files into shards (WebDataset tar files), which replaces thousands of small reads by one large read.",
+        own="feedline pack SOURCE 'shards/{:06d}.tar': one large read replaces thousands of small ones.",
     ),
     gain=gains.stages("storage"),
     signals=(signals.WORKERS, signals.IO),
     contradicted={
-        "the files' location does not matter": contradictions.page_cache,
+        "the location of the files does not matter": contradictions.page_cache,
         "reads are fast": contradictions.quick_reads,
     },
-    beside_paging=READS_OF_PAGING,
+    paging_instead=READS_OF_PAGING,
 )

@@ -38,10 +38,11 @@ CAUSE = Cause(
     Entry(
         code="storage_bandwidth",
         verb="diagnose",
-        title="samples wait for storage: the disk is saturated",
-        means="The run reads at the disk's full bandwidth. More workers would only wait for each other's reads.",
-        recognised="Waiting without CPU in file system calls; the run's read rate compared with a probe of the "
-        "disk; the rate with a cold page cache.",
+        title="samples wait for storage because the disk is saturated",
+        means="The run already reads at the disk's full bandwidth. More workers would only wait for each other's "
+        "reads.",
+        recognised="Measures waits without CPU in file system calls, the run's read rate compared with a probe of "
+        "the disk, and the rate with a cold page cache.",
         to_do="Read fewer bytes, or from a faster disk.",
         abstains="The disk was not probed (--quick), or the run's reads cannot be counted.",
         example="480.0 MB/s were read; a probe of the disk reached 500.0 MB/s.",
@@ -54,8 +55,8 @@ CAUSE = Cause(
     gain=gains.stages("storage"),
     signals=(signals.WORKERS, signals.IO, signals.DISK),
     contradicted={
-        "the files' location does not matter": contradictions.page_cache,
+        "the location of the files does not matter": contradictions.page_cache,
         "the disk is not saturated": _full_disk,
     },
-    beside_paging=READS_OF_PAGING,
+    paging_instead=READS_OF_PAGING,
 )

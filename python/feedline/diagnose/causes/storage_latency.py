@@ -18,17 +18,17 @@ from feedline.profiler.summary.figures import Host, Summary
 __all__ = ["CAUSE", "FROM_DEVICE", "NAMED", "NEAR_CEILING"]
 
 _WORDS = Fix(
-    "Keep more reads in flight: more workers, or Feedline's loader, which prefetches in threads; "
-    "or pack the samples into shards so that one read fetches many.",
-    own="Reads are already prefetched, and the storage is no faster: cache the data locally "
+    "Keep more reads in flight: use more workers, or Feedline's loader, which prefetches in threads; or pack the "
+    "samples into shards so that one read fetches many.",
+    own="Reads are already prefetched, so the storage limits the rate: cache the data locally "
     'with .cache(PATH) or .cache("memory"), or pack the files into shards (feedline pack).',
-    lowered="Keep more reads in flight: more threads, or feedline.open(...).loader(...), which prefetches; "
-    "or pack the files into shards (feedline pack).",
+    lowered="Keep more reads in flight: use more threads, or feedline.open(...).loader(...), which prefetches; or "
+    "pack the files into shards (feedline pack).",
 )
 # For files on another machine, by `Host.files_place`: the fix that helps most there comes first.
 _PLACES = {
-    "nfs": "The files are on NFS, and all workers wait for its server: store copies on a local disk with "
-    "feedline.open(..., cache=PATH) or `feedline stage`, before more workers (feedline explain nfs_mount).",
+    "nfs": "The files are on NFS, and all workers wait for its server: before adding workers, store copies on a "
+    "local disk with feedline.open(..., cache=PATH) or `feedline stage` (feedline explain nfs_mount).",
     "parallel": "The files are on a parallel file system, which opens few files per second but reads large ones fast: "
     "pack them into shards (feedline pack), or store copies with cache=PATH (feedline explain parallel_mount).",
     "objects": "The files are objects on a FUSE mount, and each read is a request: open them by their URL (s3://, "
@@ -37,8 +37,8 @@ _PLACES = {
     "cache=PATH or `feedline stage` (feedline explain shared_folder_mount).",
 }
 _NOT_AHEAD = (
-    "Keep more reads in flight: a larger memory_budget, which allows more prefetching, or more threads; or "
-    "pack the files into shards (feedline pack)."
+    "Keep more reads in flight: use a larger memory_budget, which allows more prefetching, or more "
+    "threads; or pack the files into shards (feedline pack)."
 )
 
 
@@ -50,7 +50,7 @@ def _evaluate(analysis: Analysis) -> Found | None:
         confidence, evidence, against = _on_this_disk(summary.host)
         found = reading.found(analysis, read, confidence, [*read.evidence, *evidence], [*read.against, *against])
     else:
-        elsewhere = ["little was read from local disks: the files are on remote storage"]
+        elsewhere = ["little was read from local disks, so the files are on remote storage"]
         found = reading.found(analysis, read, 0.85, [], elsewhere)
     best = _workers(summary)
     if best is None:
@@ -62,7 +62,7 @@ def _evaluate(analysis: Analysis) -> Found | None:
 def _on_this_disk(host: Host) -> tuple[float, list[str], list[str]]:
     """Returns (confidence, evidence, counter-evidence) for a disk that is not saturated."""
     if host.disk_ceiling_bytes_per_s is None:
-        unknown = "the disk may be saturated: experiments would have measured its bandwidth"
+        unknown = "the disk may be saturated, but its bandwidth was not measured because no experiments were run"
         return reading.UNMEASURED, [], [unknown]
     room = (
         f"{(host.read_bytes_per_s or 0) / 1e6:.1f} MB/s were read, but the disk reaches "
@@ -72,15 +72,15 @@ def _on_this_disk(host: Host) -> tuple[float, list[str], list[str]]:
 
 
 def _fix(summary: Summary) -> str:
-    place = _PLACES.get(summary.host.files_place or "")
-    if place is not None:
-        return with_workers(_workers(summary), place)
+    location = _PLACES.get(summary.host.files_place or "")
+    if location is not None:
+        return with_workers(_workers(summary), location)
     not_ahead = summary.native and not is_lowered(summary) and not summary.making.read_ahead_ms
     return with_workers(more_within_reach(summary), _NOT_AHEAD if not_ahead else _WORDS(summary))
 
 
 def _workers(summary: Summary) -> int | None:
-    """For files on another machine, returns only measured gains: predictions do not model its server."""
+    """For files on another machine, returns only measured gains, since predictions do not model the server."""
     best = more_within_reach(summary)
     return best if best in summary.ladder.rungs or summary.host.files_place not in _PLACES else None
 
@@ -89,13 +89,13 @@ CAUSE = Cause(
     Entry(
         code="storage_latency",
         verb="diagnose",
-        title="samples wait for storage: latency is high",
+        title="samples wait for storage with high latency",
         means="Each read takes long, and too few reads are in flight. The storage, a network file "
         "system or an idle disk, could serve more reads concurrently.",
-        recognised="Waiting without CPU in file system calls; the run's read rate compared with a probe of the "
-        "disk; the rate with a cold page cache.",
-        to_do="Keep more reads in flight, or make reads fewer and larger.",
-        abstains="The stages of a batch were not observed. Never certain if the cause of the workers' "
+        recognised="Measures waits without CPU in file system calls, the run's read rate compared with a probe of "
+        "the disk, and the rate with a cold page cache.",
+        to_do="Keep more reads in flight, or use fewer and larger reads.",
+        abstains="The stages of a batch were not observed. The finding is uncertain if the reason for the workers' "
         "waits is unknown.",
         example="4.5 MB/s were read, but the disk reaches 50.0 MB/s: it is not saturated.",
     ),
@@ -105,8 +105,8 @@ CAUSE = Cause(
     workers=_workers,
     signals=(signals.WORKERS, signals.STAGES),
     contradicted={
-        "the files' location does not matter": contradictions.page_cache,
+        "the location of the files does not matter": contradictions.page_cache,
         "reads are fast": contradictions.quick_reads,
     },
-    beside_paging=READS_OF_PAGING,
+    paging_instead=READS_OF_PAGING,
 )

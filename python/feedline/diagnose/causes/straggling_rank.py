@@ -32,14 +32,15 @@ CAUSE = Cause(
         title="one rank waits for data, and all other ranks wait for that rank",
         means="Ranks synchronize in every step, so all ranks run at the speed of the slowest.",
         recognised="Compares the ranks' shares of waiting, and checks for a rank whose batches take at least 50 % "
-        "longer. Never "
-        "certain: the other ranks' waits are part of their steps.",
-        to_do="Distribute the work evenly, and check how that rank's machine and share of the samples differ.",
+        "longer. The finding is never certain, as the waits of the other ranks are part of their steps.",
+        to_do="Distribute the work evenly, and compare that rank's machine and share of the samples with the others'.",
         abstains="Fewer than two ranks were observed, or their batches take equally long to produce.",
         example="rank 1 waits for data 60 % of its time, the others 2 %.",
     ),
     rules=(Rule(50, _evaluate),),
-    fix=Fix("Give every rank the same work: look at that rank's storage, CPUs and share of the samples."),
+    fix=Fix(
+        "Give every rank the same work: compare that rank's storage, CPUs and share of the samples with the others'."
+    ),
     gain=gains.of_share,
     signals=(signals.WORKERS,),
 )

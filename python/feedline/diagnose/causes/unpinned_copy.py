@@ -16,9 +16,9 @@ from feedline.profiler.summary.figures import Summary
 
 __all__ = ["CAUSE", "FASTEST", "FEWEST_TIMED", "IDLE_LOADER", "LAUNCH", "LEAST", "NAMED", "SLOWEST"]
 
-LEAST = Threshold(0.4, "of the copies' time: minimum saving from page-locking, if not measured")
+LEAST = Threshold(0.4, "minimum fraction of the copy time that page-locking saves, if not measured")
 _KIND = copies.Kind(pinned=False, asked=None, confidence=0.92, least=LEAST, words="pageable memory", change=LOCKED)
-_STOCK = "Set pin_memory=True on the loader and use .to(device, non_blocking=True), both together."
+_STOCK = "Set pin_memory=True on the loader and also use .to(device, non_blocking=True)."
 
 
 def _settings(summary: Summary) -> dict[str, Any] | None:
@@ -33,12 +33,14 @@ CAUSE = Cause(
         means="The driver copies pageable memory to a staging buffer before the device can fetch the data. "
         "The copy takes "
         "longer, and later work on the same stream waits.",
-        recognised="`.to`, `.cuda` and `copy_` in some of the steps, and their time on the device's stream, between "
-        "two timed events. Time inside the call is not counted, because the call may wait for the step's own kernels.",
-        to_do="Page-lock the batches and make the copies non-blocking, both together: one without the other gains "
-        "little. Without workers, next() itself page-locks, which is deducted from the gain. Page-locked bytes "
-        "cross the link too, which limits the predicted gain.",
-        abstains="No step was watched, as with torch.compile; or torch has no timed events for this device type.",
+        recognised="Measures `.to`, `.cuda` and `copy_` in some of the steps, by their time on the device's stream "
+        "between two timed events. Time inside the call is not counted, because the call may wait for the step's "
+        "own kernels.",
+        to_do="Page-lock the batches and make the copies non-blocking; one without the other gains little. Without "
+        "workers, next() itself page-locks batches, and this time is deducted from the gain. Page-locked bytes "
+        "must also cross the link, which limits the predicted gain.",
+        abstains="The steps were not watched, as with torch.compile, or torch has no timed events for this device "
+        "type.",
         example="2 copies (20 MB in total) per step, from pageable memory, occupy the device's stream for 6.00 ms of a "
         "10 ms step: unpinned_copy, 60 %.",
     ),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finished batches take long to get from the worker to the loop."""
+"""Finished batches take too long to reach the loop."""
 
 from __future__ import annotations
 
@@ -12,16 +12,31 @@ from feedline.findings import Entry, Threshold
 from feedline.profiler.model import prediction
 from feedline.profiler.summary.figures import Summary
 
-PIPE_BYTES_PER_MS = Threshold(500_000.0, "minimum throughput of a pipe between two processes")
-MUCH_LONGER = Threshold(1.5, "times the duration of pickling and unpickling: the maximum on a fully loaded machine")
-MOST_DELAYED = Threshold(0.9, "of the time: waits for a CPU beyond this share are attributed to this cause")
-HANDED = Threshold(0.1, "of the waiting time: the measured time of passing the same batch without other work")
-OBJECTS = Threshold(16384, "bytes of a message: smaller messages only refer to tensors and contain no objects to free")
-MOST_FREED = Threshold(1 / 3, "of the rest of a cycle: maximum share attributed to freeing objects")
+PIPE_BYTES_PER_MS = Threshold(500_000.0, "minimum throughput of a pipe between two processes in bytes per ms")
+MUCH_LONGER = Threshold(
+    1.5, "maximum time of passing a batch on a fully loaded machine, relative to the time of pickling and unpickling"
+)
+MOST_DELAYED = Threshold(
+    0.9, "maximum share of the time that is attributed to waits for a CPU; longer waits are attributed to this cause"
+)
+HANDED = Threshold(
+    0.1,
+    "time of passing the same batch without other work, as a fraction of the waiting time, below which the "
+    "measurement contradicts the cause",
+)
+OBJECTS = Threshold(16384, "minimum bytes of a message with objects to free; smaller messages only refer to tensors")
+MOST_FREED = Threshold(1 / 3, "maximum fraction of the remaining cycle time that is attributed to freeing objects")
 _WORDS = Fix(
     "Send fewer Python objects: tensors or NumPy arrays instead of lists, dicts and strings per sample; "
     "feedline.DataLoader passes arrays without pickling.",
     without_drop_in="Send fewer Python objects: tensors or NumPy arrays instead of lists, dicts and strings.",
+)
+
+_FEW_OBJECTS = Fix(
+    "Use larger batches: the message only names tensors in shared memory, and each batch has a fixed cost for its "
+    "files and descriptors. feedline.DataLoader passes arrays without a file for each.",
+    without_drop_in="Use larger batches: the message only names tensors in shared memory, and each batch has a fixed "
+    "cost for its files and descriptors.",
 )
 
 
@@ -34,16 +49,16 @@ def _evaluate(analysis: Analysis) -> Found | None:
         return None
     waited = share * cycle
     evidence = [
-        f"batches were ready in a worker, but next() still waited {waited:.2f} ms each",
+        f"batches were ready in a worker, but next() still waited {waited:.2f} ms for each",
         f"pickling takes {making.pickle_ms:.2f} ms of CPU, unpickling {making.unpickle_ms:.2f} ms, "
         f"for a message of {making.message_bytes / 1024:.1f} KiB",
     ]
     if (making.pin_ms or 0.0) > EXPLAINED * waited:
-        evidence.append(f"torch's loader takes {making.pin_ms:.2f} ms to copy each into page-locked memory")
+        evidence.append(f"torch's loader takes {making.pin_ms:.2f} ms to copy each batch into page-locked memory")
     certain = not against and analysis.unexplained < share / 2
     if analysis.unexplained >= NAMED:
         against.append(
-            f"for another {analysis.unexplained:.0%} of the time they waited without being pickled or unpickled"
+            f"for another {analysis.unexplained:.0%} of the time, batches waited without being pickled or unpickled"
         )
     fewer = prediction.fewer_workers(summary)
     gain = None if fewer is None else prediction.gain(summary, prediction.cycle_ms(summary, fewer))
@@ -51,7 +66,7 @@ def _evaluate(analysis: Analysis) -> Found | None:
 
 
 def _unseen_packing(analysis: Analysis, cycle: float) -> list[str]:
-    """Reports and removes hand-over time that packing and unpacking do not explain, if not observed singly."""
+    """Excludes hand-over time that packing and unpacking do not explain, and returns a sentence about it."""
     making, host, share = analysis.summary.making, analysis.summary.host, analysis.handover
     delay = min(making.delayed or 0.0, MOST_DELAYED)
     running = making.pickle_ms + making.unpickle_ms
@@ -61,11 +76,13 @@ def _unseen_packing(analysis: Analysis, cycle: float) -> list[str]:
         moving = running / (1 - delay) + making.message_bytes / PIPE_BYTES_PER_MS
         analysis.unexplained = max(share - MUCH_LONGER * min(moving, 2 * running) / cycle, 0.0)
         analysis.handover -= analysis.unexplained
-    return ["pickling and unpickling do not take that long: the processes may have waited for CPUs"]
+    return ["pickling and unpickling take less time, so the processes may have waited for CPUs"]
 
 
 def _gain(summary: Summary, share: float) -> Gain:
-    """The gain if batches arrive at once. At the high end, freeing unpickled objects in the step is saved as well."""
+    """Returns the gain if batches arrive immediately. The upper bound also includes the time that the step spends
+    freeing unpickled objects.
+    """
     low, high = gains.of_share(summary, share)
     if summary.making.message_bytes < OBJECTS:
         return low, high
@@ -86,6 +103,10 @@ def _handing_is_cheap(summary: Summary, share: float) -> str | None:
     return f"measured: passing a batch without other work takes {took:.2f} ms, but the loop waits {waited:.2f} ms"
 
 
+def _words(summary: Summary) -> str:
+    return _WORDS(summary) if summary.making.message_bytes >= OBJECTS else _FEW_OBJECTS(summary)
+
+
 def _small(claim: Claim) -> str | None:
     cpu = claim.summary.waits.packed_cpu  # the rest is due to a fully loaded machine
     return "" if min(claim.share, claim.share if cpu is None else cpu) < LARGE else None
@@ -102,17 +123,17 @@ CAUSE = Cause(
         "finished batch. "
         "Waits of a finished batch for a CPU or a wake-up are not counted: fewer objects would not shorten "
         "them.",
-        to_do="Return tensors or arrays; or use fewer workers, if fewer were measured to make the loop faster.",
+        to_do="Return tensors or arrays, or use fewer workers if these were measured to make the loop faster.",
         abstains="The workers were not observed.",
         example="pickling takes 4.00 ms of CPU, unpickling 4.00 ms, for a message of 488.3 KiB.",
     ),
     rules=(Rule(80, _evaluate),),
-    fix=lambda summary: with_workers(prediction.fewer_workers(summary), _WORDS(summary)),
+    fix=lambda summary: with_workers(prediction.fewer_workers(summary), _words(summary)),
     gain=_gain,
     drop_in=drop_in_may_help,
     workers=prediction.fewer_workers,
     signals=(signals.WORKERS,),
     contradicted={"batches are passed quickly": _handing_is_cheap},
-    limits={"only a small share of the time": Limit(DOUBTFUL, _small)},
+    limits={"the share of the time is small": Limit(DOUBTFUL, _small)},
     collects_garbage=True,
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each epoch starts with the start of its workers."""
+"""Each epoch starts new workers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from feedline.diagnose.rules.shares import NAMED, NO_SHORTER, SAME
 from feedline.findings import Entry, Threshold
 from feedline.profiler.summary.figures import Summary
 
-LATER = Threshold(0.5, "of a start: a longer delay of an epoch has a different cause")
+LATER = Threshold(
+    0.5, "delay of an epoch, relative to the start of workers, above which the delay has a different cause"
+)
 
 
 def _evaluate(analysis: Analysis) -> Found | None:
@@ -24,16 +26,17 @@ def _evaluate(analysis: Analysis) -> Found | None:
     if ready is not None:
         evidence.append(f"a worker takes {ready:.0f} ms from its first line of code to its first task")
     once = summary.loop.epochs == 1 or bool(summary.loader.get("persistent_workers"))
-    against = ["the start-up cost occurs once, not per epoch"] if once else []
+    against = ["workers start only once, not in every epoch"] if once else []
     return Found(share, 0.7 if once else 0.92, evidence, against)
 
 
 def _gain(summary: Summary, share: float) -> Gain:
-    """The gain if workers start once instead of every epoch. A single start can only be made cheaper.
+    """Returns the gain if workers start once instead of in every epoch. If they already start only once, returns the
+    gain of a cheaper start.
 
-    The loop's process draws the order while workers start. If an epoch starts clearly later than the start and the
-    production of a batch explain, the order is the bottleneck, and only the part of the start before the worker's first
-    line of code is saved.
+    The loop's process draws the sample order while workers start. If the wait for an epoch's first batch is clearly
+    longer than starting workers and producing a batch, drawing the order is the bottleneck, and persistent workers save
+    only the time until a worker's first line of code runs.
     """
     waits, making, epochs = summary.waits, summary.making, summary.loop.epochs
     if epochs < 2 or summary.loader.get("persistent_workers"):
@@ -69,8 +72,8 @@ CAUSE = Cause(
         code="worker_startup",
         verb="diagnose",
         title="each epoch waits for its workers to start",
-        means="Without persistent_workers, torch's loader restarts its processes every epoch. If they are "
-        "spawned, each imports the script and all its imports.",
+        means="Without persistent_workers, torch's loader restarts its processes every epoch. If workers are "
+        "spawned, each of them imports the script and all its imports.",
         recognised="Measures the first wait of each epoch, until the first worker receives its first task.",
         to_do="Reuse the workers across epochs, and make their start cheaper.",
         abstains="The workers were not observed.",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the experiments after the script has ended: on a copy of its process, its disk and its device."""
+"""Runs the experiments after the script has ended: in a copy of its process, on its disk, and on its device."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from feedline.diagnose.experiments import disk_probe, pinning, worker_sweep
 from feedline.profiler import process_copies
 from feedline.profiler.dataset_files import DatasetFiles
-from feedline.profiler.experiments import Ceiling, Comparison, Experiments, Handing, Rung, keep
+from feedline.profiler.experiments import Ceiling, Comparison, DatasetCopies, Experiments, Handing, Rung, keep
 from feedline.profiler.intervals import rate_interval
 from feedline.profiler.probe.events import STEP
 from feedline.profiler.recordings import ProcessRecord, Recording
@@ -31,10 +31,10 @@ def make_experiments(
     budget: float,
     tell: Callable[[str, float], None] = lambda _what, _left_s: None,
 ) -> Experiments:
-    """Runs as many experiments as fit in `budget` seconds. Leaves no process behind if an exception ends it.
+    """Runs as many experiments as fit into `budget` seconds. Leaves no process running if an exception occurs.
 
-    `session` is the run's folder; `files` are the dataset's, as returned by `_engine.look_at_files`. `tell` is called
-    repeatedly with the current experiment and the seconds left.
+    `session` is the run's folder; `files` describes the dataset's files, as returned by `_engine.look_at_files`. `tell`
+    is called repeatedly with the current experiment and the remaining seconds.
     """
     until = time.monotonic() + budget
     cold, ceiling = read_from_disk(recording.host, recording.files), ceiling_of(recording.processes)
@@ -55,6 +55,7 @@ def make_experiments(
         Handing(**found["handing"][0]) if found.get("handing") else None,
         cold and bool(found.get("rungs")) and not warm_because,
         next(iter(warm_because), None),
+        DatasetCopies(**found["dataset"][0]) if found.get("dataset") else None,
     )
 
 
@@ -82,11 +83,11 @@ def ceiling_of(processes: Sequence[ProcessRecord]) -> Ceiling | None:
 def _ask_the_copy(
     session: Path, budget: float, step_s: float, cold: bool, tell: Callable[[str, float], None]
 ) -> dict[str, Any]:
-    """Wakes the copy in `session` and waits for its results."""
+    """Wakes the process copy of `session` and waits for its results."""
     try:
         pid = int((session / process_copies.PID).read_text())
     except (OSError, ValueError):
-        return {"refused": "there is no copy of the script's process to measure with"}
+        return {"refused": "the script's process was not copied, so no measurements are possible"}
     unfinished = session / f"{worker_sweep.GO}.part"
     unfinished.write_text(f"{budget} {step_s} {int(cold)}")
     unfinished.replace(session / worker_sweep.GO)

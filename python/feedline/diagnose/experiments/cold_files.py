@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Evicts a dataset's files from the page cache while settings are measured.
 
-A run that read its files from disk for the first time left them in the page cache, so measurements would read them from
-there instead. Each file's pages are therefore evicted when it is opened, by the probe's open hook.
+After a run, the files that it read from disk are in the page cache, so measurements would read them from there.
+Therefore the probe's open hook evicts each file's pages when the file is opened.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ _STILL_CACHED = 0.5
 
 
 class ColdFiles:
-    """Receives the paths of opened files as `OpenedFiles.collected`. Forked workers use their own copy.
+    """Receives the paths of opened files as `OpenedFiles.collected`. Each forked worker uses its own copy of this
+    object.
 
     Evicts only clean files on local disks. The kernel does not evict pages that any process has mapped.
     """
@@ -53,13 +54,15 @@ class ColdFiles:
         return self._bytes <= MOST_BYTES
 
     def drop_open(self) -> None:
-        """Evicts files that stay open, as these are not opened again. Called before each measurement."""
+        """Evicts files that stay open, because the open hook does not see them again. Called before each
+        measurement.
+        """
         paths = open_for_reading()
         for path in paths:
             self.add(path)
         left = [facts for facts in _engine.look_at_files(sorted(paths)) if self._may.get(facts["path"])]
         if sum(facts["cached_bytes"] or 0 for facts in left) > _STILL_CACHED * sum(facts["bytes"] for facts in left):
-            self.warm_because = "files that are mapped stay in the page cache"
+            self.warm_because = "mapped files stay in the page cache"
 
 
 def drop(path: str) -> None:
@@ -71,7 +74,7 @@ def drop(path: str) -> None:
 
 
 def listen(opened: OpenedFiles, cold: bool) -> ColdFiles | None:
-    """Starts evicting files if `cold`. Set `opened.collected` to None to stop."""
+    """Starts evicting files if `cold` is true. To stop, set `opened.collected` to None."""
     if not cold:
         return None
     opened.collected = files = ColdFiles()

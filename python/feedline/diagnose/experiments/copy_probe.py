@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times copies of one batch to a device: from pageable memory, from page-locked memory, and non-blocking.
 
-pinning.py runs this separate program by its path, with the script's Python, after the script has ended; it imports
-torch but not Feedline. Its argument is {"device": "cuda:0", "sizes": [bytes], "seconds": s}. It prints one JSON object
-with a list for each kind of copy of [ms between two events on the device's stream, ms inside the calls]; "page_locking"
-has the ms per batch that a loader needs to copy it into page-locked memory.
+pinning.py runs this file by path as a separate program, with the script's Python, after the script has ended; it
+imports torch but not Feedline. Its argument is {"device": "cuda:0", "sizes": [bytes], "seconds": s}. The program prints
+one JSON object with a list of pairs for each kind of copy: ms between two events on the device's stream, and ms inside
+the calls; "page_locking" has the time in ms that a loader needs to copy one batch into page-locked memory.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the disk with short reads of the dataset's own files that bypass the page cache. Writes nothing.
+"""Measures the disk with short reads of the dataset's files that bypass the page cache. Writes nothing.
 
-Two figures distinguish a saturated disk from a slow one: the bandwidth with several large reads in flight, and the
+Two metrics distinguish a saturated disk from a slow one: the bandwidth with several large reads in flight, and the
 latency of a single small read.
 """
 
@@ -28,7 +28,9 @@ _MOST_PIECES, _MOST_SMALL = 16384, 5000
 
 
 def probe(facts: Sequence[Mapping[str, Any]], seconds: float = _SEQUENTIAL_S + _RANDOM_S) -> DiskProbe:
-    """Probes files returned by `_engine.look_at_files` for `seconds`, plus the reads in flight then. Never raises."""
+    """Probes files returned by `_engine.look_at_files` for `seconds`, and then until reads in flight finish. Never
+    raises.
+    """
     devices = [f["device"] for f in facts if f["device"]]
     if not facts:
         return DiskProbe(refused="no file was opened while samples were read")
@@ -54,7 +56,7 @@ def probe(facts: Sequence[Mapping[str, Any]], seconds: float = _SEQUENTIAL_S + _
 
 
 def _pieces_of(files: Sequence[Mapping[str, Any]]) -> list[tuple[str, int]]:
-    """Returns the files' pieces: files in random order, each from start to end."""
+    """Divides files into pieces; files are in random order, the pieces of a file in sequence."""
     order = list(files)
     random.Random(1).shuffle(order)
     pieces = [(f["path"], offset) for f in order for offset in range(0, f["bytes"], _LARGE)]

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forces autocast around each step of a script's loops, with the dtype set by a variable.
+"""Forces autocast on or off in each step of a script's loops, with a dtype from an environment variable.
 
-An extension of the probe (profiler/variables.py). A step lasts from one `next()` of a loader to the following one. If
-the script enables autocast itself, the forced dtype replaces its own; if it disables autocast, for a loss perhaps,
-autocast stays disabled. With "off", autocast is never enabled, not even by the script. Steps belong to the thread that
-runs the loop; hooks stay installed until the process ends.
+This module is an extension of the probe (profiler/variables.py). A step is the time between two `next()` calls to a
+loader. If the script enables autocast, the forced dtype replaces the script's; if it disables autocast, such as for a
+loss, autocast stays disabled. With "off", autocast is never enabled, not even by the script. Only the thread that runs
+the loop is affected; hooks stay installed until the process ends.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class Forced:
         return enter
 
     def tell(self) -> None:
-        """Records what was done, and the peak tensor memory on the device."""
+        """Records which loops were affected, and the peak memory of tensors on the device."""
         memory = None
         with contextlib.suppress(Exception):
             if self._device == "cuda" and self._torch.cuda.is_initialized():

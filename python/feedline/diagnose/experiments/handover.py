@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures the cost of passing one of a loader's batches from a worker to the loop, excluding its production.
 
-A worker repeatedly sends copies of one batch: pickling, the pipe, passing shared-memory descriptors and mapping are the
-same as for the loader's own batches. A run without workers cannot show this cost.
+A worker repeatedly sends copies of one batch: pickling, the pipe, shared-memory descriptors and mapping are the same as
+for the loader's own batches. A run without workers does not have this cost.
 """
 
 from __future__ import annotations
@@ -42,44 +42,44 @@ class _Clocks(NamedTuple):
 
 
 class _Copies:
-    """A dataset that repeats one batch, with the worker's clocks.
+    """A dataset that repeats one batch, and records the worker's clocks.
 
-    `anew`: copies the batch into new memory each time, as if a loader had produced it.
+    `is_copied`: copy the batch into new memory each time, as if a loader had produced it.
     """
 
-    def __init__(self, batch: Any, anew: bool, as_collated: bool) -> None:
-        self._batch, self._anew, self._as_collated = batch, anew, as_collated
+    def __init__(self, batch: Any, is_copied: bool, as_collated: bool) -> None:
+        self._batch, self._is_copied, self._as_collated = batch, is_copied, as_collated
 
     def __len__(self) -> int:
         return _ENDLESS
 
     def __getitem__(self, _index: int) -> tuple[_Clocks, Any]:
         begin = time.thread_time()  # another thread packs the previous batch concurrently
-        batch = _copied(self._batch, self._as_collated) if self._anew else self._batch
+        batch = _copied(self._batch, self._as_collated) if self._is_copied else self._batch
         copying = time.thread_time() - begin
         return _Clocks.now()._replace(copying=copying), batch
 
 
 def measure(loader: Any, seconds: float) -> dict[str, float]:
-    """Measures, in ms per batch, "packing_ms" (the worker's CPU time), "unpacking_ms" (CPU time of the loop's process)
-    and "waiting_ms" (that process's time waiting for the worker). Raises NotTried if the loader passes batches
-    differently or has no batches.
+    """Measures, in ms per batch, "packing_ms" (CPU time of the worker), "unpacking_ms" (CPU time of the loop's process)
+    and "waiting_ms" (the time for which the loop's process waits for the worker). Raises NotTried if the loader passes
+    batches differently or has no batches.
     """
     if other_workers.is_feedlines(loader):
         raise NotTried("Feedline passes batches without pickling")
     made = list(itertools.islice(other_workers.with_workers(loader, 0), 2))
     if not made:
-        raise NotTried("the loader yields no batches a second time")
+        raise NotTried("the loader yields no batches when it is iterated again")
     first, others = made[0], made[1:]
-    anew = not any(_memory(first) & _memory(other) for other in others)
-    return _sent(first, anew, loader.collate_fn, loader.prefetch_factor or 2, seconds)
+    is_copied = not any(_memory(first) & _memory(other) for other in others)
+    return _sent(first, is_copied, loader.collate_fn, loader.prefetch_factor or 2, seconds)
 
 
-def _sent(batch: Any, anew: bool, collate: Any, prefetch: int, seconds: float) -> dict[str, float]:
+def _sent(batch: Any, is_copied: bool, collate: Any, prefetch: int, seconds: float) -> dict[str, float]:
     from torch.utils.data import DataLoader, default_collate
 
     copies = DataLoader(
-        _Copies(batch, anew, collate is default_collate),  # type: ignore[arg-type]
+        _Copies(batch, is_copied, collate is default_collate),  # type: ignore[arg-type]
         batch_size=None,
         sampler=range(_ENDLESS),
         num_workers=1,
@@ -98,7 +98,7 @@ def _sent(batch: Any, anew: bool, collate: Any, prefetch: int, seconds: float) -
 
 
 def _of_a_batch(seen: Sequence[tuple[float, _Clocks, _Clocks]]) -> dict[str, float]:
-    """Returns medians, because a busy machine inflates some values."""
+    """Returns medians, because outliers occur on a busy machine."""
 
     def median(of_pair: Callable[..., float]) -> float:
         return 1000 * statistics.median(of_pair(a, b) for a, b in itertools.pairwise(seen))
@@ -122,7 +122,7 @@ def _as_it_is(item: Any) -> Any:
 
 
 def _memory(value: Any) -> set[int]:
-    """Returns the addresses of a batch's tensors."""
+    """Returns the memory addresses of a batch's tensors."""
     import torch
 
     if isinstance(value, torch.Tensor):
@@ -132,7 +132,9 @@ def _memory(value: Any) -> set[int]:
 
 
 def _copied(value: Any, as_collated: bool) -> Any:
-    """Copies tensors as a collate function would: torch's own uses shared memory, others do not."""
+    """Copies tensors as a collate function would: torch's default_collate uses shared memory, other collate functions
+    do not.
+    """
     import torch
     from torch.utils.data import default_collate
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measurements of a loader in a copy of the script's process: batches per second with other settings or cold files."""
+"""Measures a loader in a copy of the script's process: batches per second with other settings or cold files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ _STILL_CACHED = 0.5
 
 
 def loader_like(loader: Any, workers: int, dataset: Any = None, kind: Any = None, **others: Any) -> Any:
-    """Returns a torch loader of the same samples in the same kind of order, or of all samples of `dataset` in sequence.
+    """Returns a torch loader over the same samples in the same kind of order, or over all samples of `dataset` in
+    sequence.
 
     `kind`: another loader class with the same arguments.
     """
@@ -52,11 +53,11 @@ def loader_like(loader: Any, workers: int, dataset: Any = None, kind: Any = None
 
 
 def rate(loader: Any, workers: int, seconds: float, step_s: float = 0.0) -> dict[str, Any]:
-    """Measures batches per second after all workers have started. `step_s`: time to sleep per batch, to simulate the
-    loop.
+    """Measures batches per second after all workers have started. `step_s`: time to sleep after each batch, to simulate
+    the training step.
 
-    Workers that start together finish batches together, and the start of an epoch is a cost of all its batches. Whole
-    rounds of workers are therefore counted, and whole epochs if these fit into twice the time.
+    Workers that start together finish batches together, and the cost of starting an epoch is shared by all its batches.
+    Therefore a measurement counts whole rounds of workers, and whole epochs if they fit into twice the time.
     """
     times: list[tuple[float, float]] = []
     epoch, together = _length(loader), max(workers, 1)
@@ -83,7 +84,7 @@ def rate(loader: Any, workers: int, seconds: float, step_s: float = 0.0) -> dict
 
 
 def prefetching(loader: Any, workers: int, factor: int, seconds: float, step_s: float) -> dict[str, Any]:
-    """Alternates the current `prefetch_factor` with `factor`, in a loop that spends time on every batch."""
+    """Alternates between the current `prefetch_factor` and `factor`, in a loop that spends time on every batch."""
     present = loader.prefetch_factor or 2
     both = [loader_like(loader, workers, prefetch_factor=number) for number in (present, factor)]
     each = seconds / _ROUNDS / 2
@@ -96,7 +97,7 @@ def prefetching(loader: Any, workers: int, factor: int, seconds: float, step_s: 
 
 
 def drop_in(loader: Any, workers: int, seconds: float) -> dict[str, Any]:
-    """Alternates torch's loader with Feedline's, with the same arguments."""
+    """Alternates between torch's loader and Feedline's, with the same arguments."""
     from feedline.torch_loader.data_loader import DataLoader
 
     both = [loader_like(loader, workers), loader_like(loader, workers, kind=DataLoader)]
@@ -109,7 +110,7 @@ def drop_in(loader: Any, workers: int, seconds: float) -> dict[str, Any]:
 
 
 def persisting(loader: Any, workers: int, until: float) -> dict[str, Any]:
-    """Compares the ms from iter() to an epoch's first batch between newly started and persistent workers."""
+    """Compares newly started with persistent workers: ms from iter() to an epoch's first batch."""
 
     def first_batch_ms(one: Any) -> float:
         begin = time.perf_counter()
@@ -121,11 +122,11 @@ def persisting(loader: Any, workers: int, until: float) -> dict[str, Any]:
         return 1000 * took
 
     few = _first_samples(loader, workers)
-    anew, kept = loader_like(loader, workers, few, persistent_workers=False), loader_like(loader, workers, few)
+    fresh, kept = loader_like(loader, workers, few, persistent_workers=False), loader_like(loader, workers, few)
     first_batch_ms(kept)  # starts its workers
     times: list[list[float]] = [[], []]
     while len(times[0]) < _MOST_STARTS and (len(times[0]) < 2 or time.monotonic() < until):
-        times[0].append(first_batch_ms(anew))
+        times[0].append(first_batch_ms(fresh))
         times[1].append(first_batch_ms(kept))
     return comparison("persistent_workers=True", "ms until an epoch's first batch", times)
 
@@ -134,16 +135,16 @@ def _first_samples(loader: Any, batches: int) -> Any:
     from torch.utils.data import Subset
 
     if getattr(loader, "_dataset_kind", 0) != 0 or loader.batch_size is None:
-        raise NotTried("a stream's samples cannot be read again one by one")
+        raise NotTried("samples of a stream cannot be read again one by one")
     return Subset(loader.dataset, range(min(len(loader.dataset), max(batches, 1) * loader.batch_size)))
 
 
 def cold_and_warm(loader: Any, workers: int, opened: OpenedFiles, seconds: float) -> dict[str, Any]:
-    """Alternates reading the same samples with their files outside and inside the page cache."""
+    """Alternates between reading the same samples with their files outside and inside the page cache."""
     from torch.utils.data import Subset
 
     if getattr(loader, "_dataset_kind", 0) != 0 or loader.batch_size is None:
-        raise NotTried("a stream's samples cannot be read again one by one")
+        raise NotTried("samples of a stream cannot be read again one by one")
     indices, paths = _samples_and_files(loader, opened, seconds / 4)
     files = [f for f in _engine.look_at_files(paths) if f["device"] and not f["unwritten_bytes"]]
     if not files:
@@ -164,7 +165,7 @@ def cold_and_warm(loader: Any, workers: int, opened: OpenedFiles, seconds: float
 
 
 def _samples_and_files(loader: Any, opened: OpenedFiles, seconds: float) -> tuple[list[int], list[str]]:
-    """Returns the samples that a single process reads in this many seconds, and the files that it opens or has open."""
+    """Returns the samples that one process reads in `seconds`, and the files that it opens or already has open."""
     until = time.monotonic() + seconds
     count = len(loader.dataset)
     chosen = random.Random(0).sample(range(count), min(count, _MOST_SAMPLES))
@@ -192,19 +193,19 @@ def _drop(files: Sequence[dict[str, Any]]) -> None:
     now = _engine.look_at_files([facts["path"] for facts in files])
     kept = sum(f["cached_bytes"] or 0 for f in now)
     if kept > _STILL_CACHED * sum(f["bytes"] for f in now):
-        raise NotTried("the files stayed in the page cache: other processes have them mapped")
+        raise NotTried("the files stayed in the page cache because other processes have mapped them")
 
 
 def _pass(loader: Any) -> float:
-    """Measures batches per second of one epoch."""
+    """Measures the batches per second over one epoch."""
     begin = time.perf_counter()
     count = sum(1 for _ in loader)
     return count / max(time.perf_counter() - begin, 1e-9)
 
 
 def alternating(measures: Sequence[Callable[[], float]]) -> list[list[float]]:
-    """Returns one value per round for each. The measurements alternate, so that changes in machine load affect all of
-    them.
+    """Returns one value per round for each measurement. The measurements alternate, so that changes in machine load
+    affect all of them.
     """
     values: list[list[float]] = [[] for _ in measures]
     for _ in range(_ROUNDS):
@@ -214,7 +215,7 @@ def alternating(measures: Sequence[Callable[[], float]]) -> list[list[float]]:
 
 
 def comparison(change: str, figure: str, values: Sequence[Sequence[float]]) -> dict[str, Any]:
-    """`values`: values without the change, then values with the change."""
+    """`values`: the values without the change, then with the change."""
     (before, before_low, before_high), (after, after_low, after_high) = (interval(one) for one in values)
     ratio, ratio_low, ratio_high = interval([b / max(a, 1e-9) for a, b in zip(*values, strict=True)])
     return {
@@ -241,7 +242,7 @@ def _length(loader: Any) -> int:
 
 
 def _endless(loader: Any) -> Iterator[tuple[int, Any]]:
-    """Yields batches, each with its position in its epoch."""
+    """Yields batches endlessly, each with its position in the epoch."""
     while True:
         position = -1
         for position, batch in enumerate(loader):

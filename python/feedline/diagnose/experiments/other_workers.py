@@ -17,12 +17,12 @@ def workers_of(loader: Any) -> int:
 
 
 def fewest(loader: Any) -> int:
-    """Returns the minimum number of workers; a Feedline loader needs at least one thread."""
+    """Returns the minimum number of workers, or 1 for a Feedline loader, which needs a thread."""
     return 0 if remake_of(loader) is None else 1
 
 
 def with_workers(loader: Any, workers: int) -> Any:
-    """Returns a loader of the same samples in the same kind of order."""
+    """Returns a loader over the same samples in the same kind of order."""
     remake = remake_of(loader)
     if remake is not None:
         return remake(workers)
@@ -34,7 +34,7 @@ def is_feedlines(loader: Any) -> bool:
 
 
 def _drop_in(loader: Any, workers: int) -> Any:
-    """Lowers the dataset again. Does not use the GPU, as it runs in a copied process."""
+    """The dataset is lowered again for this loader. The loader runs in a copied process, so it does not use the GPU."""
     changed = copy.copy(loader)
     settings: dict[str, Any] = {"num_workers": workers, "prefetch_factor": None, "persistent_workers": workers > 0}
     if workers > 0:

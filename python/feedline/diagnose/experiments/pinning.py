@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the gain of page-locked memory and non_blocking=True for copies like the run's own, on its device.
+"""Measures the gain of page-locked memory and non_blocking=True on the run's device, for copies like those in the
+run.
 
-It runs in a separate process (copy_probe.py) after the script has ended, because the copy of the script's process must
-not touch the device. The script's streams, allocators and exit are thus unaffected.
+The experiment runs in a separate process (copy_probe.py) after the script has ended, because the copy of the script's
+process must not use the device. Therefore the script's streams, allocators and exit are unaffected.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ _LEAST_S = 4.0  # to start a process with torch and a GPU
 
 
 def measure(devices: Sequence[Mapping[str, Any]], limit_s: float) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
-    """Returns (comparisons, reasons why others were not tried) for the process that copied most per step.
+    """Returns (comparisons, reasons why other comparisons were not tried) for the process that copied most per step.
 
-    Takes at most `limit_s`. `devices` are the devices reported by the processes. Runs nothing if no copy could gain.
+    The experiment takes at most `limit_s` seconds. `devices` are the devices reported by the processes. Runs nothing if
+    no copy could benefit.
     """
     facts = max(devices, key=lambda facts: sum(facts.get("batch_bytes", ())), default={})
     if not facts.get("batch_bytes") or facts.get("copied_well"):
@@ -68,9 +70,11 @@ def _run(facts: Mapping[str, Any], limit_s: float) -> dict[str, Any]:
 
 
 def _comparisons(found: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Compares the stream's time with and without page-locking, then the loop's with and without non_blocking=True."""
+    """Compares the stream's time with and without page-locking, then the loop's time with and without
+    non_blocking=True.
+    """
     (pageable, _), (_, waited), (locked, asked) = (zip(*found[way], strict=True) for way in copy_probe.WAYS)
     size = f"{found['bytes'] / 1e6:.3g} MB"
-    locking = loader_rates.comparison(LOCKED, f"ms of the device's stream for a batch of {size}", [pageable, locked])
-    waiting = loader_rates.comparison(ASKED, f"ms inside the calls for a batch of {size}, page-locked", [waited, asked])
+    locking = loader_rates.comparison(LOCKED, f"ms on the device's stream for a batch of {size}", [pageable, locked])
+    waiting = loader_rates.comparison(ASKED, f"ms inside the calls for a page-locked batch of {size}", [waited, asked])
     return [{**locking, "own_ms": statistics.median(found["page_locking"])}, waiting]

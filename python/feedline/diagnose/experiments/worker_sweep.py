@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A copy of the script's process, forked when its first loop starts, that tries settings after the script has ended.
+"""A copy of the script's process, forked when its first loop starts, which tries settings after the script has ended.
 
-The copy sleeps until then. It reads samples but never runs any other code of the script. The probe loads this module
-into the script's processes if experiments are to follow.
+The copy sleeps until the script has ended. The copy reads samples but never runs any other code of the script. The
+probe loads this module into the script's processes if experiments are planned.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 from feedline.diagnose.experiments import cold_files, handover, loader_rates, other_workers
 from feedline.machine import limits
-from feedline.profiler import isolated, process_copies
+from feedline.profiler import dataset_copies, isolated, process_copies
 from feedline.profiler.isolated import NotTried
 from feedline.profiler.probe.opened_files import OpenedFiles
 from feedline.profiler.probe.recorder import Recorder
@@ -32,6 +32,7 @@ _LOOK_S = 0.2
 _RUNG_S, _SHORTEST_S = 2.5, 0.2
 _COMPARISON_S, _SHORTEST_COMPARISON_S = 6.0, 1.0
 _HANDING_S, _HANDING_SHARE = 0.5, 0.05
+_DATASET_S, _DATASET_SHARE = 1.0, 0.05
 _LADDER_SHARE = 0.6  # share of the budget; the rest is for single changes
 # Limits of an attempt: workers may take long to start, and a stuck attempt must leave time for others.
 _START_S, _LEAST_LIMIT_S, _SHARE_OF_REST = 15.0, 5.0, 0.5
@@ -46,7 +47,7 @@ def install(_module: Any, recorder: Recorder) -> None:
 
 
 def offer(loader: Any, recorder: Recorder) -> bool:
-    """Called before a loop starts. Copies the process if this is the first loader that can be iterated again.
+    """Called before a loop starts. Copies the process if this is the first loader that supports several iterations.
 
     Returns whether the process was copied. Never raises.
     """
@@ -87,12 +88,13 @@ def _live(loader: Any, recorder: Recorder) -> None:
 
 
 def sweep(loader: Any, budget: float, result: Path, step_s: float, opened: OpenedFiles, cold: bool = False) -> None:
-    """Runs as many experiments as fit in `budget` seconds; writes `result` after each.
+    """Runs as many experiments as fit into `budget` seconds, and writes `result` after each.
 
-    `cold`: evict the dataset's files from the page cache while worker counts are measured.
+    `cold`: whether to evict the dataset's files from the page cache while worker counts are measured.
     """
     until = time.monotonic() + budget
-    found: dict[str, Any] = {"rungs": [], "comparisons": [], "handing": [], "not_tried": [], "refused": None}
+    results = ("rungs", "comparisons", "handing", "dataset", "not_tried")
+    found: dict[str, Any] = {**{name: [] for name in results}, "refused": None}
     ladder, climbed_until = _ladder(loader), until - (1 - _LADDER_SHARE) * budget
     for position, workers in enumerate(ladder):
         seconds = min(_RUNG_S, (climbed_until - time.monotonic()) / (len(ladder) - position))
@@ -108,13 +110,16 @@ def sweep(loader: Any, budget: float, result: Path, step_s: float, opened: Opene
         if max(ladder) > 0 and not other_workers.is_feedlines(loader):
             seconds = min(_HANDING_S, _HANDING_SHARE * budget)
             _try("handing over", lambda: handover.measure(loader, seconds), seconds, until, result, found, "handing")
+            seconds = min(_DATASET_S, _DATASET_SHARE * budget)
+            pickled = functools.partial(_dataset_copies, loader, seconds)
+            _try("memory of the dataset's copies", pickled, seconds, until, result, found, "dataset")
         best = _fewest_good_workers(found["rungs"])
         _compare(loader, best, until, result, found, step_s, opened)
     _write(result, {**found, "finished": True})
 
 
 def _the_same_samples_again() -> None:
-    """Seeds the global generators so that every measurement reads the samples in the same order.
+    """Seeds the global random generators so that every measurement reads the samples in the same order.
 
     Differences between samples then do not affect the comparison.
     """
@@ -131,6 +136,13 @@ def _rung(loader: Any, workers: int, seconds: float, opened: OpenedFiles, cold: 
         files.drop_open()
     found = loader_rates.rate(other_workers.with_workers(loader, workers), workers, seconds)
     return {**found, "warm_because": None if files is None else files.warm_because}
+
+
+def _dataset_copies(loader: Any, seconds: float) -> dict[str, Any]:
+    found = dataset_copies.pickled_size(loader.dataset, seconds)
+    if found["bytes"] is None:
+        raise NotTried(f"its objects cannot be counted: {found['why']}")
+    return {"bytes": found["bytes"], "whole": found["whole"]}
 
 
 def _try(
@@ -168,10 +180,10 @@ def _fewest_good_workers(measured: list[dict[str, Any]]) -> int:
 def _compare(
     loader: Any, best: int, until: float, result: Path, found: dict[str, Any], step_s: float, opened: OpenedFiles
 ) -> None:
-    """Compares one change at a time, at the best number of workers found."""
+    """Compares one change at a time, with the best number of workers found."""
     if other_workers.is_feedlines(loader):
         found["not_tried"].append(
-            {"change": "prefetching, persistence", "why": "this does not apply to Feedline's threads"}
+            {"change": "prefetching, persistence", "why": "this setting does not apply to Feedline's threads"}
         )
         return
     own, more = int(loader.num_workers), 2 * (loader.prefetch_factor or 2)
@@ -188,7 +200,7 @@ def _compare(
     for position, (change, attempt) in enumerate(tries.items()):
         seconds = min(_COMPARISON_S, (until - time.monotonic()) / (len(tries) - position))
         if seconds < _SHORTEST_COMPARISON_S:
-            found["not_tried"].append({"change": change, "why": "the budget is used up"})
+            found["not_tried"].append({"change": change, "why": "no time is left in the budget"})
             _write(result, found)
         else:
             made = functools.partial(attempt, seconds)

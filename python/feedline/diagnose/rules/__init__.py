@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Code shared by the rules of several causes; each cause is a file of `feedline.diagnose.causes`."""
+"""Code shared by the rules of several causes; each cause is a module in `feedline.diagnose.causes`."""

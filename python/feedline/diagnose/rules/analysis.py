@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The state that rules work on: a summary, and the shares of the loop's time that no rule has explained yet."""
+"""The state of an analysis: a summary, and the shares of the loop's time that no rule has explained yet."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _IDLE_WORKERS, _AT_WORK = 0.5, 0.85  # busy shares: below the first, workers wai
 
 
 class Analysis:
-    """A summary, the shares that no rule has explained yet, and the findings so far."""
+    """A summary, the shares of the time that no rule has explained yet, and the findings so far."""
 
     def __init__(self, summary: Summary) -> None:
         self.summary = summary
@@ -33,8 +33,8 @@ class Analysis:
         self._divide_handover()
 
     def _divide_handover(self) -> None:
-        """Divides the waiting into packing and unpacking, the production of later batches that delayed it, and the
-        rest.
+        """Divides the waiting time into packing and unpacking, delays caused by the production of later batches, and
+        the rest.
         """
         packed, cpu = self.summary.waits.packed, self.summary.waits.packed_cpu
         work = 0.0 if packed is None else min(packed, self.handover)
@@ -51,12 +51,14 @@ class Analysis:
         return self.production * sum(self.stages.get(name, 0.0) for name in names)
 
     def normalise(self) -> None:
-        """Rescales the remaining stages so that they add up to all of the remaining production."""
+        """Rescales the remaining stages so that their sum equals the remaining production."""
         whole = sum(self.stages.values())
         self.stages = {name: part / whole for name, part in self.stages.items()} if whole > 0 else {}
 
     def take_waiting(self, share: float) -> None:
-        """Subtracts `share`, first from the storage stage, as a throttled task waits without CPU just like a read."""
+        """Subtracts `share`, first from the storage stage, because a throttled task, like a read, waits without using a
+        CPU.
+        """
         waiting = self.stage_share("storage")
         left = {name: part * self.production for name, part in self.stages.items()}
         if waiting > 0:
@@ -81,28 +83,31 @@ class Analysis:
         self.normalise()
 
     def named(self, code: str) -> bool:
-        """Whether this cause was already found."""
+        """Whether this cause has already been found."""
         return any(finding.code == code for finding in self.findings)
 
 
 def gain_of_workers(summary: Summary, workers: int) -> tuple[tuple[float, float], list[str]]:
-    """Returns the gain with this number of workers, and the reasons to doubt it."""
-    low, high = prediction.gain(summary, prediction.cycle_ms(summary, workers))
+    """Returns the gain with this number of workers, and reasons to doubt it."""
+    known = prediction.comparable_with(summary, workers)
+    low, high = prediction.gain(known, prediction.cycle_ms(known, workers))
     if not summary.loader.get("iterable") or workers in summary.ladder.rungs:
         return (low, high), []
-    counter = ["an IterableDataset shards itself: additional workers may have no samples, or read samples twice"]
+    counter = [
+        "an IterableDataset divides its own samples: additional workers may have no samples, or read samples twice"
+    ]
     fewest, most = summary.making.fewest, summary.making.most
     if fewest is not None and most is not None and most >= _UNEVEN * max(fewest, 1):
-        counter.append(f"one worker made {most} batches, another {fewest}, and ran out of work")
+        counter.append(f"one worker produced {most} batches, while another ran out of work after {fewest}")
     return (0.0, high), counter
 
 
 def _hidden_by_work(summary: Summary) -> float:
-    """Share of a finished batch's delay that faster passing would not save, because workers produce batches
-    concurrently.
+    """Returns the share of a finished batch's delay that a faster hand-over would not save, because workers produce
+    batches concurrently.
 
-    The thread that sends a batch shares the interpreter with the next batch's Python code, so a finished batch may
-    always arrive a whole batch late; the throughput depends on production only.
+    The thread that sends a batch shares the interpreter with the Python code of the next batch, so a finished batch may
+    always arrive a whole batch late; the throughput depends only on production.
     """
     making = summary.making
     waited = summary.waits.handover * prediction.current_ms(summary)

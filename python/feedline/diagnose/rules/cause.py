@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The definition of a cause. Each file of `feedline.diagnose.causes` creates one."""
+"""Defines a cause. Each file in `feedline.diagnose.causes` creates one cause."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Found:
         share: share of the loop's time.
         confidence: 0 to 1, before limits are applied.
         evidence: sentences.
-        against: sentences with counter-evidence.
+        against: sentences with evidence against the cause.
         gain: relative gain in batches per second; None to use the cause's own `gain`.
-        needs: names of signals that could contradict the finding, which is uncertain if one of them is missing.
+        needs: names of signals that could contradict the finding; if one is missing, the finding is uncertain.
     """
 
     share: float
@@ -39,7 +39,9 @@ class Found:
 
 
 class Rule(NamedTuple):
-    """Rules are evaluated in order of `priority`; the first that explains some time claims it."""
+    """A rule; rules are evaluated in order of `priority`, and the first one that explains some of the time claims
+    it.
+    """
 
     priority: int
     evaluate: Callable[[Analysis], Found | None]  # subtracts the time that it explains; None if it does not apply
@@ -72,19 +74,21 @@ class Cause:
         page: printed by ``feedline explain``, except for the thresholds, which come from the file's constants.
         rules: usually one.
         fix: returns what to change in this run, in one or two sentences.
-        gain: computes the gain from removing only this cause, from a summary and the cause's share.
+        gain: computes the gain of removing only this cause, from a summary and the cause's share.
         workers: the number of workers to change to; None if the fix is a different change.
         settings: other loader arguments to change; None if no argument applies.
-        signals: the cause is abstained from if one of these is missing. With :data:`signals.WORKERS` among them, its
-            rules are not evaluated if the workers were not observed.
-        unseen: returns why the cause could not be judged in this run, apart from missing signals; None if it could.
-        contradicted: by name, functions that return a measurement contradicting the cause as a sentence, or None.
-        limits: by name, limits to its certainty in addition to those of every cause.
-        beside_paging: alternative explanation of its time if memory is short; "" if there is none.
-        collects_garbage: it creates objects in the loop's process, so full garbage collections are reported with it.
-        minds_others: other programs' work counts against it.
-        drop_in: whether Feedline's DataLoader instead of torch's may remove it in this run.
-        is_fault: the loader has a problem to fix; otherwise it is a note, whatever its share of the time.
+        signals: the signals required to judge the cause. If `signals` includes :data:`signals.WORKERS`, the rules are
+            evaluated only if the workers were observed.
+        unseen: returns why the cause could not be judged in this run, apart from missing signals; None if it could be.
+        contradicted: functions, by name, that return a sentence about a contradicting measurement, or None.
+        limits: additional limits, by name, on the certainty of this cause.
+        paging_instead: an alternative explanation of the time, used after memory pressure was found; "" if none.
+        collects_garbage: the cause creates objects in the loop's process, so full garbage collections are reported with
+        it.
+        minds_others: whether CPU use by other programs is evidence against the cause.
+        drop_in: returns whether Feedline's DataLoader may remove the cause in this run.
+        is_fault: whether the loader has a problem to fix; otherwise the finding is a note, whatever its share of the
+        time.
     """
 
     page: Entry
@@ -97,7 +101,7 @@ class Cause:
     unseen: Callable[[Summary], str | None] = lambda _summary: None
     contradicted: Mapping[str, Callable[[Summary, float], str | None]] = field(default_factory=dict)
     limits: Mapping[str, Limit] = field(default_factory=dict)
-    beside_paging: str = ""
+    paging_instead: str = ""
     collects_garbage: bool = False
     minds_others: bool = True
     drop_in: Callable[[Summary], bool] = lambda _summary: False
@@ -109,11 +113,11 @@ class Cause:
 
     @property
     def of_workers(self) -> bool:
-        """Whether it is judged by observing the workers."""
+        """Whether judging the cause requires observing the workers."""
         return signals.WORKERS in self.signals
 
     def change(self, summary: Summary) -> dict[str, Any] | None:
-        """Returns the loader arguments that express the change, or None."""
+        """Returns the loader arguments that make the change, or None."""
         workers = self.workers(summary)
         return self.settings(summary) if workers is None else {"num_workers": workers}
 

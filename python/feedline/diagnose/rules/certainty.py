@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits on the certainty of a cause that do not depend on its rule."""
+"""General limits on the certainty of causes, independent of the causes' rules."""
 
 from __future__ import annotations
 
@@ -7,19 +7,21 @@ from feedline.diagnose.rules.cause import Claim, Limit
 from feedline.diagnose.rules.shares import DOUBTFUL, LARGE, UNCERTAIN
 from feedline.findings import Threshold
 
-FEWEST_STEPS = Threshold(20, "steps: fewer steps are not conclusive")
+FEWEST_STEPS = Threshold(20, "minimum number of steps for a conclusive result")
 SMALL = Threshold(
-    0.15, "of the time: shares of the same script vary by about 0.05 between runs, as does the unexplained rest"
+    0.15,
+    "share of the time above which a finding can be certain: shares of the same script vary by about 0.05 between "
+    "runs, and so does the unexplained share",
 )
-DEAR = Threshold(0.05, "of the time, for profiling: the measurement may show mainly the overhead")
-CPU_OF_PAGING = "its CPU time includes that of rereading pages"
-READS_OF_PAGING = "reads may be of pages that were evicted for lack of memory"
+DEAR = Threshold(0.05, "share of the time spent on profiling above which the measurement may mainly show the overhead")
+CPU_OF_PAGING = "the CPU time of this cause includes that of rereading pages"
+READS_OF_PAGING = "some reads may be of pages that the kernel had evicted for lack of memory"
 # Without these signals, any finding may have another reason.
 _ALWAYS = ("host", "consumer", "recording")
 
 
 def limited(claim: Claim, confidence: float) -> tuple[float, list[str]]:
-    """Returns the limited confidence, and the reasons."""
+    """Returns the limited confidence and the reasons for limits."""
     against = []
     for limit in (*LIMITS.values(), *claim.cause.limits.values()):
         reason = limit.reason(claim)
@@ -41,7 +43,7 @@ def _few_steps(claim: Claim) -> str | None:
 
 
 def others_cpus(claim: Claim) -> str | None:
-    """Describes other programs' work if there is much of it."""
+    """Describes the CPU use of other programs if it is high."""
     host = claim.summary.host
     if host.others_cpus is None or host.others_cpus <= host.cpus / 2 or not claim.cause.minds_others:
         return None
@@ -57,7 +59,7 @@ def _small(claim: Claim) -> str | None:
 
 
 def _paging(claim: Claim) -> str | None:
-    return claim.cause.beside_paging or None if "memory_pressure" in claim.before else None
+    return claim.cause.paging_instead or None if "memory_pressure" in claim.before else None
 
 
 def _dear(claim: Claim) -> str | None:

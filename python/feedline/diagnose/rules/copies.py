@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Three kinds of copies to the device, each a separate cause.
+"""Three kinds of copies to the device, each with its own cause.
 
-A copy occupies its stream, and computation queued there waits. The copy's time on the stream, measured with device
-events, is lost whether or not the host waits too. The host's time in the call does not count: it may be a wait for
-earlier kernels, which are needed anyway. If the stream has no other work and waits for the host, more time passes
-between two events than the copy takes, so a copy's time is capped by that of its bytes over the slowest link. No
-change saves more than the avoidable time: the bytes still cross the link, and the loop still does its own work.
+A copy occupies its stream, so computation queued on that stream waits. The copy's time on the stream, measured with
+device events, is lost whether or not the host waits too. The time that the host spends in the call does not count: it
+may be a wait for earlier kernels, which are needed anyway. If the stream has no other work and waits for the host, the
+time between two events is longer than the copy, so the time of a copy is capped at the time that its bytes need over
+the slowest link. No change saves more than the avoidable time: the bytes still cross the link, and the loop still does
+its own work.
 """
 
 from __future__ import annotations
@@ -20,18 +21,16 @@ from feedline.profiler.experiments import LOCKED, OWN
 from feedline.profiler.model import prediction
 from feedline.profiler.summary.figures import Copies, Summary
 
-FEWEST_TIMED = Threshold(8, "minimum number of copies for conclusive times")
-SLOWEST = Threshold(0.25, "GB/s, the bandwidth of PCIe 1.0 with one lane: a slower copy waits for something else")
-LAUNCH = Threshold(0.02, "ms: launch overhead of a copy")
-FASTEST = Threshold(
-    64.0, "GB/s, the bandwidth of PCIe 5.0 with 16 lanes: assumed for page-locked copies if not measured"
-)
+FEWEST_TIMED = Threshold(8, "minimum number of copies for a conclusive time")
+SLOWEST = Threshold(0.25, "bandwidth in GB/s of PCIe 1.0 with one lane: a slower copy waits for something else")
+LAUNCH = Threshold(0.02, "launch overhead of a copy in ms")
+FASTEST = Threshold(64.0, "bandwidth in GB/s of PCIe 5.0 with 16 lanes, assumed for page-locked copies if not measured")
 TRACE = "use feedline trace on a torch.profiler trace"
 
 
 @dataclass(frozen=True)
 class Kind:
-    """Copies of one kind, and the saving from changing them."""
+    """Copies of one kind, and the time that changing them saves."""
 
     pinned: bool
     asked: bool | None  # with non_blocking=True; None for either
@@ -49,7 +48,7 @@ class Kind:
         ]
 
     def evaluate(self, analysis: Analysis) -> Found | None:
-        """Assigns the copies' time on the device's stream, which is subtracted from the step's."""
+        """Attributes the copy time on the device's stream, and subtracts it from the step's time."""
         summary = analysis.summary
         made = [copies for copies in self.of(summary) if copies.device_ms is not None]
         on_device = sum(min(copies.device_ms or 0.0, _longest_ms(copies)) for copies in made)
@@ -75,7 +74,7 @@ class Kind:
             return None
         size = sum(copies.bytes_per_step for copies in untimed) / 1e6
         return (
-            f"{size:.3g} MB per step are copied from {self.words}, but the device's time for it was not "
+            f"{size:.3g} MB per step are copied from {self.words}, but the device time of the copies was not "
             f"observed: torch has no timed events for this device type, or the run was too short; {TRACE}"
         )
 
@@ -91,7 +90,8 @@ class Kind:
         apart = sum(copies.device_ms or 0.0 for copies in made)
         if apart > on_device:
             evidence.append(
-                f"their events are {apart:.2f} ms apart; at {SLOWEST:g} GB/s such copies take only {on_device:.2f} ms"
+                f"the events around the copies are {apart:.2f} ms apart; at {SLOWEST:g} GB/s such copies take only "
+                f"{on_device:.2f} ms"
             )
         confidence, against = self._sure(summary, made)
         back, why = self._most_back(summary, made, share)
@@ -110,13 +110,14 @@ class Kind:
         return Found(share, confidence, evidence, against, (low, high))
 
     def _most_back(self, summary: Summary, made: list[Copies], share: float) -> tuple[float, str]:
-        """Returns the largest share that can be saved and, if that is less than `share`, a description of the rest."""
+        """Returns the largest share that can be saved and, if it is less than `share`, a description of the rest."""
         cycle = max(prediction.current_ms(summary), 1e-9)
         size, stays, why = sum(copies.bytes_per_step for copies in made), 1.0 - share, ""
         if self.pinned and share > stays:  # overlaps with the step, and takes longer than everything else in it
             stays = share
             why = (
-                f"on a separate stream the copies still take {share * cycle:.2f} ms, so the loop takes at least as long"
+                f"on a separate stream, the copies still take {share * cycle:.2f} ms, so the loop takes at least "
+                "as long"
             )
         elif not self.pinned and self.change not in summary.on_device.copies_with:
             crossing = min(size / FASTEST / 1e6, share * cycle)
@@ -131,7 +132,7 @@ class Kind:
     def _sure(self, summary: Summary, made: list[Copies]) -> tuple[float, list[str]]:
         confidence, against = self.confidence, []
         if self.pinned and self.asked:
-            against.append("kernels of other streams may have overlapped with the copies, which is not observed")
+            against.append("kernels of other streams may have overlapped with the copies, which was not observed")
         if any((copies.device_ms or 0.0) > _longest_ms(copies) for copies in made):
             confidence = min(confidence, DOUBTFUL)
             against.append("the stream waits for the host between the events of a copy")
@@ -155,5 +156,5 @@ class Kind:
 
 
 def _longest_ms(copies: Copies) -> float:
-    """Returns the maximum time of such copies per step, over the slowest link."""
+    """Returns the maximum time that copies of this kind take per step, assuming the slowest link."""
     return copies.bytes_per_step / SLOWEST / 1e6 + copies.per_step * LAUNCH

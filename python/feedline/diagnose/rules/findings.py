@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns a rule's result into a finding, with the certainty that the measurements allow."""
+"""Converts a rule's result into a finding, with the certainty that the measurements allow."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from feedline.findings import Finding, severity_of
 
 
 def finding_of(analysis: Analysis, cause: Cause, found: Found) -> Finding:
-    """Returns the finding of `cause` in a run; `analysis` has the findings before it."""
+    """Returns the finding of `cause` in a run; `analysis` contains earlier findings."""
     summary = analysis.summary
     claim = Claim(summary, cause, found.share, found.needs, tuple(one.code for one in analysis.findings))
     confidence, reasons = limited(claim, found.confidence)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gain that a verdict promises: the time saved by removing a cause, with all else unchanged.
+"""The predicted gain of a verdict: the time saved by removing a cause, with everything else unchanged.
 
 A cause's share of the time differs from the time that its removal saves. Batches are produced concurrently with the
-loop, so the next-slowest part then sets the pace: the step, another stage, or the CPUs. The remaining cycle therefore
-comes from the model if the cause is part of it, and from the share only if the loop itself was blocked.
+loop, so the next-slowest part then limits the rate: the step, another stage, or the CPUs. Therefore the remaining time
+per batch comes from the model if the model includes the cause, and from the share only if the loop itself was blocked.
 """
 
 from __future__ import annotations
@@ -26,16 +26,18 @@ _SHORTEST = 0.01  # share of a cycle: unexplained time remains even if all expla
 
 
 def of_share(summary: Summary, share: float) -> Gain:
-    """The gain if the loop is no longer blocked for this share of its time, which was measured rather than modelled."""
+    """Returns the gain if the loop is no longer blocked for this share of its time, which was measured rather than
+    modelled.
+    """
     return _of_rest(1.0 - share / (1.0 - first_start(summary)), _AGAIN, 1 / _AGAIN)
 
 
 def without_stages(summary: Summary, *gone: str) -> Gain:
-    """The gain if these stages are removed; for "storage", only the time spent waiting for files."""
+    """Returns the gain if these stages are removed; for "storage", only the time spent waiting for files is removed."""
     batch, stages = prediction.batch_of(summary), summary.making.stages or {}
     running = sum(part for name, part in stages.items() if name != "storage")
-    kept = 1.0 - sum(stages.get(name, 0.0) for name in gone if name != "storage") / max(running, 1e-9)
-    lighter = replace(batch, cpu=batch.cpu * kept)
+    remaining = 1.0 - sum(stages.get(name, 0.0) for name in gone if name != "storage") / max(running, 1e-9)
+    lighter = replace(batch, cpu=batch.cpu * remaining)
     return of_reads(summary, lighter) if "storage" in gone else of_batch(summary, lighter)
 
 
@@ -45,16 +47,16 @@ def stages(*gone: str) -> Callable[[Summary, float], Gain]:
 
 
 def in_files(summary: Summary, unseen: float) -> float:
-    """Returns the share of the waiting spent on files, or `unseen` if it was not observed."""
+    """Returns the share of waiting time that is spent on files, or `unseen` if it was not observed."""
     seen = summary.making.waited_for
     return unseen if seen is None else seen.in_files
 
 
 def of_reads(summary: Summary, batch: Batch) -> Gain:
-    """The gain if batches of this cost do not wait for storage.
+    """Returns the gain if batches with this cost do not wait for storage.
 
-    Reading cached bytes costs the kernel less CPU time than reading from a device. As kernel time includes other work,
-    the low end keeps all of it and the high end removes it.
+    Reading cached bytes costs the kernel less CPU time than reading from a device. Kernel time includes other work, so
+    the lower bound assumes that all of it remains, and the upper bound that all of it disappears.
     """
     host, ready = summary.host, what_if.without(summary, batch, 1.0 - in_files(summary, 1.0), 1.0)
     low, high = of_batch(summary, ready)
@@ -64,11 +66,11 @@ def of_reads(summary: Summary, batch: Batch) -> Gain:
 
 
 def of_batch(summary: Summary, changed: Batch, cpus: float | None = None) -> Gain:
-    """The gain if a batch has this cost, or if this many CPUs are available.
+    """Returns the gain if a batch has this cost, or if this many CPUs are available.
 
-    Waits in the measured cycle that are unrelated to batches remain. If the loop becomes several times as fast, its
-    work per batch also becomes cheaper, as the CPU's caches still contain the data, and small unexplained waits may
-    vanish. The size of this effect cannot be predicted, so it only raises the high end.
+    Waits in the measured loop that are unrelated to batches remain. If the loop becomes several times as fast, its work
+    per batch also becomes cheaper, because the data is still in the CPU's caches, and small unexplained waits may
+    vanish. The size of this effect cannot be predicted, so it only raises the upper bound.
     """
     available, prefetch = summary.host.cpus, prediction.prefetch_of(summary)
     workers = max(summary.workers, 1) if summary.native else summary.workers
@@ -83,8 +85,8 @@ def of_batch(summary: Summary, changed: Batch, cpus: float | None = None) -> Gai
     if then < now / _MUCH_FASTER:
         quickest = min(cycle_ms(_at_best(changed, measured), cpus or available), then)
     waits, first, current = summary.waits, first_start(summary), prediction.current_ms(summary)
-    beside = current * (waits.startup - first + waits.border + waits.straggler) / (1.0 - first)
-    stays = min(beside, max(current - now, 0.0))
+    other_waits = current * (waits.startup - first + waits.border + waits.straggler) / (1.0 - first)
+    stays = min(other_waits, max(current - now, 0.0))
     low, high = (_of_rest((stays + one) / max(stays + now, 1e-9)) for one in (then, quickest))
     return low[0], high[1]
 
@@ -110,7 +112,7 @@ def without_waiting(summary: Summary, batch: Batch) -> Batch:
 
 
 def first_start(summary: Summary) -> float:
-    """Returns the share of the workers' first start, which is excluded from the steps per second."""
+    """Returns the share of the time spent on the workers' first start, which is excluded from the steps per second."""
     startup = summary.waits.startup
     if summary.loop.epochs < 2 and startup <= _ONE_START:
         return 0.0
@@ -118,6 +120,6 @@ def first_start(summary: Summary) -> float:
 
 
 def _of_rest(rest: float, longer: float = prediction.LONGER, shorter: float = prediction.SHORTER) -> Gain:
-    """Returns the gain if this part of a cycle remains; the factors widen the interval."""
+    """Returns the gain if this share of the time per batch remains; the factors widen the interval."""
     rest = max(rest, _SHORTEST)
     return max(1 / (rest * longer) - 1, 0.0), max(1 / (rest * shorter) - 1, 0.0)

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Describes the waits of workers that run no code: for files, or for something else."""
+"""Describes the waits of workers that run no code: waits for files, and other waits."""
 
 from __future__ import annotations
 
 from feedline.findings import Threshold
 from feedline.profiler.summary.figures import Summary, WaitedFor
 
-ENOUGH_LOOKS = Threshold(24, "samples: with this number, the error of a share is at most 20 %, with 95 % confidence")
-MOSTLY = Threshold(0.8, "of the waiting: with a smaller share of samples, a verdict is not certain")
+ENOUGH_LOOKS = Threshold(
+    24, "minimum number of samples: the error of a share is then at most 20 %, with 95 % confidence"
+)
+MOSTLY = Threshold(0.8, "fraction of the samples of waits below which a verdict is uncertain")
 _SURE, _LIKELY = 0.9, 0.8
 _WORDS = {
     "file": "a file's call",
@@ -16,13 +18,15 @@ _WORDS = {
     "network": "a socket",
     "events": "network or process events",
     "process": "another process",
-    "store": "responses of a remote store",
+    "store": "responses from a remote store",
     "other": "a different system call",
 }
 
 
 def in_files(summary: Summary) -> float | None:
-    """Returns the share of waiting spent on files, or None if not observed. Native threads only wait for files."""
+    """Returns the share of waiting time that is spent on files, or None if it was not observed. Native threads wait
+    only for files.
+    """
     if summary.native:
         return 1.0
     seen = summary.making.waited_for
@@ -30,12 +34,12 @@ def in_files(summary: Summary) -> float | None:
 
 
 def outside_for(summary: Summary) -> str:
-    """Returns the most frequent kind of waiting outside of files, or "" if there is none or it was not observed."""
+    """Returns the most frequent kind of wait that is not for files, or "" if there is none or it was not observed."""
     return summary.making.waited_for.outside if summary.making.waited_for is not None else ""
 
 
 def limit_of(summary: Summary, part: float) -> float:
-    """Returns the maximum confidence in waits that are this part of all observed ones."""
+    """Returns the maximum confidence for a cause whose waits are this share of all observed waits."""
     seen = summary.making.waited_for
     if summary.native:
         return 1.0
@@ -49,6 +53,6 @@ def sentences(seen: WaitedFor | None) -> list[str]:
     if seen is None:
         return []
     parts = sorted(seen.kinds.items(), key=lambda kind: -kind[1])
-    told = ", ".join(f"{_WORDS.get(kind, kind)} {share:.0%}" for kind, share in parts[:3])
-    found = [f"waiting ({seen.looks} system-call samples): {told}"]
-    return found + [f"{place.share:.0%} of them at {place.line}" for place in seen.places[:1]]
+    text = ", ".join(f"{_WORDS.get(kind, kind)} {share:.0%}" for kind, share in parts[:3])
+    found = [f"waiting ({seen.looks} system-call samples): {text}"]
+    return found + [f"{location.share:.0%} of them at {location.line}" for location in seen.places[:1]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cost of producing a batch, as reported by the causes of its stages."""
+"""The cost of producing a batch, as reported by the causes that concern its stages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NEEDS = ("stages", "processes")
 
 
 def evidence(analysis: Analysis) -> list[str]:
-    """Describes how long a batch takes to produce, and how that time divides into stages."""
+    """Describes how long a batch takes to produce, and the time of each stage."""
     making = analysis.summary.making
     per_batch = f"a batch takes {making.wall_ms:.1f} ms to produce, {making.cpu_ms:.1f} ms of it CPU"
     return [per_batch, stage_sentence(making.stages)]

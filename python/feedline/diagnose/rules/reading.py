@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Analyses waiting without CPU during batch production: how much of it is reading, and from where.
+"""Analyses the time that workers wait without CPU while producing batches: how much of it is reading, and from which
+storage.
 
-Three causes share the time spent in files: tiny files, a saturated disk, and high latency. They are evaluated in this
-order, and the first that applies claims all of it.
+Three causes explain time spent on reading files: tiny files, a saturated disk, and high latency. The causes are
+evaluated in this order, and the first one that applies claims all of the time.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from feedline.findings import Threshold
 from feedline.profiler.summary.figures import Host, Summary
 
 FROM_DEVICE = Threshold(
-    0.3, "of the bytes read: minimum share from block devices for a local disk to be the bottleneck"
+    0.3, "fraction of the bytes read from block devices below which a local disk is not the bottleneck"
 )
-FEWEST_BYTES = Threshold(1 << 10, "bytes per sample: smaller numbers may be due to the start of workers")
+FEWEST_BYTES = Threshold(1 << 10, "minimum bytes per sample; fewer bytes may be due to the start of workers")
 MANY_BYTES = Threshold(
-    16 << 10, "bytes per sample: larger numbers cannot be due to the start of workers, even if no file was observed"
+    16 << 10, "bytes per sample above which reads cannot be due to the start of workers, even if no file was observed"
 )
-NEAR_CEILING = Threshold(0.7, "of the disk probe's result: above this, the disk is saturated")
-LITTLE_COLDER = Threshold(0.9, "of the rate with files in the cache: above this, the disk is not the bottleneck")
+NEAR_CEILING = Threshold(0.7, "fraction of the disk probe's rate above which the disk is saturated")
+LITTLE_COLDER = Threshold(0.9, "fraction of the rate with cached files above which the disk is not the bottleneck")
 UNMEASURED = 0.8  # confidence if the disk was not probed
 SMALL_FILE_BYTES = range(2 << 10, 128 << 10)
 _NEEDS = (*production.NEEDS, "io")
@@ -32,12 +33,12 @@ _NEEDS = (*production.NEEDS, "io")
 
 @dataclass(frozen=True)
 class Reading:
-    """The part of the waiting that is reading.
+    """The part of the waiting time that is spent on reading.
 
     Attributes:
-        share: share of the loop's time spent in files; the rest of the waiting is `outside`.
-        from_device: samples come from a local disk.
-        full: the disk is saturated.
+        share: share of the loop's time spent on files; the rest of the waiting time is `outside`.
+        from_device: whether samples come from a local disk.
+        full: whether the disk is saturated.
         counted: the blocking system calls were not observed, but the bytes read were counted.
     """
 
@@ -56,7 +57,7 @@ class Reading:
 
 
 def of(analysis: Analysis) -> Reading:
-    """Returns the reading that no cause has claimed yet."""
+    """Returns the reading time that no cause has claimed yet."""
     summary, host, waits = analysis.summary, analysis.summary.host, analysis.stage_share("storage")
     from_device, part = _from_device(summary), idle_waits.in_files(summary)
     counted = part is None and from_device  # the system calls were not observed, but the kernel counted the bytes read
@@ -79,22 +80,22 @@ def found(
     against: list[str],
     gain: Gain | None = None,
 ) -> Found:
-    """Returns the finding of the cause that claims it: the cause's own evidence, and the observed waits."""
+    """Returns the result for the cause that claims the reading time, with its evidence and the observed waits."""
     summary = analysis.summary
     analysis.reading_is_taken = True
     if reading.counted:
-        unseen = "blocking system calls were not observed: besides reading, the worker may have slept"
+        unseen = "blocking system calls were not observed, so the worker may have slept instead of reading"
         against = [*against, unseen]
-    told = [*production.evidence(analysis), *evidence, *idle_waits.sentences(summary.making.waited_for)]
+    shown = [*production.evidence(analysis), *evidence, *idle_waits.sentences(summary.making.waited_for)]
     confidence = min(confidence, idle_waits.limit_of(summary, reading.part))
-    return Found(reading.share, confidence, told, against, gain, _NEEDS)
+    return Found(reading.share, confidence, shown, against, gain, _NEEDS)
 
 
 def bytes_are_scarce(host: Host) -> bool:
-    """Whether bandwidth limits a saturated disk, rather than the number of requests.
+    """Whether a saturated disk is limited by its bandwidth rather than by the number of requests.
 
-    The probe's reads may be as small as the files; smaller reads then take proportionally less time if bandwidth is
-    scarce.
+    The probe's reads may be as small as the files; if bandwidth is the limit, smaller reads take proportionally less
+    time.
     """
     if not host.disk_read_bytes or not host.disk_small_read_ms or host.disk_read_bytes >= SMALL_FILE_BYTES.stop:
         return True
@@ -103,10 +104,11 @@ def bytes_are_scarce(host: Host) -> bool:
 
 
 def _from_device(summary: Summary) -> bool:
-    """Whether samples come from a local disk: most of their bytes do, and there are more than a worker's start reads.
+    """Whether samples come from a local disk: most bytes do, and more bytes are read than starting a worker
+    requires.
 
-    Bytes are read with read() or, for larger amounts, by page faults in mappings. If no opened file was observed,
-    native code may have opened them, or there are none: then only a large amount counts.
+    Bytes are read by read() or, for larger amounts, by page faults in memory mappings. If no opened file was observed,
+    native code may have opened files, or there are none; then only a large amount counts.
     """
     host, batch = summary.host, summary.loader.get("batch_size")
     samples = summary.loop.steps * (batch if isinstance(batch, int) else 1)
@@ -125,8 +127,10 @@ def _of_the_cache(host: Host) -> tuple[list[str], list[str]]:
     found: list[str] = []
     counter: list[str] = []  # contradictions.py reports what contradicts it
     if host.cached_before is not None:
-        found.append(f"{host.cached_before:.0%} of the dataset's files (sampled) were in the page cache before")
+        found.append(f"{host.cached_before:.0%} of the dataset's files (sampled) were in the page cache before the run")
     if host.cold_share is not None:
-        sentence = f"with its files evicted from the page cache the loader makes {host.cold_share:.0%} of the batches"
-        (found if host.cold_share < LITTLE_COLDER else counter).append(sentence + " that it makes with them in it")
+        sentence = (
+            f"with its files evicted from the page cache, the loader produces {host.cold_share:.0%} of the batches"
+        )
+        (found if host.cold_share < LITTLE_COLDER else counter).append(sentence + " that it produces with cached files")
     return found, counter

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Causes that the doctor can find, one per file; files register themselves."""
+"""Causes that the doctor can find, one per file, in a folder for each subject; files register themselves."""
 
 from __future__ import annotations
 

@@ -16,6 +16,22 @@ class Command:
     ranks: int | None  # on this machine, if the launcher specifies it
 
 
+# Commands that guides recommend and that are not training scripts, with notes about their pitfalls.
+_HINTS = {
+    "iotop": "iotop needs root or CAP_NET_ADMIN; feedline top shows the disk I/O of your own processes without these "
+    "privileges",
+    "nvidia-smi": "nvidia-smi dmon -s takes letters without commas (-s pucvmet); feedline top shows the same figures",
+    "xargs": "xargs splits a long list, and each tar cf replaces the tar of the previous part: use feedline pack",
+    "iostat": "an NVMe disk that is 100 % busy is not at its limit; feedline top shows its rate and waiting times",
+}
+
+
+def hint_for(words: Sequence[str]) -> str:
+    """Returns the note about a command that guides recommend and that is not a training script, or ""."""
+    programs = [word.rpartition("/")[2] for word in words]
+    return next((_HINTS[name] for name in ("xargs", *programs[:2]) if name in programs and name in _HINTS), "")
+
+
 def parsed(words: Sequence[str]) -> Command:
     at = next((i for i, word in enumerate(words) if word.endswith(".py") and not word.startswith("-")), None)
     launcher = words if at is None else words[:at]

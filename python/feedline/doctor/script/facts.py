@@ -35,7 +35,9 @@ DEFAULTS: Mapping[str, Any] = {
 
 @dataclass(frozen=True)
 class LoaderCall:
-    """A call of DataLoader. `arguments` has those passed, or UNKNOWN if the value is not known."""
+    """A call to DataLoader. `arguments` contains the arguments that are passed; values that are not known are
+    UNKNOWN.
+    """
 
     line: int
     arguments: Mapping[str, Any]
@@ -43,7 +45,7 @@ class LoaderCall:
     is_feedline: bool = False
 
     def get(self, name: str) -> Any:
-        """Returns the value, torch's default if it is not passed, or UNKNOWN."""
+        """Returns the value of an argument, torch's default if it is not passed, or UNKNOWN."""
         if name in self.arguments:
             return self.arguments[name]
         return UNKNOWN if self.is_open else DEFAULTS[name]
@@ -71,17 +73,28 @@ class Copy:
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop over a loader. `epochs`: how often it runs, if an enclosing loop shows it."""
+    """A loop over a loader.
+
+    Attributes:
+        copies: copies of its batches to a device.
+        epochs: the number of times that the loop runs, if an enclosing loop determines it; otherwise None.
+        uses_batch: whether the loop reads the batch.
+        timed: line of a clock that is read only after the loop used the batch, so that it times the step as well.
+    """
 
     line: int
     loaders: tuple[LoaderCall, ...]
     copies: tuple[Copy, ...]
     epochs: int | None
+    uses_batch: bool = True
+    timed: int | None = None
 
 
 @dataclass(frozen=True)
-class Place:
-    """A location in the code and the name used there. `file`: "" for the script, else a file next to it."""
+class CodeLocation:
+    """A location in the code and the name used there. `file` is "" for the script, or else a file next to the
+    script.
+    """
 
     line: int
     what: str
@@ -94,13 +107,13 @@ class Place:
 
     @property
     def about(self) -> dict[str, Any]:
-        """Returns the location as findings store it."""
+        """Returns the location in the form that findings store."""
         return {"line": self.line, "file": self.file} if self.file else {"line": self.line}
 
 
 @dataclass(frozen=True)
 class Script:
-    """Line numbers start at 1. Places are in line order."""
+    """Facts about a script. Line numbers start at 1, and places are in line order."""
 
     path: str
     loaders: tuple[LoaderCall, ...] = ()
@@ -108,14 +121,17 @@ class Script:
     has_guard: bool = False
     unguarded: int | None = None  # the line at which an import would start loading
     start_method: str | None = None  # requested by the script
-    pools: tuple[Place, ...] = ()  # in code that workers run
-    cuda_in_workers: tuple[Place, ...] = ()
-    network_in_workers: tuple[Place, ...] = ()
-    held: tuple[Place, ...] = ()  # connections, locks and open files that a dataset stores
-    unpicklable: tuple[Place, ...] = ()  # lambdas and local functions that would be sent to workers
-    iterators_in_loops: tuple[Place, ...] = ()  # next(iter(loader)) in a loop
-    old_amp: tuple[Place, ...] = ()
-    distributed: Place | None = None
+    pools: tuple[CodeLocation, ...] = ()  # in code that workers run
+    cuda_in_workers: tuple[CodeLocation, ...] = ()
+    network_in_workers: tuple[CodeLocation, ...] = ()
+    video_in_workers: tuple[CodeLocation, ...] = ()
+    held: tuple[CodeLocation, ...] = ()  # connections, locks and open files that a dataset stores
+    growing: tuple[CodeLocation, ...] = ()  # dataset caches without a size limit
+    unpicklable: tuple[CodeLocation, ...] = ()  # lambdas and local functions that would be sent to workers
+    iterators_in_loops: tuple[CodeLocation, ...] = ()  # next(iter(loader)) in a loop
+    old_amp: tuple[CodeLocation, ...] = ()
+    renamed: tuple[CodeLocation, ...] = ()  # tf.data options that were renamed
+    distributed: CodeLocation | None = None
     shards_itself: bool = False  # across ranks
     sampler_line: int | None = None  # a shuffling DistributedSampler without set_epoch
     sample_bytes: int | None = None  # from the sizes in its transforms
@@ -124,7 +140,7 @@ class Script:
 
     @property
     def most_workers(self) -> int | None:
-        """Returns the largest of any loader, or None if there is none or it is unknown."""
+        """Returns the largest known number of workers for any loader, or None if no number is known."""
         return max((call.workers for call in self.loaders if call.workers is not None), default=None)
 
     @property

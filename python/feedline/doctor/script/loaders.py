@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The DataLoaders of a script: their arguments, the names bound to them, and the loops over them."""
+"""The DataLoaders in a script: their arguments, the names bound to them, and the loops over them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from .values import Names, calls_in
 _POSITIONS = ("dataset", *list(DEFAULTS)[:6])
 _MAKERS = ("torch.utils.data.DataLoader", "feedline.DataLoader", "torchdata.stateful_dataloader.StatefulDataLoader")
 _WRAPPERS = ("enumerate", "tqdm", "tqdm.tqdm", "tqdm.auto.tqdm", "zip", "iter", "islice", "itertools.islice")
+_CLOCKS = ("time.time", "time.perf_counter", "time.monotonic", "timeit.default_timer")
 Functions = dict[str, ast.FunctionDef | ast.AsyncFunctionDef]
 Named = dict[str, tuple[LoaderCall, ...]]
 Of = Callable[[ast.AST], tuple[LoaderCall, ...]]
@@ -39,7 +40,7 @@ def call_of(names: Names, call: ast.Call) -> LoaderCall:
 
 
 def _options_of(names: Names, node: ast.expr) -> dict[str, object] | None:
-    """Resolves ``**options`` with a literal dict; None if unknown."""
+    """Returns the arguments in ``**options``, or None if the dict is unknown."""
     if isinstance(node, ast.Name) and node.id in names.changed:
         return None
     bound = names.bound(node)
@@ -52,12 +53,16 @@ def _options_of(names: Names, node: ast.expr) -> dict[str, object] | None:
 
 
 def functions_of(tree: ast.Module) -> Functions:
-    """Returns all function definitions, including nested ones; if a name is repeated, the last one."""
+    """Returns all function definitions by name, including nested ones; for a repeated name, only the last
+    definition.
+    """
     return {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
 
 
 def names_of_loaders(tree: ast.Module, names: Names, functions: Functions) -> Named:
-    """Returns the expressions that refer to a loader: a variable, ``self.loader``, a parameter it is passed to."""
+    """Returns the expressions that refer to a loader: variables, ``self.loader``, and parameters to which it is
+    passed.
+    """
     made = {call: call_of(names, call) for call in calls_in(tree) if is_loader(names, call)}
     found: dict[str, dict[int, LoaderCall]] = {}
 
@@ -126,12 +131,33 @@ def loops_of(tree: ast.Module, names: Names, named: Named) -> list[Loop]:
     found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.For) and (calls := loaders_behind(node.iter, names, named)):
-            found.append(Loop(node.lineno, calls, copies_in(node, names), around.get(node)))
+            uses, timed = _use_of(node, names)
+            found.append(Loop(node.lineno, calls, copies_in(node, names), around.get(node), uses, timed))
     return found
 
 
+def _use_of(loop: ast.For, names: Names) -> tuple[bool, int | None]:
+    """Returns whether the loop reads its batch, and the line of a clock that the loop reads only after the batch."""
+    own = {one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)}
+    if isinstance(loop.iter, ast.Call) and names.dotted(loop.iter.func) == "enumerate" and len(own) > 1:
+        own -= {one.id for one in ast.walk(loop.target.elts[0]) if isinstance(one, ast.Name)}  # type: ignore[attr-defined]
+    used = False
+    for statement in loop.body:
+        clocks = [call.lineno for call in calls_in(statement) if names.dotted(call.func) in _CLOCKS]
+        if clocks:
+            return used or _reads(loop, own), clocks[0] if used else None
+        used = used or _reads(statement, own)
+    return used, None
+
+
+def _reads(node: ast.AST, own: set[str]) -> bool:
+    return any(isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load) and one.id in own for one in ast.walk(node))
+
+
 def _epochs_around(tree: ast.Module, names: Names) -> dict[ast.AST, int]:
-    """Returns how often each loop is run by a loop over a range, directly or through its function."""
+    """Returns the number of times that each loop is run by an enclosing loop over a range, directly or through a
+    function call.
+    """
     direct: dict[ast.AST, int] = {}
     called: dict[str, int] = {}
     for node in ast.walk(tree):

@@ -9,10 +9,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from .facts import Place
+from .facts import CodeLocation
+from .growing_caches import growing_in
 from .loaders import call_of, functions_of, is_loader
 from .values import Names, calls_in
-from .workers import Held, cuda_in, datasets_of, given_to_loaders, held_by, network_in, pools_in, run_by_workers
+from .workers import (
+    Held,
+    cuda_in,
+    datasets_of,
+    given_to_loaders,
+    held_by,
+    network_in,
+    pools_in,
+    run_by_workers,
+    video_in,
+)
 
 _MOST_FILES = 16
 _MOST_BYTES = 1 << 20
@@ -20,19 +31,21 @@ _MOST_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class LocalImports:
-    """Code that workers run and objects that datasets store, in all files read; each place names its file.
+    """Code that workers run, and objects that datasets store, in all files that were read. Each place names its file.
 
     Attributes:
         loaders: DataLoaders created in these files, which are not examined.
-        unread: files that are not valid Python, one sentence each.
+        unread: one sentence for each file that is not valid Python.
     """
 
-    pools: tuple[Place, ...] = ()
-    cuda: tuple[Place, ...] = ()
-    network: tuple[Place, ...] = ()
-    held: tuple[Place, ...] = ()
-    loaders: tuple[Place, ...] = ()
+    pools: tuple[CodeLocation, ...] = ()
+    cuda: tuple[CodeLocation, ...] = ()
+    network: tuple[CodeLocation, ...] = ()
+    video: tuple[CodeLocation, ...] = ()
+    held: tuple[CodeLocation, ...] = ()
+    loaders: tuple[CodeLocation, ...] = ()
     unread: tuple[str, ...] = ()
+    growing: tuple[CodeLocation, ...] = ()
 
     def joined(self, other: LocalImports) -> LocalImports:
         """Removes duplicate places."""
@@ -42,7 +55,9 @@ class LocalImports:
 
 @dataclass(frozen=True)
 class _File:
-    """A file to read, and the names wanted from it. `run`: names, including functions, that workers call."""
+    """A file to read, and the names that are needed from it. `run` is set if workers call the functions among these
+    names.
+    """
 
     path: Path
     wanted: frozenset[str]
@@ -68,7 +83,7 @@ def read_local_imports(path: str, tree: ast.Module, names: Names, cpus: int) -> 
 
 
 def _read(file: _File, folder: Path, cpus: int) -> tuple[LocalImports, list[_File]]:
-    """Reads one file, and the files that it imports for the names wanted."""
+    """Reads one file, and returns its facts and the files that it imports for the names that are needed."""
     near = file.path.relative_to(folder) if file.path.is_relative_to(folder) else file.path
     try:
         data = file.path.read_bytes()
@@ -88,15 +103,17 @@ def _read(file: _File, folder: Path, cpus: int) -> tuple[LocalImports, list[_Fil
     held: Held = list(held_by(datasets, names))
     loaders = [call for call in calls_in(tree) if is_loader(names, call) and call_of(names, call).workers != 0]
 
-    def here(places: Iterator[Place] | Held) -> tuple[Place, ...]:
+    def here(places: Iterator[CodeLocation] | Held) -> tuple[CodeLocation, ...]:
         return tuple(sorted({replace(one, file=str(near)) for one in places}, key=lambda one: (one.line, one.what)))
 
     facts = LocalImports(
         here(pools_in(bodies, names)),
         here(cuda_in(bodies, names)),
         here(network_in(bodies, names)),
+        here(video_in(bodies, names)),
         here(held),
-        here(iter([Place(call.lineno, "DataLoader") for call in loaders])),
+        here(iter([CodeLocation(call.lineno, "DataLoader") for call in loaders])),
+        growing=here(growing_in(datasets, names)),
     )
     made: list[ast.AST] = [*datasets, *(classes[name] for name in wanted & set(classes))]
     more = [_imported(tree, folder, file.path.parent, _used(made, names))]
@@ -113,7 +130,7 @@ def _used(nodes: list[ast.AST], names: Names) -> set[str]:
 
 
 def _with_bases(wanted: set[str], classes: dict[str, ast.ClassDef]) -> set[str]:
-    """Adds the base classes in the same file."""
+    """Returns the names of classes in `wanted`, and the names of their base classes in the same file."""
     waiting = list(wanted)
     while waiting:
         node = classes.get(waiting.pop())
@@ -156,7 +173,7 @@ def _from(node: ast.ImportFrom, start: Path, used: set[str]) -> Iterator[_File]:
 
 
 def _of_module(name: str, used: set[str]) -> frozenset[str]:
-    """Returns ``Photos`` for ``data.Photos`` of the module ``data``."""
+    """Returns the names used from a module, such as ``Photos`` for ``data.Photos``."""
     return frozenset(one.removeprefix(f"{name}.").partition(".")[0] for one in used if one.startswith(f"{name}."))
 
 

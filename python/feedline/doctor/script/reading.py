@@ -8,7 +8,8 @@ import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from .facts import UNKNOWN, LoaderCall, Place, Script
+from .facts import UNKNOWN, CodeLocation, LoaderCall, Script
+from .growing_caches import growing_in
 from .loaders import Functions, Named, call_of, functions_of, is_loader, loaders_behind, loops_of, names_of_loaders
 from .local_imports import read_local_imports
 from .values import Names, calls_in, keyword
@@ -21,6 +22,7 @@ from .workers import (
     pools_in,
     run_by_workers,
     unpicklable_in,
+    video_in,
 )
 
 _MOST_BYTES = 4 << 20
@@ -32,11 +34,11 @@ _FLOAT_RGB = 3 * 4
 
 
 def read(path: str, arguments: Sequence[str] = (), cpus: int = 1) -> Script:
-    """Returns the facts of a file. If it cannot be read, only `problem` is set.
+    """Returns the facts about a file. If the file cannot be read, only `problem` is set.
 
     Args:
         arguments: the script's command-line arguments.
-        cpus: number of CPUs of the machine, for scripts that count them.
+        cpus: the machine's number of CPUs, for scripts that count the CPUs.
     """
     try:
         data = Path(path).read_bytes()
@@ -75,10 +77,13 @@ def _facts(path: str, tree: ast.Module, arguments: Sequence[str], cpus: int) -> 
         pools=_in_order(pools_in(bodies, names)) + local_imports.pools,
         cuda_in_workers=_in_order(cuda_in(bodies, names)) + local_imports.cuda,
         network_in_workers=_in_order(network_in(bodies, names)) + local_imports.network,
+        video_in_workers=_in_order(video_in(bodies, names)) + local_imports.video,
         held=_in_order(held_by(datasets, names)) + local_imports.held,
+        growing=_in_order(growing_in(datasets, names)) + local_imports.growing,
         unpicklable=_in_order(unpicklable_in(tree, names)),
         iterators_in_loops=_in_order(_iterators_in_loops(tree, names, named)),
         old_amp=_in_order(_old_amp(tree, names)),
+        renamed=_in_order(_renamed(tree)),
         distributed=_distributed(tree, names),
         shards_itself=_shards_itself(tree, names),
         sampler_line=_sampler_line(tree, names, calls),
@@ -86,15 +91,15 @@ def _facts(path: str, tree: ast.Module, arguments: Sequence[str], cpus: int) -> 
         notes=(
             *([f"num_workers of the DataLoader in line {lines} of {path}: known only at run time"] if unknown else []),
             *(
-                f"the DataLoader in {place.at}: only loaders created by the script itself are examined"
-                for place in local_imports.loaders
+                f"the DataLoader in {location.at}: only loaders created by the script itself are examined"
+                for location in local_imports.loaders
             ),
             *local_imports.unread,
         ),
     )
 
 
-def _in_order(places: Iterator[Place]) -> tuple[Place, ...]:
+def _in_order(places: Iterator[CodeLocation]) -> tuple[CodeLocation, ...]:
     return tuple(sorted(set(places), key=lambda one: (one.line, one.what)))
 
 
@@ -144,7 +149,7 @@ def _start_method(tree: ast.Module, names: Names) -> str | None:
     return None
 
 
-def _iterators_in_loops(tree: ast.Module, names: Names, named: Named) -> Iterator[Place]:
+def _iterators_in_loops(tree: ast.Module, names: Names, named: Named) -> Iterator[CodeLocation]:
     for loop in ast.walk(tree):
         if not isinstance(loop, ast.For | ast.While):
             continue
@@ -153,29 +158,35 @@ def _iterators_in_loops(tree: ast.Module, names: Names, named: Named) -> Iterato
             if not (isinstance(inner, ast.Call) and names.dotted(inner.func) == "iter"):
                 continue
             if any(one.workers != 0 for one in loaders_behind(inner, names, named)):
-                yield Place(call.lineno, ast.unparse(call))
+                yield CodeLocation(call.lineno, ast.unparse(call))
 
 
-def _old_amp(tree: ast.Module, names: Names) -> Iterator[Place]:
+def _old_amp(tree: ast.Module, names: Names) -> Iterator[CodeLocation]:
     for call in calls_in(tree):
         name = names.dotted(call.func)
         if name.startswith("torch.cuda.amp."):
-            yield Place(call.lineno, name)
+            yield CodeLocation(call.lineno, name)
 
 
-def _distributed(tree: ast.Module, names: Names) -> Place | None:
+def _renamed(tree: ast.Module) -> Iterator[CodeLocation]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and ast.unparse(node).endswith("experimental_optimization.autotune"):
+            yield CodeLocation(node.lineno, "experimental_optimization.autotune")
+
+
+def _distributed(tree: ast.Module, names: Names) -> CodeLocation | None:
     for call in calls_in(tree):
         name = names.dotted(call.func)
         if name in _RANKS or name in (
             "DistributedDataParallel",
             "torch.nn.parallel.distributed.DistributedDataParallel",
         ):
-            return Place(call.lineno, name.rpartition(".")[2])
+            return CodeLocation(call.lineno, name.rpartition(".")[2])
     return None
 
 
 def _shards_itself(tree: ast.Module, names: Names) -> bool:
-    """Whether anything in it may shard samples across ranks; if so, nothing is reported."""
+    """Whether any part of the script may shard samples across ranks; if so, nothing is reported."""
     used = {
         node.attr if isinstance(node, ast.Attribute) else node.id
         for node in ast.walk(tree)
@@ -195,7 +206,9 @@ def _uses_framework(names: Names) -> bool:
 
 
 def _sampler_line(tree: ast.Module, names: Names, calls: list[LoaderCall]) -> int | None:
-    """Ignores samplers whose set_epoch a framework or Feedline's loader calls, or that no loader here uses."""
+    """Returns the line of a shuffling DistributedSampler in a script that never calls set_epoch. Ignores scripts that
+    use a framework or only Feedline's loaders, because both call set_epoch.
+    """
     if _uses_framework(names) or all(call.is_feedline for call in calls):
         return None
     if any(isinstance(node, ast.Attribute) and node.attr == "set_epoch" for node in ast.walk(tree)):
@@ -210,7 +223,7 @@ def _sampler_line(tree: ast.Module, names: Names, calls: list[LoaderCall]) -> in
 
 
 def _sample_bytes(tree: ast.Module, names: Names) -> int | None:
-    """Returns the bytes of an RGB float image in the largest crop, or None if there is no known crop."""
+    """Returns the size in bytes of an RGB float image in the largest crop, or None if there is no known crop."""
     sides = []
     for call in calls_in(tree):
         if names.dotted(call.func).rpartition(".")[2] in _CROPS:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evaluates expressions of a script as far as possible: constants, options with defaults, CPU counts."""
+"""Evaluates expressions in a script as far as possible: constants, options with defaults, CPU counts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOST = 1 << 40  # a count of anything
 
 
 class Names:
-    """A script's names: imports under their full names, and values of names that are bound once."""
+    """The names in a script: imports with their full names, and values of names that are bound once."""
 
     def __init__(self, tree: ast.Module, arguments: Sequence[str], cpus: int) -> None:
         self.modules = dict(_imports(tree))
@@ -36,7 +36,7 @@ class Names:
         self._options = _options(tree, arguments, self)
 
     def dotted(self, node: ast.AST) -> str:
-        """Returns the full name, such as ``torch.utils.data.DataLoader``, or "" if it is not a name."""
+        """Returns the full name, such as ``torch.utils.data.DataLoader``, or "" if the node is not a name."""
         parts: list[str] = []
         while isinstance(node, ast.Attribute):
             parts.append(node.attr)
@@ -46,11 +46,11 @@ class Names:
         return ".".join([self.modules.get(node.id, node.id), *reversed(parts)])
 
     def bound(self, node: ast.AST) -> ast.AST:
-        """Returns the value of a name that is bound once, else the node."""
+        """Returns the value of a name that is bound once, or else the node itself."""
         return self._values.get(node.id, node) if isinstance(node, ast.Name) else node
 
     def value(self, node: ast.AST | None, depth: int = 0) -> Any:
-        """Returns a number, string, bool or None, or UNKNOWN."""
+        """Returns the value of an expression, which is a number, string, bool or None, or UNKNOWN."""
         if node is None or depth > _MOST_DEPTH:
             return UNKNOWN
         if isinstance(node, ast.Constant):
@@ -70,7 +70,7 @@ class Names:
         return UNKNOWN
 
     def is_cuda(self, node: ast.AST | None, depth: int = 0) -> bool:
-        """Whether an expression names a GPU: a string, torch.device of it, or either branch of a conditional."""
+        """Whether an expression names a GPU: as a string, as a torch.device, or in either branch of a conditional."""
         if node is None or depth > _MOST_DEPTH:
             return False
         if isinstance(node, ast.Constant):
@@ -127,13 +127,13 @@ def _imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 def _changed(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
-        place: ast.AST | None = None
+        written: ast.AST | None = None
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _CHANGING:
-            place = node.func.value
+            written = node.func.value
         elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
-            place = node.value
-        if isinstance(place, ast.Name):
-            yield place.id
+            written = node.value
+        if isinstance(written, ast.Name):
+            yield written.id
 
 
 def _bound_once(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The checks of an environment, one file each. A file in this folder registers itself; its name is the check's code."""
+"""The checks of an environment, one file each, in a folder for each subject. A file registers itself; its name
+is its check's code.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ __all__ = ["entries", "registered"]
 
 @functools.cache
 def registered() -> tuple[Check, ...]:
-    """Returns all checks by priority."""
+    """Returns all checks, sorted by priority."""
     return tuple(
         sorted(rules_in(sys.modules[__name__], (), "CHECK", Check), key=lambda one: (one.priority, one.page.code))
     )

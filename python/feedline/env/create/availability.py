@@ -63,7 +63,7 @@ def _has(where: Mapping[str, Sequence[str]]) -> str:
 
 
 def _meets(version: str, spec: str) -> bool:
-    """Whether a version may meet the pin; True if unknown."""
+    """Whether a version may satisfy the pin; True if this cannot be determined."""
     from ..optional_deps import optional_dependency
 
     rattler = optional_dependency("rattler")

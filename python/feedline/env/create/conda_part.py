@@ -20,10 +20,10 @@ def install_conda(plan: Plan, prefix: Path, channels: Sequence[str], show_progre
     """Installs the conda part of `plan`.
 
     Args:
-        channels: names, URLs, or folders as ``file:///...``; if empty, those of the plan.
+        channels: names, URLs, or folders as ``file:///...``; if empty, the plan's channels.
 
     Raises:
-        ConfigError: no set of packages meets the plan, or an archive's hash differs from the lock.
+        ConfigError: no set of packages satisfies the plan, or an archive's hash differs from the lock.
         StorageError: a channel cannot be reached, or a package cannot be installed.
     """
     rattler = optional_dependency("rattler")
@@ -34,7 +34,7 @@ def install_conda(plan: Plan, prefix: Path, channels: Sequence[str], show_progre
         words = availability.without_drawing(str(error))
         if type(error).__name__ in ("SolverError", "InvalidMatchSpecError", "InvalidMatchSpecException"):
             raise ConfigError(
-                f"{plan.listing.source}: no set of packages from {', '.join(sources)} meets the requirements: "
+                f"{plan.listing.source}: no set of packages from {', '.join(sources)} satisfies the requirements: "
                 f"{_lacking(rattler, sources, plan) or words}"
             ) from None
         raise StorageError(f"channels {', '.join(sources)}: {words}") from None

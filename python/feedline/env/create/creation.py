@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from ...errors import ConfigError
-from ..checks import conda_without_python
+from ..checks.conda import conda_without_python
 from ..differences import Difference, compare_with_lock
 from ..rules import Analysis, Verdict, check
 from ..scan import read_environment
@@ -29,12 +30,14 @@ class Created:
     """A created environment.
 
     Attributes:
-        prefix: its folder.
-        verdict: the result of `check`.
-        differences: from its source; with the research policy, includes updated packages.
-        snapshot: its snapshot, also stored as ``feedline-environment.json`` in the prefix.
-        equal: whether it matches its source; for a snapshot, whether the fingerprints are equal.
+        prefix: the folder of the environment.
+        verdict: the result of `check` for the environment.
+        differences: differences between the environment and its source; with the research policy, these include updated
+            packages.
+        snapshot: the environment's snapshot, which is also stored as ``feedline-environment.json`` in the prefix.
+        equal: whether the environment matches its source; for a snapshot, whether the fingerprints are equal.
         notes: hints for the user.
+        seconds: duration of each step. The step of conda packages includes reading the channels' indexes.
     """
 
     prefix: Path
@@ -43,6 +46,7 @@ class Created:
     snapshot: dict[str, Any]
     equal: bool
     notes: tuple[str, ...]
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
 
 def create(
@@ -54,30 +58,41 @@ def create(
     show_progress: bool = False,
     step: Callable[[str], None] = lambda _: None,
 ) -> Created:
-    """Creates the environment `plan` at `prefix`; removes everything again if any step fails.
+    """Creates the environment that `plan` describes at `prefix`; if any step fails, removes everything that was
+    created.
 
     Args:
         wheels: the sources of pip projects. channels: the conda channels to use instead of the plan's.
-        step: called with the description of each next step.
+        step: function that is called with a description before each step.
 
     Raises:
-        ConfigError, StorageError: it cannot be created; `prefix` is unchanged.
+        ConfigError, StorageError: the environment cannot be created; `prefix` is unchanged.
     """
     if prefix.exists() and (not prefix.is_dir() or any(prefix.iterdir())):
         raise ConfigError(f"{prefix} already exists: choose another name, or remove it with feedline env clean")
     was_there = prefix.exists()
+    began: dict[str, float] = {}
+
+    def now(name: str) -> None:
+        began[name] = time.monotonic()
+        step(name)
+
     try:
         prefix.parent.mkdir(parents=True, exist_ok=True)
         if plan.conda:
-            step("conda packages")
+            now("conda packages")
             install_conda(plan, prefix, channels, show_progress)
         else:
-            step("the interpreter")
+            now("the interpreter")
             make_venv(plan.python, prefix)
-        step("projects of pip")
+        now("pip projects")
         install_pip(plan, prefix, wheels)
-        step("checking it")
-        return _proved(plan, prefix)
+        now("check")
+        made = _proved(plan, prefix)
+        ends = [*list(began.values())[1:], time.monotonic()]
+        return replace(
+            made, seconds={name: end - begin for (name, begin), end in zip(began.items(), ends, strict=True)}
+        )
     except BaseException:
         shutil.rmtree(prefix, ignore_errors=True)
         if was_there:

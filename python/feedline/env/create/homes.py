@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import ConfigError
-from ..reading.place import Place, place_at
+from ..reading.place import EnvironmentPrefix, is_conda_base, place_at
 
+DAY_S = 86_400
 # <project>_<framework>_<device>: the name describes the content
 _NAME = re.compile(r"[a-z0-9][a-z0-9.-]*_[a-z0-9][a-z0-9.]*_(?:cpu|cu\d+|cuda[\d.]*|rocm[\d.]*|gpu|xpu|mps)")
 
@@ -22,15 +23,15 @@ class Home:
     """An entry of `feedline env list`.
 
     Attributes:
-        place: its location.
-        bytes: the size of its files; hard-linked files count once.
+        place: the location of the environment.
+        bytes: the total size of the files; hard-linked files count once.
         made: creation time in seconds since 1970.
-        used: last access time according to the file system; None if access times are off.
-        pids: processes that have its files mapped, among those that this user may inspect.
-        by_rule: whether its name has the form ``<project>_<framework>_<device>``.
+        used: last access time according to the file system; None if access times are disabled.
+        pids: processes that have mapped files of the environment, among those that this user may inspect.
+        by_rule: whether the name has the form ``<project>_<framework>_<device>``.
     """
 
-    place: Place
+    place: EnvironmentPrefix
     bytes: int
     made: float
     used: float | None
@@ -38,8 +39,13 @@ class Home:
     by_rule: bool
 
 
+def is_stale(home: Home, days: int, now: float) -> bool:
+    """Whether an environment was not used for `days` days; if the last use is unknown, the creation time counts."""
+    return not home.pids and now - max(home.used or 0, home.made) > days * DAY_S
+
+
 def home_of_all() -> Path:
-    """Returns the folder where `create` puts environments: $FEEDLINE_ENVIRONMENTS, or
+    """Returns the folder in which `create` creates environments: $FEEDLINE_ENVIRONMENTS, or
     ~/.local/share/feedline/environments.
     """
     given = os.environ.get("FEEDLINE_ENVIRONMENTS")
@@ -52,7 +58,9 @@ def follows_rule(name: str) -> bool:
 
 
 def prefix_of(name: str) -> Path:
-    """Returns the folder of an environment: a path as it is, a name inside the environments folder."""
+    """Returns the folder of an environment. A path is returned unchanged; a name is a subfolder of the environments
+    folder.
+    """
     return Path(name).absolute() if "/" in name or name in (".", "..") else home_of_all() / name
 
 
@@ -60,7 +68,7 @@ def homes(further: Iterable[Path] = (), proc: Path = Path("/proc")) -> list[Home
     """Returns all environments in the environments folder, in conda's list and folders, and in `further` folders or
     their direct subfolders.
     """
-    found: dict[Path, Place] = {}
+    found: dict[Path, EnvironmentPrefix] = {}
     for folder in [*_candidates(), *(each for one in further for each in (one, *_within(one)))]:
         if _is_one(folder):
             found.setdefault(folder.resolve(), place_at(folder))
@@ -72,7 +80,7 @@ def home_at(folder: Path, proc: Path = Path("/proc")) -> Home:
     """Returns the environment in a folder.
 
     Raises:
-        ConfigError: there is none, or it is the system's Python.
+        ConfigError: the folder contains no environment, or is the system's Python.
     """
     place = place_at(folder)
     if place.kind == "system":
@@ -84,13 +92,13 @@ def remove(home: Home) -> None:
     """Removes an environment.
 
     Raises:
-        ConfigError: a process uses it, or other environments depend on its Python.
-        OSError: some of it cannot be removed.
+        ConfigError: a process uses the environment, or other environments depend on its Python.
+        OSError: a file or folder cannot be removed.
     """
     prefix = home.place.prefix
     if home.pids:
         raise ConfigError(f"{prefix} is in use by process {', '.join(map(str, home.pids[:5]))}: stop it first")
-    if (prefix / "condabin").is_dir() or (prefix / "envs").is_dir():
+    if is_conda_base(prefix):
         raise ConfigError(
             f"{prefix} is conda's base environment, which other environments depend on, and is not removed"
         )
@@ -119,13 +127,14 @@ def _is_one(folder: Path) -> bool:
         return False
 
 
-def _home(place: Place, pids: tuple[int, ...]) -> Home:
+def _home(place: EnvironmentPrefix, pids: tuple[int, ...]) -> Home:
     marks = [place.prefix / name for name in ("pyvenv.cfg", "conda-meta/history", "conda-meta")]
     mark = next((one for one in marks if one.exists()), place.prefix)
-    return Home(place, _bytes(place.prefix), mark.stat().st_mtime, _used(place), pids, follows_rule(place.name))
+    return Home(place, bytes_of(place.prefix), mark.stat().st_mtime, _used(place), pids, follows_rule(place.name))
 
 
-def _bytes(folder: Path) -> int:
+def bytes_of(folder: Path) -> int:
+    """Returns the disk space of all files in a folder; hard-linked files count once."""
     seen: set[tuple[int, int]] = set()
     total = 0
     for path, _, names in os.walk(folder):
@@ -140,7 +149,7 @@ def _bytes(folder: Path) -> int:
     return total
 
 
-def _used(place: Place) -> float | None:
+def _used(place: EnvironmentPrefix) -> float | None:
     """Returns the last access time of a file that Python reads at each start. Linux updates access times once a day
     (relatime), or never (noatime).
     """
@@ -151,7 +160,9 @@ def _used(place: Place) -> float | None:
 
 
 def _users(prefixes: list[Path], proc: Path) -> dict[Path, tuple[int, ...]]:
-    """Returns running processes by their mapped files and by the Python in their command line."""
+    """Returns the processes that use each environment, from their mapped files and the Python in their command
+    lines.
+    """
     found: dict[Path, list[int]] = {prefix: [] for prefix in prefixes}
     for folder in proc.glob("[0-9]*") if prefixes else ():
         try:

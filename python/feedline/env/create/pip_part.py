@@ -25,8 +25,8 @@ _PIP_FOR_OTHERS = (22, 3)  # the first version with --python
 
 @dataclass(frozen=True)
 class From:
-    """The sources of wheels. `indexes`: URLs; if empty, those configured in uv or pip; `folders`: folders of wheels;
-    `offline`: do not use indexes.
+    """The sources of wheels. `indexes` are URLs; if empty, uv's or pip's configuration applies. `folders` contain
+    wheels. `offline` disables indexes.
     """
 
     indexes: tuple[str, ...] = ()
@@ -34,7 +34,7 @@ class From:
     offline: bool = False
 
     def options(self, listed: Sequence[str]) -> list[str]:
-        """Returns options for pip and uv. `listed`: the lock's options, used if no index is given here."""
+        """Returns options for pip and uv. `listed` are the lock's options, used online if `indexes` is empty."""
         found = ["--no-index"] if self.offline else []
         for i, index in enumerate(() if self.offline else self.indexes):
             found += ["--extra-index-url" if i else "--index-url", index]
@@ -48,7 +48,7 @@ def make_venv(version: str, prefix: Path) -> None:
 
     Raises:
         ConfigError: no Python of that version is available.
-        StorageError: it could not be created.
+        StorageError: the environment cannot be created.
     """
     own = platform.python_version()
     fits = not version or meets_python(own, version)
@@ -70,7 +70,7 @@ def install_pip(plan: Plan, prefix: Path, given: From) -> None:
 
     Raises:
         ConfigError: the environment has no Python.
-        StorageError: the installer failed; the message has its last lines.
+        StorageError: the installer failed; the message contains the last lines of its output.
     """
     if not plan.pip:
         return
@@ -94,11 +94,11 @@ def install_pip(plan: Plan, prefix: Path, given: From) -> None:
 
 
 def pip_command(folder: str) -> list[str]:
-    """Returns a pip that can install into another environment: that of this Python, of its base Python, or a new one
+    """Returns a pip that can install into another environment: this Python's pip, its base Python's pip, or a new pip
     in `folder`.
 
     Raises:
-        ConfigError: none is installed, and ensurepip cannot create one.
+        ConfigError: pip is not installed, and ensurepip cannot install it.
     """
     base = _base_python()
     for python in dict.fromkeys((sys.executable, base)):
@@ -123,8 +123,8 @@ def uv_program() -> str | None:
     """Returns the path of uv, from PATH or from this environment."""
     found = shutil.which("uv")
     if found is None and importlib.util.find_spec("uv") is not None:
-        beside = os.path.join(os.path.dirname(sys.executable), "uv")
-        found = beside if os.access(beside, os.X_OK) else None
+        own_uv = os.path.join(os.path.dirname(sys.executable), "uv")
+        found = own_uv if os.access(own_uv, os.X_OK) else None
     return found
 
 

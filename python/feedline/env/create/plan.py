@@ -13,7 +13,8 @@ from ..differences import meets_python
 from ..drivers import END_OF_PYTHON
 from ..locks.listing import Listing, Pin
 from ..reading.place import platform_name
-from ..torch_indexes import torch_index
+from ..rules import names
+from ..torch_indexes import label_of, torch_index
 
 POLICIES = ("product", "research")
 _ENDED = "pytorch"
@@ -44,7 +45,7 @@ class Plan:
 
     @property
     def python(self) -> str:
-        """The interpreter's version for an environment without conda; "" if any version works."""
+        """The interpreter's version for an environment without conda; "" if any version is suitable."""
         return python_for(self.listing, self.policy)
 
     @property
@@ -58,7 +59,7 @@ class Plan:
 
     @property
     def index_options(self) -> list[str]:
-        """Returns pip's index options from the listing, or those for PyTorch's indexes if its builds need them."""
+        """Returns pip's index options from the listing, or those of PyTorch's indexes if torch's builds need them."""
         if self.listing.index_options:
             return list(self.listing.index_options)
         indexes = dict.fromkeys(torch_index(pin.version) for pin in self.pip if not pin.is_from_url)
@@ -77,7 +78,7 @@ class Plan:
     def _spec(self, pin: Pin) -> str:
         if not pin.version:
             return pin.spec
-        return f"=={pin.version}" if self.exact else _minor_updates(pin.version)
+        return f"=={pin.version}" if self.exact or _is_labelled(pin) else _minor_updates(pin.version)
 
     def _requirement(self, pin: Pin) -> str:
         if pin.content == "editable":
@@ -91,9 +92,10 @@ class Plan:
 
 
 def python_for(listing: Listing, policy: str) -> str:
-    """Returns the Python for an environment of `listing`, as ``3.11.2`` or ``3.11``; "" if any version works.
+    """Returns the Python for an environment of `listing`, as ``3.11.2`` or ``3.11``; "" if any version is suitable.
 
-    For a range, such as ``>=3.10`` in a uv.lock, returns the running Python if it fits, or the newest known one.
+    For a range, such as ``>=3.10`` in a uv.lock, returns the running Python if it is in the range, or else the newest
+    known Python.
 
     Raises:
         ConfigError: no known Python is in the range.
@@ -110,14 +112,14 @@ def python_for(listing: Listing, policy: str) -> str:
     for major, minor in sorted(END_OF_PYTHON, reverse=True):
         if meets_python(f"{major}.{minor}.{_LATE}", wanted):
             return f"{major}.{minor}"
-    raise ConfigError(f"{listing.source} requires Python {wanted}, but no known version meets the requirement")
+    raise ConfigError(f"{listing.source} requires Python {wanted}, but no known version satisfies the requirement")
 
 
 def plan_of(listing: Listing, policy: str, channels: Sequence[str] = ()) -> Plan:
     """Plans the installation of `listing`.
 
     Args:
-        channels: replace the listing's channels.
+        channels: conda channels that replace the listing's.
 
     Raises:
         ConfigError: the listing is empty or for another platform.
@@ -135,7 +137,20 @@ def plan_of(listing: Listing, policy: str, channels: Sequence[str] = ()) -> Plan
         notes.append(f"{listing.source} does not list every version, so dependencies are resolved now")
     if _ENDED in (*channels, *listing.channels):
         notes.append("the channel pytorch ended with torch 2.5: for newer versions, use conda-forge or pip")
+    labelled = [f"{pin.name} {pin.version}" for pin in listing.pins if _is_labelled(pin)]
+    if policy == "research" and labelled:
+        notes.append(f"not updated, because a range of versions cannot name a build: {names(labelled)}")
+    if any(pin.name == "pytorch-cuda" for pin in listing.pins):
+        notes.append(
+            "pytorch-cuda is only in the channel pytorch, which ended with torch 2.5: on conda-forge, request "
+            "pytorch-gpu and cuda-version"
+        )
     return Plan(listing, policy, listing.of("conda"), listing.of("pip"), tuple(notes))
+
+
+def _is_labelled(pin: Pin) -> bool:
+    """Whether a wheel's version names its build, such as ``+cu126``; a range of versions would select any build."""
+    return pin.manager == "pip" and bool(label_of(pin.version))
 
 
 def _minor_updates(version: str) -> str:

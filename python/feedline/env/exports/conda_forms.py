@@ -9,10 +9,10 @@ from .pip_forms import index_lines, quoted, requirement
 
 
 def environment(listing: Listing, name: str) -> str:
-    """Writes versions and builds of all packages, which are specific to the platform."""
+    """Writes the versions and builds of all packages; builds are specific to the platform."""
     conda, pip = listing.of("conda"), listing.of("pip")
     lines = [
-        f"# {listing.platform}, fingerprint {listing.fingerprint}. Builds are only for this platform.",
+        f"# {listing.platform}, fingerprint {listing.fingerprint}. Builds are specific to this platform.",
         f"name: {quoted(name)}",
         "channels:",
         *(f"  - {quoted(one)}" for one in listing.channels or ("conda-forge",)),
@@ -33,7 +33,7 @@ def explicit(listing: Listing, name: str) -> str:
     pins = listing.of("conda")
     if not pins:
         raise ConfigError(
-            "@EXPLICIT lists hold only conda packages, and this environment has none; use --to requirements"
+            "@EXPLICIT lists contain only conda packages, and this environment has none; use --to requirements"
         )
     lines = [f"# {name}, fingerprint {listing.fingerprint}", f"# platform: {listing.platform}", "@EXPLICIT"]
     for pin in pins:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a Dockerfile that contains its locks. `printf` writes them: here-documents need BuildKit or Buildah 1.33."""
+"""Writes a Dockerfile that contains the environment's locks. `printf` writes the locks, because here-documents require
+BuildKit or Buildah 1.33.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +18,13 @@ _USER = "app"
 
 
 def dockerfile(listing: Listing, name: str) -> str:
-    """Returns the Dockerfile. Its header has the `docker run` options for GPUs and shared memory."""
+    """Returns the Dockerfile. The header shows the `docker run` options for GPUs and shared memory."""
     conda, pip = listing.of("conda"), listing.of("pip")
     flags = "--gpus all " if (listing.facts.get("torch") or {}).get("cuda") else ""
     lines = [
         f"# {name}: Python {listing.python}, {listing.platform}, fingerprint {listing.fingerprint}",
         f"# docker build -t {name} - < Dockerfile",
-        "# Workers pass batches via /dev/shm, which has 64 MB in a container by default; 8888 is Jupyter's.",
+        "# Workers pass batches via /dev/shm, which has 64 MB in a container by default; 8888 is Jupyter's port.",
         f'# docker run --rm -it {flags}--shm-size 8g -v "$PWD":/work -p 8888:8888 {name}',
     ]
     lines += _of_conda(listing, name) if conda else [f"FROM python:{listing.python}-slim-bookworm"]

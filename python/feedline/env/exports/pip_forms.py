@@ -38,7 +38,7 @@ def requirement(pin: Pin) -> str:
 
 
 def all_hashed(listing: Listing) -> bool:
-    """Whether every project has a hash: pip accepts hashes for all or for none."""
+    """Whether every project has a hash; pip accepts hashes only for all projects or for none."""
     pins = listing.of("pip")
     return bool(pins) and all(pin.hashes for pin in pins)
 

@@ -16,7 +16,7 @@ from . import conda_forms, dockerfile, pip_forms, pixi_form
 
 @dataclass(frozen=True)
 class Export:
-    """A file's text, and notes about data that the format cannot hold."""
+    """The text of a file, and notes about data that the format cannot represent."""
 
     text: str
     notes: tuple[str, ...] = ()
@@ -38,12 +38,12 @@ def export(listing: Listing, name: str, form: str, archives: Archives) -> Export
     """Exports `listing` to a format in :data:`FORMS`.
 
     Args:
-        listing: of a snapshot.
+        listing: the listing of a snapshot.
         name: the environment's name.
-        archives: finds archives for formats that have hashes.
+        archives: used to find archives for formats that contain hashes.
 
     Raises:
-        ConfigError: the format cannot hold this environment, or an index cannot be read.
+        ConfigError: the format cannot represent this environment, or an index cannot be read.
     """
     if not listing.pins:
         raise ConfigError("the environment has no packages to export")
@@ -73,17 +73,19 @@ def _left_out(listing: Listing, form: str) -> list[str]:
     conda, pip = listing.of("conda"), listing.of("pip")
     if form == "explicit" and pip:
         return [
-            f"@EXPLICIT lists hold only conda packages: {len(pip)} pip packages are left out; use --to requirements"
+            f"@EXPLICIT lists contain only conda packages: {len(pip)} pip packages are left out; use --to requirements"
         ]
     if form in ("requirements", "pylock") and conda:
-        return [f"{form} holds only pip projects: {len(conda)} conda packages are left out; use --to environment.yml"]
+        return [
+            f"{form} supports only pip projects: {len(conda)} conda packages are left out; use --to environment.yml"
+        ]
     if form in ("environment.yml", "dockerfile") and pip and conda and not any(pin.name == "pip" for pin in conda):
-        return [f"this environment has no pip; the file adds pip, to install {names([one.name for one in pip])}"]
+        return [f"this environment has no pip; the file adds pip, which installs {names([one.name for one in pip])}"]
     return []
 
 
 def _looked_up(pins: tuple[Pin, ...], archives: Archives) -> tuple[dict[str, Archive], list[str]]:
-    """Returns the archives of projects from indexes, by name, and notes on those that are not found."""
+    """Returns the archives found in indexes, by project name, and notes on projects that are not found."""
     known: dict[str, Archive] = {}
     notes: list[str] = []
     for pin in pins:
@@ -91,7 +93,7 @@ def _looked_up(pins: tuple[Pin, ...], archives: Archives) -> tuple[dict[str, Arc
             continue
         found = archives.of(pin)
         if found is None:
-            notes.append(f"{pin.name} {pin.version} was not found, so it has no hash; pass its --index-url")
+            notes.append(f"{pin.name} {pin.version} was not found on an index, so it has no hash; pass --index-url")
             continue
         known[pin.name] = found
         if not found.name.endswith(".whl"):
@@ -102,7 +104,7 @@ def _looked_up(pins: tuple[Pin, ...], archives: Archives) -> tuple[dict[str, Arc
 
 
 def _with_hashes(listing: Listing, known: Mapping[str, Archive]) -> tuple[Listing, list[str]]:
-    """Adds hashes to all projects or to none, since pip rejects files with hashes for only some."""
+    """Adds hashes to all projects or to none, because pip rejects files with hashes for only some projects."""
     pins = [
         replace(pin, hashes=(f"sha256:{known[pin.name].sha256}",))
         if pin.manager == "pip" and pin.name in known
@@ -112,7 +114,7 @@ def _with_hashes(listing: Listing, known: Mapping[str, Archive]) -> tuple[Listin
     lacking = [pin.name for pin in pins if pin.manager == "pip" and not (pin.hashes and pin.can_be_hashed)]
     if not lacking:
         return replace(listing, pins=tuple(pins)), []
-    note = f"no hashes are written, because pip needs them for all projects: {names(lacking)} cannot have one"
+    note = f"no hashes are written, because pip requires hashes for all projects, and {names(lacking)} cannot have one"
     return _without_hashes(listing), [note] if len(lacking) < len(listing.of("pip")) else []
 
 
@@ -136,8 +138,9 @@ def _with_urls(listing: Listing, known: Mapping[str, Archive]) -> Listing:
     lacking = [pin.name for pin in pins if pin.can_be_hashed and not (pin.url and pin.sha256)]
     if lacking:
         raise ConfigError(
-            f"pylock.toml needs the archive of each project, and {names(lacking)} {'have' if lacking[1:] else 'has'} "
-            "none; pass the --index-url or --find-links that has it, or use --to requirements"
+            f"pylock.toml requires the archive of each project, and {names(lacking)} "
+            f"{'have' if lacking[1:] else 'has'} none; pass the --index-url or --find-links that has it, or use "
+            "--to requirements"
         )
     conda = [pin for pin in listing.pins if pin.manager == "conda"]
     return replace(listing, pins=(*conda, *pins))
@@ -146,7 +149,7 @@ def _with_urls(listing: Listing, known: Mapping[str, Archive]) -> Listing:
 def _index_options(
     pins: tuple[Pin, ...], archives: Archives, known: Mapping[str, Archive]
 ) -> tuple[tuple[str, ...], list[str]]:
-    """Returns pip's index options for these projects, and notes on logins removed from them."""
+    """Returns pip's index options for these projects, and notes about passwords that were removed from the URLs."""
     given = () if archives.indexes == (PYPI,) else archives.indexes
     options = [word for i, url in enumerate(given) for word in ("--extra-index-url" if i else "--index-url", url)]
     for pin in pins:
@@ -155,5 +158,7 @@ def _index_options(
         if not pin.is_from_url and torch_index(pin.version) and torchs not in options:
             options += ["--extra-index-url", torchs]
     public = tuple(without_login(one) if "://" in one else one for one in options)
-    notes = [f"the login for {public[i]} is omitted" for i, one in enumerate(options) if one != public[i]]
+    notes = [
+        f"the user name and password for {public[i]} are omitted" for i, one in enumerate(options) if one != public[i]
+    ]
     return public, notes

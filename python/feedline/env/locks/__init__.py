@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readers for lock files and environment files, one module per family. All return a Listing."""
+"""Readers for lock files and environment files, one module per family. All readers return a Listing."""

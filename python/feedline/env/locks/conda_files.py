@@ -63,7 +63,9 @@ _OF_PIP = "pypi_0"
 
 
 def read_list(text: str, source: str, platform: str, python: str) -> Listing:
-    """Reads ``name=version=build`` lines of `conda list --export`, or specs of `conda export --format requirements`."""
+    """Reads ``name=version=build`` lines from `conda list --export`, or specs from
+    `conda export --format requirements`.
+    """
     told = re.search(r"^#\s*platform:\s*(\S+)", text, re.MULTILINE)
     pins = [conda_pin(line, source) for line in map(str.strip, text.splitlines()) if line and line[0] not in "#@"]
     pins = [Pin(normalised(one.name), "pip", one.version) if one.build == _OF_PIP else one for one in pins]
@@ -86,7 +88,7 @@ def read_explicit(text: str, source: str, platform: str, python: str) -> Listing
 
 
 def of_url(url: str, source: str, hashes: tuple[str, ...] = ()) -> Pin:
-    """Returns the package of an archive's URL."""
+    """Returns the package that an archive's URL names."""
     folder, _, file = url.rpartition("/")
     found = _ARCHIVE.match(file)
     if found is None:

@@ -15,17 +15,17 @@ class Pin:
     """A package in a listing.
 
     Attributes:
-        name: the manager's name for it; normalized for pip projects.
+        name: the package's name in its manager; normalized for pip projects.
         manager: "conda" or "pip".
         version: the exact version; "" if only `spec` restricts it.
         spec: a range such as ``>=1.2,<2`` (pip) or ``1.2.*`` (conda); "" for any version.
         build: conda's build string; "" for any.
         channel: a short name or a URL; "" for any.
-        url: of the archive, or of the source of a project that is not from an index; "" if unknown.
+        url: URL of the archive, or of the source of a project that is not from an index; "" if unknown.
         hashes: accepted hashes, as ``sha256:...``; empty if unknown.
-        tags: of the installed wheel; empty if unknown or built locally.
-        content: hash of the installed files, see :attr:`feedline.env.reading.wheels.Installed.content` (conda
-            packages have the same); "" if unknown.
+        tags: tags of the installed wheel; empty if unknown or built locally.
+        content: hash of the installed files, see :attr:`feedline.env.reading.wheels.Installed.content` (the same for
+            conda packages); "" if unknown.
     """
 
     name: str
@@ -41,15 +41,15 @@ class Pin:
 
     @property
     def is_from_url(self) -> bool:
-        """Whether it was installed from a commit, a folder or an archive on the web, which no index has. Local archives
-        do not count, since --find-links or an index may provide them.
+        """Whether the package was installed from a commit, a folder or an archive on the web, which no index contains.
+        Local archives do not count, because --find-links or an index may provide them.
         """
         is_archive = self.url.endswith((".whl", ".tar.gz", ".zip"))
         return self.url.startswith(("git+", "http")) or (self.url.startswith("file:") and not is_archive)
 
     @property
     def can_be_hashed(self) -> bool:
-        """Whether pip accepts a hash: not for a commit, a folder or an editable project."""
+        """Whether pip accepts a hash: it does not for a commit, a folder or an editable project."""
         return self.content != "editable" and (not self.is_from_url or self.url.startswith("http"))
 
     @property
@@ -62,16 +62,16 @@ class Listing:
     """The content of a snapshot or lock.
 
     Attributes:
-        source: the file's name for messages.
+        source: name of the file, for messages.
         kind: "snapshot", "environment.yml", "conda list", "explicit", "conda-lock", "pixi.lock", "pixi.toml",
             "uv.lock", "pylock", "requirements".
         pins: the packages.
         python: the Python version, exact or a range; "" if unknown.
         channels: conda channels, in priority order.
         complete: whether unlisted packages should be absent; False if listed packages pull in dependencies.
-        platform: such as ``linux-64``; "" for any.
+        platform: platform such as ``linux-64``; "" for any.
         facts: a snapshot's data other than packages.
-        fingerprint: of a snapshot; "" for other kinds.
+        fingerprint: fingerprint of a snapshot; "" for other kinds.
         index_options: pip's options for the indexes of these projects; if empty, pip's configuration applies.
     """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads pixi.lock, and the exact versions of a pixi.toml."""
+"""Reads pixi.lock, and the exact versions in a pixi.toml."""
 
 from __future__ import annotations
 

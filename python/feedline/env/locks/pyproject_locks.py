@@ -72,7 +72,7 @@ def _is_root(one: Package) -> bool:
 
 
 class _Entries:
-    """The entries of a uv.lock. A package has several if its version or index depends on markers."""
+    """The entries in a uv.lock. A package has several entries if its version or index depends on markers."""
 
     def __init__(self, packages: Iterable[Package], holds: Callable[[str], bool], source: str) -> None:
         self.holds = holds
@@ -82,7 +82,7 @@ class _Entries:
             self._by_name.setdefault(one["name"], []).append(one)
 
     def that_hold(self, name: str) -> list[Package]:
-        """Returns the entries of a package whose resolution-markers hold; an entry without markers always holds."""
+        """Returns the entries of a package whose resolution-markers apply; an entry without markers always applies."""
         return [
             one
             for one in self._by_name[name]
@@ -90,7 +90,8 @@ class _Entries:
         ]
 
     def of(self, dependency: Package) -> Package:
-        """Returns the entry of a dependency: uv writes its version and source if there are several.
+        """Returns the entry for a dependency. If a package has several entries, uv adds the version and source to the
+        dependency.
 
         Raises:
             ConfigError: none or several of the entries match.
@@ -106,14 +107,16 @@ class _Entries:
         if len(found) != 1:
             versions = ", ".join(str(one.get("version")) for one in self._by_name[name])
             raise ConfigError(
-                f"{self._source} is damaged: of the entries of {name} ({versions}) {len(found)} match its dependents' "
-                "version and resolution-markers; run uv lock"
+                f"{self._source} is damaged: {len(found)} of the entries of {name} ({versions}) match the version "
+                "and resolution-markers that its dependents require; run uv lock"
             )
         return found[0]
 
 
 def _reached(entries: _Entries, first: list[Package], roots: list[Package]) -> Iterator[Package]:
-    """Returns the packages that `first` needs here: dependencies whose markers hold, and the group `dev` of `roots`."""
+    """Returns the packages that `first` needs on this machine: dependencies whose markers apply, and the group `dev` of
+    `roots`.
+    """
     seen: set[tuple[int, str]] = set()
     waiting = [(one, "") for one in first]
     while waiting:
@@ -142,6 +145,6 @@ def _uv_pin(one: Package) -> Pin:
 
 
 def _holds(marker: str, python: str, extra: str = "", groups: Iterable[str] = ()) -> bool:
-    """Whether a marker of a lock holds on this machine; `groups`: the dependency groups that are installed."""
+    """Whether a marker in a lock applies on this machine; `groups` are the dependency groups that are installed."""
     values = {**markers_for(python or None), "extra": extra, "extras": set(), "dependency_groups": set(groups)}
     return bool(optional_dependency("packaging.markers").Marker(marker).evaluate(values))

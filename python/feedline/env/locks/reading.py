@@ -21,12 +21,13 @@ def read_lock(path: str | os.PathLike[str], platform: str, python: str | None) -
     Args:
         path: environment.yml or .json, an @EXPLICIT list, output of `conda list --export`, conda-lock.yml, pixi.lock,
             pixi.toml, uv.lock, pylock.toml, or a requirements file, detected by name and content.
-        platform: such as ``linux-64``.
-        python: such as ``3.11.2``; None evaluates markers for the running Python.
+        platform: name of the platform, such as ``linux-64``.
+        python: Python version, such as ``3.11.2``; None evaluates markers for the running Python.
 
     Raises:
-        ConfigError: it is none of these, damaged, or of an unsupported version; the message has the file's name.
-        OSError: it cannot be read.
+        ConfigError: `path` is none of these, is damaged, or has an unsupported version; the message contains the file's
+            name.
+        OSError: the file cannot be read.
     """
     file = Path(path)
     if file.stat().st_size > _MOST_BYTES:
@@ -46,7 +47,7 @@ def read_lock(path: str | os.PathLike[str], platform: str, python: str | None) -
 
 
 def _cause(error: Exception) -> str:
-    """Describes the fault of a damaged lock from its reader's error."""
+    """Returns a description of a damaged lock, from the error of its reader."""
     if isinstance(error, KeyError):
         return f"the key {error.args[0]!r} is missing"
     if isinstance(error, (AttributeError, TypeError)):

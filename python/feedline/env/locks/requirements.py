@@ -36,7 +36,7 @@ def index_options_of(lines: Iterable[str]) -> tuple[str, ...]:
 
 
 def pins_of_lines(lines: Iterable[str], source: str, python: str, depth: int = 0) -> list[Pin]:
-    """Returns the packages of lines whose markers hold here, including files named by ``-r``."""
+    """Returns the packages of the lines whose markers apply on this machine, including files named by ``-r``."""
     found: list[Pin] = []
     for line in lines:
         words = line.split()

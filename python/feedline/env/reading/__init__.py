@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads an environment's files. Imports nothing from it and starts no program."""
+"""Reads an environment's files. Does not import from the environment or start programs."""

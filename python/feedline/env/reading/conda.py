@@ -21,11 +21,11 @@ class CondaPackage:
     """An installed conda package.
 
     Attributes:
-        channel: its name, such as ``conda-forge`` or ``pkgs/main``; a URL if it has no short name.
-        url: of its archive.
-        sha256: of its archive, in hexadecimal; "" if unknown. `md5` alike.
-        depends: such as ``python >=3.11,<3.12.0a0``.
-        meta: its file in conda-meta.
+        channel: name of the channel, such as ``conda-forge`` or ``pkgs/main``, or its URL if it has no short name.
+        url: URL of the archive.
+        sha256, md5: hashes of the archive, in hexadecimal; "" if unknown.
+        depends: requirements, such as ``python >=3.11,<3.12.0a0``.
+        meta: the package's file in conda-meta.
         listed: paths relative to `prefix`, with hash and size.
     """
 
@@ -44,7 +44,7 @@ class CondaPackage:
 
     @cached_property
     def files(self) -> tuple[Listed, ...]:
-        """Its installed files, without ``.pyc`` files, which Python generates."""
+        """The installed files, without ``.pyc`` files, which Python generates."""
         return tuple(
             Listed(
                 f"{self.prefix}/{one['_path']}",
@@ -58,7 +58,7 @@ class CondaPackage:
 
     @cached_property
     def content(self) -> str:
-        """A hash of its files and their packed hashes, equal for every installation of this package.
+        """A hash of the names and packed hashes of the files, equal for every installation of this package.
 
         Links, ``.pyc`` files and entry point scripts, which installers create, are left out. "" if there are no hashes.
         """
@@ -71,13 +71,15 @@ class CondaPackage:
 
     @cached_property
     def paths(self) -> frozenset[str]:
-        """All its installed paths, relative to the prefix."""
+        """All installed paths of the package, relative to the prefix."""
         return frozenset(str(one["_path"]) for one in self.listed)
 
 
 @dataclass(frozen=True)
 class Broken:
-    """An unreadable file of conda-meta, or the folder itself. `denied`: this user has no permission."""
+    """An unreadable file in conda-meta, or the folder itself if it is unreadable. `denied` is set if this user has no
+    permission to read it.
+    """
 
     file: Path
     why: str
@@ -150,7 +152,9 @@ def _moved(names: Iterable[str]) -> dict[str, str]:
 
 
 def _installed_as(path: str, moved: Mapping[str, str]) -> str:
-    """The installed path. conda's `paths_data`, unlike py-rattler's, has the packed paths of noarch packages."""
+    """Returns the installed path of a file. The `paths_data` that conda writes, unlike py-rattler's, contains the
+    packed paths of noarch packages.
+    """
     for folder, place in moved.items():
         if path.startswith(folder):
             return place + path.removeprefix(folder)

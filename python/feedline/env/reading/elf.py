@@ -28,20 +28,24 @@ class Linking:
 
 @dataclass(frozen=True)
 class Kernels:
-    """The GPU architectures of a library, such as 90 for 9.0: machine code, and PTX, which newer GPUs compile."""
+    """The GPU architectures of a library, such as 90 for 9.0, for machine code and for PTX, which newer GPUs
+    compile.
+    """
 
     sass: frozenset[int]
     ptx: frozenset[int]
 
     def run_on(self, capability: int) -> bool:
-        """Whether it runs on a GPU. Machine code runs on later minors of its major version, PTX on all later GPUs."""
+        """Whether the library runs on a GPU. Machine code runs on later minor versions of its major version, PTX on all
+        later GPUs.
+        """
         return any(one // 10 == capability // 10 and one <= capability for one in self.sass) or any(
             one <= capability for one in self.ptx
         )
 
 
 def linking_of(path: str | os.PathLike[str]) -> Linking | None:
-    """Returns None if the file is unreadable, damaged, or not 64-bit little-endian ELF."""
+    """Returns the dynamic section, or None if the file is unreadable, damaged, or not 64-bit little-endian ELF."""
     try:
         with open(path, "rb") as file:
             return _linking(file.fileno())
@@ -50,7 +54,9 @@ def linking_of(path: str | os.PathLike[str]) -> Linking | None:
 
 
 def kernels_of(path: str | os.PathLike[str]) -> Kernels | None:
-    """Returns None if there are none or the file is unreadable. Reads only headers, as libraries may be huge."""
+    """Returns the GPU architectures, or None if there are none or the file is unreadable. Reads only headers, because
+    libraries may be very large.
+    """
     try:
         with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             place = _section(data, _FATBIN)
@@ -101,7 +107,9 @@ def _section(data: mmap.mmap, name: bytes) -> tuple[int, int] | None:
 
 
 def _kernels(data: mmap.mmap, start: int, length: int) -> Kernels:
-    """Reads consecutive fat binaries. Each has a header and entries: kind, header and payload size, architecture."""
+    """Reads consecutive fat binaries. Each fat binary has a header and entries with a kind, header and payload sizes,
+    and an architecture.
+    """
     sass: set[int] = set()
     ptx: set[int] = set()
     at, end = start, start + length

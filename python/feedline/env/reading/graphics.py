@@ -32,8 +32,8 @@ class Graphics:
     """The machine's NVIDIA GPUs.
 
     Attributes:
-        driver: its version, such as ``580.65.06``; None without a driver, or if unknown.
-        names: of the GPUs.
+        driver: version of the driver, such as ``580.65.06``; None without a driver, or if unknown.
+        names: names of the GPUs.
         note: the reason why data is missing although a driver exists, or "".
     """
 

@@ -18,8 +18,8 @@ class Listed:
 
     Attributes:
         path: its location.
-        sha256: of its content, in hexadecimal; "" if unknown.
-        size: in bytes; None if unknown.
+        sha256: hash of the content, in hexadecimal; "" if unknown.
+        size: size in bytes; None if unknown.
     """
 
     path: str
@@ -31,7 +31,7 @@ def sha256_of(path: str | os.PathLike[str]) -> str:
     """Returns the SHA-256 of a file, in hexadecimal.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     digest = hashlib.sha256()
     with open(path, "rb") as file:

@@ -14,13 +14,14 @@ _FAMILIES = {
     "cuDNN": re.compile(r"libcudnn\.so"),
     "cuBLAS": re.compile(r"libcublas\.so"),
     "NCCL": re.compile(r"libnccl\.so"),
+    "MKL": re.compile(r"libmkl_(?:core|rt)\.so"),
     "CUDA runtime": re.compile(r"libcudart(?:-[0-9a-f]+)?\.so"),
 }
 
 
 @dataclass(frozen=True)
 class Library:
-    """A copy of a library. `family`: such as "OpenMP"."""
+    """A copy of a library. `family` is a name such as "OpenMP"."""
 
     family: str
     path: str
@@ -48,7 +49,7 @@ def mapped_by(pid: int, proc: Path = Path("/proc")) -> list[Library]:
 
 
 def variables_of(pid: int, proc: Path = Path("/proc")) -> dict[str, str]:
-    """Returns the environment variables that a process was started with.
+    """Returns the environment variables with which a process was started.
 
     Raises:
         OSError: the process does not exist or belongs to another user.

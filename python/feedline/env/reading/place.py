@@ -17,15 +17,15 @@ _LIBRARY = re.compile(r"python(\d+)\.(\d+)t?$")
 
 
 @dataclass(frozen=True)
-class Place:
+class EnvironmentPrefix:
     """An environment's folder.
 
     Attributes:
-        prefix: its path, equal to ``sys.prefix``.
+        prefix: path of the environment, equal to ``sys.prefix``.
         kind: "venv", "conda", or "system" for an interpreter that all programs of the machine share.
-        python: its version, such as ``3.11.2``, or ``3.11`` if the patch version is unknown; None without Python.
-        site: its site-packages, in import order.
-        base: the folder of the interpreter that created a venv; None if it has its own.
+        python: version of Python, such as ``3.11.2``, or ``3.11`` if the patch version is unknown; None without Python.
+        site: folders of site-packages, in import order.
+        base: the folder of the interpreter that created a venv; None if the environment has its own interpreter.
         base_is_gone: whether a venv's interpreter no longer exists.
     """
 
@@ -45,7 +45,7 @@ class Place:
         return self.prefix.parent.name if self.prefix.name in (".venv", "venv", "env") else self.prefix.name
 
 
-def place_at(prefix: str | os.PathLike[str] | None = None) -> Place:
+def place_at(prefix: str | os.PathLike[str] | None = None) -> EnvironmentPrefix:
     """Returns the environment in the folder `prefix`; None selects the running environment.
 
     Raises:
@@ -58,15 +58,20 @@ def place_at(prefix: str | os.PathLike[str] | None = None) -> Place:
     if settings:
         return _venv(folder, settings)
     if (folder / "conda-meta").is_dir():
-        return Place(folder, "conda", _conda_python(folder), _site_of(folder))
+        return EnvironmentPrefix(folder, "conda", _conda_python(folder), _site_of(folder))
     if folder.samefile(sys.prefix):
-        return Place(folder, "system", platform.python_version(), _own_site())
+        return EnvironmentPrefix(folder, "system", platform.python_version(), _own_site())
     if any(folder.glob("bin/python3*")):
-        return Place(folder, "system", _short(_site_of(folder)) or _by_program(folder), _site_of(folder))
+        return EnvironmentPrefix(folder, "system", _short(_site_of(folder)) or _by_program(folder), _site_of(folder))
     raise ConfigError(
         f"there is no environment at {folder}: it has no pyvenv.cfg, no conda-meta and no bin/python3; pass the folder "
         "that `python -c 'import sys; print(sys.prefix)'` prints"
     )
+
+
+def is_conda_base(prefix: Path) -> bool:
+    """Whether a folder is conda's base environment, on which other environments depend."""
+    return (prefix / "condabin").is_dir() or (prefix / "envs").is_dir()
 
 
 def platform_name() -> str:
@@ -75,7 +80,7 @@ def platform_name() -> str:
     return "linux-" + {"x86_64": "64", "AMD64": "64"}.get(machine, machine)
 
 
-def _venv(folder: Path, settings: dict[str, str]) -> Place:
+def _venv(folder: Path, settings: dict[str, str]) -> EnvironmentPrefix:
     version = settings.get("version") or settings.get("version_info") or ""
     site = _site_of(folder)
     home = Path(settings["home"]) if settings.get("home") else None
@@ -83,16 +88,28 @@ def _venv(folder: Path, settings: dict[str, str]) -> Place:
         site += _site_of(home.parent)
     found = re.match(r"\d+\.\d+(\.\d+)?\w*", version)
     gone = home is not None and not any((folder / "bin" / name).exists() for name in ("python", "python3"))
-    return Place(folder, "venv", found[0] if found else _short(site), site, home.parent if home else None, gone)
+    return EnvironmentPrefix(
+        folder, "venv", found[0] if found else _short(site), site, home.parent if home else None, gone
+    )
 
 
 def _settings(file: Path) -> dict[str, str]:
     try:
-        lines = file.read_text(errors="replace").splitlines()
+        lines = _text_without_access_time(file).splitlines()
     except OSError:
         return {}
     pairs = (line.partition("=") for line in lines if "=" in line)
     return {name.strip().lower(): value.strip() for name, _, value in pairs}
+
+
+def _text_without_access_time(file: Path) -> str:
+    """Reads a file without changing its access time, which is the last use of the environment."""
+    try:
+        handle = os.open(file, os.O_RDONLY | os.O_NOATIME)
+    except PermissionError:  # only the owner may use this flag
+        return file.read_text(errors="replace")
+    with open(handle, errors="replace") as opened:
+        return opened.read()
 
 
 def _conda_python(folder: Path) -> str | None:

@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the build information of torch from the text of torch/version.py."""
+"""Reads torch's build information from the text of torch/version.py."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from ..torch_indexes import label_of
 from .wheels import read_text
 
+_MACRO = re.compile(r"^#define AT_(\w+?)(?:_ENABLED)?(?:\(\))? ([01])\b", re.MULTILINE)
+_HEADERS = ("include/ATen/Config.h", "include/ATen/cuda/CUDAConfig.h")
+_SETTINGS = ("cudnn", "mkl", "mkldnn", "magma", "nnpack", "parallel_openmp", "build_with_blas", "build_with_lapack")
 _LINE = re.compile(r"^(\w+)(?:\s*:[^=]+)?\s*=\s*(None|'[^']*'|\"[^\"]*\")", re.MULTILINE)
 
 
@@ -19,15 +23,24 @@ class TorchBuild:
     """A build of torch.
 
     Attributes:
-        version: such as ``2.13.0+cu130``.
-        cuda: such as ``13.0``; None for builds without CUDA. `hip` alike.
-        folder: of the package.
+        version: version of torch, such as ``2.13.0+cu130``.
+        cuda: version of CUDA, such as ``13.0``; None for builds without CUDA. `hip` alike.
+        folder: folder of the package.
     """
 
     version: str
     cuda: str | None
     hip: str | None
     folder: Path
+
+    @cached_property
+    def settings(self) -> Mapping[str, bool]:
+        """Whether torch was built with cuDNN, MKL, oneDNN (``mkldnn``) and others, from its headers; empty without
+        headers.
+        """
+        text = "\n".join(read_text(self.folder / name) or "" for name in _HEADERS)
+        found = {name.lower(): value == "1" for name, value in _MACRO.findall(text)}
+        return {name: found[name] for name in _SETTINGS if name in found}
 
     @property
     def is_cpu(self) -> bool:
@@ -41,7 +54,7 @@ class TorchBuild:
 
     @property
     def device(self) -> str:
-        """The label of the version: ``cpu``, ``cu130``, ``rocm6.2``, ``xpu``."""
+        """The label of the version, such as ``cpu``, ``cu130``, ``rocm6.2`` or ``xpu``."""
         if label := label_of(self.version):
             return label
         if self.cuda:
@@ -50,7 +63,9 @@ class TorchBuild:
 
 
 def built_version(package: Path) -> str:
-    """Returns ``__version__`` in a package's version.py, which has the label that PyPI's wheel names omit, or ""."""
+    """Returns ``__version__`` in a package's version.py, or "". This version contains the label that PyPI's wheel names
+    omit.
+    """
     found = dict(_LINE.findall(read_text(package / "version.py") or ""))
     return found.get("__version__", "").strip("'\"")
 

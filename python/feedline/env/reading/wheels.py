@@ -27,11 +27,11 @@ class Installed:
     """An installed project.
 
     Attributes:
-        name: normalized; from the folder's name if there is no METADATA.
-        version: from METADATA or the folder's name.
-        folder: its dist-info (or egg-info) folder.
-        requires: its ``Requires-Dist`` lines.
-        installer: ``pip``, ``uv``, ``conda``; "" if unknown.
+        name: normalized name, taken from the folder's name if there is no METADATA.
+        version: version in METADATA or the folder's name.
+        folder: the dist-info (or egg-info) folder.
+        requires: the ``Requires-Dist`` lines.
+        installer: the installer, such as ``pip``, ``uv`` or ``conda``; "" if unknown.
         tags: the wheel's ``Tag`` lines.
         origin: the content of direct_url.json, which names a source other than an index.
         has_metadata, has_record: whether these files exist; an egg-info never has a RECORD.
@@ -57,7 +57,9 @@ class Installed:
 
     @property
     def is_systems(self) -> bool:
-        """Whether a Linux distribution's package manager installed it; these patch files without updating RECORD."""
+        """Whether the package manager of a Linux distribution installed the project; such managers patch files without
+        updating RECORD.
+        """
         return self.site.parts[-2:] == ("python3", "dist-packages")
 
     @property
@@ -66,7 +68,7 @@ class Installed:
 
     @cached_property
     def files(self) -> tuple[Listed, ...]:
-        """The files in RECORD without ``.pyc`` files, which Python generates; empty without a RECORD."""
+        """The files in RECORD, without ``.pyc`` files, which Python generates; empty if there is no RECORD."""
         site = str(self.site)
         found = []
         for path, digest, size in self._rows():
@@ -84,9 +86,9 @@ class Installed:
 
     @cached_property
     def content(self) -> str:
-        """A hash of its files in site-packages and their hashes, equal for every installation of a wheel.
+        """A hash of the names and hashes of the files in site-packages, equal for every installation of a wheel.
 
-        Scripts, whose first line has the environment's path, and files written by installers are left out.
+        Scripts, whose first line contains the environment's path, and files written by installers are left out.
         """
         own = f"{self.folder.name}/"
         lines = [
@@ -99,7 +101,7 @@ class Installed:
         return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()[:32] if lines else ""
 
     def _rows(self) -> Iterator[tuple[str, str, str]]:
-        """Parses path, hash and size of each line of RECORD. Paths with commas are quoted, which is rare."""
+        """Parses path, hash and size of each line of RECORD. Paths with commas are quoted; such paths are rare."""
         text = read_text(self.folder / "RECORD") if self.has_record else None
         for line in (text or "").splitlines():
             parts = line.rsplit(",", 2)
@@ -130,7 +132,7 @@ def leftovers_in(site: Iterable[Path]) -> list[Path]:
 
 
 def read_text(path: Path, notes: list[str] | None = None) -> str | None:
-    """Returns a file's text, or None if it does not exist or is unreadable; the latter is added to `notes`."""
+    """Returns a file's text, or None if it does not exist or is unreadable. `notes` reports unreadable files."""
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except (FileNotFoundError, NotADirectoryError):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models the cycle time of a training loop as a pure function of a batch's costs and the loader's settings.
+"""Models the time per batch of a training loop as a pure function of a batch's costs and the loader's settings.
 
-A small deterministic simulation of torch's loader, batch by batch. Task i goes to worker i modulo the number of
-workers. The task is sent once batch i - workers * prefetch has been received, and begins once its worker has finished
-its previous task:
+The model is a small deterministic simulation of torch's loader, batch by batch. Task i is assigned to worker i modulo
+the number of workers. A task is sent when batch i - workers * prefetch has been received, and begins when its worker
+has finished the previous task:
 
     begun(i)    = max(finished(i - workers), given(i))
     finished(i) = begun(i) + making(i) + packing
@@ -11,12 +11,12 @@ its previous task:
     given(i + workers * prefetch) = received(i) + drawing
     stepped(i)  = received(i) + drawing + step
 
-An epoch begins with drawing the order and with idle workers, so the loop waits for the whole production of its first
-batch. Batches are delivered in order, so a slow batch delays all later batches, and prefetching compensates for the
-delay up to its depth: the simulation uses the run's production times in order. Only sums and maxima of times occur, so
-a shorter time never makes the total longer.
+At the start of an epoch, workers are idle while the order is drawn, so the loop waits for the whole production of the
+first batch. Batches are delivered in order, so a slow batch delays all later batches, and prefetching absorbs the delay
+up to its depth; the simulation uses the run's production times in order. The model uses only sums and maxima of times,
+so a shorter time never makes the total longer.
 
-CPUs and a saturated disk limit the rate: all CPU time / cpus, and the disk time per batch.
+A batch takes at least the total CPU time / cpus and, if the disk is saturated, at least the disk time per batch.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _DRAWN = 256  # number of times of making, if those of the run are unknown
 
 @dataclass(frozen=True)
 class Batch:
-    """Costs of one batch; ms."""
+    """Costs of one batch in ms."""
 
     waiting: float = 0.0  # waiting for storage while it is made
     ahead: float = 0.0  # part of the waiting: for prefetched reads
@@ -58,7 +58,7 @@ class Batch:
         return self.waiting + self.cpu
 
     def taking(self, factor: float) -> Batch:
-        """Returns the costs with making and transfer scaled by `factor`."""
+        """Returns the costs with production and transfer scaled by `factor`."""
         return replace(
             self,
             waiting=self.waiting * factor,
@@ -71,8 +71,8 @@ class Batch:
 
 
 def cycle_ms(batch: Batch, workers: int, cpus: float, prefetch: int = 2, present: int | None = None) -> float:
-    """Returns the time from one batch to the next. `present`: the workers of the run in which `batch.ahead` was
-    measured.
+    """Returns the time in ms from one batch to the next. `present`: number of workers in the run in which `batch.ahead`
+    was measured.
     """
     begins = batch.order / batch.epoch if batch.epoch else 0.0
     handing = batch.packing + batch.unpacking if workers else 0.0
@@ -85,7 +85,7 @@ def cycle_ms(batch: Batch, workers: int, cpus: float, prefetch: int = 2, present
 
 @functools.lru_cache(maxsize=512)
 def _simulated(batch: Batch, workers: int, prefetch: int, present: int) -> float:
-    """Returns the mean time of a batch, with unlimited CPUs."""
+    """Returns the mean time per batch if CPUs are unlimited."""
     epoch, spread_order = batch.epoch, 0.0
     if not 0 < epoch <= _LONG_EPOCH:
         epoch, spread_order = 0, batch.order / epoch if epoch else 0.0
@@ -116,7 +116,7 @@ def _simulated(batch: Batch, workers: int, prefetch: int, present: int) -> float
 
 
 def _positions(count: int, epoch: int) -> Iterator[int]:
-    """Yields batch numbers grouped into epochs of this length."""
+    """Yields the position of each of `count` batches in its epoch; the batch number if `epoch` is 0."""
     return (number % epoch for number in range(count)) if epoch else iter(range(count))
 
 
@@ -126,7 +126,9 @@ def _times(batch: Batch) -> tuple[float, ...]:
 
 @functools.lru_cache(maxsize=64)
 def _drawn(spread: float) -> tuple[float, ...]:
-    """Returns even quantiles of a lognormal distribution with mean 1 and this deviation, in a fixed shuffled order."""
+    """Returns evenly spaced quantiles of a lognormal distribution with mean 1 and this standard deviation, in a fixed
+    shuffled order.
+    """
     sigma = math.sqrt(math.log1p(spread**2))
     normal = NormalDist()
     times = [math.exp(sigma * normal.inv_cdf((i + 0.5) / _DRAWN)) for i in range(_DRAWN)]

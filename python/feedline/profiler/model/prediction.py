@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predicts the gain of a different number of workers from measured times. loop_model.py has the model."""
+"""Predicts the gain of a different number of workers from measured times; loop_model.py contains the model."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from feedline.profiler.intervals import GAIN, Figure, Shown, beside_fewer, shown
+from feedline.profiler.intervals import GAIN, Figure, Shown, gain_over_fewer, shown
 from feedline.profiler.model import loop_model
 from feedline.profiler.model.loop_model import Batch
 from feedline.profiler.summary.figures import Host, Making, Summary
@@ -23,7 +23,7 @@ _FULL, _FROM_DEVICE = 0.7, 0.3  # fractions: of the disk probe's throughput; of 
 
 
 def batch_of(summary: Summary) -> Batch:
-    """Returns the costs of a batch of this run."""
+    """Returns the costs of a batch in this run."""
     making = summary.making
     waiting, disk = _waiting(summary), 0.0
     cpu = max(making.wall_ms - waiting, 0.0)
@@ -49,7 +49,9 @@ def batch_of(summary: Summary) -> Batch:
 
 
 def _waiting(summary: Summary) -> float:
-    """Threads waiting for storage, per batch: without the CPU of the dataset's own threads and processes."""
+    """Returns the time that threads wait for storage per batch, excluding the CPU time of the dataset's own threads and
+    processes.
+    """
     making = summary.making
     waiting = max(making.wall_ms - making.cpu_ms, 0.0)
     if making.stages is None or summary.native:
@@ -64,20 +66,22 @@ def _waiting(summary: Summary) -> float:
 
 
 def disk_is_full(host: Host) -> bool:
-    """Whether the run read about as much as the disk probe, so that the run's workers wait for each other."""
+    """Whether the run read about as fast as the disk probe did, so that its workers wait for each other's reads."""
     read, ceiling = host.read_bytes_per_s, host.disk_ceiling_bytes_per_s
     from_device = (host.device_share or 0.0) > _FROM_DEVICE
     return from_device and read is not None and bool(ceiling) and read > _FULL * (ceiling or 0.0)
 
 
 def memory_is_short(host: Host) -> bool:
-    """Whether the run is at its container's memory limit: more workers need more memory, which has no model."""
+    """Whether the run is at its container's memory limit. The model ignores the additional memory that more workers
+    need.
+    """
     return bool(host.memory_events) and (host.memory_pressure or 0.0) >= _PRESSED
 
 
 def _handing(making: Making) -> tuple[float, float, float]:
-    """Returns (packing, unpacking, waiting while unpacking) of one batch: the run's values, or the experiments' if
-    larger.
+    """Returns (packing, unpacking, waiting while unpacking) of one batch: the values from the run or the experiments,
+    whichever are larger.
     """
     packing, unpacking = (
         max(making.pickle_ms, making.sent_ms or 0.0),
@@ -87,7 +91,9 @@ def _handing(making: Making) -> tuple[float, float, float]:
 
 
 def _order_ms(summary: Summary) -> float:
-    """Returns the cost of starting an epoch, except making its first batch, which the model includes."""
+    """Returns the cost of starting an epoch, excluding production of its first batch, which the model includes
+    separately.
+    """
     if not summary.native or summary.loop.epochs < 2:
         return summary.loop.order_ms
     # the engine's threads start an epoch outside the CPU clock of the loop's thread
@@ -96,7 +102,7 @@ def _order_ms(summary: Summary) -> float:
 
 
 def _starting_ms(summary: Summary) -> float:
-    """Cost of starting workers at each epoch; 0 for persistent workers."""
+    """Returns the cost of starting workers in each epoch; 0 for persistent workers."""
     return 1000 * summary.waits.startup * summary.loop.loop_s / summary.loop.epochs if summary.loop.epochs > 1 else 0.0
 
 
@@ -105,8 +111,8 @@ def prefetch_of(summary: Summary) -> int:
 
 
 def cycle_ms(summary: Summary, workers: int, cpus: float | None = None) -> float:
-    """Predicted time of one batch of the loop, including epoch starts. Uses the loader's measured rate if a trial has
-    one.
+    """Returns the loop's predicted time per batch, including the starts of epochs. Uses the loader's measured rate if a
+    trial measured it.
     """
     batch, available = batch_of(summary), cpus or summary.host.cpus
     order, starting = _order_ms(summary), _starting_ms(summary) if workers else 0.0
@@ -118,9 +124,7 @@ def cycle_ms(summary: Summary, workers: int, cpus: float | None = None) -> float
 
 
 def with_loader_taking(batch: Batch, factor: float) -> Batch:
-    """Returns costs with all of the loader's work scaled by `factor`, including a batch of it alone. The step is
-    unchanged.
-    """
+    """Returns the costs with all of the loader's work scaled by `factor`. The step's cost is unchanged."""
     return replace(
         batch.taking(factor),
         exchange=batch.exchange * factor,
@@ -130,7 +134,7 @@ def with_loader_taking(batch: Batch, factor: float) -> Batch:
 
 
 def loader_rate(summary: Summary, workers: int) -> float | None:
-    """Predicted batches per second of the loader without the loop, as measured by a trial."""
+    """Returns the loader's predicted batches per second without the loop, which is the rate that a trial measures."""
     alone = replace(batch_of(summary), step=0.0, step_cpu=0.0, order=_order_ms(summary))  # a trial has persistent
     # workers
     if summary.native:  # at least one thread, which does not wait for the loop
@@ -140,14 +144,14 @@ def loader_rate(summary: Summary, workers: int) -> float | None:
 
 
 def current_ms(summary: Summary) -> float:
-    """Measured time of a batch, with epoch boundaries spread over all."""
+    """Returns the measured time per batch, which includes an equal part of the time between epochs."""
     return 1000 * summary.loop.loop_s / max(summary.loop.steps, 1)
 
 
 def gain(summary: Summary, cycle: float) -> tuple[float, float]:
-    """(low, high): share of additional batches per second, if a batch then takes `cycle` ms.
+    """Returns (low, high), the relative increase in batches per second if a batch takes `cycle` ms.
 
-    Relative to the model's result for the current settings, so that a busy machine affects both.
+    The gain is relative to the model's result for the current settings, so that a busy machine affects both times.
     """
     now = cycle_ms(summary, summary.workers)
     if cycle <= 0 or now <= 0:
@@ -156,13 +160,13 @@ def gain(summary: Summary, cycle: float) -> tuple[float, float]:
 
 
 def gain_of_share(share: float, least: float = 0.5) -> tuple[float, float]:
-    """Lower and upper bound of the gain from removing between `least * share` and `share` of the time."""
+    """Returns lower and upper bounds on the gain from removing between `least * share` and `share` of the time."""
     share = min(max(share, 0.0), 0.99)
     return least * share / (1 - least * share), share / (1 - share)
 
 
 def within_reach(summary: Summary) -> range:
-    """Numbers of workers, from the present one up, for which predictions from this run are valid."""
+    """Returns the numbers of workers, from the current one up, for which predictions from this run are valid."""
     present = max(summary.workers, 1)
     if memory_is_short(summary.host):
         return range(present, max([present, *summary.ladder.rungs]) + 1)
@@ -170,7 +174,9 @@ def within_reach(summary: Summary) -> range:
 
 
 def best_workers(summary: Summary, candidates: Iterable[int] | None = None) -> int:
-    """The fewest workers that no larger number clearly beats; among the measured ones if a search was run."""
+    """Returns the smallest number of workers that no larger number clearly beats, among the measured numbers if there
+    are any.
+    """
     numbers = sorted(candidates or range(1, _MOST_WORKERS + 1))
     if (
         summary.ladder.rungs and summary.workers not in summary.ladder.rungs
@@ -186,7 +192,7 @@ def best_workers(summary: Summary, candidates: Iterable[int] | None = None) -> i
 
 
 def is_shown(summary: Summary, workers: int, other: int) -> bool:
-    """Whether this number of workers was measured to be faster than the other; True if not both were measured."""
+    """Whether trials show that `workers` is faster than `other`; also True if either number was not measured."""
     if workers not in summary.ladder.rungs or other not in summary.ladder.rungs:
         return True
     return shown(_rung(summary, workers), _rung(summary, other)) is Shown.BETTER
@@ -198,13 +204,13 @@ def _rung(summary: Summary, workers: int) -> Figure:
 
 
 def advised_workers(summary: Summary, candidates: Iterable[int] | None = None) -> int | None:
-    """The recommended number of workers, above the present one; None if there is none.
+    """Returns the recommended number of workers above the current one, or None.
 
-    Returns a number that was measured to be better, unless a smaller number is equally fast. Otherwise returns the
-    model's best number, except numbers that were measured to be no better.
+    If trials show that a number is better and no smaller number is equally fast, returns that number. Otherwise returns
+    the model's best number, excluding numbers that trials show to be no better.
     """
     present, numbers = summary.workers, set(candidates or range(1, _MOST_WORKERS + 1))
-    best_known, found = at_its_best(summary), _beside_fewer(summary)
+    best_known, found = at_its_best(summary), _gain_over_fewer(summary)
     if present in best_known.ladder.rungs:
         best = measured_above(summary, numbers)
         if best is not None or fewer_workers(summary) is not None:
@@ -218,12 +224,12 @@ def advised_workers(summary: Summary, candidates: Iterable[int] | None = None) -
 
 
 def measured_above(summary: Summary, numbers: Iterable[int]) -> int | None:
-    """The number among these, above the present one, that was measured to be better than the present one and than
-    fewer.
+    """Returns the number from `numbers`, above the current one, that trials show to be better than the current number
+    and all smaller ones.
 
-    Requires: the present number was measured, or its upper bound is known.
+    Requires a trial of the current number, or an upper bound on its rate.
     """
-    known, found, present = at_its_best(summary), _beside_fewer(summary), summary.workers
+    known, found, present = at_its_best(summary), _gain_over_fewer(summary), summary.workers
     above = {n for n in numbers if n > present and found.get(n) != Shown.NOT_BETTER.value}
     best = best_workers(known, {present, *above})
     fewer = fewer_workers(summary)
@@ -232,29 +238,33 @@ def measured_above(summary: Summary, numbers: Iterable[int]) -> int | None:
     return best if best > present else None
 
 
-def _beside_fewer(summary: Summary) -> Mapping[int, str]:
-    """Comparison of each trial with the best of fewer workers."""
-    if summary.ladder.rungs_beside:
-        return summary.ladder.rungs_beside
+def _gain_over_fewer(summary: Summary) -> Mapping[int, str]:
+    """Returns, by number of workers, how each trial compares with the best trial with fewer workers."""
+    if summary.ladder.rungs_over_fewer:
+        return summary.ladder.rungs_over_fewer
     figures = {workers: _rung(summary, workers) for workers in summary.ladder.rungs}
-    return {workers: one.value for workers, one in beside_fewer(figures).items()}
+    return {workers: one.value for workers, one in gain_over_fewer(figures).items()}
 
 
 def some_are_better(summary: Summary) -> bool:
-    """Whether a larger number of workers was measured to be faster than the present one and all smaller ones."""
-    return any(n > summary.workers and one == Shown.BETTER.value for n, one in _beside_fewer(summary).items())
+    """Whether trials show that a larger number of workers is faster than the current number and all smaller ones."""
+    return any(n > summary.workers and one == Shown.BETTER.value for n, one in _gain_over_fewer(summary).items())
 
 
 def _is_no_gain(summary: Summary, workers: int) -> bool:
-    """Whether this number was measured and is no faster than the current number may be."""
+    """Whether this number of workers was measured and its rate is not clearly above the current number's rate or upper
+    bound.
+    """
     rungs = summary.ladder.rungs
     return workers in rungs and summary.workers in rungs and rungs[workers] < GAIN * rungs[summary.workers]
 
 
 def _nearest(found: Mapping[int, str], present: int, workers: int) -> str | None:
-    """Result of the largest measured number up to `workers`, above the present one, or else of the next larger.
+    """Returns the result for the largest measured number above the current one and up to `workers`, or else for the
+    next larger measured number.
 
-    None if neither was measured. A larger number does not predict the first worker, which adds a process to the loop.
+    None if neither number was measured. Without workers, a larger number is not used, because it does not predict the
+    effect of the first worker, which adds a process.
     """
     measured = [n for n in found if n > present]
     below = [n for n in measured if n <= workers]
@@ -264,7 +274,9 @@ def _nearest(found: Mapping[int, str], present: int, workers: int) -> str | None
 
 
 def at_its_best(summary: Summary) -> Summary:
-    """If the present trial is uncertain, uses its upper bound. Numbers better than that are better."""
+    """Returns a summary in which the rate of the current number of workers is its upper bound if its trial is
+    uncertain. Numbers of workers with rates above that bound are better.
+    """
     interval = summary.ladder.rung_intervals.get(summary.workers)
     if summary.workers in summary.ladder.rungs or interval is None or interval[1] <= 0:
         return summary
@@ -275,20 +287,28 @@ def at_its_best(summary: Summary) -> Summary:
 
 
 def without_rungs(summary: Summary) -> Summary:
-    """Ignores all measurements of numbers of workers."""
+    """Returns the summary without the measured rates of all trials."""
     return replace(summary, ladder=replace(summary.ladder, rungs={}))
 
 
 def comparable(summary: Summary) -> Summary:
-    """Uses trials only if they include the present number, if necessary by its upper bound: a rate alone is not a
-    gain.
+    """Returns a summary with trials only if they include the rate of the current number or its upper bound, since a
+    single rate does not show a gain.
     """
     known = at_its_best(summary)
     return known if known.workers in known.ladder.rungs else without_rungs(summary)
 
 
+def comparable_with(summary: Summary, workers: int) -> Summary:
+    """Like comparable(), but without trials if they do not include the rate of `workers`, since a measured rate and the
+    model's rate of another number do not show a gain.
+    """
+    known = comparable(summary)
+    return known if workers in known.ladder.rungs else without_rungs(known)
+
+
 def fewer_workers(summary: Summary) -> int | None:
-    """The fewest workers, below the present number, that were measured to make the loop clearly faster."""
+    """Returns the smallest number of workers below the current one that trials show to make the loop clearly faster."""
     summary = at_its_best(summary)
     if summary.workers not in summary.ladder.rungs:
         return None

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits and accounts for the cost of a process's hooks.
+"""Limits the cost of the hooks in a process, and accounts for it.
 
-Details, such as single samples, are timed only while they have cost less than ``DETAIL_SHARE`` of the time since the
-first event (three times that after a late batch without details, until one has them). Only some batches and steps are
-recorded if all would cost more than ``COST_SHARE``. A hook's cost is measured in place: after milliseconds of other
-work the CPU's caches are cold, and a hook takes ten times as long as in a tight loop.
+Details, such as single samples, are timed only while their cost is less than ``DETAIL_SHARE`` of the time since the
+first event; after a late batch without details, the limit is tripled until details of a late batch are recorded. If
+recording all batches and steps would cost more than ``COST_SHARE``, only some of them are recorded. The cost of a hook
+is measured in place, because after milliseconds of other work the CPU's caches are cold, so that a hook takes ten times
+as long as in a tight loop.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class Local(threading.local):
 
 
 class Budget:
-    """Cost account of one process. Times are in ns."""
+    """Accounts for the cost of profiling in one process. Times are in nanoseconds."""
 
     def __init__(self) -> None:
         self.local = Local()
@@ -69,7 +70,9 @@ class Budget:
         self._curious = 0  # fetches with a higher limit for details
 
     def measured(self, event: Callable[[], object]) -> int:
-        """Measures the cost of an `event` and a counted call. Starts the clock, and returns its time."""
+        """Measures the cost of recording an `event` and of a counted call. Starts the clock, and returns the current
+        time.
+        """
         self._started_ns = now = clock()
         self.event_ns = _cost_of(event)
         self.detail_event_ns = _COLD * self.event_ns
@@ -77,11 +80,13 @@ class Budget:
         return now
 
     def record(self, kind: int, begin_ns: int, cpu_ns: int = 0, a: int = 0, b: int = 0, keep: bool = True) -> None:
-        """Accounts for an event from `begin_ns` until now."""
+        """Records an event that began at `begin_ns` and ends now."""
         raise NotImplementedError
 
     def inside(self, ended_cpu_ns: int) -> None:
-        """Adds the CPU of a hook inside a batch after its work ended: the enclosing hook charges it with `taken`."""
+        """Adds the CPU time that a hook inside a batch has used since its work ended; the enclosing hook obtains this
+        time from `taken` and charges it.
+        """
         took = min(cpu_clock() - ended_cpu_ns, _MOST_OF_HOOK_NS)
         self.local.hooks_ns += took + self.call_ns
 
@@ -92,14 +97,15 @@ class Budget:
         return took
 
     def settle(self) -> None:
-        """Charges hooks that have no enclosing hook."""
+        """Charges the cost of hooks that have no enclosing hook."""
         if self.local.hooks_ns > _RECORDED_NS:
             self.paid(0, 0, self.taken())
 
     def paid(self, took_ns: int, recorded: int = 0, inside_ns: int = 0) -> int:
-        """Returns the CPU of a hook, and the part of it that is charged to profiling.
+        """Charges the CPU time of a hook to profiling, and returns it.
 
-        `recorded`: number of events, if it did nothing else; 0 otherwise. `inside_ns`: cost of inner hooks.
+        `recorded`: number of recorded events if the hook did nothing else, otherwise 0. `inside_ns`: cost of inner
+        hooks.
         """
         took_ns = min(took_ns + self.call_ns, _MOST_OF_HOOK_NS) + inside_ns  # includes entering the hook
         self.spent_ns += took_ns
@@ -111,7 +117,7 @@ class Budget:
         return took_ns
 
     def passed(self, took_ns: int) -> None:
-        """Accounts for the CPU of hooks that skip work: it is reported, but does not reduce recording."""
+        """Accounts for the CPU time of hooks that skip work: this time is reported, but does not reduce recording."""
         self._unrecorded_ns += took_ns
         self._record_spent()
 
@@ -121,13 +127,13 @@ class Budget:
             self._unrecorded_ns = 0
 
     def paid_once(self, took_ns: int) -> None:
-        """Accounts for one-time CPU, such as creating the event file or loading the probe, which is not a share of the
-        time.
+        """Accounts for one-time CPU costs, such as creating the event file or loading the probe, which do not count as
+        a share of the time.
         """
         self.record(events.STARTED, clock(), 0, took_ns, 0)
 
     def may_detail(self, expected_events: int) -> int:
-        """Reserves the expected cost of this many detail events and returns it; 0 if they are too expensive."""
+        """Reserves and returns the expected cost of this many detail events; returns 0 if they are too expensive."""
         cost = max(int(expected_events * self.detail_event_ns), 1)
         share = _CURIOUS_TIMES * DETAIL_SHARE if self._curious else DETAIL_SHARE
         if self._detail_ns + cost > _FREE_DETAIL_NS + share * (clock() - self._started_ns):
@@ -136,33 +142,34 @@ class Budget:
         return cost
 
     def detailed(self, expected_ns: int, made: int, took_ns: int) -> None:
-        """Replaces the reservation of may_detail() by the actual cost: `made` events and their CPU."""
+        """Replaces the reservation of may_detail() with the actual cost: `made` events and their CPU time."""
         self._detail_ns += took_ns - expected_ns
         if made:
             self.detail_event_ns += _WEIGHT_OF_DETAIL * (took_ns / made - self.detail_event_ns)
 
     def standing_for(self, cost_ns: float) -> float:
-        """Returns the length of work, in ns, that a recorded unit must represent at this cost; 0 if all can be
+        """Returns how much work, in ns, each recorded unit must represent at this cost; 0 if all units can be
         recorded.
 
-        Batches and steps of one process share a limit: if their sum exceeds the limit, fewer of both are recorded.
+        Batches and steps of one process share a limit: if their sum exceeds it, fewer of both are recorded.
         """
         allowed = _FREE_NS + COST_SHARE * (clock() - self._started_ns)
         overdrawn = (self.spent_ns - self._detail_ns) / allowed
         return 0.0 if overdrawn <= 1 else overdrawn * cost_ns / COST_SHARE
 
     def unseen_after(self, took_ns: int, recorded: int, pace: WorkSampler, number: int | None = None) -> int:
-        """Returns the number of units to skip after one that lasted `took_ns` and cost `recorded` events.
+        """Returns the number of units to skip after a unit that lasted `took_ns` and recorded `recorded` events.
 
-        `number`: of that unit, if units have numbers that other processes know.
+        `number`: that unit's number, if units have the same numbers in other processes.
         """
         return pace.gap(took_ns, self.standing_for(recorded * self.event_ns), number)
 
     def was_late(self, took_ns: int, looked_at: bool) -> bool:
-        """Whether a batch's samples took much longer than those of other batches, so that its event is retained.
+        """Whether a batch's samples took much longer than other batches' samples, so that the batch's event is
+        retained.
 
-        If the samples were not timed separately, more of the next batches are timed in detail until a late batch was.
-        Only these details show whether a single sample makes batches late.
+        If the samples were not timed separately, more of the next batches are timed in detail until one of them is
+        late. Only such details show whether a single sample makes a batch late.
         """
         mean = self._fetch_mean_ns
         self._fetch_mean_ns = took_ns if mean == 0 else mean + (min(took_ns, 10 * mean) - mean) / 32
@@ -175,7 +182,7 @@ class Budget:
 
 
 def _cost_of(work: Callable[[], object]) -> int:
-    """Uses CPU time, as a busy machine does not make hooks more expensive for the script."""
+    """Uses CPU time, because a busy machine does not make hooks more expensive for the script."""
     means = []
     for _ in range(_CALIBRATIONS):
         before = cpu_clock()
@@ -186,7 +193,7 @@ def _cost_of(work: Callable[[], object]) -> int:
 
 
 def _counted(call: Any, argument: Any) -> Any:
-    """The same work as the hook of a counted call."""
+    """Does the same work as the hook of a counted call."""
     begin = clock()
     try:
         return call(argument)

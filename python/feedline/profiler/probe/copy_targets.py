@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Determines the target of a tensor's copy methods, as (source, device, whether non-blocking), and describes devices.
 
-Wrong arguments may raise any exception here: the method itself reports the error.
+Invalid arguments may raise any exception here: the copy method itself reports the error.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 
 def of_to(torch: Any, tensor: Any, arguments: Any, options: Any) -> tuple[Any, Any, bool]:
-    """Target of `tensor.to(...)`, by torch's argument rules."""
+    """Returns the target of `tensor.to(...)`, by torch's argument rules."""
     options = {name: value for name, value in options.items() if name != "copy"}
     if arguments and isinstance(arguments[0], torch.Tensor):
         return tensor, arguments[0].device, bool(options.get("non_blocking", len(arguments) > 1 and arguments[1]))
@@ -38,7 +38,7 @@ def of_copy(_torch: Any, tensor: Any, arguments: Any, options: Any) -> tuple[Any
 
 
 def facts_of(torch: Any, device: Any) -> dict[str, Any]:
-    """Facts about a device that the script uses, and about the precision of its work there."""
+    """Returns facts about a device that the script uses, and about the numeric precision used there."""
     facts: dict[str, Any] = {"device": str(device), "type": device.type, "python": sys.executable}
     facts["visible"] = os.environ.get("CUDA_VISIBLE_DEVICES")
     with contextlib.suppress(Exception):  # a setting that has another name in some versions of torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hooks that are installed only in some steps: synchronising calls, and copies to devices. Otherwise torch is
+"""Hooks on synchronising calls and copies to devices, installed only in some steps. In all other steps, torch is
 unmodified.
 """
 
@@ -25,9 +25,9 @@ _CLOSE_NS = 50_000
 
 
 class CountedCalls:
-    """Counts .item() and .tolist(), and copies to devices, in some steps. In all others, torch is unmodified.
+    """Counts .item() and .tolist(), and copies to devices, in some steps. In all other steps, torch is unmodified.
 
-    Between two steps of a run the hooks remain installed and pass calls through.
+    The hooks remain installed between two consecutive watched steps, and pass calls through.
     """
 
     def __init__(self, recorder: Recorder) -> None:
@@ -44,7 +44,7 @@ class CountedCalls:
         recorder.at_end.append(self.abandon)
 
     def watch(self) -> bool:
-        """Called when a step begins. Returns whether it is watched; in a run, record the next one too."""
+        """Called when a step begins. Returns whether the step is watched."""
         if self.left and _compiles():
             self.stop()
         if self.left:
@@ -80,7 +80,9 @@ class CountedCalls:
         return free or self._cost_ns <= _FREE_NS + CALLS_SHARE * since
 
     def run_in(self) -> int | None:
-        """Returns the ns until a run of watched steps may start, or None if a run was made or no device is used."""
+        """Returns the time in ns until the second run of watched steps may start; None before the first run, after the
+        second run, and if no device is used.
+        """
         if self._runs != 1 or not self._devices.used:
             return None
         return max(self._first_ns + WARM_NS - clock(), 0)
@@ -102,7 +104,7 @@ class CountedCalls:
             self._recorder.paid_once(self._once_ns)
 
     def stop(self) -> None:
-        """Called when an epoch has ended: cancels the rest of the run."""
+        """Called when an epoch has ended; cancels the remaining watched steps."""
         self.end()
         if self.left:
             self.left = 0
@@ -110,7 +112,7 @@ class CountedCalls:
         self._devices.resolve()
 
     def taken_once(self) -> int:
-        """Returns the one-time cost since the last call, which is not a recurring cost of profiling."""
+        """Returns the one-time cost since the last call; recurring costs of profiling exclude it."""
         took, self._once_ns = self._once_ns, 0
         return took
 
@@ -121,14 +123,16 @@ class CountedCalls:
         self._devices.remove()
 
     def abandon(self) -> None:
-        """Called when a watched step ended without another batch: discards its measurements."""
+        """Called when a watched step ended without another batch; discards its measurements."""
         if self.installed or self.left:
             self.installed = False
             self.left = 0
             self._remove()
 
     def paid(self, took_ns: int) -> None:
-        """Measures the cost, because changing a method invalidates the caches of many classes in a busy process."""
+        """Adds the time of replacing a method to the cost of the measurement. This time is significant: each
+        replacement invalidates the method caches of many classes.
+        """
         self._cost_ns += took_ns
 
     def _counting(self, original: Any) -> Callable[..., Any]:
@@ -150,7 +154,7 @@ class CountedCalls:
 
 
 def _compiles() -> bool:
-    """Whether torch.compile was used: changing a method would break its graphs."""
+    """Whether torch.compile was used, in which case changing a method would break its graphs."""
     frames = sys.modules.get("torch._dynamo.eval_frame")
     backends = getattr(frames, "cached_backends", None) or {}
     return len(backends) > 0 and any(backend is not None for backend in backends.values())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hooks of a watched step for devices: copies from host memory, and the precision of the work.
+"""Hooks on device operations in a watched step: copies from host memory, and the numeric precision.
 
 A copy's time on the device is measured by two events on its stream (stream_times.py). The events are read before the
 next run of watched steps, or at the first recorded step that is not watched.
@@ -28,13 +28,13 @@ _ABSENT = object()
 
 
 class KeptHooks:
-    """Cached hooks of methods: creating one takes longer than installing it."""
+    """Caches hooks on methods, because creating a hook takes longer than installing it."""
 
     def __init__(self) -> None:
         self._made: dict[str, tuple[Any, Any]] = {}
 
     def around(self, name: str, original: Any, around: Callable[[Any], Any]) -> Any:
-        """Returns the hook that `around` makes of `original`, reusing the last one if it was made of the same."""
+        """Returns the hook that `around` creates for `original`, or the cached one if `original` is unchanged."""
         made = self._made.get(name)
         if made is None or made[0] is not original:
             made = self._made[name] = (original, around(original))
@@ -42,9 +42,9 @@ class KeptHooks:
 
 
 class DeviceHooks:
-    """Hooks for one kind of loop in one process. `install` before a watched step, `remove` after it.
+    """Hooks for one kind of loop in one process. Call `install` before a watched step, and `remove` after it.
 
-    In consecutive steps, all steps but the first call `begin`, and all but the last call `end`.
+    In consecutive watched steps, call `begin` for all but the first, and `end` for all but the last.
     """
 
     def __init__(self, recorder: Recorder) -> None:
@@ -70,11 +70,11 @@ class DeviceHooks:
 
     @property
     def used(self) -> bool:
-        """Whether a step used a device."""
+        """Whether any step used a device."""
         return bool(self._devices)
 
     def install(self, torch: Any) -> None:
-        """Installs the hooks; a step begins."""
+        """Installs the hooks and begins a step."""
         self._torch = torch
         tensor = torch.Tensor
         for name, target in (
@@ -99,7 +99,9 @@ class DeviceHooks:
         self._begin_step()
 
     def end(self) -> int:
-        """Ends the step; hooks pass calls through until the next one. Returns the other costs of watching it, in ns."""
+        """Ends the step; hooks pass calls through until the next step. Returns the other costs of watching the step, in
+        ns.
+        """
         self._watches = False
         self._end_step()
         for flags, (copies, size, spent) in self._copies.items():
@@ -154,7 +156,9 @@ class DeviceHooks:
     def _look(
         self, target: Callable[..., tuple[Any, Any, bool]], tensor: Any, arguments: Any, options: Any
     ) -> tuple[Any, Any, int, Timing | None]:
-        """Returns (source, device, flags, timing) of a copy from the host; device is None otherwise. Never raises."""
+        """Returns (source, device, flags, timing) of a copy from the host; device is None for other copies. Never
+        raises.
+        """
         torch = self._torch
         try:
             source, device, asked = target(torch, tensor, arguments, options)
@@ -193,7 +197,7 @@ class DeviceHooks:
                 self._pending.append((timing, flags))
 
     def resolve(self) -> None:
-        """Reads the completed events of copies and steps, without waiting."""
+        """Reads completed events for copies and steps, without waiting."""
         times: dict[int, list[int]] = defaultdict(lambda: [0, 0])
         with contextlib.suppress(Exception):
             while self._pending and self._pending[0][0].end.query():
@@ -210,7 +214,7 @@ class DeviceHooks:
     # -- the step as a whole
 
     def _begin_step(self) -> None:
-        """Measures the stream's time for the step, if one device is known from the first watched step."""
+        """Measures the stream's time for the step, if the first watched step used exactly one device."""
         if len(self._devices) != 1:
             return
         entered = cpu_clock()
@@ -255,9 +259,9 @@ class DeviceHooks:
             self._cost_ns += cpu_clock() - entered
 
     def tell(self) -> bool:
-        """Writes a note of the devices that this process uses, and how, if that has changed.
+        """Writes a note about the devices that this process uses, and about their use, if it has changed.
 
-        Returns whether it is the first: a device's properties are queried once.
+        Returns whether this is the first note, for which the device's properties are queried.
         """
         if not self._devices:
             return False

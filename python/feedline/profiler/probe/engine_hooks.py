@@ -2,8 +2,8 @@
 """Polls the engine's counters while a loop uses a Feedline loader, to record the work of its native threads.
 
 A poll reads the counters of all stages and the CPU time of the engine's threads, and adds the changes since the
-previous one to the loop's totals, which are stored next to the loader's settings. Work between two epochs counts for
-the second.
+previous poll to the loop's totals. The totals are stored next to the loader's settings. Work between two epochs counts
+for the second epoch.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _THREADS = b"feedline-"  # prefixes of the engine's thread names, followed by a 
 
 
 class Tally:
-    """Totals of all loops of one process over loaders with the same settings."""
+    """Totals of all loops in one process over loaders with the same settings."""
 
     def __init__(self, recorder: Recorder, number: int, facts: dict[str, Any]) -> None:
         self._recorder, self._number, self._facts = recorder, number, facts
@@ -45,7 +45,7 @@ class Tally:
         self._hosts: list[dict[str, Any]] = []
 
     def begin(self, engine: Any) -> None:
-        """Called when a loop begins and its threads run. Never raises, nor do the functions below."""
+        """Called when a loop begins, after its threads have started. This method and the following ones never raise."""
         with contextlib.suppress(Exception):
             if engine is not self._engine:
                 self._engine, self._times = engine, ThreadTimes()
@@ -54,14 +54,14 @@ class Tally:
             self._due = clock() + self._period
 
     def look_if_due(self, engine: Any) -> bool:
-        """Polls if a poll is due. Returns whether it polled."""
+        """Polls the counters if a poll is due. Returns whether the counters were polled."""
         due = clock() >= self._due
         if due:
             self.look(engine)
         return due
 
     def look_at_end(self, engine: Any) -> None:
-        """Polls at the end of a loop. If loops are too short, the poll of a later loop includes this loop."""
+        """Polls the counters at the end of a loop. If loops are too short, a later poll includes this loop."""
         if self._spent_ns <= _FREE_NS + (clock() - self._first_ns) / _COST_SHARE:
             self.look(engine)
 
@@ -115,7 +115,7 @@ class Tally:
 
 
 def _hosts() -> dict[str, dict[str, Any]]:
-    """Requests of Feedline's client so far, by host."""
+    """Returns the requests of Feedline's HTTP client so far, by host."""
     engine = sys.modules.get("feedline._engine")
     counted = ("name", "requests", "bytes", "latency_s", "bytes_per_s")
     hosts = engine.network_hosts() if engine is not None else []
@@ -123,7 +123,7 @@ def _hosts() -> dict[str, dict[str, Any]]:
 
 
 def _since(before: dict[str, dict[str, Any]], now: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """Requests of Feedline's client since the last call, by host."""
+    """Returns the requests of Feedline's HTTP client since `before`, by host."""
     none = {"requests": 0, "bytes": 0}
     return [
         {**host, **{name: host[name] - before.get(host["name"], none)[name] for name in none}} for host in now.values()
@@ -131,7 +131,7 @@ def _since(before: dict[str, dict[str, Any]], now: dict[str, dict[str, Any]]) ->
 
 
 class ThreadTimes:
-    """CPU times of one engine's threads, identified by name and by not belonging to an earlier engine."""
+    """CPU times of one engine's threads. Threads are identified by name; those of earlier engines are excluded."""
 
     _owners: ClassVar[dict[str, ThreadTimes]] = {}
 
@@ -139,7 +139,9 @@ class ThreadTimes:
         self._looks: dict[str, int] = {}  # polls of threads that are not the engine's
 
     def total(self) -> tuple[float, float] | None:
-        """Returns seconds running, and seconds runnable without a CPU. None if the kernel does not report them."""
+        """Returns the seconds that the threads ran, and the seconds that they were runnable without a CPU. Returns None
+        if the kernel does not report these times.
+        """
         running = delayed = 0
         threads = os.listdir("/proc/self/task")
         for ended in self._owners.keys() - set(threads):
@@ -181,7 +183,7 @@ def _read(path: str) -> bytes:
 
 
 def engine_of(iterator: Any) -> Any:
-    """Returns the engine of a Feedline iterator; None if Python or torch makes its batches."""
+    """Returns the engine of a Feedline iterator; None if Python or torch produces the batches."""
     pipeline = iterator.__dict__.get("_pipeline")
     if pipeline is not None:
         return pipeline.engine

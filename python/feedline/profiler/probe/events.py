@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kinds of events that the probe records, with the meaning of ``a`` and ``b``; times are nanoseconds."""
+"""The kinds of events that the probe records, and the meaning of their values ``a`` and ``b``; times are in
+nanoseconds.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ COLLATE = 18  # a = samples
 PICKLE = 19  # packing the batch of a WORK into a worker's message: a = bytes
 # Like the previous kind, for a late task, or for an unrecorded task while a recorded batch was queued or in transit.
 PICKLE_BESIDE = 29
-NESTED_POOL = 20  # creating a pool of processes or threads inside a worker: a = its size
+NESTED_POOL = 20  # creating a pool of processes or threads inside a worker: a = OF_SAMPLES or OF_COLLATION, if known
 GATHER = 21  # gathering the rows of a batch from arrays: a = rows; lasts its FETCH
 # In watched steps. The flags of a copy: PINNED, ASKED and OTHER_STREAM. Copies with the same flags from host memory to
 # a device: a = bytes, b = flags + 256 * copies; time in the calls.
@@ -59,6 +61,7 @@ COLLECTIONS = FIRST_TRANSFORM + TRANSFORMS
 # Precedes a STEP that represents several: a = loader; CPU of the unrecorded steps and their waits.
 UNSEEN_CYCLES = COLLECTIONS + 1
 
+OF_SAMPLES, OF_COLLATION = 1, 1 << 32  # summed in a Total
 PINNED, ASKED, OTHER_STREAM = 1, 2, 4  # page-locked; non_blocking=True; on another stream than the device's default one
 WHOLE_STEP = 8  # only in DEVICE_TIMES
 
@@ -90,7 +93,7 @@ class Event(NamedTuple):
 
 
 class Total(NamedTuple):
-    """Totals over all events of a kind that a process recorded."""
+    """Totals over all events of one kind in one process."""
 
     times: int = 0
     wall_ns: int = 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hooks around making a batch: its samples, its collation, and gathering rows of arrays."""
+"""Hooks around the production of a batch: its samples, its collation, and gathering rows of arrays."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class _TimedSamples:
         self._recorder.inside(ended)
 
     def collecting(self, phase: str, info: dict[str, int]) -> None:
-        """Called by the garbage collector: a full collection visits all objects, 100 ms with torch imported, and does
-        not count as the time of the sample during which it runs.
+        """Called by the garbage collector: a full collection visits all objects, which takes 100 ms with torch
+        imported. This time is excluded from the time of the sample during which the collection runs.
         """
         if info["generation"] == _ALL_GENERATIONS:
             if phase == "start":
@@ -80,7 +80,7 @@ class _TimedStream:
 
 
 class _TimedCollate:
-    """Pickles as the wrapped object, if a fetcher is pickled."""
+    """If a fetcher is pickled, the wrapped object is pickled instead."""
 
     def __init__(self, collate: Any, recorder: Recorder) -> None:
         self._collate, self._recorder = collate, recorder
@@ -89,10 +89,13 @@ class _TimedCollate:
         return (_itself, (self._collate,))
 
     def __call__(self, samples: Any) -> Any:
+        local = self._recorder.local
         begin, cpu = clock(), cpu_clock()
+        local.part = events.OF_COLLATION
         try:
             return self._collate(samples)
         finally:
+            local.part = events.OF_SAMPLES
             ended = cpu_clock()
             count = len(samples) if isinstance(samples, list) else 1
             self._recorder.record(events.COLLATE, begin, ended - cpu, count, 0, False)
@@ -104,12 +107,14 @@ def _itself(value: Any) -> Any:
 
 
 class _FetchHook:
-    """Wraps making a batch: records its time, its samples if details are allowed, and its collation."""
+    """Wraps the production of a batch: records its time, the time of its samples if details are allowed, and its
+    collation.
+    """
 
     def __init__(
         self, original: Callable[..., Any], recorder: Recorder, stream: str | None, collates: bool = False
     ) -> None:
-        """`stream`: name of the attribute with an iterable dataset's iterator; None for a map-style dataset.
+        """`stream`: name of the attribute that holds an iterable dataset's iterator; None for a map-style dataset.
 
         `collates`: whether the fetcher calls its `collate_fn`.
         """
@@ -138,6 +143,7 @@ class _FetchHook:
         if self._collates:
             fetcher.collate_fn = _TimedCollate(collate, recorder)
         before = recorder.taken()
+        recorder.local.part = events.OF_SAMPLES if self._collates else 0
         recorder.waits.begin()
         begin, cpu = clock(), cpu_clock()
         try:
@@ -145,6 +151,7 @@ class _FetchHook:
         finally:
             ended, cpu_ended = clock(), cpu_clock()
             recorder.waits.end()
+            recorder.local.part = 0
             if self._collates:
                 fetcher.collate_fn = collate
             self._tell(begin, ended, cpu_ended - cpu, count, timed.longest)
@@ -156,11 +163,13 @@ class _FetchHook:
             recorder.paid(cpu - entered + cpu_clock() - cpu_ended, _EVENTS_PER_FETCH, inside)
 
     def _tell(self, begin: int, ended: int, used: int, count: int, longest: int) -> None:
-        """Accounts for a fetch of `count` samples with this CPU, and decides how many of the next fetches to skip."""
+        """Accounts for a fetch of `count` samples that took this CPU time, and decides how many of the next fetches to
+        skip.
+        """
         recorder, local = self._recorder, self._recorder.local
         late = recorder.was_late(ended - begin, longest > 0)
-        kept = late and not recorder.in_worker  # a worker's task accounts for itself
-        recorder.record(events.FETCH, begin, used, count, longest, kept)
+        is_counted = late and not recorder.in_worker  # a worker's task accounts for itself
+        recorder.record(events.FETCH, begin, used, count, longest, is_counted)
         if not local.by_task:
             local.unseen = recorder.unseen_after(ended - begin, _EVENTS_PER_FETCH, _pace_of(local, "fetch_pace"))
         recorder.opened.tell()
@@ -169,7 +178,9 @@ class _FetchHook:
             recorder.record(events.WORK, begin, used, events.NO_TASK, longest)
 
     def _begin_details(self, fetcher: Any, timed: _TimedSamples, hidden: Any, count: int) -> int:
-        """Replaces the dataset, or its stream, `hidden` by `timed`. Returns the expected cost; 0 if too expensive."""
+        """Replaces `hidden`, the dataset or its stream, with `timed`. Returns the expected cost of details; 0 if they
+        are too expensive.
+        """
         local = self._recorder.local
         # events per sample: its own, its decoding, its Compose and single transforms
         detail = self._recorder.may_detail(count * getattr(local, "events_per_sample", 8))
@@ -207,7 +218,7 @@ def _around_fetch(
 
 
 def _pace_of(local: Any, name: str) -> WorkSampler:
-    """State of this thread."""
+    """Returns the state of this thread."""
     pace: WorkSampler | None = getattr(local, name, None)
     if pace is None:
         pace = WorkSampler()
@@ -216,7 +227,7 @@ def _pace_of(local: Any, name: str) -> WorkSampler:
 
 
 def _announce_worker(recorder: Recorder) -> None:
-    """Whether this is a worker other than torch's: it fetches, but not inside next()."""
+    """Records READY if this process is a worker that torch did not start; such workers fetch outside next()."""
     import multiprocessing
 
     if multiprocessing.parent_process() is not None:
@@ -250,7 +261,9 @@ def patch_drop_in_fetch(module: Any, recorder: Recorder) -> None:
 
 
 def patch_gather(module: Any, recorder: Recorder) -> None:
-    """Wraps gathering rows of arrays without samples: running counts as collation, waiting as reading."""
+    """Wraps the function that gathers rows of arrays without reading samples: CPU time counts as collation, waiting as
+    reading.
+    """
     gather = module.ArrayIterator._gather
 
     @functools.wraps(gather)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The probe: wraps functions of torch, torchvision, Pillow and Feedline in the profiled processes.
 
-A hook calls the wrapped function with the same arguments and returns its result or raises its exception, and records
-the call. Loaded by ``inject/sitecustomize.py``, never by ``import feedline``.
+A hook calls the wrapped function with the same arguments, returns its result or raises its exception, and records the
+call. The probe is loaded by ``inject/sitecustomize.py``, never by ``import feedline``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import sys
 from typing import Any
 
-from feedline.profiler.probe import fetch_hooks, loop_hooks, pool_hooks, sample_hooks, worker_hooks
+from feedline.profiler.probe import failures, fetch_hooks, loop_hooks, pool_hooks, sample_hooks, worker_hooks
 from feedline.profiler.probe.inject.feedline_hooked_modules import PRIMARY, SECONDARY
 from feedline.profiler.probe.originals import Originals
 from feedline.profiler.probe.recorder import Recorder, clock, cpu_clock
@@ -32,18 +32,19 @@ _originals: Originals | None = None  # of a process that outlives its session
 
 
 def start(session: str, begin_ns: int = 0, begin_cpu_ns: int = 0) -> None:
-    """`begin_ns`, `begin_cpu_ns`: when loading this probe began, by ``clock`` and ``cpu_clock``."""
+    """`begin_ns`, `begin_cpu_ns`: times of ``clock`` and ``cpu_clock`` when loading the probe began."""
     global _recorder
     _recorder = Recorder(session)
     if EXTENSION in os.environ:
         importlib.import_module(os.environ[EXTENSION])  # part of the cost of loading
     if begin_ns:
+        failures.keep_stack(session)  # not in a notebook's process, which outlives the session
         _recorder.load = (cpu_clock() - begin_cpu_ns, clock() - begin_ns)
     _recorder.opened.listen()
 
 
 def start_here(session: str) -> Recorder:
-    """Installs the hooks in this process, which outlives the session: :func:`end_here` removes them."""
+    """Installs the hooks in this process, which will outlive the session; :func:`end_here` removes the hooks."""
     global _originals
     if _recorder is None:
         start(session)
@@ -57,7 +58,7 @@ def start_here(session: str) -> Recorder:
 
 
 def end_here() -> None:
-    """Restores all functions, except those that other code has wrapped since; their hooks become inactive."""
+    """Restores all functions except those that other code has wrapped since; the hooks of those become inactive."""
     global _originals
     if _recorder is not None:
         _recorder.end()
@@ -68,7 +69,7 @@ def end_here() -> None:
 
 
 def patch(module_name: str) -> None:
-    """Installs the hooks in a module that has been executed. Ignores missing names."""
+    """Installs the hooks in a module after its code has run. Ignores missing names."""
     module = sys.modules.get(module_name)
     if module is None or _recorder is None or module_name in _patched or module_name not in _HOOKED:
         return
@@ -85,7 +86,9 @@ def patch(module_name: str) -> None:
 
 
 def _extend(module: Any, recorder: Recorder) -> None:
-    """Installed outside the hooks above, so that these see the changed loader."""
+    """Installs the hooks that change loaders, and those of the extension, around the other hooks, which then see the
+    changed loader.
+    """
     if APPLY in os.environ and hasattr(module, "DataLoader"):
         from feedline.profiler import apply
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a loader's arguments in its process without changing it."""
+"""Reads a loader's arguments in the loader's process, without changing it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def process_facts() -> dict[str, Any]:
 
 
 def _choices(torch: Any) -> dict[str, Any]:
-    """Reads the script's settings for GPU kernel selection; some versions of torch lack some settings."""
+    """Reads the script's settings for GPU kernel selection; not all versions of torch have all of these settings."""
     facts: dict[str, Any] = {}
     for name, ask in (
         ("cudnn_benchmark", lambda: bool(torch.backends.cudnn.benchmark)),
@@ -46,7 +46,7 @@ def _choices(torch: Any) -> dict[str, Any]:
 
 
 def torch_facts(loader: Any, iterator: Any = None) -> dict[str, Any]:
-    """The loader's arguments, as far as they can be read without side effects."""
+    """Returns the loader's arguments that can be read without side effects."""
     native = sys.modules.get("feedline.torch_loader.native.native_iterator")
     context = getattr(loader, "multiprocessing_context", None)
     if context is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hooks in the training loop's process: its waits, its steps, and synchronising calls inside them."""
+"""Hooks in the training loop's process: its waits, its steps, and synchronising calls in the steps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ _EVENTS_PER_CYCLE = 3
 
 
 class _Loop:
-    """State of one iterator. One of `stride` cycles of next() and step is recorded and represents all of them."""
+    """State of one iterator. One of every `stride` cycles of next() and step is recorded, and represents all `stride`
+    cycles.
+    """
 
     __slots__ = ("active", "last_cpu", "last_end", "loader", "pace", "stride", "tally", "unseen", "unseen_cpu")
 
@@ -42,7 +44,7 @@ class _NextHook:
         self._local = recorder.local
 
     def unseen(self, iterator: Any, loop: _Loop) -> Any:
-        """Handles an unrecorded call."""
+        """Handles a call that is not recorded."""
         loop.unseen -= 1
         loop.active = True
         begin = clock() if not loop.unseen else 0
@@ -55,6 +57,9 @@ class _NextHook:
             _tell_of_collections(recorder)
             if loop.tally is not None:
                 loop.tally.look_at_end(engine_hooks.engine_of(iterator))
+            raise
+        except Exception as error:
+            self._recorder.failed(error, iterator)
             raise
         finally:
             loop.active = False
@@ -81,6 +86,11 @@ class _NextHook:
             batch = self._original(iterator)
             kind = events.WAIT
             return batch
+        except StopIteration:
+            raise
+        except Exception as error:
+            recorder.failed(error, iterator)
+            raise
         finally:
             ended, cpu_ended = clock(), cpu_clock()
             loop.active, local.in_next = False, around
@@ -104,21 +114,22 @@ class _NextHook:
                 calls.paid(charged)
 
     def _tell_of_step(self, loop: _Loop, ended_cpu: int) -> None:
-        """Records the step that ends now, which may represent several."""
+        """Records the step that ends now, which may represent several steps."""
         if loop.stride > 1:
             self._recorder.record(events.UNSEEN_CYCLES, loop.last_end, loop.unseen_cpu, loop.loader)
         self._recorder.record(events.STEP, loop.last_end, ended_cpu - loop.last_cpu, loop.loader, loop.stride)
 
     def _go_on(self, iterator: Any, loop: _Loop, cycle_ns: int, number: int) -> tuple[bool, bool]:
-        """Decides how much of the next step is recorded. `cycle_ns`: of the preceding step and wait, 0 if none.
+        """Decides how much of the next step to record. `cycle_ns`: duration of the preceding step and wait, or 0 if
+        there is none.
 
         Returns whether the engine's counters were read, and whether the step is watched.
         """
         if self._calls.left:  # of a watched run
             loop.stride, loop.unseen = 1, 0
         elif cycle_ns:
-            told = number if number != events.NO_TASK else None
-            loop.unseen = self._recorder.unseen_after(cycle_ns, _EVENTS_PER_CYCLE, loop.pace, told)
+            known_task = number if number != events.NO_TASK else None
+            loop.unseen = self._recorder.unseen_after(cycle_ns, _EVENTS_PER_CYCLE, loop.pace, known_task)
             due = self._calls.run_in()
             if due is not None:  # a short loop may end within a few steps
                 loop.unseen = min(loop.unseen, due // cycle_ns + 1)
@@ -127,7 +138,9 @@ class _NextHook:
         return looked, not loop.unseen and self._calls.watch()
 
     def _finish(self, iterator: Any, loop: _Loop) -> bool:
-        """Records the end of an epoch, perhaps by an error. Returns whether the engine's counters were read."""
+        """Records the end of an epoch, including an end caused by an error. Returns whether the engine's counters were
+        read.
+        """
         _tell_of_collections(self._recorder)
         self._recorder.waits.write()
         self._calls.stop()
@@ -153,17 +166,19 @@ def _around_next(
 
 
 def _key_of(recorder: Recorder) -> str:
-    """Attribute with an iterator's state: iterators from an earlier session are ignored."""
+    """Name of the attribute that holds an iterator's state. The name differs between sessions, so that earlier
+    iterators are ignored.
+    """
     return f"_feedline_loop{recorder.sessions or ''}"
 
 
 def _tell_of_collections(recorder: Recorder, begin_ns: int = 0) -> None:
-    """`begin_ns`: of a wait that contained one."""
+    """`begin_ns`: start of a wait during which a garbage collection ran."""
     recorder.record(events.COLLECTIONS, begin_ns or clock(), 0, gc.get_stats()[2]["collections"], 1 if begin_ns else 0)
 
 
 def _task_of(iterator: Any) -> int:
-    """The number of the task whose batch next() just returned, as counted by iterators with workers."""
+    """Returns the number of the task whose batch next() just returned, as counted by iterators with workers."""
     received = getattr(iterator, "_rcvd_idx", None)
     return received - 1 if isinstance(received, int) and received > 0 else events.NO_TASK
 
@@ -191,7 +206,11 @@ def _around_iter(original: Callable[..., Any], recorder: Recorder, facts: Any) -
             begin, cpu = clock(), cpu_clock()
             if copied:
                 recorder.record(events.COPY, offered)
-            iterator = original(self)
+            try:
+                iterator = original(self)
+            except Exception as error:
+                recorder.failed(error, self, _settings_of(self, None, recorder, facts))
+                raise
             cpu_ended = cpu_clock()
             number, settings = _number_of(self, iterator, recorder, facts)
             if copied:
@@ -220,12 +239,18 @@ def _around_iter(original: Callable[..., Any], recorder: Recorder, facts: Any) -
 def _number_of(
     loader: Any, iterator: Any, recorder: Recorder, facts: Callable[[Any, Any], dict[str, Any]]
 ) -> tuple[int, dict[str, Any]]:
+    settings = _settings_of(loader, iterator, recorder, facts)
+    return recorder.number_of_loader(settings, loader), settings
+
+
+def _settings_of(
+    loader: Any, iterator: Any, recorder: Recorder, facts: Callable[[Any, Any], dict[str, Any]]
+) -> dict[str, Any]:
     try:
-        settings = facts(loader, iterator)
+        return facts(loader, iterator)
     except Exception as error:  # an unknown kind of loader
         recorder.note(f"the settings of a {type(loader).__qualname__} could not be read: {error!r}")
-        settings = {"class": type(loader).__qualname__}
-    return recorder.number_of_loader(settings, loader), settings
+        return {"class": type(loader).__qualname__}
 
 
 def patch_torch_loader(module: Any, recorder: Recorder) -> None:
@@ -237,13 +262,13 @@ def patch_torch_loader(module: Any, recorder: Recorder) -> None:
 
 
 def patch_native_iterator(module: Any, recorder: Recorder) -> None:
-    """The drop-in's iterator over native threads."""
+    """Hooks the iterator of Feedline's DataLoader over native threads."""
     native = module.NativeIterator
     native.__next__ = _around_next(native.__next__, recorder, CountedCalls(recorder), _no_task)
 
 
 def patch_drop_in(module: Any, recorder: Recorder) -> None:
-    """Hooks a torch-like loader with its own `__iter__`."""
+    """Hooks a loader that resembles torch's but has its own `__iter__`."""
     module.DataLoader.__iter__ = _around_iter(module.DataLoader.__iter__, recorder, torch_facts)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records the files that samples are read from, by Python's audit event of open() in the profiled processes.
+"""Records the files that samples are read from, using Python's audit event for open() in the profiled processes.
 
 The hook does not see files opened by native code; files that stay open are found in /proc.
 """
@@ -34,7 +34,7 @@ class Collector(Protocol):
 
 
 class Recorder(Protocol):
-    """Receives the number of opened files, and the cost of recording them."""
+    """Called with the number of opened files, and the cost of recording them."""
 
     session: Path
     silent: bool
@@ -47,7 +47,9 @@ class Recorder(Protocol):
 
 
 class OpenedFiles:
-    """The audit hook of one process and its forks. Never raises: that would stop the script's open()."""
+    """The audit hook of one process and its forks. Never raises, as an exception would make the script's open()
+    fail.
+    """
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -67,7 +69,7 @@ class OpenedFiles:
 
     @property
     def collected(self) -> Collector | None:
-        """Used if a copy of the process collects the names itself."""
+        """The set to which opened paths are added if a copy of the process collects the paths itself."""
         return self._collected
 
     @collected.setter
@@ -100,7 +102,7 @@ class OpenedFiles:
                 self.write()
 
     def tell(self) -> None:
-        """Writes the recorded names, and reports uncounted opens to the recorder if there are more than a few."""
+        """Writes the recorded names, and reports new opens to the recorder if enough have accumulated."""
         if clock() - self._wrote_ns > _KEPT_NS:
             self.write()
         heard = self._passed - self._gate.passing + self._written
@@ -111,7 +113,7 @@ class OpenedFiles:
             self._spent_ns = 0
 
     def write(self) -> None:
-        """Returns the recorded names that are not written yet."""
+        """Writes the recorded names that are not written yet."""
         if self._kept:
             begin = cpu_clock()
             with contextlib.suppress(Exception):
@@ -129,12 +131,12 @@ class OpenedFiles:
 
 
 def _is_plain(path: str) -> bool:
-    """Whether the path is already in abspath()'s form, which is slower to compute than to check."""
+    """Whether the path is already in the form that abspath() returns; this check is faster than abspath()."""
     return path.startswith("/") and "/." not in path and "//" not in path
 
 
 def open_for_reading() -> set[str]:
-    """Files, except code, that this process has open read-only."""
+    """Returns the files that this process has open read-only, excluding code."""
     paths = set()
     for number in os.listdir("/proc/self/fd"):
         with contextlib.suppress(OSError):

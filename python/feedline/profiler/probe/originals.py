@@ -9,13 +9,15 @@ _ABSENT = object()
 
 
 class Originals:
-    """Saved attributes of one session. Not thread-safe."""
+    """The attributes saved in one session. Not thread-safe."""
 
     def __init__(self) -> None:
         self._kept: dict[int, tuple[Any, dict[str, Any]]] = {}  # by id(): a module or class, and its attributes
 
     def keep(self, module: Any) -> None:
-        """Called before hooks are installed in `module`: in its functions, its classes, or its batch packing."""
+        """Called before hooks are installed in `module`; saves the attributes of the module, its classes, and the
+        pickler.
+        """
         from multiprocessing import reduction
 
         classes = [value for value in vars(module).values() if isinstance(value, type)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hooks of pools of threads and processes that workers create."""
+"""Hooks on the pools of threads and processes that workers create."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def patch_thread_pool(module: Any, recorder: Recorder) -> None:
 
 
 def _patch_pool(kind: Any, recorder: Recorder, free: int = 0) -> None:
-    """`free`: pools per process that are not recorded."""
+    """`free`: the number of pools that a process may create before any is recorded."""
     original = kind.__init__
     made: dict[int, int] = {}
 
@@ -40,8 +40,8 @@ def _patch_pool(kind: Any, recorder: Recorder, free: int = 0) -> None:
             process = os.getpid()
             made[process] = made.get(process, 0) + 1
             if recorder.in_worker and made[process] > free:
-                size = arguments[0] if arguments and isinstance(arguments[0], int) else 0
-                recorder.record(events.NESTED_POOL, begin, cpu - cpu_begin, max(size, 0))
+                part = getattr(recorder.local, "part", 0)
+                recorder.record(events.NESTED_POOL, begin, cpu - cpu_begin, part)
                 recorder.paid(cpu_clock() - cpu)
 
     kind.__init__ = __init__

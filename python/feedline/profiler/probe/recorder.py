@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Output of one process's hooks: its event ring, opened at the first event, and small JSON notes.
+"""Output of the hooks in one process: an event ring, which the first event opens, and small JSON notes.
 
 A forked child gets its own ring.
 """
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from feedline import _engine
-from feedline.profiler.probe import events
+from feedline.profiler.probe import events, failures
 from feedline.profiler.probe.budget import Budget, clock, cpu_clock
 from feedline.profiler.probe.opened_files import OpenedFiles
 from feedline.profiler.probe.wait_sampler import WaitSampler
@@ -27,7 +27,7 @@ _MOST_LOADERS = 64  # loaders whose settings are stored
 
 
 class Recorder(Budget):
-    """Recorder of one process. No method raises: a failing probe stops recording."""
+    """Recorder of one process. No method raises: if the probe fails, it stops recording."""
 
     def __init__(self, session: str) -> None:
         self.session = Path(session)
@@ -46,7 +46,7 @@ class Recorder(Budget):
         os.register_at_fork(after_in_child=self.reset)
 
     def end(self) -> None:
-        """Stops recording in this process until `restart`."""
+        """Stops recording in this process until `restart` is called."""
         for ending in self.at_end:
             with contextlib.suppress(Exception):
                 ending()
@@ -82,7 +82,9 @@ class Recorder(Budget):
         self._numbers = 0
 
     def record(self, kind: int, begin_ns: int, cpu_ns: int = 0, a: int = 0, b: int = 0, keep: bool = True) -> None:
-        """Records an event from `begin_ns` until now. The ring's own method replaces this one."""
+        """Records an event from `begin_ns` until now. Once the ring is open, the ring's own method replaces this
+        method.
+        """
         ring = self._open()
         if ring is not None:
             ring.record(kind, begin_ns, cpu_ns, a, b, keep)
@@ -111,7 +113,7 @@ class Recorder(Budget):
         return ring
 
     def kind_of_transform(self, name: str) -> int | None:
-        """Returns the event kind of this transform; None once there are too many names."""
+        """Returns the event kind of this transform; None if there are too many names."""
         kind = self._names.get(name)
         if kind is None and len(self._names) < events.TRANSFORMS:
             kind = self._names[name] = events.FIRST_TRANSFORM + len(self._names)
@@ -119,14 +121,14 @@ class Recorder(Budget):
         return kind
 
     def record_loop(self) -> None:
-        """The first loop of this process begins. From then on the run is sampled at the full rate."""
+        """Called when the first loop of this process begins. The run is sampled at the full rate from then on."""
         with contextlib.suppress(OSError):
             os.close(os.open(self.session / events.LOOPS, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
     def number_of_loader(self, facts: dict[str, Any], loader: object = None) -> int:
-        """Returns the number of a loader with these settings, which a script may recreate in every epoch.
+        """Returns the number of a loader with these settings; a script may create such a loader again in every epoch.
 
-        Loaders that exist at the same time have different numbers, whatever their settings: a loop may alternate
+        Loaders that exist at the same time have different numbers, even with equal settings, since a loop may alternate
         between them.
         """
         alike = self._loaders.setdefault(repr(sorted(facts.items())), [])
@@ -152,6 +154,14 @@ class Recorder(Budget):
         with contextlib.suppress(OSError), open(self.session / f"{os.getpid()}.note", "a") as file:
             file.write(sentence + "\n")
 
+    def failed(self, error: Exception, iterator: object, loader: dict[str, Any] | None = None) -> None:
+        """Records an error that ended a loop. `loader`: the loader's settings, if no iterator could be created."""
+        with contextlib.suppress(Exception):
+            if not self.silent and not self.in_worker:
+                failures.await_death(error, iterator)
+                workers = failures.workers_of(iterator)
+                failures.write(self.session, failures.of_error(error, role="loop", workers=workers, loader=loader))
+
     def write_json(self, name: str, value: dict[str, Any]) -> None:
         with contextlib.suppress(OSError, TypeError, ValueError):
             unfinished = self.session / f".{name}.{os.getpid()}"
@@ -159,7 +169,9 @@ class Recorder(Budget):
             unfinished.replace(self.session / name)
 
     def rewrite_loader(self, number: int, facts: dict[str, Any]) -> None:
-        """Like write_loader, for values that change often: overwrites the file in one call, at a tenth of the cost."""
+        """Like write_loader, but for values that change often: overwrites the file in one call, which costs a tenth as
+        much.
+        """
         if number >= _MOST_LOADERS:
             return
         with contextlib.suppress(OSError, TypeError, ValueError):
@@ -184,6 +196,6 @@ def _weakly(loader: object) -> Callable[[], object] | None:
 
 
 def _recorded(ring: _engine.EventRing) -> None:
-    """The same work as the hook of an event."""
+    """Does the same work as the hook of an event."""
     begin, cpu = clock(), cpu_clock()
     ring.record(0, begin, cpu_clock() - cpu, 0, 0, False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hooks inside a sample with details: decoding and transforms."""
+"""Hooks inside a sample that is timed in detail: decoding and transforms."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def patch_pillow_file(module: Any, recorder: Recorder) -> None:
 
 
 def patch_pillow_tiff(module: Any, recorder: Recorder) -> None:
-    """The class decodes before it calls the method that all files share."""
+    """Hooks this class separately, because the class decodes before it calls the method shared by all file classes."""
     _patch_load(module.TiffImageFile, recorder)
 
 
@@ -54,12 +54,14 @@ def _patch_load(images: Any, recorder: Recorder) -> None:
 
 
 def patch_pillow_open(module: Any, recorder: Recorder) -> None:
-    """The call reads the header, which takes a fifth of the time of decoding a small image."""
+    """Hooks open(), which reads the header; for a small image, this takes a fifth as long as decoding."""
     module.open = _timed_only_in_detail(module.open, recorder, events.DECODE)
 
 
 def patch_native_prefix(module: Any, recorder: Recorder) -> None:
-    """In workers, Feedline's engine reads and decodes, and applies the first transforms at the same time."""
+    """Hooks reading in workers, where Feedline's engine reads, decodes, and applies the first transforms in one
+    call.
+    """
     for name in ("read", "read_encoded"):
         setattr(module.Reader, name, _timed_only_in_detail(getattr(module.Reader, name), recorder, events.DECODE))
 
@@ -77,7 +79,7 @@ def patch_torchvision_io(module: Any, recorder: Recorder) -> None:
 
 
 def _around_compose(original: Callable[..., Any], recorder: Recorder, step: Any) -> Callable[..., Any]:
-    """`step(compose, inputs)` runs the transforms one by one, calling its argument around each."""
+    """`step(compose, inputs)` runs the transforms one by one, and calls its argument around each."""
 
     @functools.wraps(original)
     def compose(self: Any, *inputs: Any) -> Any:

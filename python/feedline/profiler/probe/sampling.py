@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Selects which of many short units of work are recorded, if recording all would cost too much."""
+"""Selects which of many short units of work are recorded if recording all of them would cost too much."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _TURN = 567  # odd, so that each period has a different rotation
 
 
 def _drawn() -> tuple[tuple[int, ...], ...]:
-    """Returns by level: for each group of 2**level adjacent numbers of a period, the recorded one.
+    """Returns, for each level, which number in each group of 2**level adjacent numbers of a period is recorded.
 
-    The numbers of a level are a subset of those of the level below.
+    The numbers recorded at each level are a subset of those at the level below.
     """
     draw, levels = random.Random(0), [tuple(range(_PERIOD))]
     while len(levels) <= _LEVELS:
@@ -29,12 +29,12 @@ _SEEN = _drawn()
 
 
 class WorkSampler:
-    """Selects numbered units at random at a given rate; the same ones in each process.
+    """Selects numbered units at random at a given rate; selects the same units in each process.
 
-    Work has a rhythm: two workers that finish together make the loop wait long for one batch and not for the next.
-    Fixed gaps could always hit the same phase, and gaps that depend on the last recorded unit would select short units
-    only after short units. A loop and its workers, each at its own level, record the same batches as often as possible,
-    since one's set contains the other's.
+    Work is periodic: if two workers finish at the same time, the loop waits long for one batch and not at all for the
+    next. Fixed gaps could always hit the same phase, and gaps that depend on the last recorded unit would select short
+    units only after short units. A loop and its workers, each at its own level, record the same batches as often as
+    possible, since the numbers of each level include those of the next.
     """
 
     def __init__(self) -> None:
@@ -56,14 +56,16 @@ class WorkSampler:
         self.level = min(power - 1 + above, _LEVELS)
 
     def first_from(self, number: int) -> int:
-        """Returns the first recorded number from this one on."""
+        """Returns the first recorded number that is not less than `number`."""
         if not self.level:
             return number
-        found = _seen_beside(number, self.level)
-        return found if found >= number else _seen_beside(number + (1 << self.level), self.level)
+        found = _sampled_near(number, self.level)
+        return found if found >= number else _sampled_near(number + (1 << self.level), self.level)
 
     def gap(self, took_ns: float, affordable_ns: float, number: int | None = None) -> int:
-        """Returns the number of units to skip after this one. `number`: its own; None counts units here."""
+        """Returns the number of units to skip after this unit. `number`: the number of this unit; None to count units
+        here.
+        """
         self.choose(took_ns, affordable_ns)
         here = self._number + 1 if number is None else number
         unseen = self.first_from(here + 1) - here - 1
@@ -71,8 +73,8 @@ class WorkSampler:
         return unseen
 
 
-def _seen_beside(number: int, level: int) -> int:
-    """Returns the recorded number of this one's group of 2**level adjacent numbers."""
+def _sampled_near(number: int, level: int) -> int:
+    """Returns the recorded number in the group of 2**level adjacent numbers that contains `number`."""
     turn = (number >> _LEVELS) * _TURN & (_PERIOD - 1)
-    place = _SEEN[level][((number & (_PERIOD - 1)) ^ turn) >> level]
-    return (number & ~(_PERIOD - 1)) + (place ^ turn)
+    slot = _SEEN[level][((number & (_PERIOD - 1)) ^ turn) >> level]
+    return (number & ~(_PERIOD - 1)) + (slot ^ turn)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times on a device's stream, between two of its events. Never waits for them; needs no privileges."""
+"""Measures times on a device's stream, between two events. Reading the times never waits for events and needs no
+privileges.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from typing import Any, NamedTuple
 
 
 class Timing(NamedTuple):
-    """Two events on a stream: at the start and at the end."""
+    """Two events on a stream, at the start and at the end of the timed work."""
 
     of: StreamTimes
     start: Any
@@ -16,14 +18,15 @@ class Timing(NamedTuple):
 
     @property
     def aside(self) -> bool:
-        """Whether it is not the device's default stream."""
+        """Whether the stream is not the device's default stream."""
         return bool(self.stream != self.of.default)
 
 
 class StreamTimes:
-    """Timer of one device, in the thread of the loop. `module`: the device's module, such as torch.cuda, or None.
+    """Times work on one device, in the thread of the loop. `module`: the device's module, such as torch.cuda, or
+    None.
 
-    Frequently used attributes of the module are cached, and events are reused after they were read.
+    Frequently used attributes of the module are cached, and events are reused after they have been read.
     """
 
     def __init__(self, module: Any, device: Any) -> None:
@@ -36,7 +39,9 @@ class StreamTimes:
             self.default = module.default_stream(device)
 
     def begin(self) -> Timing | None:
-        """Starts a timing; None if the device has no timed events, or captures a graph, which would include them."""
+        """Starts a timing; returns None if the device has no timed events, or is capturing a graph, which would include
+        the events.
+        """
         if not self._usable or self._is_capturing():
             return None
         stream, spare = self._stream(self._device), self._spare
@@ -46,14 +51,14 @@ class StreamTimes:
         return Timing(self, start, end, stream)
 
     def end(self, timing: Timing) -> bool:
-        """Ends a timing. False if a graph is now being captured, so that the timing is invalid."""
+        """Ends a timing. Returns False if a graph is being captured, which makes the timing invalid."""
         if self._is_capturing():
             return False
         timing.end.record(timing.stream)
         return True
 
     def read(self, timing: Timing) -> int:
-        """Returns the ns of a timing whose end the stream has reached."""
+        """Returns the duration, in ns, of a timing; its end event must have completed."""
         took = int(timing.start.elapsed_time(timing.end) * 1e6)
         self._spare += timing.start, timing.end
         return took

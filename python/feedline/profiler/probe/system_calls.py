@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds what a blocked thread waits for, from its current system call (/proc/self/task/*/syscall).
+"""Determines what a blocked thread is waiting for, from its current system call (/proc/self/task/*/syscall).
 
-Time without CPU does not reveal its cause. Only time in file system calls, or in page faults of a mapped file, counts
-as file time. Sleeps, locks and sockets do not count, even if the sample reads a file next.
+CPU time does not show why a thread waits. Only time in file system calls, or in page faults on a mapped file, counts as
+file time. Sleeps, locks and sockets do not count, even if the sample then reads a file.
 """
 
 from __future__ import annotations
@@ -56,10 +56,13 @@ _CALLS: dict[str, tuple[tuple[int, int], ...]] = {
     _SELECT: ((23, -1), (270, 72)),
 }  # fmt: skip
 _MACHINES = {"x86_64": 0, "aarch64": 1}
+_ACCEPT = ((43, 202), (288, 242))  # accept, accept4
 
 
 def table(machine: str = platform.machine()) -> dict[int, str]:
-    """Returns kinds by system call number. Empty for a machine whose numbers are unknown."""
+    """Returns the kind of each system call by its number. Returns an empty dict for machines whose system call numbers
+    are unknown.
+    """
     column = _MACHINES.get(machine)
     if column is None:
         return {}
@@ -70,14 +73,22 @@ _TABLE = table()
 
 
 def are_known() -> bool:
-    """Whether this machine's kernel reports system calls and its numbers are known."""
+    """Whether this machine's kernel reports system calls, and their numbers are known."""
     return bool(_TABLE) and os.access("/proc/self/syscall", os.R_OK)
 
 
-def kind_of(text: bytes, numbers: dict[int, str] = _TABLE) -> str | None:
-    """Returns the KIND of a thread of this process whose /proc file contains `text`; None if it is running or
-    runnable.
+_LISTENING = {str(pair[_MACHINES.get(platform.machine(), 0)]).encode() for pair in _ACCEPT}
+
+
+def listens(text: bytes) -> bool:
+    """Whether the thread whose /proc file contains `text` waits for clients, such as the thread of multiprocessing that
+    passes file descriptors. No data arrives by such a call.
     """
+    return text.partition(b" ")[0] in _LISTENING
+
+
+def kind_of(text: bytes, numbers: dict[int, str] = _TABLE) -> str | None:
+    """Returns the KIND of wait of a thread whose /proc file contains `text`; None if it is running or runnable."""
     words = text.split()
     if not words or words[0] == b"running":
         return None

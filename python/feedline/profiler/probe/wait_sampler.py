@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples what a thread waits for while it makes a batch, and at which line of Python.
+"""Samples the waits of a thread that produces a batch, with the line of Python code.
 
-A separate thread does this, created without Python's `threading` module, whose threads the script may count. After a
-few first samples, the thread's CPU time is at most LOOK_SHARE of the time. The thread is idle while no batch is
-produced.
+A separate thread does this; it is created without Python's `threading` module, as the script may count its threads.
+After the first few samples, the thread's CPU time is at most LOOK_SHARE of the elapsed time. The thread is idle while
+no batch is produced.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _FETCHERS = frozenset(("curl", "wget", "aws", "gsutil", "gcloud", "s5cmd", "rclo
 
 
 class Recorder(Protocol):
-    """Receives the samples and their cost."""
+    """Receives the samples and the cost of taking them."""
 
     silent: bool
 
@@ -52,7 +52,7 @@ class Recorder(Protocol):
 
 
 class WaitSampler:
-    """Sampler of one process. Never raises: it ignores failures."""
+    """The sampler of one process. Never raises; failures are ignored."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -60,7 +60,7 @@ class WaitSampler:
         self.restart()
 
     def restart(self) -> None:
-        """Resets the state in a forked process, which lacks its parent's thread, or for another session."""
+        """Resets the state for another session, or in a forked process, which does not have the parent's thread."""
         self._turn += 1
         self._watched: tuple[int, int] | None = None
         self._looks = {"waiting": 0, "running": 0}
@@ -68,7 +68,7 @@ class WaitSampler:
         self._process = 0
 
     def begin(self) -> None:
-        """Called when this thread begins to make a batch."""
+        """Called when this thread begins to produce a batch."""
         if self._process == 0:
             self._start()
         self._watched = (threading.get_ident(), threading.get_native_id())
@@ -109,29 +109,29 @@ class WaitSampler:
         if self._watched is None or kind is None:
             self._looks["running"] += kind is None
             return
-        place = ""
+        location = ""
         if kind != FILE:
             frame = _current_frames().get(ident)
-            place = place_of(frame)
+            location = place_of(frame)
             if kind != SLEEP and (asks_store(frame) or (kind == PROCESS and _has_fetcher())):
                 kind = STORE
         self._looks["waiting"] += 1
-        self._seen[kind, place] += 1
+        self._seen[kind, location] += 1
         looks = self._looks["waiting"]
         if looks % (_WRITTEN_EARLY if looks <= _WRITTEN else _WRITTEN) == 0:
             self.write()
 
     def write(self) -> None:
-        """Writes the results so far, replacing earlier ones."""
+        """Writes the results so far, replacing earlier results."""
         if not self._seen:
             return
         with contextlib.suppress(Exception):  # the sampler's thread may add entries concurrently
-            seen = [[kind, place, count] for (kind, place), count in self._seen.most_common(_PLACES)]
+            seen = [[kind, location, count] for (kind, location), count in self._seen.most_common(_PLACES)]
             self._recorder.write_json(f"{os.getpid()}{SUFFIX}", {"pid": os.getpid(), **self._looks, "seen": seen})
 
 
 def _call_of(native: int) -> bytes:
-    """Reading releases the GIL, so a thread that only waited for the GIL runs."""
+    """Reading the file releases the GIL, so a thread that was waiting only for the GIL is then running."""
     file = os.open(f"/proc/self/task/{native}/syscall", os.O_RDONLY | os.O_CLOEXEC)
     try:
         return os.read(file, 256)
@@ -140,12 +140,15 @@ def _call_of(native: int) -> bytes:
 
 
 def _of_other_threads(native: int) -> str | None:
-    """Returns FILE or NETWORK if the thread waits for another thread that reads, or None if no other thread reads."""
+    """Returns the kind of wait, FILE or NETWORK, if the thread waits for another thread that reads files or sockets;
+    None if no other thread does.
+    """
     found = None
     for name in os.listdir("/proc/self/task")[:_OTHER_THREADS]:
         if int(name) != native:
             with contextlib.suppress(OSError, ValueError):
-                kind = system_calls.kind_of(_call_of(int(name)))
+                text = _call_of(int(name))
+                kind = None if system_calls.listens(text) else system_calls.kind_of(text)
                 if kind == FILE:
                     return FILE
                 found = NETWORK if kind == NETWORK else found
@@ -153,7 +156,9 @@ def _of_other_threads(native: int) -> str | None:
 
 
 def asks_store(frame: FrameType | None) -> bool:
-    """Whether one of the thread's functions belongs to a library that requests objects from remote stores."""
+    """Whether one of the functions on the thread's stack belongs to a library that requests objects from remote
+    stores.
+    """
     while frame is not None:
         path = frame.f_code.co_filename
         if _is_library(path) and any(part in path for part in _ASKS_STORES):
@@ -163,7 +168,7 @@ def asks_store(frame: FrameType | None) -> bool:
 
 
 def _has_fetcher() -> bool:
-    """Whether this process has a child that fetches data, such as webdataset's `pipe:curl`."""
+    """Whether this process has a child process that fetches data, such as webdataset's `pipe:curl`."""
     for thread in os.listdir("/proc/self/task")[:_OTHER_THREADS]:
         with contextlib.suppress(OSError):
             for child in _text(f"/proc/self/task/{thread}/children").split():
@@ -179,16 +184,18 @@ def _text(path: str) -> str:
 
 
 def place_of(frame: FrameType | None) -> str:
-    """Returns the innermost line of the script's own code, and its position inside a library; "" if no Python runs."""
+    """Returns the innermost line of the script's own code, and the position in a library that it calls; "" if no Python
+    code runs.
+    """
     inner, own = frame, frame
     while own is not None and _is_library(own.f_code.co_filename):
         own = own.f_back
     if inner is None:
         return ""
-    place = _line_of(own or inner)
+    location = _line_of(own or inner)
     if own is not None and own is not inner:
-        place += f", in {os.path.basename(inner.f_code.co_filename)}'s {inner.f_code.co_name}()"
-    return place
+        location += f", in {os.path.basename(inner.f_code.co_filename)}'s {inner.f_code.co_name}()"
+    return location
 
 
 def _is_library(path: str) -> bool:

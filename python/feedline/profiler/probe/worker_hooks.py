@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hooks of torch's workers: their tasks, and packing batches, which the loop's process unpacks."""
+"""Hooks on torch's workers: their tasks, and the packing of batches, which the loop's process unpacks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from feedline.profiler.probe import events
+from feedline.profiler.probe import events, failures
 from feedline.profiler.probe.recorder import Recorder, clock, cpu_clock
 from feedline.profiler.probe.sampling import WorkSampler
 
@@ -20,10 +20,10 @@ _PASSING = 2 / 3  # multiple of an event: cost of all hooks of an unrecorded tas
 
 
 class _Tasks:
-    """Selects a worker's recorded tasks, and counts the others.
+    """Selects which of a worker's tasks are recorded, and counts all other tasks.
 
-    For a recorded task, all parts are recorded: samples, if details are due, collation and packing. Other tasks are
-    only timed, to detect late tasks.
+    A recorded task includes its parts: samples if details are due, collation, and packing. Other tasks are only timed,
+    to detect late tasks.
     """
 
     def __init__(self, recorder: Recorder) -> None:
@@ -83,7 +83,7 @@ class _Tasks:
         recorder.paid(cpu_clock() - ended + recorder.call_ns, 0, recorder.taken())  # including begun()
 
     def _tell_unseen(self) -> None:
-        """Assumes that the unrecorded tasks were like the last recorded task."""
+        """Records the unrecorded tasks, assuming that they were like the last recorded task."""
         if self._unseen:
             passed, self._unseen = self._unseen, 0
             begin = max(clock() - passed * self._took, 0)
@@ -91,7 +91,7 @@ class _Tasks:
             self._recorder.passed(int(passed * _PASSING * self._recorder.event_ns))
 
     def _choose(self) -> None:
-        """Chooses how often to record from the mean time between tasks; a worker that waits for tasks can record every
+        """Sets the recording rate from the mean time between tasks; a worker that waits for tasks can record every
         task.
         """
         recorder, now = self._recorder, clock()
@@ -101,7 +101,7 @@ class _Tasks:
 
 
 class _TaskQueue:
-    """A worker's end of its task queue."""
+    """The worker's end of its task queue."""
 
     def __init__(self, queue: Any, tasks: _Tasks, on_first: Callable[[], None]) -> None:
         self._queue, self._tasks, self._on_first = queue, tasks, on_first
@@ -123,7 +123,7 @@ class _TaskQueue:
 
 
 class _ResultQueue:
-    """A worker's side of the queue of finished batches."""
+    """The worker's end of the queue of finished batches."""
 
     def __init__(self, queue: Any, tasks: _Tasks) -> None:
         self._queue, self._tasks = queue, tasks
@@ -145,9 +145,11 @@ def patch_torch_worker(module: Any, recorder: Recorder) -> None:
     def _worker_loop(dataset_kind: Any, dataset: Any, index_queue: Any, data_queue: Any, *others: Any) -> None:
         begin, cpu = clock(), cpu_clock()
         recorder.in_worker, recorder.sending = True, {}
+        failures.drop_inherited_stack()  # torch's handlers must be installed first
         worker = others[6] if len(others) > 6 and isinstance(others[6], int) else 0
 
         def on_first() -> None:
+            failures.keep_stack(recorder.session)  # after torch has installed its own handlers, which run afterwards
             started = events.WORKERS * recorder.passes  # a forked worker inherits this number from the loop's process
             recorder.record(events.READY, begin, cpu_clock() - cpu, loop_process(), worker + started)
 
@@ -159,7 +161,7 @@ def patch_torch_worker(module: Any, recorder: Recorder) -> None:
 
 
 def loop_process() -> int:
-    """The process that runs the loop: not the fork server that created this one."""
+    """Returns the id of the process that runs the loop, even if a fork server created this process."""
     import multiprocessing
 
     parent = multiprocessing.parent_process()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of batch production in processes: the times of the stages, as on a machine that always has a free CPU."""
+"""Metrics of batch production: the times of the stages if a CPU were always free."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LARGEST_UNKNOWN = 0.1  # CPU of a worker without a task: up to this, its start 
 def making_of_workers(
     loop: ProcessRecord, makers: Sequence[ProcessRecord], busy: Window, may_read: bool = True
 ) -> Making:
-    """`may_read`: whether waiting may be for storage."""
+    """`may_read`: whether storage may be the reason for waits."""
     delay_per_cpu = busy.delay_per_cpu()
 
     def sum_of(kind: int, processes: Iterable[ProcessRecord] = makers) -> Total:
@@ -49,7 +49,7 @@ def making_of_workers(
         batches=done.times,
         wall_ms=max(done.wall_ns - delay * done.cpu_ns, done.cpu_ns) / batches / 1e6,
         cpu_ms=done.cpu_ns / batches / 1e6,
-        stages=stages_of(sum_of, delay, may_read, _beside_share(makers, loop, busy, done, packing)),
+        stages=stages_of(sum_of, delay, may_read, _parallel_share(makers, loop, busy, done, packing)),
         transforms=_transforms(makers, sum_of(events.DETAILED_FETCH).a),
         busy=_busy(makers, work),
         delayed=None if delay_per_cpu is None else delay / (1 + delay),
@@ -63,6 +63,7 @@ def making_of_workers(
         fewest=min(made, default=None),
         most=max(made, default=None),
         nested_pools=pools.times,
+        collating_pools=_collating(pools),
         pools_ms=pools.cpu_ns / batches / 1e6,
         startup_ms=statistics.median(ready) / 1e6 if ready else None,
         spread=_spread(makers),
@@ -70,7 +71,9 @@ def making_of_workers(
 
 
 def _spread(makers: Iterable[ProcessRecord]) -> float | None:
-    """Between the 16th and the 84th percentile, to exclude stragglers and pauses of the machine."""
+    """Returns half the distance between the 16th and the 84th percentile, relative to the mean, to exclude stragglers
+    and pauses of the machine.
+    """
     tasks = [event for process in makers for event in process.events if event.kind == events.WORK]
     if len(tasks) < _FEWEST_TASKS:
         return None
@@ -81,8 +84,14 @@ def _spread(makers: Iterable[ProcessRecord]) -> float | None:
     return (high - low) / 2 / max(statistics.fmean(times), 1)
 
 
+def _collating(pools: Total) -> float:
+    """Returns the share of pools that were created by `collate_fn`, of those whose place is known."""
+    collation, samples = divmod(pools.a, events.OF_COLLATION)
+    return collation / max(collation + samples, 1)
+
+
 def _busy(makers: Iterable[ProcessRecord], work: Total) -> float | None:
-    """Over the time from each worker's first task to its last."""
+    """Returns the fraction of time that the workers are busy, from each worker's first task to its last."""
     span = 0
     for process in makers:
         tasks = [e for e in process.events if e.kind in RECORDED]
@@ -92,12 +101,13 @@ def _busy(makers: Iterable[ProcessRecord], work: Total) -> float | None:
     return min(work.wall_ns / span, 1.0) if span and work.times else None
 
 
-def _beside_share(
+def _parallel_share(
     makers: Sequence[ProcessRecord], loop: ProcessRecord, busy: Window, done: Total, packing_ns: float
 ) -> float:
-    """CPU of a worker's other threads, relative to its tasks' time: while they run, a task waits without CPU.
+    """Returns the CPU time of a worker's other threads relative to the time of its tasks. While these threads run, a
+    task waits and uses no CPU time.
 
-    `packing_ns`: CPU for each of its batches, in a known thread.
+    `packing_ns`: CPU time per batch of the thread that packs batches.
     """
     if list(makers) == [loop] or not done.wall_ns:
         return 0.0
@@ -107,10 +117,11 @@ def _beside_share(
     return max(busy.workers.get("cpu_ns", 0.0) - own, 0.0) / done.wall_ns
 
 
-def stages_of(sum_of: Any, delay: float, may_read: bool, beside: float = 0.0) -> dict[str, float] | None:
-    """Shares of making a batch on an idle machine: running, and waiting for anything but a CPU.
+def stages_of(sum_of: Any, delay: float, may_read: bool, other_cpu: float = 0.0) -> dict[str, float] | None:
+    """Returns the shares of batch production on an idle machine: CPU time of each stage, and waiting for anything but a
+    CPU.
 
-    `beside`: CPU time of the other threads that a task waited for, divided by the task's time.
+    `other_cpu`: CPU time of other threads that a task waited for, divided by the task's time.
     """
     fetch: Total = sum_of(events.FETCH)
     if fetch.times == 0 or fetch.wall_ns == 0:
@@ -137,9 +148,10 @@ def stages_of(sum_of: Any, delay: float, may_read: bool, beside: float = 0.0) ->
         "python": max(sample.cpu_ns - decode.cpu_ns - transform.cpu_ns, 0) * scale,
         "collate": max(collate.wall_ns - collate.cpu_ns * delay, collate.cpu_ns),
     }
-    run_beside = min(beside * fetch.wall_ns, times["storage"]) if beside > _LARGEST_UNKNOWN else 0.0
-    times["storage"] -= run_beside
-    times["python"] += run_beside
+    if other_cpu > _LARGEST_UNKNOWN:  # these threads wait for CPUs as the worker does, and the worker waits for them
+        stretched = min((1 + delay) * other_cpu * fetch.wall_ns, times["storage"])
+        times["storage"] -= stretched
+        times["python"] += stretched / (1 + delay)
     whole = max(sum(times.values()), 1.0)
     return {name: time / whole for name, time in times.items()}
 

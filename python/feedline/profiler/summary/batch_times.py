@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Variation of batch times, and the extra cost of an epoch's first batch: inputs of the loop model."""
+"""Inputs to the loop model: the variation in batch times, and the extra cost of an epoch's first batch."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _FEWEST, _MOST = 16, 512
 
 
 def times_of(made: Iterable[Event]) -> tuple[float, ...]:
-    """Returns times of making the last batches, in order, relative to their mean; empty if too few.
+    """Returns the production times of the last batches in order, relative to their mean; empty if there are too few.
 
-    `made`: tasks of workers; without them the events of the loop, whose waits include the making.
+    `made`: tasks of workers; without workers, the loop's events, whose waits include batch production.
     """
     kinds = (*RECORDED, events.WAIT)
     last = sorted((event for event in made if event.kind in kinds), key=lambda event: event.begin_ns)[-_MOST:]
@@ -31,7 +31,7 @@ def times_of(made: Iterable[Event]) -> tuple[float, ...]:
 
 
 def times_of_tasks(workers: Iterable[ProcessRecord]) -> tuple[float, ...]:
-    """As times_of. Unrecorded tasks are drawn at random from the recorded ones of their worker."""
+    """As times_of. Unrecorded tasks are drawn at random from the recorded tasks of the same worker."""
     lists = [process.events for process in workers]
     if sum(event.kind in RECORDED for recorded in lists for event in recorded) < _FEWEST:
         return ()
@@ -39,7 +39,7 @@ def times_of_tasks(workers: Iterable[ProcessRecord]) -> tuple[float, ...]:
 
 
 def _last_tasks(recorded: Sequence[Event]) -> list[Event]:
-    """Times of one worker, most recent first."""
+    """Returns the tasks of one worker, most recent first."""
     typical = [event for event in recorded if event.kind == events.WORK]
     draw, found = random.Random(0), list[Event]()
     for event, passed in with_unseen(recorded):
@@ -52,16 +52,18 @@ def _last_tasks(recorded: Sequence[Event]) -> list[Event]:
 
 
 def _run(made: Sequence[Event]) -> bool:
-    """Whether making batches is CPU-bound: a busy machine slows each by a different factor, but does not change its
-    CPU time.
+    """Whether producing batches is CPU-bound: a busy machine slows each batch by a different factor, but does not
+    change its CPU time.
     """
     return sum(event.cpu_ns for event in made) > sum(event.wall_ns for event in made) / 4
 
 
 def order_ms(loop_events: Iterable[Event]) -> float:
-    """CPU of the loop's thread from iter() to the first batch, beyond that of other batches; without the first epoch.
+    """Returns the CPU time of the loop's thread from iter() to the first batch, beyond that of other batches, without
+    the first epoch.
 
-    Uses the thread's CPU clock, as workers start and the first batch is waited for in that time.
+    Uses the thread's CPU clock, since the elapsed time also includes the start of workers and the wait for the first
+    batch.
     """
     begins: list[int] = []
     others: list[int] = []

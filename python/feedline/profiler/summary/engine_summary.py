@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Metrics of batch production in Feedline's native threads, from the recorded counters of the engine.
 
-A thread's busy time is CPU, waiting for a CPU, or waiting for something else, which for these threads is storage: the
-kernel reports the first two for each thread, and the third is the rest.
+A thread's busy time consists of CPU time, waiting for a CPU, and other waiting, which for these threads is waiting for
+storage. The kernel reports the first two for each thread; the third is the remainder.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ _WORKING = ("storage", "decode", "transform", "batch")
 
 
 def making_of(facts: Mapping[str, Any]) -> Making | None:
-    """None if no engine fills this loader's batches, or it delivered none while it was profiled."""
+    """Returns None if no engine fills this loader's batches, or if the engine delivered no batches while it was
+    profiled.
+    """
     engine: Mapping[str, Any] = facts.get("engine") or {}
     batches = float(engine.get("batches") or 0)
     if batches < 1:
@@ -50,7 +52,9 @@ def _store_of(hosts: Sequence[Mapping[str, Any]]) -> Store | None:
 
 
 def read_per_sample(facts: Mapping[str, Any]) -> float | None:
-    """Bytes counted by Feedline's threads, whose reads /proc may not count. None if they did not read."""
+    """Returns the bytes read per sample, as counted by Feedline's threads because /proc may not count their reads.
+    Returns None if the threads read nothing.
+    """
     storage = ((facts.get("engine") or {}).get("stages") or {}).get("storage") or {}
     return storage["bytes"] / storage["items"] if storage.get("items") else None
 
@@ -62,7 +66,7 @@ def samples_per_batch(facts: Mapping[str, Any]) -> float | None:
 
 
 def _divided(engine: Mapping[str, Any], busy: Mapping[str, float], whole: float) -> tuple[float, float, float]:
-    """Busy seconds as (running, waiting for a CPU, waiting for storage)."""
+    """Returns busy seconds as (running, waiting for a CPU, waiting for storage)."""
     running = engine.get("running_s")
     if running is None:  # without these times, reading counts as waiting, and all other stages as running
         return whole - busy["storage"], 0.0, busy["storage"]
@@ -74,8 +78,8 @@ def _divided(engine: Mapping[str, Any], busy: Mapping[str, float], whole: float)
 def _shares(
     stages: Mapping[str, Mapping[str, float]], busy: Mapping[str, float], running: float, waiting: float
 ) -> dict[str, float] | None:
-    """Times by the names of :data:`feedline.profiler.summary.figures.STAGES`. CPU is divided like the time without
-    waiting.
+    """Returns times by the names of :data:`feedline.profiler.summary.figures.STAGES`. CPU time is divided among the
+    stages in proportion to their times, excluding waits.
 
     Copying bytes from the page cache counts as decoding or, without decoding, as filling the rows of the batch.
     """

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The measured metrics of a run on which verdicts are based.
+"""The measured metrics of a run, on which verdicts are based.
 
-Shares are of ``loop_s``: the time inside training loops over the loader that took most of the time, from ``iter()`` to
-the end of each epoch, without the script's work between epochs. A metric is None if the signal is missing.
+Shares are fractions of ``loop_s``: the time inside training loops over the loader that took most of the time, from
+``iter()`` to the end of each epoch, excluding the script's work between epochs. A metric is None if the data to compute
+it is missing.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ STAGES = ("storage", "decode", "transform", "python", "collate")
 
 @dataclass(frozen=True)
 class Waits:
-    """Shares of the loop's time spent waiting, by cause; these shares and ``step`` sum to 1."""
+    """Shares of the loop's time spent waiting, by cause; the sum of these shares and ``step`` is 1."""
 
     production: float = 0.0  # the batch was still being made, at the usual speed
     straggler: float = 0.0  # the batch was still being made, and one sample took much longer than others
@@ -39,8 +40,8 @@ class Waits:
 
 
 @dataclass(frozen=True)
-class Place:
-    """Location of waiting: its kind, and the line of Python."""
+class WaitLocation:
+    """Where a wait occurred: the kind of wait, and the line of Python code."""
 
     kind: str
     line: str
@@ -49,27 +50,27 @@ class Place:
 
 @dataclass(frozen=True)
 class WaitedFor:
-    """The reasons why the makers of batches waited without running."""
+    """The reasons why processes that produce batches waited without running."""
 
     looks: int = 0  # samples that found a wait
     kinds: Mapping[str, float] = field(default_factory=dict)  # shares of them, by the kinds of probe/system_calls.py
-    places: tuple[Place, ...] = ()  # other than files, the most frequent first
+    places: tuple[WaitLocation, ...] = ()  # other than files, the most frequent first
 
     @property
     def in_files(self) -> float:
-        """Share of the waiting in file system calls, or in page faults of mapped files."""
+        """Fraction of waits that were in file system calls or in page faults on mapped files."""
         return self.kinds.get("file", 0.0)
 
     @property
     def outside(self) -> str:
-        """The most frequent kind of waiting other than files; "" if there is none."""
+        """The most frequent kind of wait other than for files; "" if there were no such waits."""
         others = {kind: share for kind, share in self.kinds.items() if kind != "file"}
         return max(others, key=lambda kind: others[kind], default="")
 
 
 @dataclass(frozen=True)
 class Store:
-    """Requests by Feedline's client to its most requested host, while batches were made."""
+    """Requests from Feedline's HTTP client to the host with the most requests, while batches were produced."""
 
     host: str = ""
     requests: int = 0
@@ -99,6 +100,7 @@ class Making:
     fewest: int | None = None  # batches made by one of the workers
     most: int | None = None
     nested_pools: int = 0
+    collating_pools: float = 0.0  # share of these that collate_fn creates
     pools_ms: float = 0.0  # CPU of a worker's thread for making them, part of cpu_ms
     startup_ms: float | None = None  # until the first worker was ready
     next_cpu_ms: float = 0.0  # CPU inside next(), in the loop's process: drawing indices, sending tasks
@@ -114,7 +116,7 @@ class Making:
 
 @dataclass(frozen=True)
 class Host:
-    """The machine during the loop."""
+    """State of the machine during the loop."""
 
     cpus: float = 1.0  # CPUs that the run may use: affinity and quota; those of one rank, if ranks share them
     used_cpus: float | None = None  # CPUs used by the run's processes, on average over its ranks on this machine
@@ -150,7 +152,7 @@ class Host:
 
 @dataclass(frozen=True)
 class Garbage:
-    """Full garbage collections of Python in the loop's process, inside its loops."""
+    """Full garbage collections by Python in the loop's process, inside its loops."""
 
     collections: int = 0
     each_ms: float | None = None  # None if none ran in a recorded wait
@@ -173,7 +175,7 @@ class Copies:
 
 @dataclass(frozen=True)
 class Gpu:
-    """NVML's metrics of the GPUs that the loop's process used, as means over the loop."""
+    """Mean values of NVML's metrics over the loop, for the GPUs that the loop's process used."""
 
     indices: tuple[int, ...] = ()
     name: str = ""
@@ -193,12 +195,14 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Loop:
-    """The training loop's own time."""
+    """Time of the training loop itself."""
 
     steps: int = 0
     loop_s: float = 0.0
     step_ms: float = 0.0  # mean of the loop's own work between two calls of next()
     wait_ms: float = 0.0  # mean inside next(), without the first batch of an epoch
+    # "p50", "p90", "p99" and "max" of the same waits, in ms; None if there were none
+    wait_percentiles_ms: Mapping[str, float] | None = None
     epochs: int = 0
     order_ms: float = 0.0  # CPU of the loop's process at the start of each later epoch, beyond that of every batch
     step_cpu_ms: float = 0.0  # of the thread that runs the loop
@@ -208,7 +212,7 @@ class Loop:
 
 @dataclass(frozen=True)
 class OnDevice:
-    """The steps' work on a device, and copies of batches to it."""
+    """The work of the steps on a device, and copies of batches to the device."""
 
     watched_steps: int = 0  # steps in which calls and copies were counted
     # mean time of a step on the device's stream, from the stream's time at its start to that at its end, with copies
@@ -225,7 +229,7 @@ class OnDevice:
 
 @dataclass(frozen=True)
 class Ranks:
-    """The ranks of the run; each rank's loop waits for the others too."""
+    """The ranks of the run; the loop of each rank also waits for the other ranks."""
 
     ranks: tuple[float, ...] = ()  # share of waiting, by rank
     ranks_alike: bool = False  # whether ranks take equally long to make a batch, whichever rank waits for it
@@ -233,20 +237,20 @@ class Ranks:
 
 @dataclass(frozen=True)
 class Ladder:
-    """Numbers of workers and other changes that were tried after the run, without the loop."""
+    """Results of trials after the run, without the loop's work: numbers of workers and other changes."""
 
     rungs: Mapping[int, float] = field(default_factory=dict)  # batches per second, by workers
     # 95 % intervals of those rates, and of trials too uncertain for a rate
     rung_intervals: Mapping[int, tuple[float, float]] = field(default_factory=dict)
     # comparison of each with the best of fewer workers, and of larger numbers with the present one
-    rungs_beside: Mapping[int, str] = field(default_factory=dict)
+    rungs_over_fewer: Mapping[int, str] = field(default_factory=dict)
     # by change: (ratio, low, high) of the figure after to before, from alternating measurements
     tried: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Profiling:
-    """Overhead of profiling the run."""
+    """Overhead of profiling this run."""
 
     overhead_share: float | None = None
     overhead: Mapping[str, float] = field(default_factory=dict)  # its parts, and one-time costs: overhead.py
@@ -273,20 +277,22 @@ class Summary:
 
     @property
     def native(self) -> bool:
-        """Whether Feedline's threads make the batches."""
+        """Whether Feedline's threads produce the batches."""
         return bool(self.loader.get("native"))
 
     @property
     def makers(self) -> str:
-        """The makers of batches, in one word."""
+        """The kind of threads or processes that produce batches: "threads" or "workers"."""
         return "threads" if self.native else "workers"
 
     def counted(self, workers: int) -> str:
-        """The number of makers, as text."""
+        """The number of threads or workers as text, such as "4 workers"."""
         return f"{workers} {self.makers[:-1] if workers == 1 else self.makers}"
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the form in run records, with the metrics of the loop, the ranks and so on at the top level."""
+        """Returns the summary as in run records, with the metrics of the loop, the ranks and other groups at the top
+        level.
+        """
         made = asdict(self)
         for group in ("loop", "on_device", "of_ranks", "ladder", "profiling"):
             made |= made.pop(group)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of copies to a device from watched steps, and of the used GPUs from NVML's samples."""
+"""Metrics of copies to a device in watched steps, and of the used GPUs from NVML's samples."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ _LOWEST, _HIGHEST = 0.1, 0.9  # quantiles that describe the spread of the sample
 
 
 def copies_of(process: ProcessRecord) -> tuple[Copies, ...]:
-    """Returns the copies from host memory to a device in watched steps, by kind; the longest on the device first.
+    """Returns the copies from host memory to a device in watched steps, by kind, sorted by time on the device in
+    descending order.
 
-    Their times exclude the first step if others were timed: memory is first allocated there, and the stream waits for
-    the host between a copy's events.
+    Times exclude the first step if others were timed, because memory is first allocated in that step, so that the
+    stream waits for the host between a copy's events.
     """
     made: dict[int, list[tuple[int, int, int]]] = defaultdict(list)  # by flags: (copies, bytes, ns in the calls) of a
     # step
@@ -54,21 +55,21 @@ def copies_of(process: ProcessRecord) -> tuple[Copies, ...]:
 
 
 def steps_of(process: ProcessRecord) -> tuple[float | None, int]:
-    """(ms of the device's stream for a watched step, number of timed steps)."""
+    """Returns (ms of the device's stream per watched step, number of timed steps)."""
     timed = [e for e in process.events if e.kind == events.DEVICE_TIMES and e.b % 256 == events.WHOLE_STEP]
     count = sum(event.b // 256 for event in timed)
     return (sum(event.a for event in timed) / count / 1e6 if count else None), count
 
 
 def device_of(recording: Recording, process: ProcessRecord) -> dict[str, Any]:
-    """Facts that a process recorded about its device; empty if no watched step used one."""
+    """Returns the facts that a process recorded about its device; empty if no watched step used a device."""
     return next((facts for facts in recording.devices if facts.get("pid") == process.pid), {})
 
 
 def gpu_of(
     host: Mapping[str, Any], span: tuple[int, int], device: Mapping[str, Any], uses_cuda: bool
 ) -> tuple[Gpu | None, str | None]:
-    """Returns (samples of the GPU that the loop's process used between two times, why there are none).
+    """Returns (samples, between two times, of the GPU that the loop's process used; the reason if there are none).
 
     Both values are None if no GPU was used.
     """
@@ -130,6 +131,6 @@ def _gpu(
 
 
 def pin_ms(process: ProcessRecord) -> float | None:
-    """Time per batch that torch's loader takes to page-lock it."""
+    """Returns the time in ms that torch's loader takes to page-lock a batch."""
     pins = process.totals.get(events.PIN, Total())
     return pins.wall_ns / pins.times / 1e6 if pins.times else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of the sampled host counters during a loop."""
+"""Metrics from the sampled host counters during a loop."""
 
 from __future__ import annotations
 
@@ -28,25 +28,27 @@ class Window:
     missing: dict[str, str] = field(default_factory=dict)
 
     def delay_per_cpu(self) -> float | None:
-        """Time runnable without a CPU, per CPU time, of the processes that make batches."""
+        """Returns the time that batch-producing processes were runnable without a CPU, relative to their CPU time."""
         counters = self.workers if self.workers.get("cpu_ns") else self.loop
         cpu = counters.get("cpu_ns", 0.0)
         return counters.get("delay_ns", 0.0) / cpu if cpu > 0 else None
 
     def in_kernel(self) -> float | None:
-        """Share of the CPU of the processes that make batches."""
+        """Returns the share of their CPU time that batch-producing processes spend in the kernel."""
         counters = self.workers if self.workers.get("cpu_ns") else self.loop
         cpu = counters.get("cpu_ns", 0.0)
         return counters.get("system_ns", 0.0) / cpu if cpu > 0 else None
 
     def step_delayed(self) -> float | None:
-        """Share of the loop process's runnable time in which it had no CPU."""
+        """Returns the share of the loop process's runnable time that the process spent waiting for a CPU."""
         cpu, delay = self.loop.get("cpu_ns", 0.0), self.loop.get("delay_ns", 0.0)
         return delay / (cpu + delay) if cpu + delay > 0 else None
 
 
 def window_of(host: Mapping[str, Any], begin_ns: int, end_ns: int, loop: int, workers: Iterable[int]) -> Window:
-    """Summarises the samples between two times, including the last one before and the first one after if they exist."""
+    """Summarises the samples between two times, including the last sample before and the first one after, if they
+    exist.
+    """
     rows = host.get("host", [])
     window = Window()
     inside = [row for row in rows if begin_ns <= row["time_ns"] <= end_ns]
@@ -75,7 +77,7 @@ def window_of(host: Mapping[str, Any], begin_ns: int, end_ns: int, loop: int, wo
     if not by_process:
         window.missing["processes"] = "the run's processes were not found in /proc"
     elif host.get("unseen"):
-        window.missing["io"] = "this user may not read the input counters of the run's processes"
+        window.missing["io"] = "this user is not permitted to read the I/O counters of the run's processes"
     return window
 
 
@@ -83,7 +85,7 @@ _GROWING = ("cpu_ns", "system_ns", "delay_ns", "device_bytes", "read_bytes", "re
 
 
 def _differences(rows: Iterable[Mapping[str, Any]], begin_ns: int, end_ns: int) -> dict[int, dict[str, float]]:
-    """Differences by process. A process that started in between counts from zero."""
+    """Differences by process. The counters of a process that started in between count from zero."""
     first: dict[int, Mapping[str, Any]] = {}
     last: dict[int, Mapping[str, Any]] = {}
     for row in rows:
@@ -146,12 +148,12 @@ def host_summary(recording: Recording, window: Window, facts: Mapping[str, Any],
 
 
 def _ranks_of(recording: Recording) -> int:
-    """The run's ranks on this machine: its processes' counters are totals over them."""
+    """Returns the number of the run's ranks on this machine; the processes' counters are totals over these ranks."""
     return max(len({facts["local_rank"] for facts in recording.loaders if "local_rank" in facts}), 1)
 
 
 def missing_of_disk(recording: Recording, host: Host) -> dict[str, str]:
-    """Why the disk's speed is unknown, if samples may come from one."""
+    """Returns why the disk's speed is unknown; empty if it is known or samples cannot come from a disk."""
     if host.disk_ceiling_bytes_per_s is not None or not host.files_seen or (host.device_share or 0.0) < _FROM_DEVICE:
         return {}
     disk = recording.experiments.disk if recording.experiments is not None else None

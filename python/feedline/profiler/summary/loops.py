@@ -20,7 +20,7 @@ _ALIKE = 1.5  # multiple of the others' time to make a batch: a rank below it is
 
 
 class LoopOfLoader:
-    """One process's loop over one loader."""
+    """One process's iteration over one loader."""
 
     def __init__(self, process: ProcessRecord, loader: int) -> None:
         self.process, self.loader = process, loader
@@ -36,7 +36,7 @@ class LoopOfLoader:
 
 
 class WeightedEvent(NamedTuple):
-    """An event of a loop, representing similar unrecorded ones."""
+    """An event of a loop, which may represent similar unrecorded events."""
 
     event: Event
     times: int  # number of events, including itself
@@ -53,16 +53,17 @@ class WeightedEvent(NamedTuple):
 
     @property
     def cpu_each_ns(self) -> float:
-        """Values of one unit of `weight`."""
+        """CPU time per unit of `weight`."""
         return self.cpu_ns / self.weight if self.weight else 0.0
 
 
 def weighted_events(loop_events: Sequence[Event], unseen_cpu_ns: float = 0.0) -> list[WeightedEvent]:
-    """Returns a loop's events and their weights: a step represents the unrecorded steps before it, as does the wait
-    that follows it. Unrecorded events before the end of an epoch repeat the last recorded one.
+    """Returns a loop's events with their weights: a step represents the unrecorded steps before it, and the wait that
+    follows the step represents the unrecorded waits. Unrecorded events before the end of an epoch are treated as
+    repetitions of the last recorded one.
 
-    Their total time, between two recorded events, is known; so is their CPU, `unseen_cpu_ns`, except before the end of
-    an epoch. _of_steps() divides it between steps and waits.
+    The total time of unrecorded events between two recorded ones is known, and so is their CPU time `unseen_cpu_ns`,
+    except before the end of an epoch. _of_steps() divides this time between steps and waits.
     """
     counted = list(_counted(loop_events))
     factors = _factors(loop_events, counted, _between_ns(loop_events), _wall)
@@ -98,7 +99,9 @@ def _factors(
     known_ns: float,
     of: Callable[[Event], int],
 ) -> dict[int, float]:
-    """Returns by kind the time of unrecorded events, `known_ns` together, relative to their representatives."""
+    """Returns, for steps and waits, the ratio of the time of the unrecorded events to the time of the events that
+    represent them. The time of all unrecorded events is `known_ns`.
+    """
     steps, waits = (_unseen(counted, kind, of) for kind in (events.STEP, events.WAIT))
     of_steps = _of_steps(loop_events, known_ns, steps, waits, of)
     return {events.STEP: of_steps / max(steps.ns, 1), events.WAIT: (known_ns - of_steps) / max(waits.ns, 1)}
@@ -112,10 +115,10 @@ def _unseen(counted: Iterable[tuple[Event, int, bool]], kind: int, of: Callable[
 def _of_steps(
     loop_events: Sequence[Event], between_ns: float, steps: _Unseen, waits: _Unseen, of: Callable[[Event], int]
 ) -> float:
-    """Returns the steps' part of the time of unrecorded steps and waits; likewise of their CPU.
+    """Returns the time, or CPU time, of the unrecorded steps, given the total for unrecorded steps and waits.
 
     The difference from the recorded times is attributed mostly to the more variable kind: given the sum of two
-    independent draws, the best estimate adjusts each by its share of the variance.
+    independent draws, the best estimate adjusts each in proportion to its variance.
     """
     if not steps.ns or not waits.ns:
         return between_ns if steps.ns else 0.0
@@ -129,8 +132,8 @@ def _of_steps(
 
 
 def _variance(loop_events: Sequence[Event], kind: int, of: Callable[[Event], int]) -> float | None:
-    """Variance of the recorded steps or waits, except a loop's first step, which includes one-time work, and the waits
-    for epochs' first batches. None if too few.
+    """Returns the variance of the recorded steps or waits. Excludes a loop's first step, which includes one-time work,
+    and the waits for the first batch in each epoch. None if there are too few events.
     """
     pairs = pairwise(loop_events)
     seen = [of(event) for before, event in pairs if event.kind == kind and before.kind != events.ITER]
@@ -139,7 +142,7 @@ def _variance(loop_events: Sequence[Event], kind: int, of: Callable[[Event], int
 
 
 def _counted(loop_events: Iterable[Event]) -> Iterator[tuple[Event, int, bool]]:
-    """Yields (event, number of events it represents, whether it is one of them)."""
+    """Yields (event, number of events that the event represents, whether this number includes the event itself)."""
     step: Event | None = None
     wait: Event | None = None
     waits = 0  # unrecorded events that the next recorded one represents
@@ -161,7 +164,7 @@ def _counted(loop_events: Iterable[Event]) -> Iterator[tuple[Event, int, bool]]:
 
 
 def _between_ns(loop_events: Sequence[Event]) -> int:
-    """Time of the steps and waits without events."""
+    """Returns the time of the steps and waits that were not recorded."""
     between = 0
     for before, event in pairwise(loop_events):
         unseen = event.b > 1 if event.kind == events.STEP else event.kind == events.LAST and event.b > 0
@@ -171,9 +174,9 @@ def _between_ns(loop_events: Sequence[Event]) -> int:
 
 
 def loops_of(processes: Iterable[ProcessRecord]) -> list[LoopOfLoader]:
-    """Returns the longest loop of each process that has any; the longest first.
+    """Returns the longest loop of each process that has a loop, in descending order of length.
 
-    If one loop alternates between several loaders, uses the loader that it waits for most.
+    If one loop alternates between several loaders, the loader that it waits for most is used.
     """
     loops = []
     for process in processes:
@@ -184,12 +187,12 @@ def loops_of(processes: Iterable[ProcessRecord]) -> list[LoopOfLoader]:
 
 
 def most_waited_for(loops: Sequence[LoopOfLoader]) -> LoopOfLoader:
-    """Among those that take about as long as the longest."""
+    """Only loops that take about as long as the longest are considered."""
     return max(_about_the_longest(loops), key=lambda loop: loop.waited_ns)
 
 
 def least_waited_for(loops: Sequence[LoopOfLoader]) -> LoopOfLoader:
-    """Among those that take about as long as the longest."""
+    """Only loops that take about as long as the longest are considered."""
     return min(_about_the_longest(loops), key=lambda loop: loop.waited_ns)
 
 
@@ -198,10 +201,12 @@ def _about_the_longest(loops: Sequence[LoopOfLoader]) -> list[LoopOfLoader]:
     return [loop for loop in loops if loop.time_ns >= _AS_LONG * longest]
 
 
-def slowest_beside(recording: Recording, loop: LoopOfLoader) -> LoopOfLoader:
-    """Among loaders between which one loop alternates and for which it waits alike, the slowest in making batches.
+def slowest_concurrent(recording: Recording, loop: LoopOfLoader) -> LoopOfLoader:
+    """If a loop alternates between loaders and waits about equally for them, returns the loader that produces batches
+    most slowly.
 
-    The loop waits for the first loader while the others' batches are made, and any batch may be late for lack of a CPU.
+    While the loop waits for the first loader, the other loaders' batches are produced, and any batch may be late
+    because CPUs are lacking.
     """
     numbers = {event.a for event in loop.process.events if event.kind == events.WAIT}
     loops = _about_the_longest([LoopOfLoader(loop.process, number) for number in sorted(numbers)])
@@ -211,7 +216,7 @@ def slowest_beside(recording: Recording, loop: LoopOfLoader) -> LoopOfLoader:
 
 
 def _making_ns(recording: Recording, loop: LoopOfLoader) -> float:
-    """Time that the makers of this loop's batches need for all of them, in parallel."""
+    """Returns the time that this loop's workers need to produce all batches of the loop in parallel."""
     workers = workers_of(recording, loop)
     if not workers:
         return loop.waited_ns
@@ -227,7 +232,9 @@ def facts_of(recording: Recording, loop: LoopOfLoader) -> dict[str, Any]:
 
 
 def workers_of(recording: Recording, loop: LoopOfLoader) -> list[ProcessRecord]:
-    """Workers that this loader started; for spawned ones that is unknown, and all of the process are returned."""
+    """Returns the workers that this loader started; for spawned workers the loader is unknown, so all workers of the
+    process are returned.
+    """
     passes = {e.b for e in loop.process.events if e.kind == events.PASS and e.a == loop.loader}
     workers = []
     for process in recording.processes:
@@ -240,10 +247,11 @@ def workers_of(recording: Recording, loop: LoopOfLoader) -> list[ProcessRecord]:
 
 
 def ranks_of(recording: Recording, loops: Sequence[LoopOfLoader]) -> tuple[tuple[float, ...], bool]:
-    """Share of waiting by rank, and whether the one that waits most also takes longer than others to make a batch.
+    """Returns the share of waiting by rank, and whether the rank that waits most also takes longer than others to
+    produce a batch.
 
-    Ranks synchronise in every step. Even among equal ranks, the last one waits for its batch, and the others for that
-    rank.
+    Ranks synchronise in every step. Even if all ranks are equally fast, the last rank waits for its batch, and the
+    others wait for that rank.
     """
     by_rank: dict[int, tuple[float, float | None]] = {}
     for loop in loops:
@@ -260,7 +268,7 @@ def ranks_of(recording: Recording, loops: Sequence[LoopOfLoader]) -> tuple[tuple
 
 
 def _made_ns(recording: Recording, loop: LoopOfLoader) -> float | None:
-    """Mean time of making a batch of this loop, in any process."""
+    """Returns the mean time to produce a batch of this loop, in any process."""
     makers = workers_of(recording, loop) or [loop.process]
     tasks = [done_of(process.totals) for process in makers]
     fetches = [process.totals.get(events.FETCH, Total()) for process in makers]

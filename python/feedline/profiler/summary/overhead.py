@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Overhead of profiling a run: from the hooks' own accounts, and the CPU time of the profiling process."""
+"""Overhead of profiling a run, from the hooks' own accounts and the CPU time of the profiling process."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ _AN_OPEN_NS = 150  # a Python audit event, recorded or not
 
 @dataclass(frozen=True)
 class Overhead:
-    """Shares of the time of the loop, or of the process's life if that is longer; and one-time costs.
+    """Overhead as shares of the time of the loop, or of the process's lifetime if it is longer than the loop, and
+    one-time costs.
 
-    The process with the most expensive hooks determines their share, because a loop waits for the slowest
-    process. All CPU time of the profiling process counts as if the script could have used it.
+    The share of the hooks is that of the process with the most expensive hooks, because a loop waits for the slowest
+    process. All CPU time of the profiling process counts as overhead, as if the script could have used that time.
     """
 
     hooks: float
@@ -36,7 +37,7 @@ class Overhead:
 
 
 def overhead_of(recording: Recording, loop_ns: int) -> Overhead | None:
-    """None if there was no loop. `loop_ns`: from its first event to its last."""
+    """Returns None if there was no loop. `loop_ns`: time from the loop's first event to its last."""
     if loop_ns <= 0:
         return None
     watched = max(recording.watcher_cpu_ns, recording.host.get("sampler_cpu_ns", 0))
@@ -52,7 +53,9 @@ def overhead_of(recording: Recording, loop_ns: int) -> Overhead | None:
 
 
 def _hooks_ns(process: ProcessRecord) -> float:
-    """Timed cost, and counted calls at the cost of timed ones, which do much the same work."""
+    """Returns the measured cost of timed hooks plus the estimated cost of counted calls, which do similar work and are
+    assumed to have the same cost per call.
+    """
     totals = process.totals
     if events.COST not in totals:
         return 0.0
@@ -74,7 +77,7 @@ _NO_WORK = (0, events.COST, events.SPENT, events.STARTED, events.HEARD, events.C
 
 
 def _unseen(recorded: list[Event], totals: Mapping[int, Total]) -> float:
-    """Batches and steps without an event."""
+    """Returns the number of batches and steps without an event."""
     strides = [event.b for event in recorded if event.kind == events.STEP]
     seen = totals.get(events.STEP, Total()).times
     steps = seen * (sum(strides) / len(strides) - 1) if strides else 0.0
@@ -84,5 +87,7 @@ def _unseen(recorded: list[Event], totals: Mapping[int, Total]) -> float:
 
 
 def _lived_ns(process: ProcessRecord) -> int:
-    """A ring contains the last part of a long loop, while the counts cover all of it."""
+    """Uses the time since the ring's creation: the ring contains only the last part of a long loop, but the counts
+    cover the whole loop.
+    """
     return process.events[-1].end_ns - process.created_ns if process.events else 0

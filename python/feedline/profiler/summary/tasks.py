@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks of workers: all of them for counts, and recorded ones to explain waits.
+"""Workers' tasks: counts cover all tasks, and recorded tasks explain waits.
 
-If tasks are short, a worker records some to represent all. Unrecorded tasks are counted; tasks that took much longer
-than others are always recorded, and represent only themselves.
+If tasks are short, a worker records only some tasks, which represent all of its tasks. Unrecorded tasks are counted;
+tasks that took much longer than others are always recorded, and represent only themselves.
 """
 
 from __future__ import annotations
@@ -22,13 +22,15 @@ _PACKED = (events.PICKLE, events.PICKLE_BESIDE)
 
 
 def done_of(totals: Mapping[int, Total]) -> Total:
-    """Returns all tasks of a worker, with representatives for unrecorded ones. Their `a` is meaningless."""
+    """Returns all tasks of a worker, in which recorded tasks represent unrecorded ones. The value `a` of these events
+    has no meaning.
+    """
     seen, late, unseen = (totals.get(k, Total()) for k in (events.WORK, events.LATE_WORK, events.UNSEEN_WORK))
     return seen + late + unseen._replace(times=unseen.a, longest_ns=0)
 
 
 def with_unseen(recorded: Sequence[Event]) -> Iterator[tuple[Event, int]]:
-    """Yields tasks, the last first, each with the number of others that it represents."""
+    """Yields recorded tasks, latest first, with the number of unrecorded tasks that each represents."""
     passed = 0
     for event in reversed(recorded):
         if event.kind == events.UNSEEN_WORK:
@@ -41,7 +43,7 @@ def with_unseen(recorded: Sequence[Event]) -> Iterator[tuple[Event, int]]:
 
 
 def _median(times: Iterable[tuple[int, int]]) -> float:
-    """Median of weighted times."""
+    """Returns the weighted median of times."""
     known = sorted(times)
     half, so_far = sum(many for _, many in known) / 2, 0
     for at, (time, many) in enumerate(known):
@@ -54,10 +56,10 @@ def _median(times: Iterable[tuple[int, int]]) -> float:
 
 
 class _Sending:
-    """Batches packed by one worker, in sequence, in a thread with no other work.
+    """Batches packed by one worker, in sequence, in a thread that does no other work.
 
-    The thread shares the GIL with the production of later batches, and makes no progress while a single sample runs for
-    long.
+    The thread shares the GIL with the production of later batches, and makes no progress while a single long sample
+    runs.
     """
 
     def __init__(self, process: ProcessRecord) -> None:
@@ -68,7 +70,9 @@ class _Sending:
         self._ends = [event.end_ns for event in self._packs]
 
     def cpu_between(self, begin_ns: int, end_ns: int) -> float:
-        """For any batches: a finished batch waits until earlier ones are packed."""
+        """Returns the CPU time for packing any batches in this span, since a finished batch waits until earlier batches
+        are packed.
+        """
         cpu = 0.0
         first, last = bisect.bisect_right(self._ends, begin_ns), bisect.bisect_left(self._begins, end_ns)
         for pack in self._packs[first:last]:
@@ -77,7 +81,7 @@ class _Sending:
         return cpu
 
     def held_up_between(self, begin_ns: int, end_ns: int) -> int:
-        """Nanoseconds of this span in which the worker made a straggler."""
+        """Returns the nanoseconds of this span in which the worker produced a straggler."""
         return _overlap(self.stragglers, begin_ns, end_ns)
 
 
@@ -86,14 +90,14 @@ def _overlap(spans: Iterable[tuple[int, int]], begin_ns: int, end_ns: int) -> in
 
 
 def waits(work: Event | Task) -> bool:
-    """Whether samples wait rather than run. In a stream, a sample is late if the next part had to be opened or fetched:
-    no sample is itself slow, but the first of each part is late.
+    """Whether samples spend most of their time waiting rather than running. In a stream, a sample is late if the next
+    part had to be opened or fetched; no sample itself is slow, but the first sample of each part is late.
     """
     return work.cpu_ns < work.wall_ns / 2
 
 
 class Task(NamedTuple):
-    """A batch made by a worker."""
+    """A batch produced by a worker."""
 
     end_ns: int
     wall_ns: int
@@ -120,8 +124,8 @@ class Work:
         for tasks in self._by_task.values():
             tasks.sort(key=lambda task: task.end_ns)
         everything = [task for tasks in self._by_task.values() for task in tasks]
-        told = ((event, passed) for process in makers for event, passed in with_unseen(process.events))
-        self.usual_ns = _median((event.wall_ns, 1 + passed) for event, passed in told if event.kind == events.WORK)
+        weighted = ((event, passed) for process in makers for event, passed in with_unseen(process.events))
+        self.usual_ns = _median((event.wall_ns, 1 + passed) for event, passed in weighted if event.kind == events.WORK)
         long = [task for task in everything if task.wall_ns > STRAGGLES * self.usual_ns]
         seen = [task.longest_sample_ns > task.wall_ns / 2 for task in long if task.longest_sample_ns]
         self._unseen_straggle = 2 * sum(seen) > len(seen)
@@ -132,16 +136,16 @@ class Work:
             self._stragglers.append(span)
 
     def straggles(self, task: Task) -> bool:
-        """Whether one sample makes the task take much longer than others. If the task's samples were not timed, uses
-        the timed samples of other tasks.
+        """Whether one sample makes the task take much longer than other tasks. If the task's samples were not timed,
+        the timed samples of other tasks are used.
         """
         if task.wall_ns <= STRAGGLES * self.usual_ns or (self._stream and waits(task)):
             return False
         return task.longest_sample_ns > task.wall_ns / 2 if task.longest_sample_ns else self._unseen_straggle
 
     def that_made(self, wait: Event, since_ns: int) -> Task | None:
-        """None if it was not recorded. `since_ns`: the start of the epoch; if some tasks are unrecorded, the latest
-        with this number may belong to another epoch.
+        """Returns the task that produced the batch, or None if it was not recorded. `since_ns`: the start of the epoch;
+        if some tasks are unrecorded, the latest task with this number may belong to an earlier epoch.
         """
         tasks = self._by_task.get(wait.b, [])
         at = bisect.bisect_right(tasks, wait.end_ns, key=lambda task: task.end_ns)
@@ -149,7 +153,7 @@ class Work:
         return None if task is not None and self.paced and task.end_ns < since_ns else task
 
     def held_up(self, wait: Event) -> float:
-        """Nanoseconds of a wait for an unrecorded task in which a worker made a straggler."""
+        """Returns the nanoseconds of a wait for an unrecorded task in which a worker produced a straggler."""
         if not self.paced or wait.wall_ns <= STRAGGLES * self.usual_ns:
             return 0.0  # at most the time of a batch
         return min(_overlap(self._stragglers, wait.begin_ns, wait.end_ns), wait.wall_ns - self.usual_ns)

@@ -26,11 +26,12 @@ from feedline.profiler.summary.loops import (
     loops_of,
     most_waited_for,
     ranks_of,
-    slowest_beside,
+    slowest_concurrent,
     workers_of,
 )
 from feedline.profiler.summary.overhead import overhead_of
 from feedline.profiler.summary.sampled_waits import waited_for
+from feedline.profiler.summary.wait_percentiles import wait_percentiles
 from feedline.profiler.summary.waits import Account, Stretch, begun_in
 
 __all__ = ["experiments_of", "is_of", "loops_of", "summarise"]
@@ -41,7 +42,7 @@ _MOST_DELAYED = 0.95
 
 @dataclass(frozen=True)
 class _Judged:
-    """The analysed loop, and the makers of its batches."""
+    """The analysed loop, and the threads or processes that produce its batches."""
 
     recording: Recording
     loop: LoopOfLoader
@@ -57,7 +58,7 @@ class _Judged:
 
     @property
     def aside(self) -> bool:
-        """Whether batches are made outside next()."""
+        """Whether batches are produced outside next()."""
         return bool(self.workers) or self.native is not None or self.unseen
 
     @property
@@ -66,7 +67,7 @@ class _Judged:
 
 
 def summarise(recording: Recording) -> Summary | None:
-    """None if no training loop was recorded."""
+    """Returns None if no training loop was recorded."""
     loops = loops_of(recording.processes)
     if not loops:
         return None
@@ -94,6 +95,7 @@ def summarise(recording: Recording) -> Summary | None:
             loop_s=account.loop_ns / 1e9,
             step_ms=account.step_ns / steps / 1e6,
             wait_ms=account.steady_wait_ns / max(account.steady_waits, 1) / 1e6,
+            wait_percentiles_ms=wait_percentiles(loop.events),
             epochs=account.epochs,
             order_ms=batch_times.order_ms(loop.events),
             step_cpu_ms=account.step_cpu_ns / steps / 1e6,
@@ -126,7 +128,7 @@ def _judged(recording: Recording, loops: Sequence[LoopOfLoader], ranks: bool, sl
     loop = loops[0]
     if ranks:  # the others wait for a slow rank in their steps
         loop = least_waited_for(loops) if slower else most_waited_for(loops)
-    loop = slowest_beside(recording, loop)
+    loop = slowest_concurrent(recording, loop)
     facts, workers = facts_of(recording, loop), workers_of(recording, loop)
     begin_ns, end_ns = loop.events[0].begin_ns, loop.events[-1].end_ns
     busy = window_of(recording.host, begin_ns, end_ns, loop.process.pid, [p.pid for p in workers])
@@ -136,7 +138,7 @@ def _judged(recording: Recording, loops: Sequence[LoopOfLoader], ranks: bool, sl
 
 
 def _making(judged: _Judged) -> Making:
-    """Used if the loop's waits do not show it more precisely."""
+    """Returns metrics of batch production, which are used unless the loop's waits provide more precise values."""
     loop, facts, native = judged.loop, judged.facts, judged.native
     mapped = bool(facts.get("mapped", True))
     making = native or making_of_workers(loop.process, judged.makers, judged.busy, mapped)
@@ -156,9 +158,10 @@ def _times(loop: LoopOfLoader, workers: Sequence[ProcessRecord]) -> tuple[float,
 
 
 def _as_waited_for(making: Making, loop: LoopOfLoader, account: Account) -> Making:
-    """Batches made inside next(): the waits include all of them, even if only some were timed.
+    """Corrects the metrics of batches produced inside next(): the loop's waits include all of them, even if only some
+    were timed.
 
-    Either set may contain batches in which one sample takes ten times as long.
+    Timed and untimed batches may both contain a sample that takes ten times as long as others.
     """
     fetched = loop.process.totals.get(events.FETCH, Total())
     if not 0 < fetched.times < account.steps or not fetched.wall_ns:
@@ -181,12 +184,12 @@ def _count_of_workers(facts: Mapping[str, Any]) -> int:
 
 
 def _made_elsewhere(loop: LoopOfLoader, facts: Mapping[str, Any]) -> bool:
-    """Whether a loader with workers makes no batch in the loop's own process, as threads would."""
+    """Whether a loader with workers produces no batches in the loop's process, unlike a loader that uses threads."""
     return not facts.get("native") and _count_of_workers(facts) > 0 and events.FETCH not in loop.process.totals
 
 
 def _missing(judged: _Judged, making: Making, host: Host, called: bool, no_gpu: str | None) -> dict[str, str]:
-    """Missing signals, and the reasons. `called`: steps were watched."""
+    """Returns missing signals with reasons. `called`: whether steps were watched."""
     recording, loop = judged.recording, judged.loop
     missing = {**judged.busy.missing, **_missing_of_making(judged, making), **missing_of_disk(recording, host)}
     if not called:
@@ -195,7 +198,7 @@ def _missing(judged: _Judged, making: Making, host: Host, called: bool, no_gpu: 
         missing["recording"] = f"the events of {recording.dropped} processes that exited early"
     if any(event.thread != loop.process.pid for event in loop.events):
         missing["consumer"] = (
-            "the code that receives batches from the thread that calls next(), and may not wait for them"
+            "the code that receives batches from the thread that calls next(), and that may not wait for them"
         )
     if no_gpu is not None:
         missing["gpu"] = no_gpu
@@ -207,18 +210,18 @@ def _missing_of_making(judged: _Judged, making: Making) -> dict[str, str]:
     if judged.unseen:
         missing["workers"] = "none of the loader's workers was recorded"
     if making.stages is None:
-        missing["stages"] = "the samples are read by code unknown to the probe"
+        missing["stages"] = "the samples are read by code that the probe does not know"
     if engine:
-        missing["samples"] = "single samples of native threads are not timed"
+        missing["samples"] = "single samples are not timed in native threads"
         if engine.get("running_s") is None:
             missing["processes"] = "this kernel does not report threads' CPU time (/proc/self/task/*/schedstat)"
     return missing
 
 
 def _synchronising(calls: Sequence[Event], busy: Window) -> float | None:
-    """Share of the watched steps' time in the counted calls.
+    """Returns the share of the watched steps' time that is spent in the counted calls.
 
-    Excludes the first step if there are others: it includes torch's one-time work.
+    Excludes the first step if there are other steps, because the first step includes torch's one-time work.
     """
     calls = calls[1:] or calls
     spent, watched = sum(e.b for e in calls), sum(e.wall_ns for e in calls)
@@ -228,7 +231,9 @@ def _synchronising(calls: Sequence[Event], busy: Window) -> float | None:
 
 
 def _next_cpu_ms(loop: LoopOfLoader, making: Making, aside: bool) -> float:
-    """CPU of the loop's thread in next(), without unpacking and, if it happens there, making the batch."""
+    """Returns the CPU time of the loop's thread in next(), excluding unpacking and, if it happens there, the production
+    of the batch.
+    """
     waits = [event for event in loop.events if event.kind == events.WAIT]
     if not waits:
         return 0.0
@@ -247,9 +252,9 @@ def _with_handing(making: Making, recording: Recording, facts: Mapping[str, Any]
 
 
 def experiments_of(recording: Recording, facts: Mapping[str, Any]) -> Experiments | None:
-    """Measurements of this loader, including its files if the run read them.
+    """Returns the measurements for this loader, including those of its files if the run read files.
 
-    The copy was made when the first loop began, and that loop may have used a different loader.
+    The process was copied when its first loop began, and that loop may have used a different loader.
     """
     tried = recording.experiments
     return tried if tried is not None and tried.warm_because is None and is_of(recording, facts) else None
@@ -262,11 +267,11 @@ def _ladder(recording: Recording, facts: Mapping[str, Any]) -> Ladder:
     return Ladder(
         rungs=tried.rates(),
         rung_intervals=tried.rate_intervals(),
-        rungs_beside=tried.beside_fewer(_count_of_workers(facts)),
+        rungs_over_fewer=tried.gain_over_fewer(_count_of_workers(facts)),
         tried={one.change: (one.ratio, one.ratio_low, one.ratio_high) for one in tried.comparisons},
     )
 
 
 def is_of(recording: Recording, facts: Mapping[str, Any]) -> bool:
-    """Whether the experiments used the loader with these settings."""
+    """Whether the experiments used a loader with these settings."""
     return bool(facts.get("copied")) or not any(loader.get("copied") for loader in recording.loaders)

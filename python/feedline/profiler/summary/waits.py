@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attributes each wait in a loop's events to its cause.
 
-A wait inside ``next()`` is explained by the batch that ended it: until the worker had made that batch the loop waited
-for production, after that for the hand-over.
+A wait inside ``next()`` is explained by the batch that ended it: until the worker had produced that batch, the loop
+waited for production; after that, it waited for the hand-over.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _LARGEST_PAID_ONCE = 0.25  # minimum share at which one-time costs of workers' s
 
 
 class Stretch(NamedTuple):
-    """Ratio of work's time to its CPU time, for lack of CPUs."""
+    """Ratios of work's elapsed time to its CPU time if CPUs are lacking."""
 
     loop: float = 1.0
     workers: float = 1.0
 
 
 class _Parts(NamedTuple):
-    """Waits for recorded batches, without the part due to stragglers; ns."""
+    """Waits for recorded batches, in ns, excluding time due to stragglers."""
 
     production: float = 0.0
     handover: float = 0.0
@@ -116,7 +116,7 @@ class Account:
         self._parts = self._parts.plus(parts, times)
 
     def _parts_of(self, one: WeightedEvent, work: Task) -> tuple[float, _Parts]:
-        """Returns the parts of a wait due to a straggler and to other causes."""
+        """Returns the parts of a wait that are due to a straggler and to other causes."""
         wait, running = one.event, one.cpu_each_ns
         made = min(max(work.end_ns - wait.begin_ns, 0), wait.wall_ns)
         straggling = min(made, work.wall_ns - self._work.usual_ns) if self._work.straggles(work) else 0
@@ -129,7 +129,7 @@ class Account:
         return straggling + held_up, _Parts(made - straggling, after, stretched, cpu)
 
     def _book_unseen(self) -> None:
-        """Attributes waits for unrecorded batches like those for similar recorded ones."""
+        """Attributes waits for unrecorded batches in the same proportions as waits for similar recorded batches."""
         known = self._typical.production + self._typical.handover
         if self._work.paced and known > 0:
             self._add(self._typical, self._unseen_ns / known)
@@ -137,7 +137,9 @@ class Account:
             self._add(_Parts(self._unseen_ns), 1)
 
     def _book_first(self, began: Event, wait: Event) -> None:
-        """iter() and the wait for an epoch's first batch, beyond the usual wait for a batch."""
+        """Attributes to causes the time of iter() and of the wait for an epoch's first batch, in excess of the usual
+        wait for a batch.
+        """
         whole = began.wall_ns + wait.wall_ns
         usual = min(self._usual_wait, wait.wall_ns)
         ready = bisect.bisect_left(self._ready, began.begin_ns)
@@ -186,7 +188,7 @@ class Account:
 
 
 def _usual_wait(loop_events: Sequence[Event]) -> float:
-    """The median, without the first of each epoch."""
+    """Returns the median wait, excluding the first wait of each epoch."""
     waits, first = [], False
     for event in loop_events:
         if event.kind == events.WAIT:
@@ -199,7 +201,7 @@ def _usual_wait(loop_events: Sequence[Event]) -> float:
 
 
 class _SamplesInLoop:
-    """Samples of a loop without workers, and the waits that slow ones made unusually long."""
+    """Samples in a loop without workers, and the waits that slow samples made unusually long."""
 
     def __init__(self, loop: LoopOfLoader, usual_wait_ns: float, stream: bool) -> None:
         self._usual_ns, self._stream = usual_wait_ns, stream
@@ -213,7 +215,9 @@ class _SamplesInLoop:
         self._unseen_share = sum(map(self._slow_in, looked_at)) / over if over else 0.0
 
     def straggling_ns(self, wait: Event) -> float:
-        """Samples of this wait. If they were not timed separately, uses the samples that were."""
+        """Returns the time that slow samples added to this wait. If the samples of this wait were not timed separately,
+        the timed samples of other waits are used.
+        """
         if not self._is_late(wait):
             return 0.0
         if self._looked_at(wait) or (self._stream and waits(wait)):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conditions that need attention at once, and the first remedy: one file per alarm, which registers itself.
+"""Conditions that need attention immediately, each with a first remedy. Each alarm is a file that registers itself.
 
-Proving causes is the job of ``feedline diagnose``.
+``feedline diagnose`` proves causes; alarms only indicate them.
 """
 
 from __future__ import annotations
@@ -18,34 +18,34 @@ __all__ = ["LOOKS", "Alarms", "Moment", "entries", "registered"]
 
 @functools.cache
 def registered(folders: tuple[Path | str, ...] = ()) -> tuple[Alarm, ...]:
-    """All alarms, by priority.
+    """Returns all alarms, by priority.
 
     Raises:
-        ConfigError: a file defines no alarm, or one whose name differs from the file's; the message names the file.
+        ConfigError: a file defines no alarm, or one whose name differs from the file name; the message names the file.
     """
     alarms = rules_in(sys.modules[__name__], folders, "ALARM", Alarm)
     return tuple(sorted(alarms, key=lambda alarm: (alarm.priority, alarm.page.code)))
 
 
 def entries(folders: tuple[Path | str, ...] = ()) -> list[Entry]:
-    """The pages of all alarms."""
+    """Returns the pages of all alarms."""
     return [alarm.page for alarm in registered(folders)]
 
 
 class Alarms:
-    """Evaluates samples in order. A condition is reported after it has held for `looks` samples."""
+    """Evaluates the alarms on successive samples. A condition is reported once it has lasted for `looks` samples."""
 
     def __init__(self, looks: int = LOOKS) -> None:
         self._looks = looks
         self._recent: list[Moment] = []
 
     def evaluate(self, moment: Moment) -> tuple[Finding, ...]:
-        """The current findings: alarms (severity "critical") before notes, loader by loader and GPU by GPU."""
+        """Returns the current findings: alarms (severity "critical") before notes, grouped by loader and GPU."""
         self._recent = [*self._recent, moment][-self._looks :]
         seen = Seen(self._recent, self._looks)
         found = [
-            (finding.severity != "critical", alarm.priority // 100, place, alarm.priority, finding)
+            (finding.severity != "critical", alarm.priority // 100, location, alarm.priority, finding)
             for alarm in registered()
-            for place, finding in alarm.findings(seen)
+            for location, finding in alarm.findings(seen)
         ]
         return tuple(one[-1] for one in sorted(found, key=lambda one: one[:-1]))

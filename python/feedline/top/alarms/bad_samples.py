@@ -16,9 +16,10 @@ ALARM = Alarm(
         code="bad_samples",
         verb="top",
         title="samples could not be read",
-        means="The loader's `on_error` lets it continue without them.",
-        recognised="At least one bad sample was counted: a note.",
-        to_do="`loader.errors` has the latest, with shard, key and stage; `feedline inspect` checks all samples.",
+        means="The loader's `on_error` setting lets it continue without these samples.",
+        recognised="At least one bad sample was counted (a note).",
+        to_do="`loader.errors` has the latest errors, with shard, key and stage; `feedline inspect` checks all "
+        "samples.",
         example="pid 13075, loader 0: 3 bad samples; see loader.errors",
     ),
     priority=LOADERS + 20,

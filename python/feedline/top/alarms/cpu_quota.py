@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The container's CPU quota stops the run."""
+"""The container's CPU quota throttles the run."""
 
 from ...findings import Entry, Threshold
 from ..rules import HOST, Alarm, Occurrences, Seen
 
-THROTTLED = Threshold(0.10, "of the time, stopped by the quota")
+THROTTLED = Threshold(0.10, "fraction of the time for which the quota stops the run")
 
 
 def _evaluate(seen: Seen) -> Occurrences:
     throttled = seen.held(m.host.throttled_share for m in seen.recent)
     if throttled is not None and throttled >= THROTTLED:
-        yield 0, True, f"stopped {throttled:.0%} of the time by the CPU quota: fewer workers"
+        yield 0, True, f"the CPU quota stops the run {throttled:.0%} of the time: use fewer workers"
 
 
 ALARM = Alarm(
@@ -18,11 +18,12 @@ ALARM = Alarm(
         code="cpu_quota",
         verb="top",
         title="the container's CPU quota stops the run",
-        means="A quota limits the CPU time of a group of processes per tenth of a second, and stops them for the rest.",
-        recognised="The quota stopped the run 10 % of the time.",
+        means="A quota limits the CPU time of a group of processes in each tenth of a second, and stops them for the "
+        "rest of it.",
+        recognised="The quota stops the run for 10 % of the time.",
         to_do="Use fewer workers or a larger quota.",
-        abstains="The condition must last for ten samples.",
-        example="stopped 30% of the time by the CPU quota: fewer workers",
+        abstains="The condition lasts for less than ten samples.",
+        example="the CPU quota stops the run 30% of the time: use fewer workers",
     ),
     priority=HOST,
     evaluate=_evaluate,

@@ -7,13 +7,13 @@ from ...findings import Entry, Threshold
 from ..host_indicators import indicators_text, supply_is_short
 from ..rules import GPUS, Alarm, Occurrences, Seen
 
-SAW_LOW = Threshold(0.20, "utilisation; idle below this")
-SAW_HIGH = Threshold(0.70, "utilisation; busy from here on")
-SAW_TURNS = Threshold(4, "changes in ten samples: twice down and up")
+SAW_LOW = Threshold(0.20, "utilisation below which a GPU is idle")
+SAW_HIGH = Threshold(0.70, "utilisation from which a GPU is busy")
+SAW_TURNS = Threshold(4, "number of changes between busy and idle in ten samples: two falls and two rises")
 
 
 def turns(utilisation: Iterable[float | None]) -> int:
-    """The number of changes from high to low or back."""
+    """Returns the number of changes between high and low."""
     high: bool | None = None
     count = 0
     for value in utilisation:
@@ -29,22 +29,23 @@ def _evaluate(seen: Seen) -> Occurrences:
         history = seen.utilisations(gpu)
         if seen.held(history) is not None and turns(history) >= SAW_TURNS:
             signs = indicators_text(seen)
-            beside = f" ({signs})" if signs else ""
-            cause = "the GPU waits for data, run `feedline diagnose`" if supply_is_short(seen.now) else "data supply?"
-            yield at, True, f"GPU {gpu.index} goes from busy to idle and back{beside}: {cause}"
+            reasons = f" ({signs})" if signs else ""
+            cause = "the GPU waits for data; run `feedline diagnose`" if supply_is_short(seen.now) else "it may be "
+            "waiting for data"
+            yield at, True, f"GPU {gpu.index} alternates between busy and idle{reasons}: {cause}"
 
 
 ALARM = Alarm(
     Entry(
         code="gpu_sawtooth",
         verb="top",
-        title="a GPU goes from busy to idle and back",
+        title="a GPU alternates between busy and idle",
         means="The GPU processes the ready batches and then waits, usually for data.",
-        recognised="From above 70 % to under 20 % and back, twice in ten samples. If also the loop waits, all CPUs are "
-        "busy, or something waits for storage, data is reported as the cause.",
+        recognised="The utilisation goes from above 70 % to under 20 % and back, twice in ten samples. If the loop "
+        "also waits, all CPUs are busy, or a task waits for storage, data is reported as the cause.",
         to_do="Run `feedline diagnose`.",
-        abstains="GPUs used only by other processes raise none, if the driver lists processes.",
-        example="GPU 0 goes from busy to idle and back: data supply?",
+        abstains="GPUs used only by other processes raise no alarm, if the driver lists processes.",
+        example="GPU 0 alternates between busy and idle: it may be waiting for data",
     ),
     priority=GPUS + 20,
     evaluate=_evaluate,

@@ -4,7 +4,9 @@
 from ...findings import Entry, Threshold
 from ..rules import LOADERS, WAIT_NOTE, Alarm, Occurrences, Seen
 
-WAIT_ALARM = Threshold(0.20, "of the loop's time; the same as for critical findings of diagnose and trace")
+WAIT_ALARM = Threshold(
+    0.20, "share of the loop's time from which a wait is an alarm, as for critical findings of diagnose and trace"
+)
 
 
 def _evaluate(seen: Seen) -> Occurrences:
@@ -14,6 +16,15 @@ def _evaluate(seen: Seen) -> Occurrences:
         if wait is not None and wait >= WAIT_NOTE:
             sentence = f"the loop waits {wait:.0%} of its time for {name}; run `feedline diagnose`"
             yield at, wait >= WAIT_ALARM, sentence
+    for at, loop in enumerate(seen.now.loops, len(seen.now.loaders)):
+        wait = seen.held(one.wait_share for m in seen.recent for one in m.loops if one.pid == loop.pid)
+        if wait is not None and wait >= WAIT_NOTE:
+            yield (
+                at,
+                wait >= WAIT_ALARM,
+                f"the loop of pid {loop.pid} waits about {wait:.0%} of its time for its workers; run `feedline "
+                "diagnose`",
+            )
 
 
 ALARM = Alarm(
@@ -22,9 +33,10 @@ ALARM = Alarm(
         verb="top",
         title="the loop waits for its loader",
         means="Batches are not ready when the loop requests them.",
-        recognised="The loop waits 20 % of its time (10 % for a note).",
+        recognised="The loop waits for 20 % of its time (10 % for a note). For torch's DataLoader, the wait is "
+        "estimated from samples of the system call in which the loop's main thread is.",
         to_do="Run `feedline diagnose`, which proves the cause and predicts the gain of each change.",
-        abstains="The condition must last for ten samples.",
+        abstains="The condition lasts for less than ten samples.",
         example="the loop waits 69% of its time for pid 13075, loader 0; run `feedline diagnose`",
     ),
     priority=LOADERS,

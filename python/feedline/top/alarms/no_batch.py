@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""There has been no batch for a long time, and none is ready."""
+"""No batch has been delivered for a long time, and none is ready."""
 
 from ...findings import Entry, Threshold
 from ..rules import LOADERS, Alarm, Occurrences, Seen
 
-STALL_S = Threshold(30.0, "seconds without a batch; longer than a slow batch takes")
+STALL_S = Threshold(30.0, "seconds without a batch, longer than a slow batch takes")
 
 
 def _evaluate(seen: Seen) -> Occurrences:
@@ -19,7 +19,7 @@ ALARM = Alarm(
         verb="top",
         title="no batch for a long time",
         means="The loader is stuck, or its storage does not respond.",
-        recognised="No batch for 30 s, and none is ready.",
+        recognised="No batch was delivered for 30 s, and none is ready.",
         to_do="Check the storage; `loader.stats()` and py-spy show where its threads or workers are blocked.",
         example="pid 13075, loader 0: no batch for 45 s, and none is ready",
     ),

@@ -4,13 +4,13 @@
 from ...findings import Entry, Threshold
 from ..rules import MEMORY, Alarm, Occurrences, Seen, gb
 
-MEMORY_LEFT = Threshold(0.10, "of /dev/shm, free: the next batch may not fit")
+MEMORY_LEFT = Threshold(0.10, "minimum fraction of /dev/shm that should be free; otherwise the next batch may not fit")
 
 
 def _evaluate(seen: Seen) -> Occurrences:
     shared, limit = seen.now.host.memory.shared_bytes, seen.now.host.memory.shared_limit_bytes
     if limit and shared is not None and shared > (1 - MEMORY_LEFT) * limit:
-        sentence = f"/dev/shm holds {gb(shared)} of {gb(limit)}: remove leftovers, or docker run --shm-size"
+        sentence = f"/dev/shm holds {gb(shared)} of {gb(limit)}: remove leftover files, or use docker run --shm-size"
         yield 0, True, sentence
 
 
@@ -19,10 +19,10 @@ ALARM = Alarm(
         code="shared_memory",
         verb="top",
         title="/dev/shm is nearly full",
-        means="Workers pass tensors through /dev/shm. If it is full, a worker dies with a bus error.",
+        means="Workers pass tensors through /dev/shm. If /dev/shm is full, a worker dies of a bus error.",
         recognised="More than 90 % of /dev/shm is used.",
-        to_do="Remove leftovers of killed runs, or enlarge it (docker run --shm-size).",
-        example="/dev/shm holds 62.0 MB of 64.0 MB: remove leftovers, or docker run --shm-size",
+        to_do="Remove leftover files of killed runs, or enlarge /dev/shm (docker run --shm-size).",
+        example="/dev/shm holds 62.0 MB of 64.0 MB: remove leftover files, or use docker run --shm-size",
     ),
     priority=MEMORY + 20,
     evaluate=_evaluate,

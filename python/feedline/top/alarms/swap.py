@@ -11,7 +11,7 @@ def _evaluate(seen: Seen) -> Occurrences:
     host = seen.now.host
     swapping = [m.host.swapped_pages_per_s for m in seen.recent[-_LOOKS:]]
     if host.memory.swapped_bytes:
-        yield 0, True, f"{gb(host.memory.swapped_bytes)} of this run are swapped out: {LESS_MEMORY}"
+        yield 0, True, f"{gb(host.memory.swapped_bytes)} of this run's memory is swapped out: {LESS_MEMORY}"
     elif len(swapping) == min(_LOOKS, seen.looks) and all(swapping):
         yield 0, True, f"the machine swaps {host.swapped_pages_per_s:,.0f} pages/s: {LESS_MEMORY}"
 
@@ -21,10 +21,10 @@ ALARM = Alarm(
         code="swap",
         verb="top",
         title="memory is swapped out",
-        means="The run's data does not fit into memory, so pages that are used again are read from disk.",
-        recognised="Memory of the run is swapped out, or the machine swaps in two consecutive samples.",
-        to_do="Use less memory: less prefetching, fewer workers, smaller batches.",
-        example="1.2 GB of this run are swapped out: less prefetching, fewer workers, smaller batches",
+        means="The run's data does not fit into memory, so pages that are used again must be read from disk.",
+        recognised="Some of the run's memory is swapped out, or the machine swaps in two consecutive samples.",
+        to_do="Use less memory, through less prefetching, fewer workers or smaller batches.",
+        example="1.2 GB of this run's memory is swapped out: less prefetching, fewer workers, smaller batches",
     ),
     priority=MEMORY,
     evaluate=_evaluate,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base of datasets that replace the user's dataset in a worker."""
+"""Base class for datasets that replace the user's dataset in a worker."""
 
 from __future__ import annotations
 
@@ -7,10 +7,15 @@ from typing import Any
 
 
 class DatasetWrapper:
-    """Reads the same samples as `original`. Users see `original`, as in `get_worker_info().dataset`."""
+    """A dataset that reads the same samples as `original`. Users still see `original`, as in
+    `get_worker_info().dataset`.
+    """
 
     def __init__(self, dataset: Any) -> None:
         self._inner = dataset
+
+    def begin_epoch(self) -> None:
+        """Called by each worker before it reads samples of an epoch. Data derived from `original` may be outdated."""
 
     @property
     def original(self) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors passed from a worker to the training loop, and the report on a worker that died."""
+"""Errors that workers pass to the training loop, and the report on a worker that died."""
 
 from __future__ import annotations
 
@@ -20,14 +20,16 @@ _PRINTS_ARGUMENTS = (BaseException.__str__, AttributeError.__str__, NameError.__
 
 
 class RemoteTraceback(Exception):
-    """The cause of an exception from a worker, with its traceback there."""
+    """The cause of an exception from a worker, which shows the worker's traceback."""
 
     def __str__(self) -> str:
         return f"\n{self.args[0]}"
 
 
 class Failure:
-    """An exception as data. The text is always passed, the object only if it can be pickled."""
+    """A picklable form of an exception. The text is always passed, but the exception object only if it can be
+    pickled.
+    """
 
     def __init__(self, error: BaseException, where: str, worker: int | None, sample: Any, path: str | None) -> None:
         self.words = "".join(traceback.format_exception(type(error), error, error.__traceback__))
@@ -38,7 +40,7 @@ class Failure:
         self.summary = f"{type(error).__name__}: {error}"
 
     def exception(self) -> BaseException:
-        """The exception to raise, with torch's message, and of the original type if possible."""
+        """Returns the exception to raise, with torch's message and, if possible, the original type."""
         message = f"Caught {self.name} {self.where}.\nOriginal {self.words}{self.place}"
         error = _revived(self.pickled)
         if error is None:
@@ -101,7 +103,7 @@ def _revived(pickled: tuple[bytes | None, bytes | None]) -> BaseException | None
 
 
 def _say(error: BaseException, message: str) -> None:
-    """Makes the error print `message`. Its own fields are preserved if its class has some."""
+    """Makes the error print `message`. Fields that the error's class defines are preserved."""
     with contextlib.suppress(Exception):
         if isinstance(error, KeyError):
             error.args = (KeyErrorMessage(message),)
@@ -120,7 +122,7 @@ def _say(error: BaseException, message: str) -> None:
 
 
 def sample_path(dataset: Any, index: Any) -> str | None:
-    """The file of a sample, if the dataset has a list of files, as torchvision's do."""
+    """Returns the file of a sample if the dataset has a list of files, as torchvision's datasets do."""
     with contextlib.suppress(Exception):
         for _ in range(8):
             if hasattr(dataset, "indices") and hasattr(dataset, "dataset"):  # Subset
@@ -145,7 +147,7 @@ def sample_path(dataset: Any, index: Any) -> str | None:
 
 
 def died(pid: int, exitcode: int | None, worker: int, rss: int, oom_kills: int | None, sample: str) -> WorkerDiedError:
-    """torch's message for a dead worker, then details."""
+    """Returns an error for a dead worker, with torch's message followed by details."""
     if exitcode is not None and exitcode < 0:
         try:
             name = signal.strsignal(-exitcode) or signal.Signals(-exitcode).name
@@ -159,10 +161,11 @@ def died(pid: int, exitcode: int | None, worker: int, rss: int, oom_kills: int |
         memory = "the cgroup's out-of-memory kill count cannot be read"
     elif kills > oom_kills:
         memory = (
-            f"the kernel killed {kills - oom_kills} process(es) of this cgroup since then for lack of memory (oom_kill)"
+            f"since the workers started, the kernel killed {kills - oom_kills} process(es) of this cgroup for lack of "
+            "memory (oom_kill)"
         )
     else:
-        memory = "no out-of-memory kill in this cgroup since then (oom_kill +0)"
+        memory = "since the workers started, no process of this cgroup was killed for lack of memory (oom_kill +0)"
     error = WorkerDiedError(f"{first} Worker {worker}, {sample}, resident memory {rss:,} bytes; {memory}.")
     error.pid, error.exitcode, error.worker_id = pid, exitcode, worker  # type: ignore[attr-defined]
     return error

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads and collates batches in any process or thread: tracks the current sample, handles bad ones, and seeds."""
+"""Reads and collates batches in any process or thread: tracks the current sample, handles bad samples, and seeds
+generators.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ class FetchConfig:
 
 
 class BadSamplesError(Exception):
-    """on_error="skip": the loader must replace these (position, failure) of the batch."""
+    """Raised with on_error="skip": lists the bad samples that the loader must replace, each as (position in the batch,
+    failure).
+    """
 
     def __init__(self, bad: list[tuple[int, Failure]]) -> None:
         super().__init__(bad)
@@ -53,7 +57,9 @@ class BadSamplesError(Exception):
 
 
 class Gatherer:
-    """Receives a batch's samples as they are read. The base class does nothing; see gather.py."""
+    """Receives a batch's samples as they are read. The base class does nothing; a subclass in gather.py copies samples
+    into the batch.
+    """
 
     def begin(self, count: int) -> None:
         """Starts a batch of at most `count` samples."""
@@ -63,7 +69,7 @@ class Gatherer:
         return sample
 
     def end(self) -> None:
-        """The batch was collated or abandoned."""
+        """Called when the batch has been collated or abandoned."""
 
 
 def make_fetcher(
@@ -80,7 +86,7 @@ def make_fetcher(
 
 class Fetcher:
     """Attributes:
-    bad: samples that the last fetch skipped or replaced.
+    bad: bad samples that the last fetch skipped or replaced.
     """
 
     def __init__(
@@ -107,7 +113,7 @@ class Fetcher:
         self.sample: Any = None  # the sample being read, for the error message
 
     def fetch(self, index: Any) -> Any:
-        """Returns the batch, or the single sample, of `index`."""
+        """Returns the batch of the indices in `index`, or the single sample `index`."""
         try:
             with draws.by_a_loader():
                 return self._fetch(index)
@@ -118,14 +124,16 @@ class Fetcher:
         raise NotImplementedError
 
     def skip(self, batches: int, size: int | None) -> None:
-        """Skips batches that were delivered before. Does nothing if samples have indices."""
+        """Skips batches of a stream that were already delivered. Does nothing if samples have indices."""
 
     def is_stateful(self) -> bool:
-        """Whether :meth:`state` returns a state."""
+        """Returns whether :meth:`state` returns a state."""
         return is_stateful(self.dataset)
 
     def fetch_and_drop(self, index: Any) -> None:
-        """Reads a batch that was delivered before, to restore the dataset's state. Errors were raised then."""
+        """Reads a batch that was already delivered, to restore the dataset's state. Errors are ignored, because they
+        were raised when the batch was delivered.
+        """
         with contextlib.suppress(Exception):
             self.fetch(index)
 
@@ -139,7 +147,7 @@ class Fetcher:
         return Failure(error, where, self.worker, self.sample, path)
 
     def seed(self, *key: Any) -> None:
-        """Seeds the generators for a part of the epoch, if the loader has a seed."""
+        """Seeds the generators for a part of the epoch if the loader has a seed."""
         if self.config.seed is None:
             return
         seed = seed_everything(self.config.seed, self.epoch, *key)
@@ -154,7 +162,9 @@ class Fetcher:
             return self.config.collate_fn(samples)
         except Exception as error:
             if self.config.auto_collation and isinstance(samples, list):
-                error.add_note(f"Feedline: while collating the samples {index!r:.500}{unequal_shapes(samples)}")
+                error.add_note(
+                    f"Feedline: this error occurred while collating the samples {index!r:.500}{unequal_shapes(samples)}"
+                )
             raise
 
 
@@ -296,7 +306,9 @@ class IterableFetcher(Fetcher):
 
 
 def _sample_at_work(error: BaseException, indices: Any) -> Any:
-    """The one of `indices` that a __getitems__ was reading when it raised, by its loop variable; all if unknown."""
+    """Returns the element of `indices` that `__getitems__` was reading when it raised `error`, found from the
+    function's loop variable; all `indices` if the element is unknown.
+    """
     with contextlib.suppress(Exception):
         frame = error.__traceback__
         while frame is not None:
@@ -309,13 +321,13 @@ def _sample_at_work(error: BaseException, indices: Any) -> Any:
 
 
 def state_of(thing: Any) -> Any:
-    """A copy of its state, as many objects later modify the dictionary that they returned."""
+    """Returns a copy of the state of `thing`, because many objects later modify the dictionary that they returned."""
     return copy.deepcopy(thing.state_dict()) if is_stateful(thing) else None
 
 
 def load_dataset_state(dataset: Any, state: Any) -> None:
     """Raises:
-    ConfigError: the dataset has no `load_state_dict`, but the one that was saved had it.
+    ConfigError: the dataset has no `load_state_dict` method, but the dataset whose state was saved had one.
     """
     if not callable(getattr(dataset, "load_state_dict", None)):
         raise ConfigError(
@@ -326,10 +338,11 @@ def load_dataset_state(dataset: Any, state: Any) -> None:
 
 
 def is_stateful(thing: Any) -> bool:
-    """Whether it has torchdata's protocol: `state_dict()` and `load_state_dict(state)`.
+    """Returns whether `thing` has torchdata's protocol, `state_dict()` and `load_state_dict(state)`.
 
-    Some libraries use these names for methods that require more arguments, such as the number of delivered samples,
-    which only their own loaders know. A stream whose states omit samples counts as stateless: it is read and dropped.
+    Some libraries define methods with these names that require more arguments, such as the number of delivered samples.
+    Only the libraries' own loaders can pass such arguments. A stream whose states omit samples counts as stateless: to
+    resume, its samples are read and dropped.
     """
     if not _takes(getattr(thing, "state_dict", None)) or not _takes(getattr(thing, "load_state_dict", None), {}):
         return False
@@ -349,9 +362,11 @@ def _takes(method: Any, *arguments: Any) -> bool:
 
 
 def getitems_of(dataset: Any) -> Callable[[Any], Any] | None:
-    """`dataset.__getitems__`, unless a subclass overrides only `__getitem__`, which then defines the samples.
+    """Returns `dataset.__getitems__`, unless a subclass overrides only `__getitem__`, in which case `__getitem__`
+    determines the samples.
 
-    None also for Feedline's own datasets: single reads return the same samples, each with its own seed.
+    Also returns None for Feedline's own datasets, since reading their samples one by one returns the same samples, each
+    with its own seed.
     """
     getitems = getattr(dataset, "__getitems__", None)
     inner = dataset
@@ -366,12 +381,12 @@ def getitems_of(dataset: Any) -> Callable[[Any], Any] | None:
 
 
 def seed_of(*key: Any) -> int:
-    """A 63-bit hash of `key`."""
+    """Returns a 63-bit hash of `key`."""
     return int.from_bytes(hashlib.blake2b(repr(key).encode(), digest_size=8).digest(), "little") >> 1
 
 
 def seed_everything(*key: Any) -> int:
-    """Seeds `random`, NumPy and torch from `key`, which gives the same numbers in any worker, thread or process.
+    """Seeds `random`, NumPy and torch from `key`, which results in the same numbers in any worker, thread or process.
 
     Returns:
         The 63-bit seed.
@@ -384,7 +399,7 @@ def seed_everything(*key: Any) -> int:
 
 
 def generator_states() -> tuple[Any, Any, Any]:
-    """The states of the process's global generators."""
+    """Returns the states of the process's global generators."""
     return random.getstate(), np.random.get_state(), torch.get_rng_state()
 
 
@@ -396,7 +411,7 @@ def put_generator_states(states: tuple[Any, Any, Any]) -> None:
 
 @contextlib.contextmanager
 def untouched_generators() -> Iterator[None]:
-    """Restores the process's global generators on exit."""
+    """Restores the states of the process's global generators on exit."""
     states = generator_states()
     try:
         yield
@@ -405,7 +420,9 @@ def untouched_generators() -> Iterator[None]:
 
 
 def unequal_shapes(samples: list[Any], path: str = "") -> str:
-    """Names the first field that differs in shape or keys, which is the usual cause of collate errors."""
+    """Describes the first field that differs in shape or keys between samples, which is the usual cause of collate
+    errors.
+    """
     if not samples:
         return ""
     first = samples[0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random generators of a dataset's transforms: which ones `seed=` reaches, and which it does not.
+"""Finds the random generators of a dataset's transforms, and determines which of them `seed=` can seed.
 
 Libraries with their own generators document a method that seeds them: Albumentations
 (`set_random_state(random_generator, py_random)`), MONAI (`set_random_state(seed)`), imgaug (`seed_(seed)`), and others
@@ -37,7 +37,9 @@ Seed = Callable[[int], None]
 
 @dataclass(frozen=True)
 class OwnGenerators:
-    """The generators found in a dataset: functions that seed them, and the names of those reached and not reached."""
+    """The generators found in a dataset: the functions that seed them, and the names of generators that can and cannot
+    be seeded.
+    """
 
     seeds: tuple[Seed, ...]
     reached: tuple[str, ...]
@@ -53,18 +55,18 @@ NONE = OwnGenerators((), (), ())
 
 def lines_of(found: OwnGenerators, seed: int) -> list[str]:
     """Lines of `explain()`."""
-    lines = [f"  random     per sample, from seed {seed}, the epoch and the index"]
+    lines = [f"  random     numbers are seeded for each sample from seed {seed}, the epoch and the index"]
     if found.reached:
-        lines.append(f"  random     also the generators of {', '.join(found.reached)}")
+        lines.append(f"  random     seed also seeds the generators of {', '.join(found.reached)}")
     if found.unreached:
-        lines.append(f"  random     seed does not reach the generators of {', '.join(found.unreached)}")
+        lines.append(f"  random     seed does not seed the generators of {', '.join(found.unreached)}")
     return lines
 
 
 def warn_of(found: OwnGenerators) -> None:
     if found.unreached:
         _log.warning(
-            "seed= does not reach the random generators of %s. Samples that draw from them depend on the workers. "
+            "seed= does not seed the random generators of %s. Samples that draw from them depend on the workers. "
             "Draw from torch's, NumPy's or Python's global generators, which are seeded for each sample, or give the "
             "class a method set_random_seed(seed)",
             ", ".join(found.unreached),
@@ -72,7 +74,9 @@ def warn_of(found: OwnGenerators) -> None:
 
 
 def own_generators(*roots: Any) -> OwnGenerators:
-    """Searches datasets and functions: attributes, elements, closures, and globals that their methods use."""
+    """Searches datasets and functions for generators, including attributes, elements, closures, and globals that
+    methods use.
+    """
     seeds: list[Seed] = []
     reached: list[str] = []
     unreached: list[str] = []
@@ -129,7 +133,7 @@ def _parameters_of(method: Any) -> set[str]:
 
 
 def _parts_of(thing: Any) -> Iterable[tuple[str, Any]]:
-    """Parts that may be or contain a transform, each with the suffix of its name."""
+    """Returns the parts of `thing` that may be or contain a transform, each with a suffix for its name."""
     if isinstance(thing, (list, tuple)):
         return ((f"[{at}]", value) for at, value in enumerate(thing[:_MOST_ELEMENTS]) if _may_hold(value))
     if isinstance(thing, dict):

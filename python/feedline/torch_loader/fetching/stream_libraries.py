@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams whose order is determined by a library.
+"""Recognises streams whose order is determined by a library.
 
-The loader's state contains the library's version, since other versions may order differently. Libraries are
-recognised by module names, so none is imported.
+The loader's state contains the library's version, because other versions may use a different order. Libraries are
+recognised by module names, so that no library needs to be imported.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ _LIBRARIES = {**_COUNTING, "datasets": "datasets", "webdataset": "webdataset"}
 
 
 def library_of(dataset: Any) -> dict[str, str]:
-    """``{"library": "litdata", "library_version": "0.2.76"}``; empty if no library determines the order."""
+    """Returns a dict such as ``{"library": "litdata", "library_version": "0.2.76"}``; empty if no library determines
+    the order.
+    """
     for base in type(dataset).__mro__:
         module = base.__module__.partition(".")[0]
         version = getattr(sys.modules.get(module), "__version__", None) if module in _LIBRARIES else None
@@ -31,10 +33,11 @@ def library_of(dataset: Any) -> dict[str, str]:
 
 
 def check_version(state: Mapping[str, Any], dataset: Any) -> None:
-    """Compares the version that a state was saved under with the installed one.
+    """Compares the library version with which a state was saved to the installed version.
 
     Raises:
-        ConfigError: they differ, and samples of the epoch were delivered in an order determined by the library.
+        ConfigError: the versions differ, and the library determined the order of samples that were already delivered in
+            this epoch.
     """
     here, saved = library_of(dataset), state.get("library")
     if not here or not _is_within(state):
@@ -68,16 +71,17 @@ def _is_within(state: Mapping[str, Any]) -> bool:
 
 
 def is_of_datasets(dataset: Any) -> bool:
-    """Whether it is a stream of Hugging Face's datasets."""
+    """Returns whether `dataset` is a stream from Hugging Face's ``datasets``."""
     kinds = ((base.__module__, base.__name__) for base in type(dataset).__mro__)
     return ("datasets.iterable_dataset", "IterableDataset") in kinds
 
 
 def loses_its_buffer(dataset: Any) -> bool:
-    """Whether it is a stream of `datasets` whose states omit samples that it has read, such as a shuffle buffer.
+    """Returns whether `dataset` is a stream from `datasets` whose states omit samples that the stream has already read,
+    such as those in a shuffle buffer.
 
-    ``datasets`` 5.2 documents two such cases in ``IterableDataset.state_dict``. The other is a batched ``map`` of Arrow
-    tables.
+    ``IterableDataset.state_dict`` of ``datasets`` 5.2 documents two such cases: shuffle buffers and a batched ``map``
+    of Arrow tables.
     """
     first = getattr(dataset, "_ex_iterable", None)
     if first is None or not is_of_datasets(dataset):
@@ -104,10 +108,10 @@ def _steps(step: Any) -> Iterator[Any]:
 
 
 def forget_loaded(dataset: Any) -> None:
-    """Makes the next epoch complete after a state was loaded into a stream.
+    """Makes the next epoch start at the beginning after a state was loaded into a stream.
 
     ``datasets.IterableDataset`` begins every epoch from the state that was loaded last (datasets 5.2,
-    ``_prepare_ex_iterable_for_iteration``), until an empty one is loaded.
+    ``_prepare_ex_iterable_for_iteration``), until an empty state is loaded.
     """
     if is_of_datasets(dataset):
         dataset.load_state_dict({})

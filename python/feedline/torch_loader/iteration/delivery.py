@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bookkeeping for delivered batches: positions out of order, unsharded streams, and leftover samples."""
+"""Tracks delivered batches: positions delivered out of order, unsharded streams, and leftover samples."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _log = logging.getLogger("feedline")
 
 
 class DeliveredPositions:
-    """With `in_order=False`: the tasks that a state must list."""
+    """With `in_order=False`, tracks the tasks that a state must list."""
 
     def __init__(self, context: EpochContext, queue: TaskQueue) -> None:
         self._context, self._queue = context, queue
@@ -27,7 +27,9 @@ class DeliveredPositions:
         self._border = border
 
     def note(self, number: int) -> bool | None:
-        """Whether no later task was delivered before; None if batches are in order. Updates the cursor's `waiting`."""
+        """Returns whether no later task was delivered before `number`; None if batches are delivered in order. Updates
+        the cursor's `waiting`.
+        """
         context = self._context
         if context.in_order or context.iterable:
             return None
@@ -38,7 +40,7 @@ class DeliveredPositions:
 
 
 class ShardingCheck:
-    """Warns once if two workers begin an IterableDataset with the same batch."""
+    """Warns once if two workers' first batches from an IterableDataset are the same."""
 
     def __init__(self, context: EpochContext) -> None:
         self._context = context
@@ -59,9 +61,9 @@ class ShardingCheck:
 
 
 class Leftovers:
-    """With `central_batching`: samples that each worker has left at its end, too few for a batch.
+    """With `central_batching`, holds the samples that were left in each worker at its end, too few for a batch.
 
-    The workers' positions in a state precede these samples, which are read again after the state is loaded.
+    The workers' positions in a state precede the leftover samples, so these are read again after the state is loaded.
     """
 
     def __init__(self, context: EpochContext, collate_fn: Callable[[list[Any]], Any], drop_last: bool) -> None:
@@ -75,7 +77,7 @@ class Leftovers:
         self._samples[worker] = samples
 
     def take(self) -> list[Any] | None:
-        """The samples of the next batch, once all workers have ended; None if too few are left."""
+        """Returns the samples of the next batch after all workers have ended; None if too few are left."""
         cursor, size = self._context.cursor, self._context.settings.batch_size
         if not self._samples or size is None:
             return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The epoch state shared by the parts of a `WorkerIterator`."""
+"""The state of an epoch that the parts of a `WorkerIterator` share."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from ..state.state import Cursor
 
 @dataclass
 class EpochContext:
-    """Shared by the parts. They never hold the iterator, which must end as soon as the loop drops it.
+    """The state of an epoch, shared by the parts of an iterator. The parts never reference the iterator, so that the
+    iterator ends as soon as the loop drops it.
 
     Attributes:
         dataset: the dataset that workers read.
-        resume: the loaded state that the epoch resumes from.
-        saves_samplers: the samplers have states, which are saved with each index.
-        shared_seed: torch's, for DataPipes.
+        resume: the loaded state from which the epoch resumes.
+        saves_samplers: whether the samplers have states, which are saved with each index.
+        shared_seed: torch's shared seed for DataPipes.
     """
 
     progress: LoaderProgress

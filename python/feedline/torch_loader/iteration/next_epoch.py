@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""prefetch_epochs=True: the next epoch's order, drawn while the last batches of this one are in flight."""
+"""The next epoch with prefetch_epochs=True, whose order is drawn while the last batches of the current epoch are in
+flight.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,12 @@ from .task_queue import TaskQueue
 
 
 class NextEpoch:
-    """Workers read messages in order, so they begin the epoch between the tasks of the two epochs.
+    """An epoch that has begun early. Workers read messages in order, so they begin the epoch between the tasks of the
+    two epochs.
 
     Attributes:
-        border: tasks from this number on belong to the next epoch.
-        indices: iterates the order.
+        border: number of the first task of the next epoch.
+        indices: iterator over the order.
     """
 
     def __init__(

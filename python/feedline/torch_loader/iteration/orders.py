@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Orders of the user's samplers in less memory, with refills for bad samples."""
+"""Memory-saving iterators over the orders of torch's samplers, and refills for bad samples."""
 
 from __future__ import annotations
 
@@ -19,10 +19,12 @@ _CHUNK = 1 << 16  # indices that are Python objects at the same time
 
 
 def lean_iterator(sampler: Any, iterator: Iterator[Any]) -> Iterator[Any]:
-    """A replacement for `sampler`'s `iterator` with 8 bytes per sample instead of 44, or `iterator` itself.
+    """Returns a replacement for the `iterator` of `sampler` that needs 8 bytes per sample instead of 44, or `iterator`
+    itself.
 
-    torch's RandomSampler turns its permutation into a list of Python integers. Only exact types are replaced: their
-    generators draw nothing before the first `next`, so leaving `iterator` unused changes nothing.
+    torch's RandomSampler turns its permutation into a list of Python integers. Iterators are replaced only for exact
+    types of samplers whose generators draw nothing before the first `next`, so that discarding `iterator` has no
+    effect.
     """
     if type(sampler) is BatchSampler and type(sampler.batch_size) is int:
         indices = _indices(sampler.sampler)
@@ -31,7 +33,9 @@ def lean_iterator(sampler: Any, iterator: Iterator[Any]) -> Iterator[Any]:
 
 
 def tensor_iterator(sampler: Any, iterator: Iterator[Any]) -> Iterator[Any]:
-    """Like lean_iterator, but yields batches as int64 tensors if that saves converting their indices to integers."""
+    """Like lean_iterator(), but yields batches as int64 tensors if indices then need not be converted to Python
+    integers.
+    """
     if type(sampler) is BatchSampler and type(sampler.batch_size) is int:
         inner = sampler.sampler
         if type(inner) is SequentialSampler:
@@ -42,12 +46,12 @@ def tensor_iterator(sampler: Any, iterator: Iterator[Any]) -> Iterator[Any]:
 
 
 def pass_over(order: Iterator[Any], count: int) -> int:
-    """Skips at most `count` items of the order without creating them, and returns the number skipped."""
+    """Skips at most `count` items of the order without creating them. Returns the number skipped."""
     return order.pass_over(count) if isinstance(order, (_Indices, _Batches, _TensorBatches, RefillOrder)) else 0
 
 
 class _Indices:
-    """The concatenation of `orders`, as integers."""
+    """Yields the concatenation of `orders` as integers."""
 
     def __init__(self, orders: Iterator[torch.Tensor | range | list[int]]) -> None:
         self._orders = orders
@@ -66,7 +70,7 @@ class _Indices:
         return self._chunk[self._next - 1]
 
     def take(self, count: int) -> list[int]:
-        """The next `count` indices, or as many as are left."""
+        """Returns the next `count` indices, or all remaining indices if there are fewer."""
         taken = self._chunk[self._next : self._next + count]
         self._next += len(taken)
         while len(taken) < count and self._fill():
@@ -84,7 +88,7 @@ class _Indices:
         return passed
 
     def _fill(self) -> bool:
-        """Converts the next chunk, if any."""
+        """Converts the next chunk of the order, if there is one."""
         if not self._has_more():
             return False
         part = self._order[self._begin : self._begin + _CHUNK]
@@ -102,7 +106,7 @@ class _Indices:
 
 
 class _Batches:
-    """Lists of `size` indices."""
+    """Yields lists of `size` indices."""
 
     def __init__(self, indices: _Indices, size: int, drop_last: bool) -> None:
         self._indices, self._size, self._drop_last = indices, size, drop_last
@@ -121,7 +125,7 @@ class _Batches:
 
 
 class _TensorBatches:
-    """Batches of the first of `orders`; the others only draw from the generator."""
+    """Yields batches of the first of `orders`; the other orders only draw from the generator."""
 
     def __init__(self, orders: Iterator[torch.Tensor], sampler: BatchSampler) -> None:
         self._orders, self._size, self._drop_last = orders, sampler.batch_size, sampler.drop_last
@@ -153,7 +157,7 @@ class _TensorBatches:
 
 
 def is_unique(sampler: Any) -> bool:
-    """Whether no index is repeated within an epoch, as far as exact types show."""
+    """Returns whether no index occurs twice in an epoch, judged by the exact types of the samplers."""
     inner = sampler.sampler if type(sampler) is BatchSampler else sampler
     if type(inner) is RandomSampler:
         return not inner.replacement and inner.num_samples <= len(inner.data_source)  # type: ignore[arg-type]
@@ -161,7 +165,7 @@ def is_unique(sampler: Any) -> bool:
 
 
 def _indices(sampler: Any) -> _Indices | None:
-    """The order of one of torch's samplers that is known in advance; None for other samplers."""
+    """Returns the order of one of torch's samplers if it is known in advance; None for other samplers."""
     if type(sampler) is SequentialSampler:
         return _Indices(_ascending(sampler))
     if type(sampler) is RandomSampler and not sampler.replacement:
@@ -194,11 +198,12 @@ def _orders(sampler: RandomSampler) -> Iterator[torch.Tensor]:
 
 
 class RefillOrder:
-    """on_error="skip": replaces a bad sample by the last sample of the order that no other replacement has used.
+    """With on_error="skip", replaces a bad sample by the last sample of the order that has not been used as a
+    replacement.
 
-    The order then ends one sample earlier (docs/decisions/order-refills-come-from-the-end.md). Replacements are
-    assigned in batch order, so they depend on which samples are bad and never on timing. With drop_last, the samples
-    that would be dropped are used first.
+    Each replacement shortens the order by one sample (docs/decisions/order-refills-come-from-the-end.md). Replacements
+    are assigned in batch order, so they depend only on which samples are bad, not on timing. With drop_last, the
+    samples that would be dropped are used first.
     """
 
     def __init__(self, batch_sampler: Any, iterator: Iterator[Any], end: int | None = None) -> None:
@@ -233,14 +238,14 @@ class RefillOrder:
         return passed
 
     def batch(self, number: int) -> list[Any]:
-        """Batch `number`, without samples that were used as replacements; empty after the end."""
+        """Returns batch `number` without samples that were used as replacements; empty after the end of the order."""
         if number + 1 >= len(self._starts):
             return []
         batch = self._flat[self._starts[number] : min(self._starts[number + 1], self.end)]
         return [] if self.drop_last and len(batch) < self._full else batch
 
     def refill(self, number: int) -> list[Any]:
-        """One sample for batch `number`; empty if all later samples are used."""
+        """Returns a list with one replacement for batch `number`; empty if all later samples have been used."""
         if self.end <= self._starts[min(number + 1, len(self._starts) - 1)]:
             return []
         self.end -= 1

@@ -34,7 +34,7 @@ NO_MORE: dict[str, Any] = {}
 
 
 class Position:
-    """Base of the iterators: draws and replays indices, counts delivered batches, handles bad samples."""
+    """Base class of the iterators. Draws and replays indices, counts delivered batches, and handles bad samples."""
 
     _taking: threading.RLock
     _progress: LoaderProgress
@@ -65,7 +65,9 @@ class Position:
         return iterator
 
     def __next__(self) -> Any:
-        """The next batch. Each batch goes to one of the calling threads; all of them get StopIteration."""
+        """The next batch. If several threads iterate, each batch is returned to one thread, and all threads get
+        StopIteration.
+        """
         if self._is_inherited():  # fork() may have copied a held lock
             return super().__next__()  # type: ignore[misc]
         with self._taking:
@@ -91,7 +93,9 @@ class Position:
             own_generators.warn_of(self._settings.own_generators())
 
     def _take_settings(self, loader: Any) -> None:
-        """Reads the current settings. The loader is not stored: with persistent workers it holds its iterator."""
+        """Reads the loader's current settings. Does not store the loader: with persistent workers, the loader
+        references its iterator.
+        """
         self._progress = loader._progress
         self._progress.settings = Settings.of(loader)
 
@@ -101,22 +105,24 @@ class Position:
         return self._progress.settings
 
     def want_states(self, every: int) -> None:
-        """Saves the dataset's state every `every` batches from now on. Without workers: on demand."""
+        """Saves the dataset's state every `every` batches from now on. Without workers, states are saved only on
+        demand.
+        """
 
     def await_states(self) -> None:
-        """Waits for the parts of a state that are in other processes. Without workers: none."""
+        """Waits for the parts of a state that other processes send; without workers, there are no such parts."""
 
     def _keep_fetcher(self, fetcher: fetch.Fetcher) -> None:
-        """For states of this epoch that are requested after the iterator has ended."""
+        """Stores the fetcher, so that states of this epoch can be requested after the iterator has ended."""
         if fetcher.is_stateful():
             self._cursor.fetcher = fetcher
 
     def _is_inherited(self) -> bool:
-        """Whether this process was forked from the one that made this iterator."""
+        """Returns whether this process was forked from the process that created this iterator."""
         return os.getpid() != self._owner
 
     def _has_lost_workers(self) -> bool:
-        """Whether persistent workers have ended without an error being raised."""
+        """Returns whether persistent workers have ended without an error being raised."""
         return False
 
     def _inherited_error(self) -> Error:
@@ -131,7 +137,7 @@ class Position:
         self._pause()
 
     def _pause(self) -> None:
-        """Ends the publication of the loader as running, until the next epoch begins."""
+        """Reports the loader as paused until the next epoch begins."""
         if self._when_paused is not None:
             self._when_paused(self)
 
@@ -144,7 +150,9 @@ class Position:
         return index
 
     def _draw_first(self) -> None:
-        """Before the first index: saves the generators' states, or restores them and skips delivered indices."""
+        """Runs before the first index is drawn: saves the generators' states, or restores them and skips delivered
+        indices.
+        """
         self._drawn = True
         settings, cursor, resume = self._settings, self._cursor, self._resume or {}
         order = settings.order
@@ -182,7 +190,7 @@ class Position:
                 if self._refills is not None and self._in_order:
                     raise ConfigError(
                         "load_state_dict: the state was saved with in_order=False, but on_error='skip' takes samples "
-                        "from the end of the order. Resume with in_order=False and workers"
+                        "from the end of the order. Resume with in_order=False and at least one worker"
                     )
                 self._sampler_iter = itertools.chain(list(cursor.waiting), self._sampler_iter)
             if process is not None:
@@ -230,20 +238,22 @@ class Position:
             if settings.error_budget and self._bad_count > settings.error_budget:
                 error = failure.exception()
                 raise Error(
-                    f"more than error_budget={settings.error_budget} bad samples in epoch {self._cursor.epoch}; "
-                    f"the last: {message}",
+                    f"more than error_budget={settings.error_budget} bad samples in epoch {self._cursor.epoch}; the "
+                    f"last one: {message}",
                     record=record,
                     stage="python",
                 ) from error
 
     def _pass(self, worker: int, index: Any, samplers: list[Any] | None, is_furthest: bool | None = None) -> None:
-        """Skips a batch that raised, here and after a state is loaded."""
+        """Skips a batch that raised an error, now and when a state is loaded later."""
         if self._dataset_kind != ITERABLE:
             self._cursor.deliver(worker, index, NO_MORE, samplers, is_furthest)
         self._pause()
 
     def _refilled(self, batch: int, index: list[Any], bad: list[tuple[int, Failure]]) -> list[Any]:
-        """`index` with bad samples replaced from the end of the order, or removed if none are left there."""
+        """Returns `index` with bad samples replaced from the end of the order, or removed if the order has no samples
+        left.
+        """
         self._log_bad([failure for _, failure in bad], batch)
         bad_positions = {position for position, _ in bad}
         filled: list[Any] = []
@@ -285,9 +295,9 @@ def fetch_config_of(iterator: Any) -> FetchConfig:
 
 
 class _ReplayedOrder:
-    """The rest of an order that was begun with other states of the process's generators.
+    """The remainder of an order that was begun when the process's generators had other states.
 
-    A sampler may draw at any step, so each step runs with the generators' states after the previous one.
+    A sampler may draw at any step, so each step runs with the states that the generators had after the previous step.
     """
 
     def __init__(self, indices: Any) -> None:

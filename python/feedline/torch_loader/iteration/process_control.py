@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts and ends worker processes while `num_workers="auto"` follows the loop."""
+"""Starts and ends worker processes while `num_workers="auto"` adapts their number to the loop."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _log = logging.getLogger("feedline")
 
 class ProcessControl:
     """Attributes:
-    alive: the number of workers that have a process: the first ones.
+    alive: the number of workers that have a process; these are always the first workers.
     """
 
     def __init__(self, processes: ProcessCount, context: EpochContext) -> None:
@@ -26,7 +26,7 @@ class ProcessControl:
         processes.has(self.alive)
 
     def begin_epoch(self, workers: ProcessWorkers) -> None:
-        """Ends idle processes except one, which may be tried next, and starts that one if it is missing."""
+        """Ends all idle processes except one, which may be tried next, and starts that process if it is missing."""
         wanted = min(self._context.num_workers, self._processes.count + 1)
         while self.alive > wanted:
             self.alive -= 1
@@ -38,7 +38,7 @@ class ProcessControl:
         self._delivered_s = 0.0
 
     def note_delivery(self, queue: TaskQueue) -> None:
-        """Called for each batch. May change how many workers get tasks."""
+        """Called for each batch. May change the number of workers that receive tasks."""
         processes, context = self._processes, self._context
         now_s, waited_s = time.monotonic(), context.progress.wait_s or 0.0
         before = processes.count

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chooses the number of active worker processes by how long the training loop waits: a pure state machine.
+"""A state machine that chooses the number of active worker processes from the time that the training loop waits.
 
-The wait only triggers a trial, and the rate decides: a loop that computes on the same CPUs may wait longer but step
-faster. src/tune does the same for threads.
+A long wait only triggers a trial; the batch rate decides, because a loop that computes on the same CPUs may wait longer
+but step faster. src/tune does the same for threads.
 """
 
 from __future__ import annotations
@@ -26,9 +26,11 @@ _A_PAUSE = 8  # usual steps: the loop did something else, such as an evaluation
 
 
 def why_fixed(settings: Settings) -> str:
-    """Why the number of worker processes of a loader with ``num_workers="auto"`` is fixed; empty if it is not.
+    """Returns why the number of worker processes of a loader with ``num_workers="auto"`` is fixed, or an empty string
+    if the number can change.
 
-    The choice of the worker for a sample must not affect results, and a new process reads the dataset's current state.
+    The number may only change if results do not depend on which worker reads a sample, because a new process reads the
+    dataset's current state.
     """
     if settings.seed is None:
         return "without seed=, random numbers depend on the worker"
@@ -46,7 +48,7 @@ def why_fixed(settings: Settings) -> str:
 
 
 def process_count_of(settings: Settings) -> ProcessCount | None:
-    """None if the number is fixed."""
+    """Returns None if the number of processes is fixed."""
     if not settings.adapts or why_fixed(settings):
         return None
     is_random = _engine.test_conditions()["random_threads"]
@@ -55,12 +57,12 @@ def process_count_of(settings: Settings) -> ProcessCount | None:
 
 
 def has_room_for(process_bytes: int) -> bool:
-    """Whether the memory available to this rank has room for one more process of this size."""
+    """Returns whether this rank has enough available memory for another process of this size."""
     return limits.share_of_memory_left() > 2 * process_bytes
 
 
 class Change(NamedTuple):
-    """`at_s`: seconds since the first batch."""
+    """A change of the number of processes, `at_s` seconds after the first batch."""
 
     at_s: float
     before: int
@@ -74,10 +76,10 @@ class _Trial(NamedTuple):
 
 
 class ProcessCount:
-    """Observes every batch; `count` is the number of processes to use, from 1 to `limit`."""
+    """Observes every batch, and adapts `count`, the number of processes to use, between 1 and `limit`."""
 
     def __init__(self, limit: int, mode: Literal["auto", "off", "random"] = "auto") -> None:
-        """`mode`: "off" uses the limit; "random", for tests, draws a number for every batch."""
+        """`mode`: "off" always uses the limit; "random", for tests, draws a number for every batch."""
         self.limit = self.count = limit
         self.changes: list[Change] = []
         self._mode = mode
@@ -89,7 +91,9 @@ class ProcessCount:
         self._pause_s, self._not_before_s = _FIRST_PAUSE_S, 0.0
 
     def note(self, step_s: float, wait_s: float) -> int:
-        """Records a batch: `step_s` since the previous one, during which the loop waited for `wait_s`."""
+        """Records a batch that was delivered `step_s` seconds after the previous batch, after a wait of `wait_s`
+        seconds. Returns `count`.
+        """
         if self._mode != "auto":
             self.count = self._random.randint(1, self.limit) if self._mode == "random" else self.limit
             return self.count
@@ -115,12 +119,12 @@ class ProcessCount:
         return {"processes": self.count, "limit": self.limit, "changed": len(changes), "changes": changes}
 
     def begin_epoch(self) -> None:
-        """Discards measurements of the previous epoch."""
+        """Discards the measurements of the previous epoch."""
         self._passed_s = self._waited_s = 0.0
         self._batches, self._settling = 0, True
 
     def has(self, processes: int) -> None:
-        """Sets the number of processes that exist in this epoch, the limit of `count`."""
+        """Sets the number of processes that exist in this epoch, which limits `count`."""
         self.limit, self.count = processes, min(self.count, processes)
 
     def _judge(self, share: float, rate: float) -> None:
@@ -129,17 +133,17 @@ class ProcessCount:
         elif self._trial is not None:
             self._end_trial(self._trial, share, rate)
         elif share > _STARVES and self.count < self.limit:
-            self._change(self.limit, "the loop waits most of the time: use all")
+            self._change(self.limit, "the loop waits most of the time: using all processes")
         elif self._now_s >= self._not_before_s:
             self._try(share, rate)
 
     def _try(self, share: float, rate: float) -> None:
         if share < _NEVER_WAITS and self.count > 1:
             self._trial = _Trial(self.count, rate)
-            self._change(self.count - 1, "the loop never waits: fewer?")
+            self._change(self.count - 1, "the loop never waits: trying fewer processes")
         elif share > _WAITS and self.count < self.limit:
             self._trial = _Trial(self.count, rate)
-            self._change(self.count + 1, "the loop waits: more?")
+            self._change(self.count + 1, "the loop waits: trying more processes")
 
     def _end_trial(self, trial: _Trial, share: float, rate: float) -> None:
         self._trial = None
@@ -149,7 +153,7 @@ class ProcessCount:
             return
         self._not_before_s = self._now_s + self._pause_s
         self._pause_s = min(_LONGEST_PAUSE_S, 2 * self._pause_s)
-        self._change(trial.before, "the rate was better before")
+        self._change(trial.before, "the previous number was faster")
 
     def _change(self, count: int, why: str) -> None:
         self.changes.append(Change(round(self._now_s, 1), self.count, count, why))

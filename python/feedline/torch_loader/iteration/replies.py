@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Receives workers' replies, with timeout and watchdog, and replaces workers that died."""
+"""Receives workers' replies, with a timeout and a watchdog, and replaces workers that died."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _log = logging.getLogger("feedline")
 
 class Replies:
     """Attributes:
-    is_fatal: the exception from `receive` ends the iterator.
+    is_fatal: whether the last exception from `receive` ends the iterator.
     """
 
     def __init__(self, group: WorkerGroup, context: EpochContext, queue: TaskQueue, states: WorkerStates) -> None:
@@ -33,13 +33,13 @@ class Replies:
     def receive(self, task: Task | None, timeout: float) -> Answer | None:
         """Waits for the reply to `task`, but returns the first reply to any task.
 
-        Without a task it waits for workers' states, and returns None after each one.
+        If `task` is None, waits for workers' states, and returns None after each state.
 
         Args:
-            timeout: seconds; 0 for none.
+            timeout: seconds; 0 for no timeout.
 
         Raises:
-            WorkerDiedError, StalledError: `is_fatal` is set.
+            WorkerDiedError, StalledError: `is_fatal` is set to True.
             RuntimeError: timeout.
         """
         event = self._group.receive(0)
@@ -75,7 +75,7 @@ class Replies:
             progress.wait_s = (progress.wait_s or 0.0) + time.monotonic() - began
 
     def _awaited(self, task: Task | None) -> list[int]:
-        """The workers that the watchdog observes."""
+        """Returns the workers that the watchdog observes."""
         if task is None:
             return self._states.missing()
         if self._context.in_order:
@@ -89,7 +89,9 @@ class Replies:
             self._handle_death(Died(worker, None))
 
     def _handle_death(self, event: Died) -> None:
-        """Starts another process if bad samples are skipped or replaced and no other died on the same task."""
+        """Starts another process if bad samples are skipped or replaced and the task did not already kill a worker.
+        Otherwise raises.
+        """
         worker, crash, group = event.worker, self._crashes.pop(event.worker, None), self._group
         unanswered = self._queue.of_worker(worker)
         current = unanswered[0][1] if unanswered else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recognises frameworks' `worker_init_fn`s that seed generators and do not change the dataset, by identity."""
+"""Recognises frameworks' `worker_init_fn`s that only seed generators and do not change the dataset, by identity."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SEEDING: dict[tuple[str, str], dict[str, tuple[Any, ...] | None]] = {
 
 
 def only_seeds(function: Any) -> bool:
-    """Whether `function` is one of these."""
+    """Returns whether `function` is one of the functions in `_SEEDING`, which only seed generators."""
     bound: dict[str, Any] = {}
     if type(function) is functools.partial and not function.args:
         function, bound = function.func, function.keywords

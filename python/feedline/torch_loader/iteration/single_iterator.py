@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The iterator without workers: torch's iterator class with Feedline's errors and state."""
+"""The iterator of loaders without workers: torch's iterator class with Feedline's errors and state."""
 
 from __future__ import annotations
 
@@ -21,10 +21,12 @@ _log = logging.getLogger("feedline")
 
 
 class SingleIterator(Position, torch_dataloader._SingleProcessDataLoaderIter):
-    """num_workers=0: everything runs in the calling thread."""
+    """The iterator for num_workers=0; it runs everything in the calling thread."""
 
     def __init__(self, loader: Any, wrap: Callable[[Any], Any] | None = None) -> None:
-        """`wrap`: returns the dataset to read instead of the loader's; None: the loader's is read."""
+        """`wrap`: a function that returns the dataset to read in place of the loader's; None to read the loader's own
+        dataset.
+        """
         self._before_iter = state.take_randomness(Settings.of(loader))
         with loader._progress.as_if_begun():
             torch_dataloader._BaseDataLoaderIter.__init__(self, loader)

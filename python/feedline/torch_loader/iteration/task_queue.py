@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks that were sent to workers and not delivered yet, and the choice of the next worker."""
+"""The queue of tasks that were sent to workers and are not yet delivered; also chooses the next worker."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from .process_count import ProcessCount
 
 
 class Task:
-    """An index for one worker, and the worker's reply.
+    """An index sent to one worker, and the worker's reply.
 
     Attributes:
         drawn: the index before bad samples were replaced.
-        samplers: states of the samplers after `drawn`.
-        frame: the reply, after its arrival.
-        deaths: workers that died on this task.
+        samplers: states of the samplers after drawing `drawn`.
+        frame: the reply, once it has arrived.
+        deaths: number of workers that died on this task.
     """
 
     __slots__ = ("deaths", "drawn", "frame", "index", "samplers", "worker")
@@ -37,16 +37,17 @@ class Task:
 
 
 class TaskQueue:
-    """Task numbers never restart at 0, so replies from an abandoned epoch are recognised.
+    """The tasks of all workers. Task numbers continue across epochs, so that replies from an abandoned epoch are
+    recognised.
 
     Attributes:
-        sent: the next task's number.
-        expected: the next batch's number.
-        tasks: sent and not yet delivered, by number.
-        outstanding: the number of tasks without a reply.
-        owed: the number of tasks still to send; negative while the queue shrinks.
-        active: by worker, whether it has samples left in this epoch.
-        prefetch: tasks per worker.
+        sent: number of the next task to send.
+        expected: number of the next task to deliver.
+        tasks: tasks sent and not yet delivered, by number.
+        outstanding: count of tasks without a reply.
+        owed: count of tasks still to be sent; negative while the queue shrinks.
+        active: for each worker, whether it has samples left in this epoch.
+        prefetch: maximum number of tasks per worker.
     """
 
     def __init__(
@@ -59,7 +60,7 @@ class TaskQueue:
         self.begin([False] * num_workers)
 
     def begin(self, active: list[bool]) -> None:
-        """Starts an epoch without tasks."""
+        """Starts an epoch with no tasks."""
         self.active = active
         self.discard()
         self.expected = self.sent
@@ -69,19 +70,21 @@ class TaskQueue:
         self.start_at(0)
 
     def start_at(self, worker: int) -> None:
-        """The next task goes to `worker`, if that is active."""
+        """Makes `worker` the first candidate for the next task."""
         every = range(self._num_workers)
         self._cycle: Iterator[int] = itertools.chain(range(worker, self._num_workers), itertools.cycle(every))
 
     def working(self) -> int:
-        """The number of workers that get tasks: the first ones."""
+        """Returns the number of workers that receive tasks; these are always the first workers."""
         return self._num_workers if self._processes is None else self._processes.count
 
     def is_full(self) -> bool:
         return self.outstanding >= self.prefetch * self._num_workers
 
     def send(self, index: Any, samplers: list[Any] | None) -> None:
-        """Sends a task to the next worker. Drops it if no worker is active or, out of order, if all have enough."""
+        """Sends a task to the next worker. Drops the task if no worker is active or, with in_order=False, if every
+        worker has enough tasks.
+        """
         worker = self._next_worker()
         if worker is None:
             return
@@ -104,14 +107,14 @@ class TaskQueue:
         return None
 
     def send_again(self, number: int, index: Any) -> None:
-        """Sends a completed task again, with a different index."""
+        """Sends a completed task again with a different index."""
         task = self.tasks[number]
         task.frame, task.index = None, index
         self.outstanding += 1
         self._group.send(task.worker, number, TASK, index)
 
     def next_number(self, border: int) -> int | None:
-        """The task to deliver next, with a number below `border`; None if none is left."""
+        """Returns the number of the next task to deliver; None if no task with a number below `border` is left."""
         while self.expected < border:
             task = self.tasks.get(self.expected)
             if task is not None:
@@ -131,11 +134,11 @@ class TaskQueue:
         self._per_worker[worker] -= 1
 
     def of_worker(self, worker: int) -> list[tuple[int, Task]]:
-        """The worker's tasks without a reply, in order."""
+        """Returns the worker's tasks without a reply, in order."""
         return [(n, task) for n, task in self.tasks.items() if task.worker == worker and task.frame is None]
 
     def answers_of(self, worker: int) -> list[Answer]:
-        """The worker's replies that were not delivered yet."""
+        """Returns the worker's replies that have not been delivered yet."""
         return [task.frame for task in self.tasks.values() if task.frame is not None and task.worker == worker]
 
     def discard(self) -> None:
@@ -146,14 +149,14 @@ class TaskQueue:
         self.tasks.clear()
 
     def end_epoch(self) -> None:
-        """Discards the remaining tasks of this epoch; workers skip them."""
+        """Discards the remaining tasks of this epoch, which workers skip."""
         self.discard()
         self._group.skip_before(self.sent)
         self.expected = self.sent
         self.outstanding = 0
 
     def discard_before(self, border: int) -> None:
-        """Drops the tasks with numbers below `border`, which is expected next."""
+        """Drops the tasks with numbers below `border`, which becomes the next number to deliver."""
         for number in [n for n in self.tasks if n < border]:
             task = self.tasks.pop(number)
             self._per_worker[task.worker] -= 1

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The iterator of loaders with workers: torch's iterator class with Feedline's workers and transport.
 
-`Position` draws indices, `TaskQueue` sends them, `Replies` receives replies, `WorkerStates` handles datasets' states.
+`Position` draws indices, `TaskQueue` sends tasks, `Replies` receives replies, and `WorkerStates` handles the states of
+datasets.
 """
 
 from __future__ import annotations
@@ -56,7 +57,9 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
     _timeout: float
 
     def __init__(self, loader: Any, wrap: Callable[[Any], Any] | None = None) -> None:
-        """`wrap`: returns the dataset that workers read instead of the loader's; None: they read the loader's."""
+        """`wrap`: a function that returns the dataset that workers read in place of the loader's; None to read the
+        loader's own dataset.
+        """
         with loader._progress.as_if_begun():
             torch_dataloader._BaseDataLoaderIter.__init__(self, loader)
         self._take_settings(loader)
@@ -117,7 +120,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         return group
 
     def _alive(self) -> int:
-        """The number of workers that have a process or thread: the first ones."""
+        """Returns the number of workers that have a process or thread; these are always the first workers."""
         return self._num_workers if self._process_control is None else self._process_control.alive
 
     # -- epochs
@@ -156,7 +159,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
             self._try_put_index()
 
     def _adopt(self, following: NextEpoch) -> None:
-        """Continues with the epoch that was begun early; the rest of this one is dropped."""
+        """Continues with the epoch that has begun early. The rest of the current epoch is dropped."""
         self._queue.discard_before(following.border)
         self._positions.begin_epoch(following.border)
         self._sampler_iter, self._drawn, self._refills = following.indices, True, None
@@ -165,7 +168,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         self._progress.adopt(self._cursor, self._settings)
 
     def _order_to_read_again(self) -> dict[int, list[Any]]:
-        """By worker: the batches that a stateful map-style dataset had read after its state was saved."""
+        """Returns, for each worker, the batches that a stateful map-style dataset read after its state was saved."""
         entries = (self._resume or {}).get("workers") or []
         if self._context.iterable or not self._cursor.delivered or not self._in_order:
             return {}
@@ -186,7 +189,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
     # -- sending tasks
 
     def _try_put_index(self) -> None:
-        """torch's name. Sends the next task, if the order has one."""
+        """torch's name. Sends the next task if the order has another index."""
         if self._queue.is_full():
             raise AssertionError("Number of outstanding tasks exceeded maximum allowed tasks")
         if self._next_epoch is None:
@@ -212,14 +215,14 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         return not self._context.iterable and not isinstance(self._dataset, MapDataPipe)
 
     def _replace_answered(self) -> None:
-        """Sends a task to replace a completed task, and the tasks still due."""
+        """Sends a task in place of a completed task, and all other tasks that are due."""
         self._queue.owed += 1
         while self._queue.owed > 0:
             self._queue.owed -= 1
             self._try_put_index()
 
     def _prefetch_by_bytes(self, answer: Answer) -> None:
-        """Adapts the number of batches in flight to the largest batch so far."""
+        """Adapts the number of batches in flight to the largest batch received so far."""
         if answer.nbytes() <= self._progress.batch_bytes:
             return
         self._progress.batch_bytes, queue = answer.nbytes(), self._queue
@@ -272,7 +275,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
                 return data
 
     def _border(self) -> int:
-        """The number of the first task that is not of this epoch."""
+        """Returns the number of the first task that does not belong to this epoch."""
         return self._queue.sent if self._next_epoch is None else self._next_epoch.border
 
     def _receive(self, task: Task | None) -> Answer | None:
@@ -286,7 +289,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
             raise
 
     def _take(self, answer: Answer | None) -> int | None:
-        """Assigns a reply to its task, and returns the task's number if the reply is a batch."""
+        """Assigns a reply to its task. Returns the task's number if the reply is a batch."""
         task = None if answer is None else self._queue.tasks.get(answer.task)
         if answer is None or task is None:
             if answer is not None:  # from an abandoned epoch
@@ -306,7 +309,9 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
     # -- delivering batches
 
     def _is_sent_again(self, number: int, task: Task) -> bool:
-        """Whether the batch was sent again, without its bad samples or without samples used as replacements."""
+        """If the task contains bad samples or samples that were used as replacements, sends it again without these
+        samples, or ends the epoch if none are left. Returns whether the task contained such samples.
+        """
         if self._refills is None:
             return False
         batch, answer, index = self._cursor.delivered, task.answer, None
@@ -361,7 +366,9 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
     # -- for the loader
 
     def give(self, name: str, value: Any) -> bool:
-        """Sets an attribute of the dataset in all workers, after their current tasks. False if they ignore it."""
+        """Sets an attribute of the dataset in all workers, after their current tasks. Returns False if workers ignore
+        the attribute, because they read a replacement of the dataset.
+        """
         if self._shutdown or self._broken or self._is_inherited():
             return True
         for worker in range(self._alive()):
@@ -388,7 +395,9 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
             self._take(self._receive(None))
 
     def state_cursor(self) -> state.Cursor:
-        """The cursor for a state: at the end of an epoch, the next epoch's if that has begun."""
+        """Returns the cursor for a state. At the end of an epoch, this is the next epoch's cursor if that epoch has
+        begun.
+        """
         following = self._next_epoch
         return following.cursor if self._cursor.finished and following is not None else self._cursor
 

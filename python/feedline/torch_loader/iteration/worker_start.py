@@ -27,7 +27,7 @@ _log = logging.getLogger("feedline")
 def start_workers(
     loader: Any, settings: Settings, progress: LoaderProgress, config: WorkerConfig, args: WorkerArgs, pins: bool
 ) -> tuple[WorkerGroup, PageLock | None]:
-    """`pins`: batches are pinned, so the memory shared by processes is locked if possible."""
+    """`pins`: whether batches are pinned. If so, the memory shared with processes is page-locked if possible."""
     if settings.in_threads:
         return ThreadWorkers(config, args), None
     group = _start_processes(loader, settings, config, args)
@@ -57,9 +57,10 @@ def _start_processes(loader: Any, settings: Settings, config: WorkerConfig, args
 
 
 def has_one_reader(context: EpochContext) -> bool:
-    """With central_batching: whether one worker reads the whole stream, as others would repeat its samples.
+    """Returns whether, with central_batching, one worker reads the whole stream, because other workers would repeat its
+    samples.
 
-    That worker sees num_workers=1, so a dataset whose sharding was not recognised also yields all samples.
+    The single worker sees num_workers=1, so a dataset whose sharding was not recognised also yields all samples.
     """
     settings = context.settings
     if not (settings.central_batching and settings.iterable and context.num_workers > 1):

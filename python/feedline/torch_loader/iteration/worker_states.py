@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""States of the datasets in a loader's workers: requested, received, and sent back at the start of an epoch."""
+"""The states of the datasets in a loader's workers: requests and receives them, and sends them back at the start of an
+epoch.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ _log = logging.getLogger("feedline")
 
 class WorkerStates:
     """Attributes:
-    mark: the epoch's number; states from other epochs are ignored.
+    mark: number of the epoch; states from other epochs are ignored.
     """
 
     def __init__(self, group: WorkerGroup, context: EpochContext, queue: TaskQueue) -> None:
@@ -27,7 +29,7 @@ class WorkerStates:
         self._has_requested_last = False
 
     def begin_epoch(self, workers: list[int]) -> None:
-        """`workers`: those that read in this epoch."""
+        """`workers`: the workers that read in this epoch."""
         self.mark += 1
         self._requested = dict.fromkeys(workers, False) if self.are_saved() else {}
         self._context.cursor.keeps_indices = self._context.saves_samplers and self.are_saved()
@@ -37,7 +39,9 @@ class WorkerStates:
         return bool(self._group.config.wants_state) and may_have_state(self._context)
 
     def request(self, every: int) -> bool:
-        """Requests a state every `every` batches. False if workers send them already, or if there is no state."""
+        """Requests a state every `every` batches. Returns False if workers already send states, or if the dataset has
+        no state.
+        """
         config, context = self._group.config, self._context
         if not every or 0 < config.wants_state <= every or not may_have_state(context):
             return False
@@ -47,7 +51,7 @@ class WorkerStates:
         return True
 
     def request_after_epoch(self) -> None:
-        """Requests the states after an epoch that has ended; persistent workers still have them."""
+        """Requests the states from the end of an epoch, which persistent workers still have."""
         cursor = self._context.cursor
         for worker in range(self._context.num_workers):
             if cursor.ends.get(worker) is None:
@@ -56,7 +60,9 @@ class WorkerStates:
                 self._group.send(worker, 0, LAST, self.mark)
 
     def request_last(self) -> None:
-        """Called at the end of the order: persistent workers send the state from which the next epoch begins."""
+        """Called at the end of the order, so that persistent workers send the state from which the next epoch
+        begins.
+        """
         if self._has_requested_last or not self._context.persistent or self._context.iterable:
             return
         self._has_requested_last = True
@@ -65,7 +71,7 @@ class WorkerStates:
                 self._group.send(worker, 0, LAST, self.mark)
 
     def missing(self) -> list[int]:
-        """Workers whose state is required for the loader's state but has not arrived."""
+        """Returns the workers whose state is needed for the loader's state but has not arrived."""
         return [worker for worker in range(self._context.num_workers) if self._is_missing(worker)]
 
     def _is_missing(self, worker: int) -> bool:
@@ -92,7 +98,9 @@ class WorkerStates:
             entry["state"], entry["since"] = state, 0
 
     def epoch_start(self, worker: int, again: list[Any]) -> EpochStart:
-        """The message that starts the epoch in a worker. `again`: batches to read once more, for the dataset."""
+        """Returns the message that starts the epoch in a worker. `again`: batches that the worker reads once more, to
+        restore the dataset's state.
+        """
         context, entry = self._context, self._context.cursor.by_worker[worker]
         settings, resume = context.settings, context.resume
         dataset_epoch = context.progress.dataset_epoch(settings.dataset)
@@ -115,7 +123,7 @@ class WorkerStates:
         return start
 
     def epoch_restart(self, worker: int, waiting: int) -> EpochStart:
-        """The message for a worker that replaces a dead one with `waiting` undelivered replies."""
+        """Returns the message for a worker that replaces a dead worker with `waiting` undelivered replies."""
         start = self.epoch_start(worker, [])
         if self._context.iterable:
             entry = self._context.cursor.by_worker[worker]
@@ -124,12 +132,12 @@ class WorkerStates:
         return start
 
     def _skips_by_count(self) -> bool:
-        """Whether the stream itself skips the samples that were delivered before."""
+        """Returns whether the stream itself skips the samples that were already delivered."""
         resume = self._context.resume
         return resume is not None and "counted" in resume and self._context.progress.counted is not None
 
     def first_worker(self) -> int:
-        """The worker that sends the first batch of the epoch."""
+        """Returns the worker that sends the first batch of the epoch."""
         context, counted, resume = self._context, self._context.progress.counted, self._context.resume
         if context.iterable and context.cursor.delivered:
             assert resume is not None  # otherwise no batch of this epoch was delivered
@@ -143,5 +151,7 @@ class WorkerStates:
 
 
 def may_have_state(context: EpochContext) -> bool:
-    """For an iterable dataset, only the iterators in the workers show whether there is a state."""
+    """Returns whether the dataset may have a state. For an iterable dataset, this is known only from the iterators in
+    the workers.
+    """
     return context.iterable or fetch.is_stateful(context.dataset)

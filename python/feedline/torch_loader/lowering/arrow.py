@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowers loaders over Hugging Face's datasets: images of Arrow tables, and of streams of these."""
+"""Lowers loaders over Hugging Face's datasets: images in Arrow tables, and streams of such tables."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ..iteration.orders import is_unique
-from ..known import arrow_images, sources, transforms
 from ..native.arrow_images_iterator import NativeArrowIterator
 from ..native.arrow_prefix import ArrowPrefix
 from ..native.plans import NATIVE, ImagePlan, Plan, PrefixPlan, Stage
@@ -14,6 +13,7 @@ from ..options.settings import Settings
 from . import arrow_streams
 from .arrow_streams import ArrowStream
 from .collating import column_collation_of
+from .datasets import arrow_images, sources
 from .images import follow_pillow, why_no_batch
 from .stages import (
     DRAWN_IN_WORKERS,
@@ -26,6 +26,7 @@ from .stages import (
     rest_stages,
     threads_of,
 )
+from .transforms import transforms
 
 
 def plan_arrow_images(settings: Settings, leaf: Any) -> Plan:
@@ -53,7 +54,12 @@ def _whole_arrow_images(settings: Settings, table: arrow_images.ImageTable, coll
     ]
     stages += known_stages(chain, native, drawn_by(unique))
     stages.append(
-        Stage("collate", collation.name, native, "images are written directly into the batch; other columns by Python")
+        Stage(
+            "collate",
+            collation.name,
+            native,
+            "images are written directly into the batch; Python collates the other columns",
+        )
     )
     dataset = chain.dataset
     return ImagePlan(stages, NativeArrowIterator, dataset, files, threads, unique, settings.adapts, collation, table)
@@ -89,12 +95,12 @@ def plan_arrow_stream(settings: Settings) -> Plan:
     native = f"{NATIVE}, within each worker" if settings.num_workers else f"{NATIVE}, in this process"
     stages = [
         Stage("order", type(settings.dataset).__qualname__, where, "datasets determines shards, splits and shuffles"),
-        Stage("read", "tables", where, "by datasets, with images left encoded"),
+        Stage("read", "tables", where, "datasets reads the rows; images stay encoded"),
         Stage(
             "decode",
             f"column {found.function.image!r}",
             native,
-            "directly from Arrow's memory; other columns by datasets",
+            "directly from Arrow's memory; datasets decodes the other columns",
         ),
     ]
     stages += known_stages(chain, native, DRAWN_IN_WORKERS)

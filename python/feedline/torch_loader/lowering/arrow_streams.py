@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`datasets.IterableDataset`: the engine decodes images for a known function of map(), within each worker.
+"""Lowers `datasets.IterableDataset`: the engine decodes the images for a recognised function of map(), within each
+worker.
 
     Parquet -> [shuffle, skip, ...] -> features decoded -> map(function) -> [shuffle, with_format, ...]
 
@@ -7,7 +8,8 @@ becomes, in each worker,
 
     the same -> features decoded, the image left encoded -> map(native replacement of the function) -> the same
 
-so that order, shards of workers and ranks, buffers, states and errors of datasets' own steps do not change.
+so that the order, the shards for workers and ranks, and the buffers, states and errors in datasets' own steps do not
+change.
 """
 
 from __future__ import annotations
@@ -19,10 +21,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ..known import arrow_images, known_batch_functions, transforms
-from ..known.known_batch_functions import OfImages
 from ..native.encoded_columns import MODES, Function, chain_for
 from ..native.prefix import NativePrefix
+from .datasets import arrow_images
+from .functions import batch_functions
+from .functions.batch_functions import OfImages
+from .transforms import transforms
 
 _MODULE = "datasets.iterable_dataset"
 # Steps that pass on or omit samples without reading their contents.
@@ -48,12 +52,12 @@ _STEPS = _INERT | {
 
 @dataclass(frozen=True)
 class Found:
-    """A known function of map().
+    """A recognised function that was passed to map().
 
     Attributes:
-        steps: of the dataset, the last one first, up to the one with the known function.
+        steps: the dataset's steps, from the last one back to the one with the recognised function.
         function: its effect.
-        mode: Pillow's mode of the images that it gets; None: each file's own.
+        mode: the Pillow mode of the images that the function receives; None means each file's own mode.
     """
 
     steps: tuple[Any, ...]
@@ -61,17 +65,17 @@ class Found:
     mode: str | None
 
     def chain(self) -> transforms.Chain:
-        """The known ones of the function's transforms."""
+        """Returns the chain of the function's supported transforms."""
         return chain_for(self.function.transform, self.mode or "RGB")
 
 
 def is_one(dataset: Any) -> bool:
-    """Whether it is a `datasets.IterableDataset`, by exact type."""
+    """Returns whether `dataset` is exactly a `datasets.IterableDataset`, not a subclass."""
     return type(dataset) is getattr(sys.modules.get(_MODULE), "IterableDataset", None)
 
 
 def find(dataset: Any) -> Found | str:
-    """The images that the engine decodes, or why it decodes none."""
+    """Returns the function whose images the engine decodes, or the reason why the engine decodes none."""
     steps = _steps_of(dataset)
     why = "there is no map() of a dataset with an Image feature"
     for i in reversed(range(len(steps))):  # the first map() decodes
@@ -91,26 +95,26 @@ def _found(steps: tuple[Any, ...]) -> Found | str:
     why = _why_not_plain(step)
     if why:
         return why
-    function = known_batch_functions.of_images(step.function, step.batched)
+    function = batch_functions.of_images(step.function, step.batched)
     name = getattr(step.function, "__qualname__", type(step.function).__qualname__)
     if function is None:
         return f"{name} is not a function that the engine recognises"
     if features is None or function.image not in features:
-        return f'{name}: its column "{function.image}" is not an Image with decoding'
+        return f'{name}: the column "{function.image}" is not an Image feature with decoding enabled'
     if function.image != function.made and not _drops(steps, function.image):
         return f'a sample contains "{function.image}", a PIL image, in addition to "{function.made}"'
     mode = features[function.image].mode
     if mode not in (None, *MODES):
-        return f"its images have mode {mode}, which the engine does not decode to"
+        return f"the dataset's images have mode {mode}, to which the engine does not decode"
     if function.converts and mode not in (None, "RGB"):
-        return f"its images have mode {mode}, and are converted to RGB only after the transform"
+        return f"the dataset's images have mode {mode}, and are converted to RGB only after the transform"
     if mode is None and (function.converts or arrow_images.converts(function.transform)):
         mode = "RGB"
     return Found(steps, function, mode)
 
 
 def _steps_of(dataset: Any) -> tuple[Any, ...]:
-    """The known steps, from the last one on."""
+    """Returns the steps that are recognised, starting from the last one."""
     steps, step = [], dataset._ex_iterable
     while _name(step) in _STEPS:
         steps.append(step)
@@ -119,13 +123,13 @@ def _steps_of(dataset: Any) -> tuple[Any, ...]:
 
 
 def _name(step: Any) -> str:
-    """The class name of one of datasets' own steps, by exact type; otherwise empty."""
+    """Returns the class name if `step` is exactly one of datasets' own steps; otherwise empty."""
     kind = type(step)
     return kind.__name__ if getattr(sys.modules.get(_MODULE), kind.__name__, None) is kind else ""
 
 
 def _images_of(step: Any) -> dict[str, Any] | None:
-    """The columns that are decoded as images before a map(); None if there are none."""
+    """Returns the columns that are decoded as images before a map(); None if there are none."""
     front = step.ex_iterable
     if _name(front) != "FormattedExamplesIterable" or front.ex_iterable.is_typed:
         return None
@@ -135,7 +139,7 @@ def _images_of(step: Any) -> dict[str, Any] | None:
 
 
 def _why_not_plain(step: Any) -> str:
-    """Why the function of a map() gets something other than samples as Python objects; empty if it does not."""
+    """Returns why a map() function does not receive samples as Python objects, or an empty string if it does."""
     for name in ("with_indices", "input_columns", "fn_kwargs"):
         if getattr(step, name):
             return f"map() has {name}"
@@ -145,7 +149,7 @@ def _why_not_plain(step: Any) -> str:
 
 
 def _drops(steps: tuple[Any, ...], column: str) -> bool:
-    """Whether a column is dropped before any other step reads it."""
+    """Returns whether a column is dropped before any other step reads it."""
     for step in reversed(steps):
         name = _name(step)
         if name == "SelectColumnsIterable":
@@ -167,11 +171,11 @@ def _is_formatted(step: Any) -> bool:
 
 
 def with_native_images(dataset: Any) -> Any:
-    """A copy of `dataset` whose images the engine decodes; `dataset` itself if it decodes none."""
+    """Returns a copy of `dataset` whose images the engine decodes, or `dataset` itself if the engine decodes none."""
     found = find(dataset)
     if isinstance(found, str):
         return dataset
-    *behind, mapped = found.steps
+    *later, mapped = found.steps
     front = copy.copy(mapped.ex_iterable)
     feature = copy.copy(front.features[found.function.image])
     feature.decode = False
@@ -187,7 +191,7 @@ def with_native_images(dataset: Any) -> Any:
             token_per_repo_id=front.token_per_repo_id,
         ),
     )
-    for one in reversed(behind):
+    for one in reversed(later):
         inner, step = step, copy.copy(one)
         step.ex_iterable = inner
     same = object.__new__(type(dataset))
@@ -197,7 +201,9 @@ def with_native_images(dataset: Any) -> Any:
 
 
 class ArrowStream(NativePrefix):
-    """Replaces an IterableDataset in a worker. States, epochs and all else are the original's."""
+    """Replaces an IterableDataset in a worker. States, epochs and all other attributes come from the original
+    dataset.
+    """
 
     def __iter__(self) -> Iterator[Any]:
         native = with_native_images(self._inner)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides which part of a loader runs in the engine's native threads, and why the rest does not.
+"""Decides which parts of a loader run in the engine's native threads, and why the other parts do not.
 
-Everything is matched by exact type: a subclass may change anything, and stays in Python. Three outcomes:
+Everything is matched by exact type: a subclass may behave differently, so it stays in Python. Three outcomes:
 
     whole    reading, transforming and collating run natively, in this process (ImagePlan, ArrayPlan)
     prefix   workers read and run the known transforms at the start natively, and continue in Python (PrefixPlan)
@@ -15,8 +15,6 @@ from ...data.draws import is_random
 from ...errors import ConfigError
 from ..iteration import seeding_functions
 from ..iteration.orders import is_unique
-from ..known import annotated_datasets, arrow_images, image_arrays, own_classes, sources
-from ..native import remote_shards
 from ..native.arrays import ArrayIterator
 from ..native.dataset_iterator import NativeDatasetIterator
 from ..native.plans import NATIVE, ArrayPlan, ImagePlan, Plan, PrefixPlan, Reason, Stage
@@ -25,8 +23,10 @@ from ..state.loader_progress import LoaderProgress
 from . import arrow_streams, webdataset_pipelines
 from .arrow import plan_arrow_images, plan_arrow_stream
 from .collating import why_no_collating
+from .datasets import annotated_datasets, arrow_images, image_arrays, remote_shards, sources
 from .images import plan_annotated, plan_image_arrays, plan_images
-from .own_classes import plan_own_class
+from .own_classes import plan_own_classes
+from .own_code import own_classes
 from .stages import drawn_by, order_stage, reason_for, threads_of
 from .tables import table_of, thread_count
 from .unknown_datasets import STREAM
@@ -34,7 +34,7 @@ from .webdataset import plan_webdataset
 
 
 def plan_lowering(settings: Settings, progress: LoaderProgress) -> Plan:
-    """The plan for a loader with `settings`, given the results of previous epochs."""
+    """Returns the plan for a loader with `settings`, given the results of previous epochs."""
     blocked = 'lower="never"' if settings.lower == "never" else _blocked(settings)
     if blocked:
         if settings.iterable and webdataset_pipelines.is_pipeline(settings.dataset):
@@ -44,8 +44,9 @@ def plan_lowering(settings: Settings, progress: LoaderProgress) -> Plan:
         is_arrow = arrow_streams.is_one(settings.dataset)
         return plan_arrow_stream(settings) if is_arrow else plan_webdataset(settings)
     leaves = sources.leaves(settings.dataset)
-    if all(sources.is_image_folder(leaf) for leaf in leaves):
-        return plan_images(settings, progress, leaves)
+    distinct = sources.distinct_leaves(settings.dataset)
+    if len(distinct) == 1 and sources.is_image_folder(leaves[0]):
+        return plan_images(settings, progress, leaves[0])
     if len(leaves) == 1 and annotated_datasets.is_one(leaves[0]):
         return plan_annotated(settings, leaves[0])
     if len(leaves) == 1 and type(leaves[0]) is Dataset:
@@ -54,16 +55,17 @@ def plan_lowering(settings: Settings, progress: LoaderProgress) -> Plan:
         return plan_image_arrays(settings, leaves[0])
     if len(leaves) == 1 and arrow_images.is_one(leaves[0]) and leaves[0]._format_type == "custom":
         return plan_arrow_images(settings, leaves[0])
-    if len(leaves) == 1 and own_classes.is_one(leaves[0]):
-        return plan_own_class(settings, progress, leaves[0])
+    if any(own_classes.is_one(leaf) or sources.is_image_folder(leaf) for leaf in leaves):
+        return plan_own_classes(settings, progress, distinct)
     return _plan_arrays(settings)
 
 
 def missed(plan: Plan) -> list[Stage]:
-    """The stages that prevent a loader from being native as required by `lower="require"`; none of a whole plan.
+    """Returns the stages that prevent a loader from being native as required by `lower="require"`; empty if the whole
+    plan is native.
 
-    If Feedline's client reads the shards of a pipeline, that is all the engine can do: order, reading of tars and
-    grouping of samples are always webdataset's.
+    If Feedline's client reads the shards of a pipeline, the stages for order, tar reading and grouping do not count,
+    because webdataset always performs them.
     """
     if not isinstance(plan, (PrefixPlan, Reason)):
         return []
@@ -73,7 +75,9 @@ def missed(plan: Plan) -> list[Stage]:
 
 
 def _blocked(settings: Settings) -> str:
-    """The reason why every part stays in Python, for any dataset; empty if there is none."""
+    """Returns why every part stays in Python regardless of the dataset, or an empty string if there is no such
+    reason.
+    """
     known = webdataset_pipelines.is_pipeline(settings.dataset) or arrow_streams.is_one(settings.dataset)
     if settings.iterable and not known:
         return STREAM
@@ -102,7 +106,7 @@ def _plan_dataset(settings: Settings, dataset: Dataset) -> Plan:
 
 
 def _why_not_batches(dataset: Dataset) -> str:
-    """Why the engine's batches differ from those of default_collate; empty if they do not."""
+    """Returns why the engine's batches differ from those of default_collate, or an empty string if they do not."""
     try:
         schema = dataset.schema
     except ConfigError as error:
@@ -129,5 +133,5 @@ def _plan_arrays(settings: Settings) -> Plan:
     where = f"{NATIVE}, {threads} threads" if threads else f"{NATIVE}, in this thread"
     why = "one gather per array" + ("" if threads or not settings.num_workers else "; a worker process would be slower")
     stages = [order_stage(settings), Stage("read", table.name, where, why)]
-    stages.append(Stage("collate", "default_collate", where, "the gather creates the batch"))
+    stages.append(Stage("collate", "default_collate", where, "gathering the rows creates the batch"))
     return ArrayPlan(stages, ArrayIterator, table, threads)

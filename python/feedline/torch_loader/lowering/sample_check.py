@@ -1,77 +1,139 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares a few samples of a user's class with the engine's, bit for bit, before the first batch.
+"""Compares a few samples from users' dataset classes with the engine's samples, bit for bit, before the first batch.
 
-The class's own `__getitem__` runs on a copy of the dataset object. In the copy, transforms stop before the first one
-that is random, unknown or creates floats, so the images are compared as pixels. Functions of the user's that get other
-values, such as a target transform, are replaced by one that returns its arguments.
+A class's own `__getitem__` runs on a copy of the dataset object. In the copy, the transforms stop before the first
+transform that is random, is unsupported or creates floats, so that the images are compared as pixels. User functions
+that receive other values, such as a target transform, are replaced by a function that returns its arguments.
 """
 
 from __future__ import annotations
 
 import random
-import types
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy
 import torch
+from torch.utils.data import ConcatDataset
 
 from ..fetching import fetch
-from ..known import own_classes, sources, transforms
-from ..known.sample_code import SampleCode, sample_code
-from ..known.sample_values import Refused
-from ..known.stored_mode import is_stored_as_rgb
 from ..native.prefix import Reader
+from .dataset_copy import DatasetCopy, key_of
+from .datasets import sources
+from .datasets.stored_mode import is_stored_as_rgb
+from .own_code import own_classes
+from .own_code.sample_code import ImageCode, SampleCode, sample_code
+from .own_code.sample_values import Refused
+from .transforms import transforms
 
 _DRAWN = 3  # samples that are compared in addition to the first and the last
+_DRAWN_OF_PARTS = 64  # samples of a Subset of several datasets that are searched for samples of each dataset
 _LAST_BITS = 1e-5  # images of floats may differ by the last bit before they are normalized
+_NOT_READ = "the engine cannot read the first, the last and some other samples"
+_CONVERT = '; images that are not stored in RGB need .convert("RGB") or .convert("L") after Image.open'
 _SEED = 1  # any number: the same samples are compared in every run
 
 
-def why_unequal(dataset: Any, leaf: Any, code: SampleCode) -> str:
-    """Why the class's samples are not the engine's; empty if the compared ones are equal."""
+def why_unequal(dataset: Any, parts: Sequence[tuple[Any, SampleCode]]) -> str:
+    """Returns why the samples of the classes in `dataset` differ from the engine's, or an empty string if the compared
+    samples are equal.
+
+    Args:
+        parts: the datasets of users' classes that `dataset` consists of, with their code.
+    """
     try:
         count = len(dataset)
     except TypeError:
-        return "its length is not known, so its samples cannot be compared"
-    if not count:
+        return "the dataset's length is unknown, so samples cannot be compared"
+    if not count or not parts:
         return ""
-    copied = _Copy(leaf)
-    members = _pixel_members(code)
-    missing = copied.cut(code, len(members))
+    chosen = _chosen(dataset, count, [leaf for leaf, _ in parts])
+    for leaf, code in parts:
+        why = _why_part_unequal(leaf, code, chosen[id(leaf)]) if chosen[id(leaf)] else ""
+        if why:
+            return why if len(parts) == 1 else f"{type(leaf).__qualname__}: {why}"
+    return ""
+
+
+def _chosen(dataset: Any, count: int, leaves: list[Any]) -> dict[int, dict[int, Any]]:
+    """Returns the samples to compare for each of `leaves`: the index in `dataset` and the index in the leaf. No samples
+    are returned for a leaf that `dataset` does not use.
+    """
+    found: dict[int, dict[int, Any]] = {id(leaf): {} for leaf in leaves}
+
+    def note(index: int) -> None:
+        leaf, inner = sources.locate(dataset, index)
+        samples = found.get(id(leaf))
+        if samples is not None and len(samples) < _DRAWN + 2:
+            samples[index] = inner
+
+    for index in _indices(dataset, random.Random(_SEED)):
+        note(index)
+    for index in range(count):
+        if all(found.values()):
+            break
+        note(index)
+    return found
+
+
+def _indices(dataset: Any, drawn: random.Random) -> Iterator[int]:
+    """Yields the indices of some samples, in most datasets of each leaf."""
+    count = len(dataset)
+    if type(dataset) is ConcatDataset:
+        before = 0
+        for part, end in zip(dataset.datasets, dataset.cumulative_sizes, strict=True):
+            yield from (before + index for index in _indices(part, drawn) if before + index < count)
+            before = end
+    elif count:
+        most = _DRAWN if len(sources.leaves(dataset)) == 1 else _DRAWN_OF_PARTS
+        yield from sorted({0, count - 1, *drawn.sample(range(count), min(count, most))})
+
+
+def _why_part_unequal(leaf: Any, code: SampleCode, chosen: dict[int, Any]) -> str:
+    copied = DatasetCopy(leaf)
+    members, counts = _pixel_members(code)
+    missing = copied.cut(code, counts)
     if missing:
-        members = [member for step in code.steps for member in transforms.members_of(step.transform)]
-        copied = _Copy(leaf)
+        members = [
+            [member for step in image.steps for member in transforms.members_of(step.transform)]
+            for image in code.images
+        ]
+        copied = DatasetCopy(leaf)
     if not copied.replace_functions(code):
-        return "a function of the class is not an attribute of the object, so its samples cannot be compared"
+        return "a function of the class is not an attribute of the object, so samples cannot be compared"
     try:
         code = sample_code(copied.dataset)  # with the replaced functions
     except Refused as refused:
         return refused.why
-    files = sources.GivenFiles("files")
-    start = transforms.Chain(own_classes.decoded(files, code), channels=own_classes.channels(code))
-    chain = transforms.chain_of_members(members, start)
-    if missing and (chain.rest or chain.random):
-        return f"{missing} draws random numbers and cannot be replaced, so samples cannot be compared"
-    reader = Reader(files, chain)
-    chosen = random.Random(_SEED).sample(range(count), min(count, _DRAWN))
+    readers = []
+    for image, listed in zip(code.images, members, strict=True):
+        files = sources.GivenFiles("files")
+        chain = transforms.chain_of_members(listed, _start_of(image, files))
+        if missing and (chain.rest or chain.random):
+            return f"{missing} draws random numbers and cannot be replaced, so samples cannot be compared"
+        readers.append(Reader(files, chain))
     compared = 0
-    for index in sorted({0, count - 1, *chosen}):
+    for index, inner in chosen.items():
         with fetch.untouched_generators():
-            why = _compare(copied, code, reader, sources.locate(dataset, index)[1])
+            why = _compare(copied, code, readers, inner)
         if why:
-            return f"sample {index} of its own __getitem__ differs from the engine's: {why}"
+            return f"sample {index} of the dataset's own __getitem__ differs from the engine's: {why}"
         compared += why is not None
-    return "" if compared else "the engine cannot read the first, the last and some other samples"
+    if compared:
+        return ""
+    as_stored = any(not image.mode for image in code.images)
+    return _NOT_READ + (_CONVERT if as_stored else "")
 
 
-def _compare(copied: _Copy, code: SampleCode, reader: Reader, index: Any) -> str | None:
-    """The difference of a sample; empty if it is equal; None if the dataset itself reads it."""
+def _compare(copied: DatasetCopy, code: SampleCode, readers: list[Reader], index: Any) -> str | None:
+    """Returns the difference between the two samples; empty if they are equal; None if only the dataset itself can read
+    the sample.
+    """
     try:
-        path, others = code.row(index)
-        if not code.mode and not is_stored_as_rgb(path):
+        paths, others = code.row(index)
+        if not all(image.mode or is_stored_as_rgb(path) for image, path in zip(code.images, paths, strict=True)):
             return None
-        ours = reader.read(path)
+        ours = [reader.read(path) for reader, path in zip(readers, paths, strict=True)]
     except Exception:  # the dataset reads such a sample itself
         return None
     try:
@@ -85,12 +147,15 @@ def _compare(copied: _Copy, code: SampleCode, reader: Reader, index: Any) -> str
         if tuple(theirs) != code.keys:
             return f"its keys are {list(theirs)}"
         items = tuple(theirs.values())
-    expected = (*others[: code.at], ours, *others[code.at :])
+    expected = list(others)
+    for image, ours_of_image in zip(code.images, ours, strict=True):
+        expected.insert(image.at, ours_of_image)
     if len(items) != len(expected):
         return f"it has {len(items)} values"
     for position, (mine, other) in enumerate(zip(expected, items, strict=True)):
         if not _equal(mine, other):
-            return "its pixels" if position == code.at else f"value {position}: {other!r:.60}, not {mine!r:.60}"
+            is_image = any(position == image.at for image in code.images)
+            return "its pixels" if is_image else f"value {position}: {other!r:.60}, not {mine!r:.60}"
     return ""
 
 
@@ -121,95 +186,44 @@ def _same_numbers(one: numpy.ndarray, other: numpy.ndarray) -> bool:
     return one.tobytes() == other.tobytes()
 
 
-def _pixel_members(code: SampleCode) -> list[Any]:
-    """The transforms at the start that are known, draw nothing and return pixels."""
+def _start_of(image: ImageCode, files: sources.GivenFiles) -> transforms.Chain:
+    return transforms.Chain(own_classes.decoded(files, image), channels=own_classes.channels(image))
+
+
+def _pixel_members(code: SampleCode) -> tuple[list[list[Any]], dict[Any, int]]:
+    """Returns the first transforms of each image, as long as they are supported, draw no random numbers and return
+    pixels; and the number of these transforms in each step.
+
+    Images may share a step's object. The number of its first transforms that are used is then limited by the image
+    that supports the fewest of them.
+    """
+    counts: dict[Any, int] = {}
+    while True:
+        found = [_members_within(image, counts) for image in code.images]
+        lowest: dict[Any, int] = {}
+        for _, taken in found:
+            for key, count in taken.items():
+                lowest[key] = min(count, lowest.get(key, count))
+        if lowest == counts:
+            return [members for members, _ in found], counts
+        counts = lowest
+
+
+def _members_within(image: ImageCode, counts: dict[Any, int]) -> tuple[list[Any], dict[Any, int]]:
     found: list[Any] = []
-    start = own_classes.decoded(sources.GivenFiles("files"), code)
-    chain = transforms.Chain(start, channels=own_classes.channels(code))
-    for step in code.steps:
-        for member in transforms.members_of(step.transform):
-            longer = transforms.chain_of_members([member], chain)
+    taken: dict[Any, int] = {}
+    chain = _start_of(image, sources.GivenFiles("files"))
+    ended = False
+    for step in image.steps:
+        own = transforms.members_of(step.transform)
+        most = counts.get(key_of(step), len(own))
+        count = 0
+        while not ended and count < min(most, len(own)):
+            longer = transforms.chain_of_members([own[count]], chain)
             if longer.rest or longer.random or longer.crops or longer.flows not in (transforms.PIL, transforms.BYTES):
-                return found
-            found, chain = [*found, member], longer
-    return found
-
-
-class _Copy:
-    """A copy of a dataset object whose transforms and functions are replaced by others."""
-
-    def __init__(self, leaf: Any) -> None:
-        self.dataset = object.__new__(type(leaf))
-        self.dataset.__dict__.update(vars(leaf))
-        self._names: dict[str, Any] = {}  # global names and variables of an enclosing function
-
-    def cut(self, code: SampleCode, count: int) -> str:
-        """Ends the transforms after `count` members. Returns the name of one that cannot be replaced, or empty."""
-        left = count
-        for step in code.steps:
-            own = transforms.members_of(step.transform)
-            if len(own) > left and not self._put(step.slot, _Only(own[:left])):
-                return transforms.name_of(step.transform)
-            left = max(0, left - len(own))
-        return ""
-
-    def replace_functions(self, code: SampleCode) -> bool:
-        return all(self._put(slot, _Arguments()) for slot in code.called)
-
-    def read(self, index: Any) -> Any:
-        """The sample as the class's `__getitem__` returns it."""
-        method = type(self.dataset).__getitem__
-        if not self._names:
-            return method(self.dataset, index)
-        names, cells = {**method.__globals__, **self._names}, method.__closure__
-        if cells is not None:
-            free = zip(method.__code__.co_freevars, cells, strict=True)
-            cells = tuple(types.CellType(self._names[name]) if name in self._names else cell for name, cell in free)
-        copied = types.FunctionType(method.__code__, names, method.__name__, method.__defaults__, cells)
-        copied.__kwdefaults__ = method.__kwdefaults__
-        return copied(self.dataset, index)
-
-    def _put(self, slot: tuple[Any, ...], replacement: Any) -> bool:
-        if len(slot) < 2:
-            return False
-        where, name, keys = slot[0], slot[1], slot[2:]
-        method = type(self.dataset).__getitem__
-        if where == "self":
-            names = self.dataset.__dict__
-            old = names.get(name)
-        else:
-            names = self._names
-            free = dict(zip(method.__code__.co_freevars, method.__closure__ or (), strict=True))
-            old = free[name].cell_contents if name in free else method.__globals__.get(name)
-        old = names.get(name, old)
-        if old is None:
-            return False
-        names[name] = _with_item(old, keys, replacement)
-        return True
-
-
-def _with_item(container: Any, keys: tuple[Any, ...], value: Any) -> Any:
-    if not keys:
-        return value
-    changed = dict(container) if isinstance(container, dict) else list(container)
-    changed[keys[0]] = _with_item(changed[keys[0]], keys[1:], value)
-    return changed
-
-
-class _Only:
-    """Some transforms of a list."""
-
-    def __init__(self, members: Sequence[Any]) -> None:
-        self._members = members
-
-    def __call__(self, image: Any) -> Any:
-        for member in self._members:
-            image = member(image)
-        return image
-
-
-class _Arguments:
-    """Returns its arguments."""
-
-    def __call__(self, *args: Any) -> Any:
-        return args
+                break
+            found.append(own[count])
+            count, chain = count + 1, longer
+        ended = ended or count < len(own)
+        taken[key_of(step)] = min(count, taken.get(key_of(step), count))
+    return found, taken

@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
-from ..known import arrow_images
 from ..native.arrays import ArrayTable, ConcatTable, SubsetTable, Table
 from ..native.arrow_columns import columns_of
 from ..options.settings import Settings
+from .datasets import arrow_images
 from .unknown_datasets import why_unknown
 
 _NUMBERS = (
@@ -33,7 +33,7 @@ _WORTH_A_THREAD = 1 << 20
 
 
 def table_of(dataset: Any) -> Table | str:
-    """`dataset` as a table, or the reason why it is not one."""
+    """Returns `dataset` as a table, or the reason why it is not one."""
     kind = type(dataset)
     if kind is TensorDataset:
         return _tensors("TensorDataset", dataset.tensors, as_list=True)
@@ -63,7 +63,7 @@ def _tensors(name: str, tensors: tuple[Any, ...], as_list: bool) -> Table | str:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether it is a dense CPU tensor of exactly that type, without gradients."""
+    """Returns whether `value` is exactly a torch.Tensor that is dense, on the CPU, and without gradients."""
     return (
         type(value) is torch.Tensor
         and value.layout is torch.strided
@@ -75,7 +75,7 @@ def _is_plain(value: Any) -> bool:
 
 def _array(array: Any) -> Table | str:
     if array.ndim < 2:
-        return "samples of a one-dimensional array are NumPy's numbers, not rows"
+        return "samples of a one-dimensional array are NumPy scalars, not rows"
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # read-only, but it is not written here
@@ -95,11 +95,13 @@ def _joined(dataset: Any) -> Table | str:
             return part
     first = tables[0]
     if any((t.columns, t.as_list, t.names) != (first.columns, first.as_list, first.names) for t in tables):
-        return "the joined arrays differ in dtype or row shape"
+        return "the concatenated arrays differ in dtype or row shape"
     return ConcatTable(tables, dataset)
 
 
 def thread_count(table: Table, settings: Settings) -> int:
-    """The number of threads that gather ahead; 0 if passing a batch to a thread would cost more than gathering it."""
+    """Returns the number of threads that gather rows in advance; 0 if passing a batch to a thread would cost more than
+    gathering it.
+    """
     batch_bytes = table.row_bytes() * (settings.batch_size or 1)
     return settings.num_workers if table.mapped or batch_bytes >= _WORTH_A_THREAD else 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Explains why the engine does not read a dataset, and names datasets that it would read instead."""
+"""Explains why the engine does not read a dataset, and suggests datasets that it would read."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import types
 from collections.abc import Iterable
 from typing import Any
 
-from ..known import own_names
-from ..known.sources import leaves
 from ..native.plans import Plan, Reason
+from .datasets.sources import leaves
+from .own_code import own_names
 
 UNKNOWN = "is not a dataset that the engine knows"
 STREAM = "an IterableDataset produces its samples itself"
@@ -25,7 +25,7 @@ _PAGE = "docs/lowering.md lists what runs natively"
 
 
 def why_unknown(dataset: Any, part: str = "") -> str:
-    """`part`: the first part of a class that is not understood."""
+    """`part`: the first part of the dataset's class that is not understood."""
     kind = type(dataset)
     base = _known_base(kind)
     if base is not None:
@@ -38,30 +38,33 @@ def why_unknown(dataset: Any, part: str = "") -> str:
 
 
 def next_step(dataset: Any, plan: Plan) -> str:
-    """What would run natively instead of `dataset`; empty if the dataset is known or must not run natively."""
+    """Suggests what to use in place of `dataset` to run natively; empty if the dataset is supported or must not run
+    natively.
+    """
     whys = [stage.why for stage in plan.stages] if isinstance(plan, Reason) else []
     if any(why == STREAM for why in whys):
         return f'feedline.open("SHARDS").loader() reads tar, Parquet, Arrow, MDS, LitData and other shards; {_PAGE}'
     if not any(UNKNOWN in why for why in whys):
         return ""
-    kind = type(leaves(dataset)[0])
+    part = plan.part if isinstance(plan, Reason) else None
+    kind = type(leaves(dataset)[0] if part is None else part)
     base = _known_base(kind)
     if base is not None:
         with_code = ", with your code in its transform" if base.__module__.startswith("torchvision.") else ""
         return f"pass {base.__name__} itself to the loader{with_code}; {_PAGE}"
     call = own_names.replacement(kind)
     if call:
-        return f"write {call}, with your own code in its .map(); {own_names.advice(kind)}{_PAGE}"
+        return f"write {call}; {own_names.advice(kind)}{_PAGE}"
     if reads_images(kind):
-        return f'images in files: torchvision.datasets.ImageFolder, or feedline.open("FOLDER").loader(); {_PAGE}'
+        return f'for images in files, use torchvision.datasets.ImageFolder or feedline.open("FOLDER").loader(); {_PAGE}'
     return (
-        "files and shards: feedline.open(...).loader(); rows in memory: torch.utils.data.TensorDataset or "
-        f"feedline.arrays(...); {_PAGE}"
+        "for files and shards, use feedline.open(...).loader(); for rows in memory, use "
+        f"torch.utils.data.TensorDataset or feedline.arrays(...); {_PAGE}"
     )
 
 
 def _known_base(kind: type) -> type | None:
-    """The class of a package whose methods this one inherits; None if it has only its own."""
+    """Returns the class of a package from which `kind` inherits methods; None if there is none."""
     for base in kind.__mro__[1:]:
         if base.__module__.partition(".")[0] in _PACKAGES and base.__name__ not in _NO_METHODS:
             return base

@@ -7,13 +7,13 @@ import dataclasses
 import functools
 from typing import Any
 
-from ..known import sources, transforms
-from ..native import encoded_fields, remote_shards
 from ..native.plans import NATIVE, Plan, PrefixPlan, Stage
 from ..options.settings import Settings
 from . import webdataset_pipelines
+from .datasets import image_handlers, remote_shards, sources
 from .images import follow_pillow
 from .stages import collate_stage, known_stages, python_place, reason_for, rest_stages
+from .transforms import transforms
 
 
 def plan_webdataset(settings: Settings) -> Plan:
@@ -26,7 +26,7 @@ def plan_webdataset(settings: Settings) -> Plan:
     order = Stage(
         "order", type(settings.dataset).__qualname__, where, "webdataset determines shards, splits and shuffles"
     )
-    reads = Stage("read", "tar files", where, "by webdataset, encoded images and other fields")
+    reads = Stage("read", "tar files", where, "webdataset reads encoded images and other fields")
     if asked:
         what = f"bytes of {asked} shards"
         asks = 'lower="require" requests it' if every else f"their URLs begin with {remote_shards.PREFIX!r}"
@@ -43,21 +43,24 @@ def plan_webdataset(settings: Settings) -> Plan:
     stages += [_decode_stage(handler, found, native, where) for handler in found.handlers()]
     for field in found.fields:
         stages += _field_stages(field, len(found.fields) > 1, native, where)
-    stages.append(collate_stage(settings, "it follows a transform that runs in Python"))
+    stages.append(collate_stage(settings, "a previous transform runs in Python"))
     known = tuple(name for field in found.fields for name in field.chain.known)
     return PrefixPlan(stages, known, wrap)
 
 
 def _decode_stage(handler: Any, found: webdataset_pipelines.Found, native: str, where: str) -> Stage:
-    kind = encoded_fields.kind_of(handler)
+    kind = image_handlers.kind_of(handler)
     spec = getattr(handler, "imagespec", None)
-    if kind == encoded_fields.ARRAYS:
+    if kind == image_handlers.ARRAYS:
         return Stage("decode", f"JPEG, PNG, WebP ({spec})", native, "arrays as webdataset creates them")
-    if kind == encoded_fields.PILLOW and found.late is not None:
+    if kind == image_handlers.PILLOW and found.late is not None:
         return Stage(
-            "decode", f"JPEG, PNG, WebP ({spec})", native, "images with a known transform; the others by Pillow"
+            "decode",
+            f"JPEG, PNG, WebP ({spec})",
+            native,
+            "images with a supported transform; Pillow decodes the others",
         )
-    if kind == encoded_fields.PILLOW:
+    if kind == image_handlers.PILLOW:
         return Stage("decode", f"images ({spec})", where, found.why)
     if spec is not None:
         return Stage("decode", f"images ({spec})", where, "the engine decodes only to RGB and L")
@@ -69,7 +72,9 @@ def _field_stages(field: webdataset_pipelines.Field, one_of_many: bool, native: 
     chain = field.chain
     if not chain.known:
         return [Stage("transform", of + transforms.name_of(field.function), where, chain.why)]
-    drawn = "the engine's random numbers, seeded by one of torch's per " + ("image" if of else "sample")
+    drawn = "the engine draws random numbers, seeded by one number from torch's generator per " + (
+        "image" if of else "sample"
+    )
     stages = [dataclasses.replace(stage, what=of + stage.what) for stage in known_stages(chain, native, drawn)]
     runs = transforms.runs_of(chain, sources.GivenFiles("images").dataset)
     return stages + rest_stages(runs, where, native, of)

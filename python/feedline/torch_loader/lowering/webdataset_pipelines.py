@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""webdataset's pipelines: shards, splitting, shuffling and grouping are unchanged; the engine decodes images.
+"""Lowers webdataset's pipelines: the engine decodes images; shards, splitting, shuffling and grouping do not change.
 
     ... -> decode("pil", ...) -> [shuffle, to_tuple, rename] -> map_tuple(transform, ...) or map_dict(...) -> ...
 
@@ -8,7 +8,7 @@ becomes, in each worker,
     ... -> decode, images left encoded -> the same -> begin: the known transforms of every image natively,
         the others as webdataset decodes them -> map_tuple(rest of the transform, ...) -> ...
 
-so that the order, splits, errors and random numbers of webdataset's own stages do not change. Images that decode()
+so that the order, splits, errors and random numbers in webdataset's own stages do not change. Images that decode()
 converts to arrays or tensors ("rgb8", "torchrgb", "l") are decoded at the same stage as before.
 """
 
@@ -21,8 +21,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..known import transforms
-from ..native import encoded_fields, remote_shards
+from ..native import encoded_fields, shard_streams
+from .datasets import image_handlers
+from .transforms import transforms
 
 
 @dataclass(frozen=True)
@@ -30,10 +31,10 @@ class Field:
     """The first function after decode that is applied to a field of the samples.
 
     Attributes:
-        stage: index in the pipeline.
-        place: index in a tuple, or key in a dict.
-        name: as shown by `explain()`.
-        chain: the known transforms of `function` if the field is an image.
+        stage: index of the function's stage in the pipeline.
+        place: index of the field in a tuple, or its key in a dict.
+        name: name of the function, as shown by `explain()`.
+        chain: the supported transforms of `function` if the field is an image.
     """
 
     stage: int
@@ -45,14 +46,14 @@ class Field:
 
 @dataclass(frozen=True)
 class Found:
-    """The parts of a pipeline that the engine runs: known transforms, or decoding to arrays.
+    """The parts of a pipeline that the engine runs: supported transforms, or decoding to arrays.
 
     Attributes:
-        decoders: the decode stages.
-        late: the one whose images stay encoded; None if there is none.
-        use: the stage before which they are decoded; 0 if none.
-        fields: the functions applied from there on, in order.
-        why: the reason why Pillow decodes PIL images; otherwise empty.
+        decoders: the decode stages, by index.
+        late: index of the decode stage that leaves images encoded; None if there is none.
+        use: index of the stage before which the engine decodes images that were left encoded; 0 if there are none.
+        fields: the functions applied to fields from stage `use` on, in order.
+        why: the reason why Pillow decodes PIL images; empty if the engine decodes them.
     """
 
     decoders: dict[int, Any]
@@ -62,7 +63,7 @@ class Found:
     why: str = ""
 
     def handlers(self) -> list[Any]:
-        """The handlers of all decode stages that are not webdataset's defaults, in order."""
+        """Returns the handlers of all decode stages that are not webdataset's defaults, in order."""
         autodecode = importlib.import_module("webdataset.autodecode")
         stock = [*autodecode.default_pre_handlers, *autodecode.default_post_handlers]
         return [h for d in self.decoders.values() for h in d.handlers if all(h is not known for known in stock)]
@@ -80,12 +81,12 @@ NO_IMAGES = "the pipeline does not decode images to RGB or L with a decoder that
 
 
 def find(dataset: Any) -> Found | str:
-    """The images of a pipeline, or why the engine does not decode them."""
+    """Returns the parts of a pipeline that the engine runs, or why the engine does not decode images."""
     stages = dataset.pipeline
     decoders = {i: decoder for i, stage in enumerate(stages) if (decoder := _decoder(stage)) is not None}
-    kinds = {i: set(map(encoded_fields.kind_of, decoder.handlers)) for i, decoder in decoders.items()}
-    arrays = any(encoded_fields.ARRAYS in of for of in kinds.values())
-    late = next((i for i, of in kinds.items() if encoded_fields.PILLOW in of), None)
+    kinds = {i: set(map(image_handlers.kind_of, decoder.handlers)) for i, decoder in decoders.items()}
+    arrays = any(image_handlers.ARRAYS in of for of in kinds.values())
+    late = next((i for i, of in kinds.items() if image_handlers.PILLOW in of), None)
     if late is None:
         return Found(decoders) if arrays else NO_IMAGES
     found = _find_use(stages, decoders, late)
@@ -95,7 +96,7 @@ def find(dataset: Any) -> Found | str:
 
 
 def _find_use(stages: list[Any], decoders: dict[int, Any], late: int) -> Found | str:
-    """The first stage that uses PIL images, and its functions."""
+    """Returns the first stage that uses PIL images, with its functions."""
     filters = importlib.import_module("webdataset.filters")
     use = next((i for i in range(late + 1, len(stages)) if _functions(stages[i]) is not None), len(stages))
     for stage in stages[late + 1 : use]:
@@ -106,7 +107,7 @@ def _find_use(stages: list[Any], decoders: dict[int, Any], late: int) -> Found |
     shuffled = any(_is_shuffle(stage, filters) for stage in stages[late + 1 : use])
     if shuffled and _handler(stages[late]) is not filters.reraise_exception:
         return "a bad image is skipped before the shuffle"
-    mode = next(mode for handler in decoders[late].handlers if (mode := encoded_fields.pillow_mode(handler)))
+    mode = next(mode for handler in decoders[late].handlers if (mode := image_handlers.pillow_mode(handler)))
     fields = _fields(stages, use, mode)
     if any(field.chain.known for field in fields):
         return Found(decoders, late, use, tuple(fields))
@@ -115,7 +116,9 @@ def _find_use(stages: list[Any], decoders: dict[int, Any], late: int) -> Found |
 
 
 def _fields(stages: list[Any], use: int, mode: str) -> list[Field]:
-    """The functions applied to the fields of samples from stage `use` on, as long as these have one layout."""
+    """Returns the functions applied to the fields of samples from stage `use` on, up to the first stage of another
+    kind.
+    """
     names = _names(stages, use)
     fields: dict[int | str, Field] = {}
     for i in range(use, len(stages)):
@@ -123,13 +126,13 @@ def _fields(stages: list[Any], use: int, mode: str) -> list[Field]:
             break
         for place, function in (_functions(stages[i]) or {}).items():
             name = names[place] if isinstance(place, int) and place < len(names) else str(place)
-            chain = encoded_fields.chain_of(function, mode)
+            chain = image_handlers.chain_of(function, mode)
             fields.setdefault(place, Field(i, place, name, function, chain))
     return list(fields.values())
 
 
 def _names(stages: list[Any], use: int) -> list[str]:
-    """The names of the members of the tuples that reach stage `use`."""
+    """Returns the names of the members of the tuples that reach stage `use`."""
     filters = importlib.import_module("webdataset.filters")
     for stage in reversed(stages[:use]):
         if _filter(stage) is filters._to_tuple:
@@ -144,12 +147,13 @@ def _split(names: Any) -> list[Any]:
 
 
 def wrap(dataset: Any, every: bool = False) -> Any:
-    """`dataset` with the engine replacing Pillow as planned by find(), and curl if requested.
+    """Returns a copy of `dataset` in which the engine replaces Pillow as planned by find(), and Feedline's client
+    replaces curl if requested.
 
-    every: for all remote shards; otherwise for those with a prefix in their URLs.
+    every: whether Feedline's client reads all remote shards, or only those with a prefix in their URLs.
     """
     found = find(dataset)
-    stages = remote_shards.with_own_reads(dataset.pipeline, every)
+    stages = shard_streams.with_native_reads(dataset.pipeline, every)
     if isinstance(found, str):
         return _with(dataset, stages)
     for i, decoder in found.decoders.items():
@@ -158,7 +162,7 @@ def wrap(dataset: Any, every: bool = False) -> Any:
         handler = _handler(dataset.pipeline[found.late])
         for i in range(found.late + 1, found.use):
             if not _is_shuffle(stages[i], importlib.import_module("webdataset.filters")):
-                stages[i] = _behind(stages[i], handler)
+                stages[i] = _image_errors_first(stages[i], handler)
         known = {field.place: field.function for field in found.fields if field.chain.known}
         for i in {field.stage for field in found.fields}:
             taken = {field.place for field in found.fields if field.stage == i}
@@ -174,7 +178,9 @@ def _with(dataset: Any, stages: list[Any]) -> Any:
 
 
 def _replaced_decode(stage: Any, decoder: Any, late: bool) -> Any:
-    """A decode stage with the engine's handlers instead of webdataset's; `late`: PIL images stay encoded."""
+    """Returns a decode stage with the engine's handlers in place of webdataset's. `late`: whether PIL images stay
+    encoded.
+    """
     native = copy.copy(decoder)
     native.handlers = [encoded_fields.native_handler(handler, late) for handler in decoder.handlers]
     if late:
@@ -187,31 +193,31 @@ def _replaced_decode(stage: Any, decoder: Any, late: bool) -> Any:
 
 
 def _with_rests(stage: Any, places: Any) -> Any:
-    """A map stage whose functions at `places` continue after the engine's part."""
+    """Returns a map stage whose functions at `places` continue with the engine's result."""
     changed = copy.copy(stage)
     changed.args = tuple(encoded_fields.Rest(f) if i in places else f for i, f in enumerate(stage.args))
     changed.kw = {key: encoded_fields.Rest(f) if key in places else f for key, f in stage.kw.items()}
     return changed
 
 
-def _behind(stage: Any, first: Any) -> Any:
-    """A stage after decode that raises decode's errors before its own. `first`: decode's handler."""
+def _image_errors_first(stage: Any, first: Any) -> Any:
+    """Returns a stage after decode that raises decode's errors before its own errors. `first`: decode's handler."""
     filters = importlib.import_module("webdataset.filters")
     if _filter(stage) in (filters._rename_keys, filters._extract_keys):  # they raise none
-        return encoded_fields.Behind(stage, first, filters.reraise_exception)
+        return encoded_fields.ImageErrorsFirst(stage, first, filters.reraise_exception)
     same = copy.copy(stage)
     same.kw = {key: value for key, value in stage.kw.items() if key != "handler"}
-    return encoded_fields.Behind(same, first, _handler(stage))
+    return encoded_fields.ImageErrorsFirst(same, first, _handler(stage))
 
 
 def _filter(stage: Any) -> Any:
-    """The function of one of webdataset's FilterFunctions; None for other stages."""
+    """Returns the function of one of webdataset's FilterFunctions; None for other stages."""
     filters = importlib.import_module("webdataset.filters")
     return stage.f if type(stage) is filters.FilterFunction else None
 
 
 def _decoder(stage: Any) -> Any:
-    """The Decoder of a decode stage, for both ways to write one."""
+    """Returns the Decoder of a decode stage, which can be written in two ways; None for other stages."""
     filters = importlib.import_module("webdataset.filters")
     autodecode = importlib.import_module("webdataset.autodecode")
     run = _filter(stage)
@@ -238,7 +244,7 @@ def _handler(stage: Any) -> Any:
 
 
 def _functions(stage: Any) -> dict[int | str, Callable[[Any], Any]] | None:
-    """The functions of a map_tuple or map_dict, by field; None for other stages."""
+    """Returns the functions of a map_tuple or map_dict by field; None for other stages."""
     filters = importlib.import_module("webdataset.filters")
     run = _filter(stage)
     if run is filters._map_tuple:
@@ -249,7 +255,7 @@ def _functions(stage: Any) -> dict[int | str, Callable[[Any], Any]] | None:
 
 
 def _is_inert(stage: Any, filters: Any) -> bool:
-    """Whether a stage passes samples on, one by one, without reading decoded fields."""
+    """Returns whether a stage passes samples on one by one, without reading decoded fields."""
     if _is_shuffle(stage, filters):
         return True
     decoder = _decoder(stage)

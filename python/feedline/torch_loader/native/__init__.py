@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Execution of plans by the engine."""
+"""Iterators that execute a loader's plan with the engine."""

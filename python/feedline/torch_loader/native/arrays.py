@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of rows of arrays in memory or mapped files: one gather per array, without intermediate samples."""
+"""Batches of rows of arrays in memory or in mapped files: one gather per array, without intermediate samples."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Table:
 
     Attributes:
         name: for display.
-        columns: (shape of a row, dtype) of each array.
-        as_list: a sample is a tuple of rows, so a batch is a list.
-        names: keys of samples and batches that are dicts; empty if they are not.
-        mapped: reading a row may wait for a disk.
+        columns: shape of a row and dtype, for each array.
+        as_list: whether samples are tuples of rows, so that a batch is a list.
+        names: keys of samples and batches if they are dicts; otherwise empty.
+        mapped: whether reading a row may wait for a disk.
     """
 
     name: str
@@ -41,15 +41,15 @@ class Table:
     names: tuple[str, ...] = ()
 
     def gather(self, rows: torch.Tensor) -> list[torch.Tensor]:
-        """Copies rows (int64, shape (n,)) of every array to new tensors of shape (n, ...).
+        """Copies the given rows (int64, shape (n,)) of every array to new tensors of shape (n, ...).
 
         Raises:
-            IndexError: a row is out of range, or negative.
+            IndexError: a row is out of range or negative.
         """
         raise NotImplementedError
 
     def batch(self, columns: list[torch.Tensor]) -> Any:
-        """The batch that default_collate creates from samples with these values."""
+        """Returns the batch that default_collate creates from samples with these values."""
         if self.names:
             return dict(zip(self.names, columns, strict=True))
         return columns if self.as_list else columns[0]
@@ -59,7 +59,7 @@ class Table:
 
 
 def row_numbers(index: Any) -> torch.Tensor:
-    """`index` as one tensor.
+    """Returns `index` as one tensor.
 
     Raises:
         IndexError: an element is not a row number.
@@ -75,7 +75,7 @@ def row_numbers(index: Any) -> torch.Tensor:
 
 
 class _Array:
-    """One array of a table."""
+    """An array of a table."""
 
     def __init__(self, array: torch.Tensor, mapped: bool) -> None:
         self._array, self._mapped = array, mapped
@@ -85,7 +85,9 @@ class _Array:
         self._row_bytes = row_bytes if row_bytes >= _SHORT_ROW else 0
 
     def gather(self, rows: torch.Tensor) -> torch.Tensor:
-        """`array.index_select(0, rows)`, in half the time for small batches, as torch's loop waits for each row."""
+        """Returns `array.index_select(0, rows)`. For small batches, the engine's gather takes half as long as
+        `index_select`, because torch's loop waits for each row.
+        """
         array, count = self._array, rows.numel()
         size = self._row_bytes * count
         if not 0 < size <= _LONG_FOR_ONE_THREAD or rows.dtype is not torch.int64 or not rows.is_contiguous():
@@ -116,7 +118,7 @@ class ArrayTable(Table):
 
 
 class SubsetTable(Table):
-    """A Subset. Its indices are read for each batch, as they may change in between."""
+    """A Subset. The subset's indices are read again for each batch, because they may change."""
 
     def __init__(self, inner: Table, subset: Any) -> None:
         self.name, self.as_list, self.mapped = f"Subset of {inner.name}", inner.as_list, inner.mapped
@@ -158,10 +160,11 @@ class ConcatTable(Table):
 
 
 def _gathering_threads(count: int) -> ThreadPoolExecutor:
-    """``count`` threads that compute without torch's helper threads.
+    """Creates ``count`` threads that compute without torch's helper threads.
 
-    torch applies the thread count that was set last, by any thread, to new threads. So after all of these have set
-    theirs, and before other code continues, another thread restores the usual one.
+    torch initialises the thread count of a new thread with the value that any thread set most recently. Therefore,
+    after all threads have set their count to 1 and before other code continues, another thread restores the usual
+    count.
     """
     threads = ThreadPoolExecutor(count, "feedline-gather")
     all_started = threading.Barrier(count)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numeric columns of Hugging Face's datasets with `with_format("torch")`: rows in Arrow's own memory.
+"""Numeric columns of Hugging Face's datasets with `with_format("torch")`, whose rows are read from Arrow's own memory.
 
 datasets converts all integers to int64 and all floats to float32, unless the format specifies a dtype.
 """
@@ -24,13 +24,13 @@ _LISTS = ("list<", "large_list<", "fixed_size_list<")
 
 
 class ArrowColumns(Table):
-    """Columns of a table, each in as many chunks as Arrow has; a batch is a dict of them."""
+    """Columns of a table, with the same chunks as in Arrow. A batch is a dict of columns."""
 
     as_list = False
 
     def __init__(self, leaf: Any) -> None:
         """Raises:
-        ValueError: a column is not rows of numbers of one length; the message is the reason.
+        ValueError: a column does not consist of numbers or lists of numbers of one length; the message is the reason.
         """
         _check_format(leaf)
         names = [name for name in leaf.column_names if leaf._format_columns is None or name in leaf._format_columns]
@@ -54,7 +54,7 @@ class ArrowColumns(Table):
 
 
 def columns_of(leaf: Any) -> ArrowColumns | str:
-    """The columns of a `datasets.Dataset` as a table, or why they are not one."""
+    """Returns the columns of a `datasets.Dataset` as a table, or the reason why this is not possible."""
     try:
         return ArrowColumns(leaf)
     except ValueError as error:
@@ -63,7 +63,7 @@ def columns_of(leaf: Any) -> ArrowColumns | str:
 
 def _check_format(leaf: Any) -> None:
     if leaf._format_type != "torch":
-        raise ValueError(f"its format is {leaf._format_type or 'Python'}, not torch")
+        raise ValueError(f"the dataset's format is {leaf._format_type or 'Python'}, not torch")
     if leaf._format_kwargs:
         raise ValueError('with_format("torch") has more arguments')
     if leaf._output_all_columns:
@@ -74,8 +74,8 @@ class _Column:
     """The rows of one column.
 
     Attributes:
-        shape: of a row.
-        given: the dtype to which datasets converts it.
+        shape: shape of a row.
+        given: the dtype to which datasets converts the column.
     """
 
     def __init__(self, name: str, column: Any) -> None:
@@ -83,19 +83,19 @@ class _Column:
         is_list = kind.startswith(_LISTS)
         numbers = str(column.type.value_type) if is_list else kind
         if numbers not in _DTYPES:
-            raise ValueError(f'its column "{name}" is {kind}: not numbers, or lists of them')
+            raise ValueError(f'the column "{name}" is {kind}, which is neither numbers nor lists of numbers')
         stored, self.given = _DTYPES[numbers]
         pieces = [_rows_of(name, chunk, stored, is_list) for chunk in column.chunks if len(chunk)]
         if not pieces:
-            raise ValueError(f'its column "{name}" has no rows')
+            raise ValueError(f'the column "{name}" has no rows')
         if any(piece.shape[1:] != pieces[0].shape[1:] for piece in pieces):
-            raise ValueError(f'the lists of its column "{name}" have different lengths')
+            raise ValueError(f'the lists of the column "{name}" have different lengths')
         self.shape = pieces[0].shape[1:]
         self._pieces = pieces
         self._ends = torch.tensor([len(piece) for piece in pieces]).cumsum(0)
 
     def gather(self, rows: torch.Tensor) -> torch.Tensor:
-        """Copies rows (int64) to new memory.
+        """Copies the given rows (int64) to new memory.
 
         Raises:
             IndexError: a row is out of range.
@@ -114,14 +114,14 @@ class _Column:
 
 
 def _rows_of(name: str, chunk: Any, dtype: str, is_list: bool) -> torch.Tensor:
-    """A chunk's rows, (rows,) or (rows, length), in Arrow's own memory."""
+    """Returns the rows of a chunk, of shape (rows,) or (rows, length), in Arrow's own memory."""
     if chunk.null_count:
-        raise ValueError(f'its column "{name}" has null rows')
+        raise ValueError(f'the column "{name}" has null rows')
     values, width = chunk, 0
     if is_list:
         width, values = _lists_of(name, chunk)
     if values.null_count:
-        raise ValueError(f'its column "{name}" has null numbers')
+        raise ValueError(f'the column "{name}" has null numbers')
     size = numpy.dtype(dtype).itemsize
     numbers = numpy.frombuffer(values.buffers()[1], dtype, len(values), values.offset * size)
     numbers.flags.writeable = False
@@ -130,19 +130,19 @@ def _rows_of(name: str, chunk: Any, dtype: str, is_list: bool) -> torch.Tensor:
 
 
 def _lists_of(name: str, chunk: Any) -> tuple[int, Any]:
-    """The length of each list of a chunk, and all numbers concatenated."""
+    """Returns the length of the lists in a chunk, and all their numbers concatenated."""
     if str(chunk.type).startswith("fixed_size_list"):
         return chunk.type.list_size, chunk.flatten()
     dtype = numpy.dtype(numpy.int64 if str(chunk.type).startswith("large") else numpy.int32)
     offsets = numpy.frombuffer(chunk.buffers()[1], dtype, len(chunk) + 1, chunk.offset * dtype.itemsize)
     lengths = numpy.diff(offsets)
     if (lengths != lengths[0]).any() or lengths[0] == 0:
-        raise ValueError(f'the lists of its column "{name}" have different lengths')
+        raise ValueError(f'the lists of the column "{name}" have different lengths')
     return int(lengths[0]), chunk.values[int(offsets[0]) : int(offsets[-1])]
 
 
 def _tensor_of(numbers: Any) -> torch.Tensor:
-    """Suppresses torch's warning about read-only memory, which is not written."""
+    """Suppresses torch's warning about read-only memory, because the memory is not written to."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return torch.from_numpy(numbers)

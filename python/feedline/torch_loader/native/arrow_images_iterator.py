@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of images of an Arrow table, which the engine decodes from Arrow's memory, transforms and collates."""
+"""Batches of images from an Arrow table, which the engine decodes from Arrow's memory, transforms and collates."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from ..known import sources
+from ..lowering.datasets import sources
 from .images_iterator import NativeImageIterator
 
 
@@ -18,7 +18,7 @@ class _Begun(NamedTuple):
 
 
 class NativeArrowIterator(NativeImageIterator):
-    """Like the iterator over files, but samples are dicts, with other values created by datasets' own code."""
+    """Like the iterator over files, but samples are dicts whose other values are created by datasets' own code."""
 
     def _begin(self, index: Any, batch: int) -> Any:
         table = self._plan.arrays
@@ -43,7 +43,7 @@ class NativeArrowIterator(NativeImageIterator):
         return images, sorted({*bad, *begun.others})
 
     def _samples(self, images: torch.Tensor, labels: list[Any]) -> list[Any]:
-        return [self._plan.arrays.sample(image, others) for image, others in zip(images, labels, strict=True)]
+        return [self._plan.arrays.sample(image, others) for image, others in zip(images.cpu(), labels, strict=True)]
 
     def _collated(self, images: torch.Tensor, labels: list[Any], index: Any) -> Any:
         columns = {

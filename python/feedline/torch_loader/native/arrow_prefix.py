@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A dataset of Hugging Face's with known transforms, which the engine applies in any worker."""
+"""A Hugging Face dataset whose supported transforms are applied by the engine in any worker."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...errors import Error
-from ..known import arrow_images, sources, transforms
+from ..lowering.datasets import arrow_images, sources
+from ..lowering.transforms import transforms
 from .prefix import NativePrefix, Reader
 
 
 class ArrowPrefix(NativePrefix):
-    """Like the class for image files: the dataset reads images that the engine cannot read."""
+    """Like NativePrefix, for tables of images. The dataset itself reads images that the engine cannot read."""
 
     def __getitem__(self, index: Any) -> Any:
         return self.__getitems__([index])[0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of a `feedline.Dataset` in the order of the loader's samplers, as default_collate would create them."""
+"""Batches of a `feedline.Dataset` in the order of the loader's samplers, in the form that default_collate creates."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 
 from ...loader import batches
-from ..known import sources
+from ..lowering.datasets import sources
 from .images_iterator import NativeImageIterator
 
 
@@ -18,7 +18,9 @@ class _Begun(NamedTuple):
 
 
 class NativeDatasetIterator(NativeImageIterator):
-    """In this process, the dataset itself reads samples again that the engine cannot read, for errors and refills."""
+    """If the engine cannot read a sample, the dataset itself reads the sample again in this process, and raises the
+    error or returns a replacement.
+    """
 
     def _start(self, loader: Any) -> None:
         schema = self._plan.dataset.schema
@@ -56,7 +58,7 @@ class NativeDatasetIterator(NativeImageIterator):
         return self._replace_bad(index, self._samples_of(columns, len(index)), bad)
 
     def _samples_of(self, columns: list[torch.Tensor], rows: int) -> list[Any]:
-        """The rows of a batch as samples of the dataset."""
+        """Returns the rows of a batch as samples of the dataset."""
         arrays = [column.cpu().numpy() for column in columns]
         return [
             self._batch_type(
@@ -67,7 +69,9 @@ class NativeDatasetIterator(NativeImageIterator):
 
 
 def _collated(column: torch.Tensor, is_number: bool) -> torch.Tensor:
-    """A field of a batch as default_collate creates it, which knows two kinds of Python numbers besides booleans."""
+    """Converts a batch's field like default_collate, which uses only two dtypes for Python numbers other than
+    booleans.
+    """
     if not is_number or column.dtype is torch.bool:
         return column
     return column.to(torch.float64 if column.dtype.is_floating_point else torch.int64)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replaces a function of `IterableDataset.map` by one that gets encoded images and transforms them in the engine."""
+"""Replaces a function for `IterableDataset.map` by a function that receives encoded images and transforms them with the
+engine.
+"""
 
 from __future__ import annotations
 
@@ -13,30 +15,33 @@ import torch
 
 from ... import _engine
 from ...errors import Error
-from ..known import sources, transforms
-from ..known.known_batch_functions import OfImages
+from ..lowering.datasets import sources
+from ..lowering.functions.batch_functions import OfImages
+from ..lowering.transforms import transforms
 from .prefix import Reader
 
 MODES = {"RGB": 3, "L": 1}  # Pillow's modes to which the engine decodes, and their channels
 
 
 def chain_for(transform: Any, mode: str) -> transforms.Chain:
-    """The known transforms at the start of `transform`, for images in `mode`."""
+    """Returns the supported transforms at the start of `transform`, for images in `mode`."""
     dataset = sources.GivenFiles("images").dataset.decode(mode, apply_exif_orientation=True)
     return transforms.front_of(transform, dataset, MODES[mode])
 
 
 class Function:
-    """Has the effect of a known function, for images as stored by Arrow: dicts of `bytes` and `path`.
+    """Has the same effect as a recognised function, for images as Arrow stores them: dicts with `bytes` and `path`.
 
-    Called in any process and thread. If the engine cannot read an image, datasets' own code reads it or raises an
-    error.
+    The object may be called in any process and thread. If the engine cannot read an image, datasets' own code reads it
+    or raises an error.
     """
 
     def __init__(
         self, function: OfImages, batched: bool, mode: str | None, decode: Callable[[dict[str, Any]], Any]
     ) -> None:
-        """`mode`: Pillow's mode of the function's images; None: each file's own. `decode`: datasets' own."""
+        """`mode`: the Pillow mode of the function's images; None means each file's own mode. `decode`: datasets'
+        own.
+        """
         self._function, self._batched, self._mode, self._decode = function, batched, mode, decode
         self._readers = threading.local()  # by mode, one per process and thread
 

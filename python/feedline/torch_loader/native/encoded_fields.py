@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stages of a webdataset pipeline, in a worker, that decode images only when they reach a transform.
+"""Stages of a webdataset pipeline in a worker that decode images only when the images reach a transform.
 
-Errors are the same as without them: an error of an image is raised as decode's error, passed to decode's handler, and
-precedes the errors of the stages after decode.
+Errors are the same as without these stages: an image's error is raised as decode's error, passed to decode's handler,
+and precedes errors in the stages after decode.
 """
 
 from __future__ import annotations
@@ -19,50 +19,22 @@ import torch
 
 from ...data.image_formats import NATIVE_EXTENSIONS
 from ...errors import Error
-from ..known import sources, transforms
+from ..lowering.datasets import image_handlers, sources
+from ..lowering.datasets.image_handlers import MODES
+from ..lowering.transforms import transforms
 from .prefix import Reader
-
-_MODES = {"rgb": "RGB", "l": "L"}  # webdataset's names of the modes to which the engine decodes, and the engine's
-PILLOW, ARRAYS = "Pillow images", "arrays"
-
-
-def kind_of(handler: Any) -> str | None:
-    """The kind of images that a decode handler creates, if the engine supports it; otherwise None."""
-    autodecode = importlib.import_module("webdataset.autodecode")
-    if type(handler) is not autodecode.ImageHandler:
-        return None
-    kind, _, mode = autodecode.imagespecs[handler.imagespec]
-    if mode not in _MODES:
-        return None
-    return PILLOW if kind == "pil" else ARRAYS
-
-
-def pillow_mode(handler: Any) -> str | None:
-    """The mode of the PIL images that a handler creates; None if it creates none."""
-    if kind_of(handler) != PILLOW:
-        return None
-    autodecode = importlib.import_module("webdataset.autodecode")
-    return _MODES[autodecode.imagespecs[handler.imagespec][2]]
-
-
-def chain_of(function: Any, mode: str) -> transforms.Chain:
-    """The known transforms at the start of `function`, for images in `mode`."""
-    dataset = sources.GivenFiles("WebDataset").dataset
-    if mode == "RGB":  # the default; an operation would precede random ones
-        return transforms.chain_of(function, dataset)
-    return transforms.chain_of(function, dataset.decode(mode), channels=1)
 
 
 def native_handler(handler: Any, late: bool) -> Any:
-    """The engine's replacement of a decode handler; `late`: PIL images stay encoded."""
-    kind = kind_of(handler)
-    if kind == ARRAYS:
+    """Returns the engine's replacement for a decode handler. `late`: whether PIL images stay encoded."""
+    kind = image_handlers.kind_of(handler)
+    if kind == image_handlers.ARRAYS:
         return _Arrays(handler)
-    return _Undecoded(handler) if late and kind == PILLOW else handler
+    return _Undecoded(handler) if late and kind == image_handlers.PILLOW else handler
 
 
 class _Handler:
-    """Replaces an ImageHandler for files that the engine decodes, by their names."""
+    """Replaces an ImageHandler for files whose names show that the engine decodes them."""
 
     def __init__(self, handler: Any) -> None:
         self._handler = handler
@@ -85,7 +57,7 @@ class _Undecoded(_Handler):
 
 
 class _Arrays(_Handler):
-    """Returns the handler's arrays and tensors, with pixels decoded by the engine."""
+    """Returns arrays and tensors like the original handler, from pixels that the engine decoded."""
 
     def __init__(self, handler: Any) -> None:
         super().__init__(handler)
@@ -108,20 +80,20 @@ class _Arrays(_Handler):
     def _reader(self) -> Reader:
         kind, _, mode = importlib.import_module("webdataset.autodecode").imagespecs[self._handler.imagespec]
         files = sources.GivenFiles("WebDataset")
-        chain = transforms.Chain(files.dataset.decode(_MODES[mode]))
+        chain = transforms.Chain(files.dataset.decode(MODES[mode]))
         return Reader(files, chain, "NCHW" if kind == "torch" else "NHWC")
 
     @staticmethod
     def _channels(kind: str) -> int:
-        """The axis of an image's channels."""
+        """Returns the axis of an image's channels."""
         return 0 if kind == "torch" else 2
 
 
 class Encoded:
-    """An image that was not used yet.
+    """An encoded image that no transform has used yet.
 
     Attributes:
-        field, sample: where decode found it, for its error.
+        field, sample: the field and the sample in which decode found the image, for use in an error.
     """
 
     __slots__ = ("data", "field", "handler", "key", "sample")
@@ -131,7 +103,7 @@ class Encoded:
         self.field, self.sample = key.lstrip("."), None
 
     def decoded(self) -> Any:
-        """The result of webdataset's handler, or its error as raised by its decoder."""
+        """Returns the result of webdataset's handler, or raises its error in the form of webdataset's decoder."""
         try:
             return self.handler(self.key, self.data)
         except Exception as error:
@@ -143,7 +115,9 @@ class Encoded:
 
 
 class LateDecoder:
-    """A Decoder that leaves some images encoded, with their origin. `whole` decodes them, too."""
+    """A Decoder that leaves some images encoded, and stores their origin. If decoding fails, `whole` decodes all images
+    of the sample instead.
+    """
 
     def __init__(self, decoder: Any, whole: Any) -> None:
         self._decoder, self._whole = decoder, whole
@@ -176,10 +150,10 @@ class Decode:
             yield decoded
 
 
-class Behind:
-    """A stage that processes samples one by one, without reading their images, and may raise an error for one.
+class ImageErrorsFirst:
+    """A stage that processes samples one by one without reading their images, and may raise an error for a sample.
 
-    With webdataset, a sample with a bad image would not have reached the stage, so the image's error is raised first.
+    In webdataset, a sample with a bad image would not reach the stage, so the image's error is raised first.
     """
 
     def __init__(self, stage: Any, first: Callable[[Exception], bool], own: Callable[[Exception], bool]) -> None:
@@ -207,7 +181,7 @@ class Behind:
 
 
 class Begin:
-    """Decodes all images of a sample: with the known transforms natively, or as webdataset does."""
+    """Decodes all images of a sample, natively with their supported transforms, or as webdataset does."""
 
     def __init__(self, functions: dict[int | str, Any], handler: Callable[[Exception], bool]) -> None:
         self._fronts = {place: _Front(function) for place, function in functions.items()}
@@ -238,14 +212,14 @@ class Begin:
 
 
 class _Front:
-    """The known transforms at the start of a transform."""
+    """Applies the supported transforms with which a list of transforms begins."""
 
     def __init__(self, function: Any) -> None:
         self._function = function
-        self._readers = {mode: _Readers(functools.partial(self._reader, mode)) for mode in _MODES.values()}
+        self._readers = {mode: _Readers(functools.partial(self._reader, mode)) for mode in MODES.values()}
 
     def __call__(self, image: Encoded) -> Any:
-        mode = pillow_mode(image.handler)
+        mode = image_handlers.pillow_mode(image.handler)
         assert mode is not None
         try:
             reader = self._readers[mode].get()
@@ -254,11 +228,11 @@ class _Front:
             return image.decoded()
 
     def _reader(self, mode: str) -> Reader:
-        return Reader(sources.GivenFiles("WebDataset"), chain_of(self._function, mode))
+        return Reader(sources.GivenFiles("WebDataset"), image_handlers.chain_of(self._function, mode))
 
 
 class _Readers:
-    """A reader for each process and thread, created by `make`. Pickled without the readers."""
+    """Creates a reader with `make` in each process and thread. The readers are not pickled."""
 
     def __init__(self, make: Callable[[], Reader]) -> None:
         self._make, self._local = make, threading.local()
@@ -277,7 +251,7 @@ class _Readers:
 
 
 class Begun:
-    """An image after the engine's part, and the remaining transforms."""
+    """An image to which the engine has applied the supported transforms, and the transforms that remain."""
 
     __slots__ = ("rest", "value")
 
@@ -286,7 +260,9 @@ class Begun:
 
 
 class Rest:
-    """Replaces a transform: continues after the engine's part; applies the whole transform to other values."""
+    """Replaces a transform: applies the remaining transforms to images from the engine, and the whole transform to
+    other values.
+    """
 
     def __init__(self, function: Any) -> None:
         self._function = function
@@ -301,7 +277,7 @@ class Rest:
 
 
 def _first_error(sample: Any) -> Exception | None:
-    """The error that decode would have raised for the images of a sample."""
+    """Returns the error that decode would have raised for the images of a sample; None if there is none."""
     for value in sample.values() if isinstance(sample, dict) else sample:
         if type(value) is Encoded:
             try:

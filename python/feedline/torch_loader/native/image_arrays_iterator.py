@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of images in memory, transformed and collated by the engine."""
+"""Batches of images in memory, which the engine transforms and collates."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from ..known import sources
+from ..lowering.datasets import sources
 from .images_iterator import NativeImageIterator
 
 
@@ -16,7 +16,7 @@ class _Begun(NamedTuple):
 
 
 class NativeImageArrayIterator(NativeImageIterator):
-    """Like the iterator over files; the dataset itself returns samples that the engine does not support."""
+    """Works like the iterator over files. The dataset itself returns samples that the engine does not support."""
 
     def _begin(self, index: Any, batch: int) -> Any:
         arrays = self._plan.arrays

@@ -22,8 +22,8 @@ from ... import _engine
 from ...errors import StalledError
 from ...loader import changes
 from ..fetching import fetch
-from ..known import sources
-from ..known.known_collate import Stock
+from ..lowering.datasets import sources
+from ..lowering.functions.collate_functions import Stock
 from ..options.devices import to_device
 from ..options.settings import Settings
 from ..state.loader_progress import LoaderProgress
@@ -43,8 +43,8 @@ class Begun:
     """A batch that the engine is reading.
 
     Attributes:
-        first: the engine's number of its first file.
-        labels: the other values of its samples.
+        first: the number that the engine assigned to the batch's first file.
+        labels: the values of the batch's samples other than images.
     """
 
     first: int
@@ -52,7 +52,9 @@ class Begun:
 
 
 class NativeImageIterator(NativeIterator):
-    """The engine reads in the samplers' order. The dataset reads samples that the engine cannot read, one by one."""
+    """The engine reads samples in the order of the samplers. Samples that the engine cannot read are read by the
+    dataset, one by one.
+    """
 
     _draws_from_base_seed = True
 
@@ -68,7 +70,9 @@ class NativeImageIterator(NativeIterator):
         super()._start(loader)
 
     def _gpu(self, device: torch.device | None) -> int | None:
-        """The GPU to which the engine copies batches; None: they stay in host memory, and are moved as torch's are."""
+        """Returns the GPU to which the engine copies batches, or None if they stay in host memory and are moved like
+        torch's batches.
+        """
         if device is None or device.type != "cuda" or not isinstance(self._plan.collation, Stock):
             return None  # a user's function collates in host memory
         return torch.cuda.current_device() if device.index is None else device.index
@@ -97,23 +101,30 @@ class NativeImageIterator(NativeIterator):
     def _open(self) -> None:
         if self._pipeline is not None:
             self._pipeline.give_back()
-        settings = self._settings
+        self._pipeline = self._opened(self._plan, 0)
+
+    def _opened(self, plan: ImagePlan, image: int) -> Pipeline:
+        """Returns a pipeline for one image of each sample: the number `image` among the sample's images."""
+        settings, images = self._settings, 1 + len(self._plan.more)
+        limit = settings.memory_budget
         setting = Setting(
-            dataset=self._plan.arrays or (self._plan.dataset if self._plan.files is None else None),
-            operations=tuple(self._plan.dataset.operations),
+            dataset=plan.arrays or (plan.dataset if plan.files is None else None),
+            operations=tuple(plan.dataset.operations),
             batch_size=self._size,
-            threads=self._plan.threads,
-            adapts=self._plan.adapts,
+            threads=max(1, plan.threads // images),
+            adapts=plan.adapts,
             seed=0 if settings.seed is None else settings.seed & _MASK,
             timeout_s=self._timeout or settings.stall_timeout,
-            memory_budget=settings.memory_budget,
+            memory_budget=None if limit is None else limit // images,
             cuda_device=self._cuda_device,
+            image=image,
         )
-        self._pipeline = Pipeline.take(self._progress, settings, setting, self._plan)
-        self._pipeline.begin(self._cursor.epoch)
+        pipeline = Pipeline.take(self._progress, settings, setting, plan)
+        pipeline.begin(self._cursor.epoch)
+        return pipeline
 
     def _draw(self, sample: int, batch: int, row: int) -> int:
-        """The key of a sample's random operations, in addition to the seed and the epoch."""
+        """Returns a sample's key for random operations, which are also seeded by the loader's seed and the epoch."""
         if not self._plan.unique:
             sample = fetch.seed_of(sample, batch, row)
         return sample & _MASK if self._settings.seed is not None else (self._base_seed + sample * _SPREAD) & _MASK
@@ -122,7 +133,7 @@ class NativeImageIterator(NativeIterator):
         if begun is None:
             return self._in_python(index)
         images, bad = self._take(begun)
-        images, labels = images[: len(index)], begun.labels[: len(index)]
+        images, labels = self._first_rows(images, len(index)), begun.labels[: len(index)]
         bad = [row for row in bad if row < len(index)]
         progress = self._progress
         progress.native_rows += len(index)
@@ -133,13 +144,16 @@ class NativeImageIterator(NativeIterator):
         if not progress.native_misses:
             _log.info("the engine does not read all files; the dataset reads the remaining files in this process")
         progress.native_misses += len(bad)
-        return self._replace_bad(index, self._samples(images.cpu(), labels), set(bad))
+        return self._replace_bad(index, self._samples(images, labels), set(bad))
 
-    def _samples(self, images: torch.Tensor, labels: list[Any]) -> list[Any]:
+    def _first_rows(self, images: Any, count: int) -> Any:
+        return images[:count]
+
+    def _samples(self, images: Any, labels: list[Any]) -> list[Any]:
         """The rows of a batch as samples of the dataset."""
-        return list(zip(images, labels, strict=True))
+        return list(zip(images.cpu(), labels, strict=True))
 
-    def _collated(self, images: torch.Tensor, labels: list[Any], index: Any) -> Any:
+    def _collated(self, images: Any, labels: list[Any], index: Any) -> Any:
         batch = [images, default_collate(tuple(labels))]  # as torch transposes samples: text stays in a tuple
         if isinstance(self._plan.collation, Stock):
             return batch
@@ -150,24 +164,26 @@ class NativeImageIterator(NativeIterator):
         except Exception:
             return self._in_python(index)  # raises it with torch's message
 
-    def _take(self, begun: Any) -> tuple[torch.Tensor, list[int]]:
-        """The engine's next batch, and its rows that could not be read."""
+    def _take(self, begun: Any) -> tuple[Any, list[int]]:
+        """Returns the engine's next batch, and the rows that the engine could not read."""
         batch = self._next_batch()
         assert self._pipeline is not None
         self._pipeline.forget(begun.first)
         return batch.to_torch()[0], [row for row, _ in batch.bad]
 
-    def _next_batch(self) -> Any:
-        assert self._pipeline is not None
+    def _next_batch(self, pipeline: Pipeline | None = None) -> Any:
+        """Returns the next batch of `pipeline`, by default of the first one."""
+        pipeline = pipeline or self._pipeline
+        assert pipeline is not None
         try:
-            batch = self._pipeline.next()
+            batch = pipeline.next()
         except (StalledError, KeyboardInterrupt) as error:
             raise Late(error) from None
         assert batch is not None
         return batch
 
     def _ready(self, rows: list[Any]) -> Pipeline:
-        """The engine, with room for a batch of these rows."""
+        """Returns the pipeline, with room for a batch of these rows."""
         if self._pipeline is None or not self._fits(rows):
             self._size = max(self._size, len(rows))
             self._open()
@@ -175,7 +191,7 @@ class NativeImageIterator(NativeIterator):
         return self._pipeline
 
     def _replace_bad(self, index: Any, samples: list[Any], bad: set[int]) -> Any:
-        """The batch with its bad rows as the dataset reads them, raises errors for them, or replaces them."""
+        """Returns the batch with its bad rows read by the dataset, which may raise errors or return replacements."""
         good: dict[Any, collections.deque[Any]] = {}
         for row, sample in enumerate(index):
             if row not in bad:
@@ -201,7 +217,7 @@ class NativeImageIterator(NativeIterator):
 
 
 class _Overlay:
-    """A dataset with some samples that have been read already."""
+    """A dataset with some samples that have already been read."""
 
     def __init__(self, dataset: Any, ready: dict[Any, collections.deque[Any]]) -> None:
         self._inner, self._ready = dataset, ready
@@ -220,10 +236,10 @@ class _Overlay:
 
 
 class Setting(NamedTuple):
-    """The key of a pipeline.
+    """The settings of a pipeline, which can be reused only with equal settings.
 
-    `memory_budget`: the user's, in bytes. `dataset`: the dataset of the samples; None if files are added by name.
-    `cuda_device`: the GPU for its batches; None: in host memory.
+    `memory_budget`: the user's limit, in bytes. `dataset`: the dataset of the samples; None if files are added by name.
+    `cuda_device`: the GPU that stores the batches; None for host memory. `image`: the image's number in its sample.
     """
 
     dataset: Any
@@ -235,16 +251,17 @@ class Setting(NamedTuple):
     timeout_s: float
     memory_budget: int | None
     cuda_device: int | None
+    image: int
 
 
 class Pipeline:
-    """An engine loader that follows a given order, over given files or a dataset's own samples.
+    """An engine loader that follows a given order over given files, or over a dataset's own samples.
 
-    Used by one iterator and one thread at a time. Between epochs it is stored with its loader's progress, and its
-    threads and memory are reused.
+    Used by one iterator and one thread at a time. Between epochs, the pipeline is stored with its loader's progress, so
+    that the pipeline's threads and memory are reused.
     """
 
-    _resting: ClassVar[weakref.WeakKeyDictionary[Any, Pipeline]] = weakref.WeakKeyDictionary()
+    _resting: ClassVar[weakref.WeakKeyDictionary[Any, dict[int, Pipeline]]] = weakref.WeakKeyDictionary()
     _lock = threading.Lock()
 
     def __init__(self, progress: LoaderProgress, settings: Settings, setting: Setting, plan: ImagePlan) -> None:
@@ -273,9 +290,9 @@ class Pipeline:
 
     @classmethod
     def take(cls, progress: LoaderProgress, settings: Settings, setting: Setting, plan: ImagePlan) -> Pipeline:
-        """The pipeline stored with `progress`, if it fits, or a new one."""
+        """Returns the pipeline stored with `progress` if its settings match, or a new one."""
         with cls._lock:
-            resting = cls._resting.pop(progress, None)
+            resting = cls._resting.get(progress, {}).pop(setting.image, None)
         if resting is not None and resting.setting == setting and resting._pid == os.getpid():
             return resting
         return cls(progress, settings, setting, plan)
@@ -285,9 +302,9 @@ class Pipeline:
         self.engine.start_epoch(feeds_gpu=self._feeds_gpu)
 
     def give(self, files: list[Any], draws: list[int]) -> int:
-        """Adds the next batch, of paths, or of images in the form of `GivenFiles.add_images`.
+        """Adds the next batch, given as paths, or as images in the form of `GivenFiles.add_images`.
 
-        Returns the number of its first file, to be forgotten after it was delivered.
+        Returns the number of the batch's first file, to be passed to `forget` after the batch is delivered.
         """
         assert self.files is not None
         first: int = self.files.add(files) if isinstance(files[0], bytes) else self.files.add_images(files)
@@ -300,7 +317,7 @@ class Pipeline:
         self.files.forget(first)
 
     def next(self) -> Any:
-        """The engine's next batch; None after the last."""
+        """Returns the engine's next batch; None after the last one."""
         batch = self.engine.next()
         if self.engine.changes != self._changes.seen:
             self._changes.write(self.engine)
@@ -317,16 +334,16 @@ class Pipeline:
         owner = self._owner()
         if owner is not None:
             with self._lock:
-                self._resting[owner] = self
+                self._resting.setdefault(owner, {})[self.setting.image] = self
 
 
 def _decoded_by_pillow() -> int:
-    """The number of images that the engine's threads in this process passed to Pillow."""
+    """Returns the number of images that the engine's threads in this process have passed to Pillow."""
     return sum(_engine.foreign_images_decoded().values())
 
 
 def _expected_size(loader: Any) -> int:
-    """The number of samples of the largest batch, as far as it is known before the first."""
+    """Returns the number of samples in the largest batch, or 1 if this number is unknown before the first batch."""
     sampler = loader.batch_sampler
     if type(sampler) is not BatchSampler:
         return 1

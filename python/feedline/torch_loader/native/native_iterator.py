@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The common part of the iterators of lowered loaders: draws indices as torch does, before delivery or not."""
+"""The common part of the iterators for lowered loaders, which draw indices at the same points as torch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..state import state
 
 
 class Late(Exception):
-    """A batch did not arrive before `cause`, but may still arrive."""
+    """A batch did not arrive before the timeout or interruption in `cause`, but may still arrive."""
 
     def __init__(self, cause: BaseException) -> None:
         super().__init__(cause)
@@ -29,9 +29,9 @@ class Late(Exception):
 
 
 class NativeIterator(SingleIterator):
-    """One epoch in this process. Draws as many batches of indices ahead as torch's workers would get.
+    """One epoch in this process. Draws batches of indices in advance, as many as torch's workers would receive.
 
-    A subclass defines how a batch of indices is begun and finished; `None` stands for batches that only the dataset
+    Subclasses define how a batch of indices is begun and finished. `None` represents a batch that only the dataset
     itself can read or reject.
     """
 
@@ -84,7 +84,9 @@ class NativeIterator(SingleIterator):
             self._count = len(self._index_sampler) - bool(state.generators_of(settings.order)) if unique else 0
 
     def _draw_ahead(self, awaited: bool = False) -> None:
-        """Begins batches until there are enough. `awaited`: one that was begun before them is still in flight."""
+        """Begins batches until enough are in flight. `awaited`: whether a batch that was begun earlier is still in
+        flight.
+        """
         while len(self._begun) < self._ahead_count:
             index, self._held = self._held, None
             if index is None:
@@ -170,11 +172,11 @@ class NativeIterator(SingleIterator):
         self._end_epoch()
 
     def _in_python(self, index: Any) -> Any:
-        """The batch as the dataset itself creates it, with its errors and refills."""
+        """Returns the batch as the dataset itself creates it, with the dataset's errors and replacements."""
         return self._fetch(index)[0]
 
     def _shutdown_workers(self) -> None:
-        """torch's name. Abandons batches that were begun."""
+        """torch's name. Abandons the batches in flight."""
         self._abandon()
 
     # -- defined by subclasses
@@ -183,15 +185,15 @@ class NativeIterator(SingleIterator):
         raise NotImplementedError
 
     def _finish(self, index: Any, begun: Any) -> Any:
-        """`index` may be shorter than when the batch was begun.
+        """`index` may be shorter than it was when the batch was begun.
 
         Raises:
-            Late: the batch did not arrive in time, and was not removed.
+            Late: the batch did not arrive in time, and can be requested again.
         """
         raise NotImplementedError
 
     def _fits(self, index: Any) -> bool:
-        """False if this batch can be begun only when no other is in flight."""
+        """Returns False if this batch can be started only while no other batch is in flight."""
         return True
 
     def _abandon(self) -> None:
@@ -202,7 +204,7 @@ class NativeIterator(SingleIterator):
 
 
 def _check_numbers(loader: Any) -> None:
-    """Raises the errors of torch's iterators."""
+    """Raises the same errors for invalid numbers as torch's iterators."""
     if loader.num_workers == 0 and loader.timeout != 0:
         raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
     if loader.num_workers > 0 and loader.prefetch_factor <= 0:

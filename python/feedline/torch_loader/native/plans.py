@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The results of `lowering.plan_lowering`: a plan for a loader, with its stages."""
+"""The results of `lowering.plan_lowering`: a loader's plan and its stages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...data.dataset import Dataset
-from ..known.known_collate import Stock
+from ..lowering.functions.collate_functions import Stock
 
 NATIVE = "native"
 _STOCK = Stock()
@@ -26,14 +26,18 @@ class Stage:
 
 @dataclass(frozen=True)
 class Reason:
-    """Nothing is lowered: where each stage runs instead, and why."""
+    """The plan of a loader that is not lowered: where each stage runs instead, and why.
+
+    `part`: the dataset that the engine does not read, if the loader's dataset consists of several.
+    """
 
     stages: list[Stage]
+    part: Any = None
 
 
 @dataclass(frozen=True)
 class ImagePlan:
-    """Image files with transforms that are all known; or the samples of a `feedline.Dataset`."""
+    """The plan for image files whose transforms are all supported, and for samples of a `feedline.Dataset`."""
 
     stages: list[Stage]
     iterator: Callable[[Any, ImagePlan], Iterator[Any]]  # called with the loader and this plan
@@ -42,8 +46,9 @@ class ImagePlan:
     threads: int
     unique: bool  # no sample is repeated within an epoch
     adapts: bool  # `threads` is the maximum; the loop's need determines the number
-    collation: Any = _STOCK  # processes the images and labels of a batch: from known_collate, or of columns
+    collation: Any = _STOCK  # processes the images and labels of a batch: from collate_functions, or of columns
     arrays: Any = None  # the samples' rows: an image_arrays.ImageArrays or arrow_images.ImageTable
+    more: tuple[ImagePlan, ...] = ()  # for the other images of a sample, if there are several
 
     def iterate(self, loader: Any) -> Iterator[Any]:
         return self.iterator(loader, self)
@@ -51,7 +56,7 @@ class ImagePlan:
 
 @dataclass(frozen=True)
 class ArrayPlan:
-    """Rows of arrays in memory or mapped files."""
+    """The plan for rows of arrays in memory or in mapped files."""
 
     stages: list[Stage]
     iterator: Callable[[Any, ArrayPlan], Iterator[Any]]  # called with the loader and this plan
@@ -64,7 +69,7 @@ class ArrayPlan:
 
 @dataclass(frozen=True)
 class PrefixPlan:
-    """Image files whose first transforms run natively within each worker."""
+    """The plan for image files whose first transforms run natively within each worker."""
 
     stages: list[Stage]
     known: tuple[str, ...]  # names of the transforms that run natively

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An ImageFolder with known transforms at the start, which the engine applies in any worker."""
+"""An ImageFolder whose leading supported transforms are applied by the engine in any worker."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ import torch
 
 from ...errors import Error
 from ..fetching.dataset_wrapper import DatasetWrapper
-from ..known import known_views, sources, transforms
+from ..lowering.datasets import sources
+from ..lowering.transforms import dino_views, transforms
 
 _MODES = {"RGB": 3, "L": 1}  # Pillow's modes that the engine accepts, and their channels
 
 
 class NativePrefix(DatasetWrapper):
-    """Replaces `dataset` in a worker: same samples, and the rest of its transforms runs in Python.
+    """Replaces `dataset` in a worker and returns the same samples. The remaining transforms run in Python.
 
-    The dataset itself reads samples that the engine cannot read. The engine's random operations use one number of
-    torch's generator in the worker per sample, and none if there are no random operations.
+    The dataset itself reads samples that the engine cannot read. For each sample, the engine's random operations use
+    one number from torch's generator in the worker, or no number if no operation is random.
     """
 
     def __init__(self, dataset: Any) -> None:
@@ -59,6 +60,9 @@ class NativePrefix(DatasetWrapper):
         files = sources.given_files(leaf)
         return Reader(files, transforms.front_of(sources.transform_of(leaf), files.dataset))
 
+    def begin_epoch(self) -> None:
+        self._readers.__dict__.clear()  # clears the readers of this thread
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name in ("_inner", "_readers"):
             raise AttributeError(name)
@@ -72,16 +76,16 @@ class NativePrefix(DatasetWrapper):
 
 
 class Reader:
-    """Applies the known transforms of a chain to one image after the other.
+    """Applies the supported transforms of a chain to one image at a time.
 
     Attributes:
-        pid: the process in which it works.
-        reads: any transform is known.
-        rest: the remaining transforms; known ones among them run natively.
+        pid: the process in which the reader may be used.
+        reads: whether any transform is supported.
+        rest: the remaining transforms; supported ones among them run natively.
     """
 
     def __init__(self, files: sources.GivenFiles, chain: transforms.Chain, layout: str = "") -> None:
-        """`layout`: ``"NCHW"`` or ``"NHWC"``; by default that of the chain's images."""
+        """`layout`: ``"NCHW"`` or ``"NHWC"``; by default the layout of the chain's images."""
         self.pid, self.reads = os.getpid(), bool(chain.known)
         self.rest: tuple[Callable[[Any], Any], ...] = rest_of(chain)
         self._files = files
@@ -91,10 +95,10 @@ class Reader:
         self._wrap = _wrapper_of(chain)
 
     def read(self, path: Any) -> Any:
-        """The result of the known transforms for a file.
+        """Returns the result of the supported transforms for a file.
 
         Raises:
-            feedline.Error: the engine cannot read it.
+            feedline.Error: the engine cannot read the file.
         """
         first = self._files.engine.add([os.fsencode(path)])
         try:
@@ -108,7 +112,7 @@ class Reader:
         return self._wrap(self.pixels(data))
 
     def pixels(self, data: bytes) -> numpy.ndarray:
-        """The engine's array for a file in memory."""
+        """Returns the engine's array for a file in memory."""
         ((_, pixels),) = self._engine.read_encoded(data, 0, self._seed(), 0)
         return pixels
 
@@ -123,18 +127,18 @@ class Reader:
 
 
 class NativeCrops(NativePrefix):
-    """Like NativePrefix, for a transform that makes several crops of an image, all of which are known."""
+    """Like NativePrefix, for a transform that makes several crops of an image, all with supported transforms."""
 
     def _make_reader(self, leaf: Any) -> Any:
-        crops = known_views.crops_of(leaf.transform)
-        assert isinstance(crops, known_views.Crops)
+        crops = dino_views.crops_of(leaf.transform)
+        assert isinstance(crops, dino_views.Crops)
         return CropsReader(sources.given_files(leaf), crops)
 
 
 class CropsReader(Reader):
-    """Returns the result of a class with several crops for one image after the other."""
+    """Returns the result of a class that makes several crops, for one image at a time."""
 
-    def __init__(self, files: sources.GivenFiles, crops: known_views.Crops) -> None:
+    def __init__(self, files: sources.GivenFiles, crops: dino_views.Crops) -> None:
         before = crops.before(files.dataset)
         dataset = before.dataset.views(crops.views)
         drawn = (*before.drawn, *(draws for chain in crops.chains for draws in chain.drawn))
@@ -152,7 +156,8 @@ class CropsReader(Reader):
 
 
 class NativeRun:
-    """Known transforms after an unknown one: native if they get an RGB or L PIL image, otherwise in Python.
+    """Supported transforms after an unsupported one: they run natively on RGB and L PIL images, and in Python on other
+    values.
 
     Used by one thread.
     """
@@ -187,7 +192,7 @@ class NativeRun:
 
 
 def _wrapper_of(chain: transforms.Chain) -> Callable[[Any], Any]:
-    """A function that converts the engine's array to the type that the known transforms return."""
+    """Returns a function that converts the engine's array to the type that the supported transforms return."""
     if chain.crops == transforms.TUPLE:
         one = _wrapper_of(dataclasses.replace(chain, crops=""))
         return lambda pixels: tuple(map(one, pixels))
@@ -202,7 +207,7 @@ def _wrapper_of(chain: transforms.Chain) -> Callable[[Any], Any]:
 
 
 def rest_of(chain: transforms.Chain) -> tuple[Callable[[Any], Any], ...]:
-    """The functions for the transforms that a chain leaves, in order."""
+    """Returns functions for the rest of a chain's transforms, in order."""
     runs = transforms.runs_of(chain, sources.GivenFiles("images").dataset) if chain.rest else []
     return tuple(
         called for run in runs for called in (run.transforms if run.chain is None else [NativeRun(run.transforms)])

@@ -14,6 +14,7 @@ from torch.utils.data import IterableDataset, TensorDataset
 from ...errors import ConfigError
 from ...loader.tuned_settings import load_settings
 from ...machine import gpu_facts, limits
+from ...machine.worker_count import worker_count
 from . import stream_shares
 from .devices import device_of
 
@@ -26,16 +27,19 @@ _MOST_AHEAD = 4  # per worker: if the loop still waits, it needs more workers, n
 class AutomaticWorkers(int):
     """The number chosen by ``num_workers="auto"``.
 
-    Frameworks create loaders from a loader's attributes: a loader that gets this number determines its own again.
+    Frameworks create loaders from another loader's attributes. A loader that gets an `AutomaticWorkers` number from
+    another loader determines its own number.
     """
 
 
 class AutomaticPrefetch(int):
-    """The initial ``prefetch_factor`` of a loader that prefetches by bytes. A loader that gets it does so as well."""
+    """The initial ``prefetch_factor`` of a loader that prefetches by bytes. A loader that gets this value from another
+    loader also prefetches by bytes.
+    """
 
 
 class NotGiven(int):
-    """torch's default of an argument, distinct from the same value given by the user."""
+    """torch's default for an argument, which can be distinguished from the same value passed by the user."""
 
     def __new__(cls, default: int) -> NotGiven:
         one = super().__new__(cls, default)
@@ -53,7 +57,7 @@ OFF = cast(bool, NotGiven(False))
 
 
 class Choice(NamedTuple):
-    """The value of an argument, and the reason for it."""
+    """The value chosen for an argument, and the reason."""
 
     name: str
     value: Any
@@ -64,10 +68,10 @@ class Choice(NamedTuple):
 
 
 def choose(settings: Any, stock: Mapping[str, Any], device: Any, in_threads: bool) -> list[Choice]:
-    """Chooses values for arguments of torch's loader in `stock` that are :class:`NotGiven` or None.
+    """Chooses values for those arguments of torch's loader in `stock` that are :class:`NotGiven` or None.
 
     Raises:
-        ConfigError: `settings` is neither "auto" nor a file of settings.
+        ConfigError: `settings` is neither "auto" nor the path of a settings file.
         OSError: the file cannot be read.
     """
     if settings is None:
@@ -80,9 +84,11 @@ def choose(settings: Any, stock: Mapping[str, Any], device: Any, in_threads: boo
 
 
 def automatic_workers(dataset: Any, worker_init_fn: Any = None) -> tuple[int, str]:
-    """As many workers as can run concurrently with the training loop; 0 if reading is slicing or none can start.
+    """Returns the number of workers that can run concurrently with the training loop, and the reason. The number is 0
+    if reading only slices memory, or if no worker can be started.
 
-    1 for an IterableDataset that each worker might read completely: repeated samples cost more than waiting.
+    Returns 1 for an IterableDataset that each worker might read completely, because repeated samples would cost more
+    than waiting.
     """
     inner = dataset
     for _ in range(_DEEPEST):  # a mock has every attribute, at any depth
@@ -90,10 +96,13 @@ def automatic_workers(dataset: Any, worker_init_fn: Any = None) -> tuple[int, st
             break
         inner = inner.dataset
     if isinstance(inner, (TensorDataset, torch.Tensor, list, tuple, range)):
-        return 0, f"a {type(inner).__name__} is in memory, so reading is only slicing"
+        return 0, f"a {type(inner).__name__} is in memory, so reading only takes slices"
     if multiprocessing.current_process().daemon:
         return 0, "this process is a daemon, which cannot have children"
-    count, why = max(1, limits.share_of_cpus() - 1), f"{_cpu_words()}, one of them for the training loop"
+    usable, cores = limits.usable_cpus(), limits.usable_cores()
+    count, why = worker_count(usable, cores, limits.sharing_ranks())
+    if cores is None or cores >= usable:
+        why = f"{_cpu_words()}, one of them for the training loop"
     if count == 1 or not isinstance(dataset, IterableDataset):
         return count, why
     shared = stream_shares.how_shared(dataset, worker_init_fn)
@@ -103,7 +112,7 @@ def automatic_workers(dataset: Any, worker_init_fn: Any = None) -> tuple[int, st
 
 
 def batches_ahead(budget_bytes: int, batch_bytes: int, workers: int) -> Choice:
-    """The number of batches to prefetch per worker: as many as the budget holds, from 1 to 4."""
+    """Chooses the number of batches to prefetch per worker: as many as the budget holds, from 1 to 4."""
     room = budget_bytes // max(1, batch_bytes * workers)
     count = max(1, min(_MOST_AHEAD, room))
     bound = "" if count == room else ", and more workers would not help" if count < room else ", and the minimum is one"
@@ -136,7 +145,35 @@ def _by_rules(stock: Mapping[str, Any], device: Any, in_threads: bool) -> list[C
         found.append(Choice("persistent_workers", bool(workers), why))
     if isinstance(stock["pin_memory"], NotGiven):
         found.append(Choice("pin_memory", *_pinning(device)))
-    return found
+    return _unchanged(stock) + found
+
+
+def _unchanged(stock: Mapping[str, Any]) -> list[Choice]:
+    """Explains the arguments that rules leave unchanged, because other values would change the training."""
+    if stock["batch_sampler"] is not None or not isinstance(stock["batch_size"], int):
+        return []
+    size = stock["batch_size"]
+    origin = "torch's default" if isinstance(size, NotGiven) else "yours"
+    try:
+        samples = len(stock["dataset"] if stock["sampler"] is None else stock["sampler"])
+    except (TypeError, NotImplementedError, AttributeError):
+        samples = None
+    if stock["drop_last"]:
+        why = "the last, smaller batch of each epoch is dropped"
+    elif samples is None:
+        why = "the last batch may be smaller; set drop_last=True if shapes must be equal, as for DDP or torch.compile"
+    elif size > 0 and samples % size:
+        why = (
+            f"the last batch has {samples % size} of {size} samples; set drop_last=True if shapes must be equal, as "
+            "for DDP or torch.compile"
+        )
+    else:
+        why = "all batches are full"
+    kept = (
+        f"{origin}, because it changes the training; "
+        "`feedline tune --ladder` measures larger ones up to the GPU's memory"
+    )
+    return [Choice("batch_size", size, kept), Choice("drop_last", stock["drop_last"], why)]
 
 
 def _workers(stock: Mapping[str, Any]) -> tuple[int, str]:
@@ -148,7 +185,7 @@ def _workers(stock: Mapping[str, Any]) -> tuple[int, str]:
 
 
 def _batches(stock: Mapping[str, Any]) -> int | None:
-    """The number of batches per epoch; None if unknown."""
+    """Returns the number of batches per epoch; None if unknown."""
     try:
         if stock["batch_sampler"] is not None:
             return len(stock["batch_sampler"])
@@ -183,7 +220,9 @@ def _pinning(device: Any) -> tuple[bool, str]:
 
 
 def _of_file(path: str | os.PathLike[str], stock: Mapping[str, Any]) -> list[Choice]:
-    """The arguments in the file that the user omitted and that fit those that were given."""
+    """Chooses the arguments in the file that the user omitted and that are compatible with the arguments that were
+    passed.
+    """
     try:
         tuned = load_settings(path, for_="feedline.DataLoader", source=stock["dataset"])
     except OSError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Moves batches to the device that the training loop wants."""
+"""Moves batches to the device that the training loop uses."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from ...errors import ConfigError
 
 
 def device_of(device: Any) -> torch.device | None:
-    """``device=`` as torch's type. An index is a GPU's, even if this build of torch supports none.
+    """Converts ``device=`` to torch's type. An index always means a GPU, even if this build of torch does not support
+    GPUs.
 
     Raises:
-        ConfigError: not a valid device.
+        ConfigError: `device` is not a valid device.
     """
     if device is None:
         return None
@@ -32,7 +33,7 @@ def device_of(device: Any) -> torch.device | None:
 
 
 def to_device(data: Any, device: torch.device) -> Any:
-    """Moves all tensors in `data` to `device`; containers keep their types, as with pin_memory."""
+    """Moves all tensors in `data` to `device`. Containers keep their types, as with pin_memory."""
     if isinstance(data, torch.Tensor):
         return data.to(device, non_blocking=True)
     if isinstance(data, (str, bytes)):

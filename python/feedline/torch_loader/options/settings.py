@@ -40,14 +40,14 @@ _INTEGERS = {"seed": None, "error_budget": 0, "snapshot_every_n_steps": 0}  # mi
 
 
 class SeededGenerator(torch.Generator):
-    """A generator that a loader with a seed created for its order, and seeds again in every epoch.
+    """A generator that a loader with a seed creates for its order, and reseeds in every epoch.
 
-    A loader that is created from this one's attributes does so as well.
+    A loader that is created from this loader's attributes also seeds the generator in every epoch.
     """
 
 
 class Order(NamedTuple):
-    """The sources of an epoch's order."""
+    """The objects that determine an epoch's order."""
 
     sampler: Any
     batch_sampler: Any
@@ -56,7 +56,7 @@ class Order(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class OwnOptions:
-    """The arguments that torch's DataLoader lacks; `feedline.DataLoader` documents them."""
+    """The arguments that torch's DataLoader does not have; see `feedline.DataLoader`."""
 
     seed: int | None
     device: torch.device | str | int | None
@@ -79,15 +79,16 @@ _OWN = tuple(own_field.name for own_field in fields(OwnOptions))
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(OwnOptions):
-    """A snapshot of a loader's arguments, taken when an epoch begins and when one of its attributes is set.
+    """A snapshot of a loader's arguments, taken when an epoch begins and when one of the loader's attributes is set.
 
     Attributes:
-        index_sampler: torch's name for the sampler in `order` that is iterated.
-        auto_collation: batches are collated here from single samples.
-        adapts: `num_workers="auto"`: the number of native threads changes during the epoch.
-        prefetches_by_bytes: `settings="auto"`: the size of a batch determines how many are prefetched.
-        in_threads: workers are threads, also if the user's multiprocessing context calls threads processes.
-        seeds_order: the order's generator is seeded from `seed` in each epoch.
+        index_sampler: the sampler in `order` that is iterated; the name is torch's.
+        auto_collation: whether the loader collates batches from single samples.
+        adapts: whether `num_workers="auto"` changes the number of native threads during the epoch.
+        prefetches_by_bytes: whether `settings="auto"` chooses the number of prefetched batches by their size.
+        in_threads: whether workers are threads, including those of a multiprocessing context that uses threads as
+            processes.
+        seeds_order: whether the order's generator is seeded from `seed` in each epoch.
     """
 
     dataset: Any
@@ -133,7 +134,7 @@ class Settings(OwnOptions):
         )
 
     def budget_bytes(self) -> int:
-        """The maximum size of batches that wait for the loop."""
+        """Returns the maximum size of batches that wait for the loop, in bytes."""
         return limits.share_of_memory_left() // _BUDGET_SHARE if self.memory_budget is None else self.memory_budget
 
     def seed_order(self, epoch: int) -> None:
@@ -142,11 +143,13 @@ class Settings(OwnOptions):
 
     @property
     def seeds_transforms(self) -> bool:
-        """Whether `seed` reaches the random generators of transforms."""
+        """Whether `seed` also seeds the random generators of transforms."""
         return not (self.in_threads and self.num_workers > 1)
 
     def own_generators(self) -> OwnGenerators:
-        """The random generators that `seed` reaches. Threads share them, so with threads it reaches none."""
+        """Returns the random generators that `seed` can seed. With several worker threads, `seed` can seed no
+        generator, because the threads share the generators.
+        """
         if self.seed is None:
             return NONE
         found = own_generators(self.dataset, self.collate_fn)
@@ -155,7 +158,7 @@ class Settings(OwnOptions):
         return OwnGenerators((), (), found.reached + found.unreached)
 
     def feeds_gpu(self) -> bool:
-        """Whether batches go to a GPU, in which case the thread that launches its work needs a CPU."""
+        """Returns whether batches go to a GPU, in which case the thread that launches GPU work needs a CPU."""
         if self.device is not None and self.device.type == "cuda":
             return True
         return torch.cuda.is_initialized() or (self.pin_memory and torch.cuda.is_available())
@@ -165,9 +168,9 @@ class Resolved(NamedTuple):
     """A loader's arguments after validation.
 
     Attributes:
-        stock: torch's, without those that the installed torch lacks.
-        own: the others, which become attributes.
-        choices: the arguments chosen by `settings`.
+        stock: torch's arguments, without those that the installed torch does not have.
+        own: the other arguments, which become attributes.
+        choices: the arguments that `settings` chose.
     """
 
     stock: dict[str, Any]
@@ -176,7 +179,8 @@ class Resolved(NamedTuple):
 
 
 def resolve(arguments: Mapping[str, Any]) -> Resolved:
-    """Validates the arguments of `DataLoader`, and chooses those that `settings` leaves to rules or a file.
+    """Validates the arguments of `DataLoader`, and chooses the arguments that `settings` determines by rules or from a
+    file.
 
     Raises:
         ConfigError: one of Feedline's arguments, or ``num_workers``, is invalid.
@@ -205,7 +209,7 @@ def resolve(arguments: Mapping[str, Any]) -> Resolved:
 
 
 def _check_pool(stock: dict[str, Any], own: Mapping[str, Any]) -> None:
-    """A pool's workers persist, so `persistent_workers` defaults to True."""
+    """Checks the arguments for a pool. A pool's workers are persistent, so `persistent_workers` defaults to True."""
     if not isinstance(own["pool"], WorkerPool):
         raise ConfigError(f"pool must be a feedline.WorkerPool, not {own['pool']!r}")
     if own["worker_method"] == "thread":
@@ -231,7 +235,9 @@ def _resolve_workers(stock: dict[str, Any], is_chosen: bool) -> None:
 
 
 def check_worker_count(workers: Any) -> None:
-    """Checks ``num_workers`` like `Dataset.loader`. torch's loader accepts booleans and reports negative integers."""
+    """Checks ``num_workers`` like `Dataset.loader`. torch's loader only rejects negative integers, and accepts
+    booleans.
+    """
     if not isinstance(workers, bool) and not (isinstance(workers, int) and workers < 0):
         worker_count("loader", workers)
 
@@ -252,4 +258,6 @@ def _check(own: Mapping[str, Any]) -> None:
     device_of(own["device"])
     seconds = own["stall_timeout"]
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds <= _MOST_SECONDS:
-        raise ConfigError(f"stall_timeout must be seconds from 0 (never) to {_MOST_SECONDS}, not {seconds!r}")
+        raise ConfigError(
+            f"stall_timeout must be a number of seconds from 0 (no timeout) to {_MOST_SECONDS}, not {seconds!r}"
+        )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Determines from a dataset's code, without calling it, whether it shards its samples among workers."""
+"""Determines from a dataset's code, without running it, whether the dataset shards its samples among workers."""
 
 from __future__ import annotations
 
@@ -19,14 +19,16 @@ _LONGEST = 100  # list of datasets or transforms
 
 
 def how_shared(dataset: Any, worker_init_fn: Any = None) -> str:
-    """A description; empty if this is unknown, so every worker may read all samples."""
+    """Returns a description of how samples are shared; empty if unknown, in which case every worker may read all
+    samples.
+    """
     if worker_init_fn is not None and _asks(worker_init_fn):
         return "worker_init_fn queries the worker's number"
     return _how(dataset, 0)
 
 
 def asks_for_worker(dataset: Any, depth: int = 0) -> bool:
-    """Whether a map-style dataset, its transforms or nested datasets query the worker's number."""
+    """Returns whether a map-style dataset, its transforms or nested datasets query the worker's number."""
     if isinstance(dataset, types.FunctionType | functools.partial | types.MethodType):
         return _asks(dataset)
     if any(_asks(member) for base in type(dataset).__mro__ for member in vars(base).values()):
@@ -58,7 +60,7 @@ def _how(dataset: Any, depth: int) -> str:
 
 
 def _parts(dataset: Any) -> Iterator[Any]:
-    """The values of a dataset's attributes, and the elements of those that are lists."""
+    """Yields the values of a dataset's attributes, and the elements of those that are lists."""
     for value in list(vars(dataset).values()) if hasattr(dataset, "__dict__") else []:
         if isinstance(value, (IterableDataset, types.FunctionType)):
             yield value

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """MosaicML's and LitData's streams, which resume after a number of samples that only a loader can count.
 
-Their `state_dict` needs the number of delivered samples. Their `load_state_dict`, called in the main process before the
-workers start, makes each worker skip its part without reading it. They are recognised by the parameters of these
-methods, so no package is imported, and subclasses are recognised as well.
+The `state_dict` of these streams requires the number of delivered samples. Calling `load_state_dict` in the main
+process before the workers start makes each worker skip its samples without reading them. Streams are recognised by the
+parameters of their methods, so no package is imported, and subclasses are also recognised.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from ..options.settings import Settings
 
 
 class CountedStream:
-    """One epoch of such a dataset. Used in the main process, by the thread that iterates."""
+    """One epoch of a stream that resumes after a number of samples. Used in the main process, by the thread that
+    iterates.
+    """
 
     restarts_at_first_worker = False  # after a state, the first batch comes from the first worker at any position
 
@@ -31,7 +33,7 @@ class CountedStream:
         self._samples = self._batches = 0  # delivered before this loader's first batch of the epoch
 
     def begin(self, epoch: int, pending: Mapping[str, Any] | None) -> None:
-        """Called before the workers of `epoch` start. `pending`: the state from which the loader continues, if any."""
+        """Called before the workers of `epoch` start. `pending`: the state from which the loader resumes, if any."""
         counted = None if pending is None else pending.get("counted")
         if counted is None:
             self._begin()
@@ -42,11 +44,13 @@ class CountedStream:
         self._load(copy.deepcopy(counted["dataset"]), self._samples)
 
     def first_worker(self) -> int:
-        """The worker whose batch comes first if this loader has delivered none of the epoch."""
+        """Returns the worker whose batch comes first, provided that this loader has not delivered a batch of the
+        epoch.
+        """
         return 0
 
     def state(self, delivered: int, next_epoch: bool) -> dict[str, Any]:
-        """The state after so many batches of this epoch, or before the next epoch."""
+        """Returns the state after `delivered` batches of this epoch, or the state before the next epoch."""
         if next_epoch:
             delivered = samples = 0
         else:
@@ -55,19 +59,21 @@ class CountedStream:
         return {"delivered": delivered, "samples": samples, "per_batch": self._per_batch(), "dataset": told}
 
     def epoch_to_tell(self) -> int | None:
-        """The epoch's number for persistent workers; None if they count epochs themselves."""
+        """Returns the epoch's number for persistent workers; None if they count epochs themselves."""
         return None
 
     def needs_fresh_workers(self) -> bool:
-        """Whether persistent workers' copies of the dataset cannot begin this epoch."""
+        """Returns whether the copies of the dataset in persistent workers cannot begin this epoch."""
         return False
 
     def _per_batch(self) -> int:
-        """The number of samples that count as a batch."""
+        """Returns the number of samples that count as one batch."""
         return self._batch
 
     def _begin(self) -> None:
-        """Without a state of the loader: starts at the position set on the dataset, else the next epoch."""
+        """Begins an epoch without a loader state: at the position set on the dataset or, if none is set, at the next
+        epoch.
+        """
         raise NotImplementedError
 
     def _load(self, state: dict[str, Any], samples: int) -> None:
@@ -78,7 +84,9 @@ class CountedStream:
 
 
 class _Mosaic(CountedStream):
-    """`state_dict(num_samples, from_beginning)`: of all ranks, and the epoch is a number in shared memory."""
+    """A MosaicML stream, whose `state_dict(num_samples, from_beginning)` counts the samples of all ranks, and whose
+    epoch is a number in shared memory.
+    """
 
     takes = ("num_samples", "from_beginning")
     restarts_at_first_worker = True
@@ -103,7 +111,9 @@ class _Mosaic(CountedStream):
 
 
 class _Lit(CountedStream):
-    """`state_dict(num_samples_yielded, num_workers, batch_size)`: of this rank; its epochs count from 1."""
+    """A LitData stream, whose `state_dict(num_samples_yielded, num_workers, batch_size)` counts the samples of this
+    rank, and whose epochs start at 1.
+    """
 
     takes = ("num_samples_yielded", "num_workers", "batch_size")
     _epoch: int
@@ -145,13 +155,13 @@ class _Lit(CountedStream):
         self._splits_as_before = then == (self._workers or 1, self._batch)
 
     def first_worker(self) -> int:
-        """By LitData's order: workers deliver batches cyclically."""
+        """Follows LitData's order, in which workers deliver batches cyclically."""
         if not self._samples or not self._workers or not self._splits_as_before:
             return 0
         return self._samples // self._batch % self._workers
 
     def _prepare(self) -> None:
-        """Sets what LitData's own loader sets: samples are assigned to workers batch by batch."""
+        """Sets the same attributes as LitData's own loader, so that samples are assigned to workers batch by batch."""
         self.dataset.set_batch_size(self._batch)
         self.dataset.set_num_workers(self._workers)
 
@@ -163,12 +173,14 @@ class _Lit(CountedStream):
         return self._epoch
 
     def needs_fresh_workers(self) -> bool:
-        """Workers' copies keep the state that the dataset had when the workers started until their epoch ends."""
+        """Workers' copies of the dataset keep the state with which the workers started until their epoch ends."""
         return self._used is not None or (isinstance(self.before, _Lit) and self.before._used is not None)
 
 
 def counted_stream(settings: Settings, before: CountedStream | None = None) -> CountedStream | None:
-    """None if the dataset is not such a stream. `before`: that of the loader's previous epoch."""
+    """Returns None if the dataset does not resume after a number of samples. `before`: the stream of the loader's
+    previous epoch.
+    """
     method = getattr(settings.dataset, "state_dict", None) if settings.iterable else None
     if not callable(method) or not callable(getattr(settings.dataset, "load_state_dict", None)):
         return None

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A loader's progress through its epochs, shared by the loader and its iterators.
 
-It references neither: a loader with persistent workers holds its iterator, and an iterator may outlive its loader.
+The progress references neither the loader nor an iterator: a loader with persistent workers references its iterator,
+and an iterator may outlive its loader.
 """
 
 from __future__ import annotations
@@ -27,29 +28,32 @@ _NEVER = 1 << 62  # batches between two states: only at the start and end of an 
 
 
 class LoaderProgress:
-    """Used by the iterating thread only, except `latest`, `cursor` and the counters, which other threads may read.
+    """Used only by the iterating thread, except `latest`, `cursor` and the counters, which other threads may read.
 
     Attributes:
-        epoch: the number of the next epoch, or of one that is being started.
-        cursor: the position in the latest epoch.
-        pending: the state that the next epoch resumes from.
-        counted: the latest epoch's stream, if it resumes by a number of samples.
+        epoch: number of the next epoch, or of an epoch that is starting.
+        cursor: position in the latest epoch.
+        pending: the state from which the next epoch resumes.
+        counted: the stream of the latest epoch, if it resumes after a number of samples.
         settings: the loader's arguments when the epoch began or when one of its attributes was last set.
         latest: the newest iterator.
-        running: iterators within an epoch.
-        fresh_workers: the workers were started for this epoch.
-        has_loaded: without workers: the dataset received the state that the previous epoch resumed from.
-        wants_state: a state was requested or loaded, so later requests are likely.
+        running: iterators that are within an epoch.
+        fresh_workers: whether the workers were started for this epoch.
+        has_loaded: whether the dataset in this process, without workers, received the state from which the previous
+            epoch resumed.
+        wants_state: whether a state was requested or loaded, so that later requests are likely.
         given: attributes set on the dataset in all workers, by name.
-        errors: skipped and replaced bad samples.
+        errors: bad samples that were skipped or replaced.
         wait_s: seconds in ``next()`` in the latest epoch; None if not measured.
-        page_lock_refusal: why torch pins batches, if there is a GPU.
-        unseen: the latest epoch has an iterator of another class.
-        batch_bytes: size of the largest batch from a worker, if the prefetch depends on it.
-        processes: the number of active worker processes, if it adapts to the loop.
-        prefetch: batches in flight, as chosen from `batch_bytes`.
-        compared: the samples of a user's class that were compared with the engine's: their key, and the difference.
-        native_rows, native_misses: samples passed to the engine, and those that it could not read.
+        page_lock_refusal: why the ring cannot be page-locked although there is a GPU; None if it can.
+        unseen: whether the latest epoch has an iterator of another class, whose position is unknown.
+        batch_bytes: size of the largest batch from a worker, if the number of prefetched batches depends on it.
+        processes: number of active worker processes, if this number adapts to the loop.
+        prefetch: number of batches in flight, chosen from `batch_bytes`.
+        compared: the key and the result of comparing a user's class with the engine; the result describes the
+        difference.
+        native_rows, native_misses: number of samples passed to the engine, and number of those that the engine could
+        not read.
     """
 
     def __init__(self) -> None:
@@ -77,24 +81,24 @@ class LoaderProgress:
         self._sampler_epochs = SamplerEpochs()
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickle and copy: all attributes except iterators, which belong to this object."""
+        """Returns the attributes for pickle and copy: all except iterators, which belong to this object."""
         return {**self.__dict__, "settings": None, "compared": None, "counted": None, "latest": None, "running": None}
 
     def __setstate__(self, attributes: dict[str, Any]) -> None:
         self.__dict__.update(attributes, running=weakref.WeakSet())
 
     def is_fresh(self) -> bool:
-        """Whether no epoch has begun and no state is pending."""
+        """Returns whether no epoch has begun and no state is pending."""
         return self.cursor is None and self.pending is None
 
     def iterator(self) -> Any:
-        """The newest iterator, if it still exists."""
+        """Returns the newest iterator if it still exists."""
         return None if self.latest is None else self.latest()
 
     # -- epochs
 
     def begin(self, settings: Settings) -> None:
-        """Sets generators and samplers to a loaded state or to the new epoch, before any number is drawn."""
+        """Sets generators and samplers to a loaded state, or to the new epoch, before any number is drawn."""
         order = settings.order
         if self.pending is not None:
             self.epoch = self.pending["epoch"]
@@ -109,7 +113,9 @@ class LoaderProgress:
             self.counted.begin(self.epoch, self.pending)
 
     def open(self, settings: Settings) -> tuple[state.Cursor, dict[str, Any] | None]:
-        """Starts an iterator's epoch: returns its cursor, and the state that it resumes from, if any."""
+        """Starts an iterator's epoch. Returns the epoch's cursor, and the state from which the epoch resumes, if
+        any.
+        """
         resume, self.pending, self.unseen = self.pending, None, False
         cursor = state.Cursor(self.epoch, settings.num_workers)
         cursor.samplers, cursor.epochs = state.take_samplers(settings.order)
@@ -127,24 +133,24 @@ class LoaderProgress:
         return cursor, resume
 
     def as_if_begun(self) -> contextlib.AbstractContextManager[None]:
-        """For torch's part of an iterator's constructor, which draws from the process's generators.
+        """Returns a context for torch's part of an iterator's constructor, which draws from the process's generators.
 
-        When an epoch is resumed, those draws must not change the generators, which are set already.
+        When an epoch is resumed, these draws must not change the generators, which are already set.
         """
         is_begun = self.pending is not None and self.pending.get("begun", False)
         return fetch.untouched_generators() if is_begun else contextlib.nullcontext()
 
     def may_use(self, ahead: Any, settings: Settings) -> bool:
-        """Whether the epoch that was begun early is still valid."""
+        """Returns whether an epoch that was begun early is still valid."""
         if ahead is None or self.pending is not None or self.epoch != ahead.epoch:
             return False
         return bool(ahead.sampler_epochs == epochs_of(settings))
 
     def pass_unseen(self, settings: Settings) -> None:
-        """An epoch has begun with an iterator of another class, whose position is unknown.
+        """Called when an epoch has begun with an iterator of another class, whose position is unknown.
 
         Raises:
-            ConfigError: it should have resumed in the middle.
+            ConfigError: the loaded state is from the middle of an epoch, which that iterator cannot resume.
         """
         resume, self.pending = self.pending, None
         if resume is not None and resume["delivered"]:
@@ -157,7 +163,7 @@ class LoaderProgress:
         self.epoch += 1
 
     def adopt(self, cursor: state.Cursor, settings: Settings) -> None:
-        """Switches to the epoch that was begun early."""
+        """Switches to an epoch that was begun early."""
         self._sampler_epochs.note(state.samplers_of(settings.order))
         self.cursor = cursor
         self.epoch += 1
@@ -172,7 +178,9 @@ class LoaderProgress:
             settings.dataset.set_epoch(epoch)
 
     def dataset_epoch(self, dataset: Any, next_epoch: bool = False) -> int | None:
-        """The epoch to pass to persistent workers' datasets. New workers have a new copy and need none."""
+        """Returns the epoch to set in the datasets of persistent workers. Returns None for new workers, which have a
+        current copy of the dataset.
+        """
         if (self.fresh_workers and not next_epoch) or not callable(getattr(dataset, "set_epoch", None)):
             return None
         if self.counted is not None:
@@ -212,13 +220,15 @@ class LoaderProgress:
         return state.of_next_epoch(cursor, epoch, settings, own, base_seed) | counted
 
     def _counted_part(self, cursor: state.Cursor | None) -> dict[str, Any]:
-        """The state of a stream that resumes by a number of samples, once an epoch has begun."""
+        """Returns the state of a stream that resumes after a number of samples, once an epoch has begun."""
         if cursor is None or self.counted is None:
             return {}
         return {"counted": self.counted.state(cursor.delivered, next_epoch=cursor.finished)}
 
     def _unread_state(self, settings: Settings) -> dict[str, Any] | None:
-        """The state of a map-style dataset that this process has not read yet. An iterator's begins with iter()."""
+        """Returns the state of a map-style dataset that this process has not read yet. After iter(), an iterator saves
+        the state itself.
+        """
         if settings.num_workers or settings.iterable:
             return None
         own = fetch.state_of(settings.dataset)
@@ -238,7 +248,7 @@ class LoaderProgress:
         return None if self.pending is None else self.pending.get("base_seed")
 
     def snapshot_steps(self, settings: Settings) -> int:
-        """The number of batches between two states of a worker; 0 if none are requested yet."""
+        """Returns the number of batches between two states of a worker; 0 if no state has been requested yet."""
         if settings.snapshot_every_n_steps == "auto":
             # A stateful map-style dataset is meant to be saved, and a position does not include its state.
             return int(self.wants_state or (not settings.iterable and fetch.is_stateful(settings.dataset)))
@@ -248,7 +258,9 @@ class LoaderProgress:
 
 
 def _fitting(resume: dict[str, Any], settings: Settings) -> list[dict[str, Any]]:
-    """The states of the datasets in the workers, if this loader has as many workers."""
+    """Returns the workers' dataset states if this loader has as many workers as the loader that saved them; otherwise
+    an empty list.
+    """
     entries: list[dict[str, Any]] = resume.get("workers") or []
     if entries and settings.iterable and loses_its_buffer(settings.dataset):
         # Earlier versions saved the dataset's states, which omit samples. Their batch counts are exact.
@@ -258,7 +270,7 @@ def _fitting(resume: dict[str, Any], settings: Settings) -> list[dict[str, Any]]
         return entries
     if any(entry["state"] is not None for entry in entries):
         _log.warning(
-            "load_state_dict: ignores the dataset states of %s worker(s), because this loader has %d",
+            "load_state_dict: ignores the dataset states of %s worker(s), because this loader has %d worker(s)",
             resume["num_workers"],
             settings.num_workers,
         )

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A loader's position as JSON: how the epoch's order was drawn, and how many of its batches were delivered.
 
-Resuming replays the order from the saved random generators, without reading samples, so it works with any number of
-workers. Samplers with a `state_dict` are saved after each index, and not replayed. A state contains only the generators
-that the order is drawn from, so that states at the same position are equal whatever else draws. Datasets' states belong
-to a single worker each: the loader's state has an entry per worker, with the dataset's state if it has one, or a number
-of batches to skip.
+To resume, the order is replayed from the saved random generators without reading samples, so a loader can resume with
+any number of workers. Samplers with a `state_dict` are saved after each index, and their order is not replayed. A state
+contains only the generators from which the order is drawn, so that states at the same position are equal even if other
+code draws random numbers. Each dataset state belongs to one worker: the loader's state has an entry per worker, with
+the dataset's state if it has one, or otherwise a number of batches to skip.
 """
 
 from __future__ import annotations
@@ -77,7 +77,9 @@ class Cursor:
         ]
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickle and copy: an iterator over a dataset belongs to this process."""
+        """Returns the attributes for pickle and copy: all except an iterator over a dataset, which belongs to this
+        process.
+        """
         return {**self.__dict__, "fetcher": None}
 
     def randomness_in_words(self, settings: Settings) -> dict[str, Any]:
@@ -86,20 +88,20 @@ class Cursor:
         return _randomness_to_json(self.randomness or take_randomness(settings))
 
     def own_state(self) -> dict[str, Any] | None:
-        """The state of the dataset in this process."""
+        """Returns the state of the dataset in this process."""
         return None if self.fetcher is None else self.fetcher.state()
 
     def passed(self) -> int:
-        """The number of indices that a resumed loader skips in the order."""
+        """Returns the number of indices that a resumed loader skips in the order."""
         return self.delivered + len(self.waiting)
 
     def advance(self, index: Any, samplers: list[Any] | None = None, is_furthest: bool | None = None) -> None:
-        """Notes that the batch of `index` was delivered, or skipped because it raised.
+        """Records that the batch for `index` was delivered, or was skipped because it raised an error.
 
         Args:
             samplers: the states of stateful samplers after `index`.
-            is_furthest: no later batch in the order was delivered before, and the caller sets `waiting`; None: batches
-                arrive in order, `waiting` ones first.
+            is_furthest: whether no later batch in the order was delivered before; the caller then sets `waiting`. None:
+                batches arrive in order, beginning with those in `waiting`.
         """
         self.delivered += 1
         if is_furthest is None:
@@ -132,7 +134,7 @@ class Cursor:
 
 
 def generators_of(order: Order) -> list[torch.Generator]:
-    """Explicit generators that the order may be drawn from, without duplicates, in a fixed order."""
+    """Returns the explicit generators from which the order may be drawn, without duplicates, in a fixed order."""
     sampler, batch_sampler = order.sampler, order.batch_sampler
     found = [order.generator, getattr(sampler, "generator", None), getattr(batch_sampler, "generator", None)]
     found.append(getattr(getattr(batch_sampler, "sampler", None), "generator", None))
@@ -144,7 +146,7 @@ def generators_of(order: Order) -> list[torch.Generator]:
 
 
 def samplers_of(order: Order) -> list[Any]:
-    """The sampler, the batch sampler and the sampler in it, without duplicates."""
+    """Returns the sampler, the batch sampler and the batch sampler's own sampler, without duplicates."""
     found: list[Any] = []
     for sampler in (order.sampler, order.batch_sampler, getattr(order.batch_sampler, "sampler", None)):
         if sampler is not None and all(sampler is not f for f in found):
@@ -153,7 +155,7 @@ def samplers_of(order: Order) -> list[Any]:
 
 
 def draws_globally(order: Order) -> bool:
-    """Whether the order may be drawn from the process's global generators."""
+    """Returns whether the order may be drawn from the process's global generators."""
     sampler = order.sampler if order.batch_sampler is None else order.batch_sampler
     if type(sampler) is BatchSampler:
         sampler = sampler.sampler
@@ -163,7 +165,7 @@ def draws_globally(order: Order) -> bool:
 
 
 def take_randomness(settings: Settings) -> dict[str, Any]:
-    """The states of all generators that the order may be drawn from, except those seeded in every epoch."""
+    """Returns the states of all generators from which the order may be drawn, except those seeded in every epoch."""
     explicit = [] if settings.seeds_order else generators_of(settings.order)
     taken: dict[str, Any] = {"generators": [g.get_state() for g in explicit]}
     if draws_globally(settings.order):
@@ -172,7 +174,7 @@ def take_randomness(settings: Settings) -> dict[str, Any]:
 
 
 def are_there(taken: Mapping[str, Any]) -> bool:
-    """Whether the process's global generators still have the saved states."""
+    """Returns whether the process's global generators still have the saved states."""
     mersenne, counters, words = fetch.generator_states()
     name, keys, *rest = taken["numpy"]
     same = mersenne == tuple(taken["python"]) and torch.equal(words, taken["torch"])
@@ -192,19 +194,19 @@ def put_generators(order: Order, words: list[str] | None) -> None:
 
 
 def take_samplers(order: Order) -> tuple[list[Any], list[int | None]]:
-    """The states of stateful samplers, and the samplers' epochs."""
+    """Returns the states of stateful samplers, and the samplers' epochs."""
     samplers = samplers_of(order)
     return [fetch.state_of(sampler) for sampler in samplers], [_epoch_of(sampler) for sampler in samplers]
 
 
 def _epoch_of(sampler: Any) -> int | None:
-    """The epoch to which a sampler was set; None if its order does not depend on one."""
+    """Returns the epoch to which a sampler was set; None if its order does not depend on an epoch."""
     epoch = getattr(sampler, "epoch", None)
     return epoch if isinstance(epoch, int) and callable(getattr(sampler, "set_epoch", None)) else None
 
 
 def are_stateful(order: Order) -> bool:
-    """Whether a sampler has a state."""
+    """Returns whether any sampler has a state."""
     return any(fetch.is_stateful(sampler) for sampler in samplers_of(order))
 
 
@@ -222,7 +224,7 @@ def load_samplers(order: Order, states: list[Any]) -> None:
 
 
 def plain(index: Any) -> Any:
-    """A batch's indices without tensors."""
+    """Returns a batch's indices, as numbers if they are a tensor."""
     return index.tolist() if isinstance(index, torch.Tensor) else index
 
 
@@ -231,7 +233,7 @@ def fingerprint(index: Any) -> int | None:
 
 
 def to_json(cursor: Cursor, settings: Settings, own: dict[str, Any] | None) -> dict[str, Any]:
-    """The state after the last delivered batch. `own`: the dataset's state if there are no workers."""
+    """Returns the state after the last delivered batch. `own`: the dataset's state if there are no workers."""
     state = _common(settings, cursor.epoch, cursor.base_seed) | {"begun": True}
     state |= {"delivered": cursor.delivered, "samplers": cursor.samplers, "sampler_epochs": cursor.epochs}
     state |= {"refill_end": cursor.refill_end}
@@ -257,12 +259,12 @@ def to_json(cursor: Cursor, settings: Settings, own: dict[str, Any] | None) -> d
 def of_next_epoch(
     cursor: Cursor | None, epoch: int, settings: Settings, own: dict[str, Any] | None, base_seed: int | None
 ) -> dict[str, Any]:
-    """The state between epochs, from which `epoch` begins.
+    """Returns the state between epochs, from which `epoch` begins.
 
     Args:
-        cursor: the epoch that has ended, if any.
+        cursor: position in the epoch that has ended, if any.
         own: the dataset's state if there are no workers.
-        base_seed: the persistent workers'; None: drawn when the epoch begins.
+        base_seed: the base seed of persistent workers; if None, it is drawn when the epoch begins.
     """
     order = settings.order
     samplers, epochs = take_samplers(order)
@@ -301,7 +303,9 @@ def _common(settings: Settings, epoch: int, base_seed: int | None) -> dict[str, 
 
 @contextlib.contextmanager
 def _with_base_seed(order: Order, known: int | None) -> Iterator[int]:
-    """Sets the generators as after iter(), which draws a base seed unless it is known, and restores them on exit."""
+    """Sets the generators to their state after iter(), which draws a base seed unless the seed is known. Restores the
+    generators on exit.
+    """
     if known is not None:
         yield known
         return
@@ -314,7 +318,9 @@ def _with_base_seed(order: Order, known: int | None) -> Iterator[int]:
 
 
 def meet_end(settings: Settings, samplers: list[Any]) -> None:
-    """Moves samplers past the last index. They may be there already: a short last batch requests one more index."""
+    """Moves samplers past the epoch's last index. They may already be past it, because a short last batch requests one
+    more index.
+    """
     load_samplers(settings.order, samplers)
     for _ in settings.index_sampler:  # if they are, this index belongs to the next epoch
         load_samplers(settings.order, samplers)
@@ -322,7 +328,7 @@ def meet_end(settings: Settings, samplers: list[Any]) -> None:
 
 
 def drain(settings: Settings, pending: Mapping[str, Any]) -> None:
-    """Lets stateful samplers reach the end of the state's epoch, so that the next one begins as usual."""
+    """Moves stateful samplers to the end of the state's epoch, so that the next epoch begins as usual."""
     before = fetch.generator_states()
     order = settings.order
     generators = [g.get_state() for g in generators_of(order)]
@@ -336,9 +342,9 @@ def drain(settings: Settings, pending: Mapping[str, Any]) -> None:
 
 
 def check(state: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
-    """Validates `state`. Raises ConfigError if it is not a state of a loader."""
+    """Validates `state`. Raises ConfigError if `state` is not a state of a loader like this one."""
     if not isinstance(state, Mapping) or not state.keys() >= _REQUIRED or not _is_plain(state):
-        raise ConfigError("load_state_dict: this is not a state of feedline.DataLoader")
+        raise ConfigError(f"load_state_dict: this is not a state of feedline.DataLoader: {state!r:.80}")
     kind = "iterable" if settings.iterable else "map"
     if state["kind"] != kind:
         raise ConfigError(
@@ -360,7 +366,7 @@ def check(state: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
 
 
 def _is_plain(state: Mapping[str, Any]) -> bool:
-    """Whether the required entries have the right types."""
+    """Returns whether the required entries have the right types."""
     version, delivered = state.get("version"), state["delivered"]
     return (
         isinstance(version, int)
@@ -372,7 +378,7 @@ def _is_plain(state: Mapping[str, Any]) -> bool:
 
 
 def _check_samplers(state: Mapping[str, Any], order: Order) -> None:
-    """Raises ConfigError if the state was saved with another kind of samplers, whose order differs."""
+    """Raises ConfigError if the state was saved with samplers of another kind, whose order would differ."""
     samplers, states, epochs = samplers_of(order), state["samplers"], state["sampler_epochs"]
     names = ", ".join(type(sampler).__name__ for sampler in samplers) or "none"
     if not len(samplers) == len(states) == len(epochs):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Edits a state: `loader.skip(n)`."""
+"""Edits a loader's state to implement `loader.skip(n)`."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ _MOST = 2**63 - 1  # batches
 
 
 def skipped(state: Mapping[str, Any], batches: SupportsIndex, settings: Settings) -> dict[str, Any]:
-    """Returns `state` as it would be after so many more batches.
+    """Returns `state` as it would be after `batches` more batches.
 
     Raises:
-        ConfigError: `batches` is not an integer of at least 0, or the new position is known only by reading.
+        ConfigError: `batches` is not a non-negative integer, or the new position can only be determined by reading
+            samples.
     """
     count = integer("skip", "batches", batches, 0, _MOST)
     found: dict[str, Any] = copy.deepcopy(dict(state))
@@ -41,7 +42,9 @@ def skipped(state: Mapping[str, Any], batches: SupportsIndex, settings: Settings
 
 
 def _skip_stream(found: dict[str, Any], batches: int, workers: int) -> None:
-    """Adds the batches to the workers' counts, one worker after the other; workers read and drop them."""
+    """Adds the batches to the workers' counts, one worker after the other. The workers read and drop the skipped
+    batches.
+    """
     entries = found.setdefault("workers", [{"batches": 0, "state": None, "since": 0} for _ in range(workers)])
     if any(entry.get("ended") for entry in entries):
         raise ConfigError(

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Worker processes and threads, and how batches reach the loop."""
+"""Worker processes and threads, and the transport of batches to the training loop."""

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames over pipes, one pipe per worker and direction, so that a worker's death affects no other's messages."""
+"""Passes frames over pipes. Each worker has its own pipe per direction, so that its death does not affect messages from
+other workers.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,19 @@ def _prepare(connection: Connection) -> int:
     return fd
 
 
+def _close(connection: Connection) -> None:
+    """Closes a connection that a forked process may close a second time.
+
+    Connection.close() forgets the descriptor's number after it has closed it. In between, another thread may receive
+    the same number for a new pipe and fork, and the forked process would then close this new pipe.
+    """
+    fd, connection._handle = connection._handle, None  # type: ignore[attr-defined]
+    if fd is not None:
+        os.close(fd)
+
+
 class Outbox:
-    """Writes frames without blocking: `flush` writes the remainder later."""
+    """Writes frames without blocking; `flush` writes the remainder later."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -57,7 +70,7 @@ class Outbox:
         return bool(self._waiting)
 
     def close(self) -> None:
-        self._connection.close()
+        _close(self._connection)
 
 
 class Inbox:
@@ -73,7 +86,9 @@ class Inbox:
         self.ended = False
 
     def take(self) -> Frame | None:
-        """The next frame, or None if it has not arrived completely, in which case `ended` shows whether it can."""
+        """Returns the next frame, or None if it has not arrived completely; `ended` then shows whether it can still
+        arrive.
+        """
         try:
             while len(self._head) < HEAD.size:
                 data = os.read(self.fd, HEAD.size - len(self._head))
@@ -100,11 +115,13 @@ class Inbox:
         return frame
 
     def close(self) -> None:
-        self._connection.close()
+        _close(self._connection)
 
 
 class BlockingPort:
-    """A worker's two pipes. `is_wanted` is called about every second and while waiting; False ends the worker."""
+    """The two pipes of a worker. `is_wanted` is called about once per second, and while waiting; if it returns False,
+    the worker ends.
+    """
 
     def __init__(self, tasks: Connection, results: Connection, is_wanted: Callable[[], bool]) -> None:
         self._inbox = Inbox(tasks, 0, None)
@@ -118,15 +135,15 @@ class BlockingPort:
 
     @property
     def ended(self) -> bool:
-        """Whether no more messages can arrive, as of the last read."""
+        """Whether no more messages can arrive, according to the last read."""
         return self._inbox.ended
 
     def take(self) -> Frame | None:
-        """The next message, or None if there is none."""
+        """Returns the next message, or None if none has arrived."""
         return self._inbox.take()
 
     def receive(self) -> Frame | None:
-        """The next message, or None if the loader no longer needs the worker."""
+        """Returns the next message, or None if the loader no longer needs the worker."""
         while True:
             frame = self._inbox.take()
             if frame is not None:

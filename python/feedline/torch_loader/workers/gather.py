@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies samples into the batch's memory as they are read, so that a worker holds one large sample, not all of a batch.
+"""Copies samples into the batch's memory as they are read, so that a worker holds only one large sample instead of all
+samples of a batch.
 
-A large tensor or array of a sample becomes row i of a ring block, and is replaced by that row in the sample. torch's
-default_collate then processes the samples as usual; if it stacks consecutive rows of one block, the block is the
-result. Values unlike those of the first sample are left for torch to stack or reject.
+A large tensor or array of sample i is copied to row i of a ring block, and the sample then refers to that row. torch's
+default_collate processes the samples as usual; if it stacks consecutive rows of one block, the block is the result.
+Values whose type or shape differs from those of the first sample are left to torch, which stacks or rejects them.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from .serialization import LARGE, is_plain, ring_tensor
 
 
 class RingGatherer(Gatherer):
-    """Only torch's own default_collate may process its samples."""
+    """Gathers the samples of a batch in the ring. Only torch's own default_collate may process these samples."""
 
     def __init__(self, writer: RingWriter) -> None:
         self._writer = writer
@@ -41,7 +42,7 @@ class RingGatherer(Gatherer):
         return sample
 
     def batch_of(self, rows: Any) -> torch.Tensor | None:
-        """The tensor of which `rows` are all rows from the first on, in order; None if they are not."""
+        """Returns the tensor whose first rows are exactly `rows`, in order; None if there is none."""
         batch = self._batches.get(rows[0].data_ptr())
         if batch is None or len(rows) > len(batch):
             return None
@@ -82,7 +83,7 @@ class RingGatherer(Gatherer):
 
 
 def _as_tensor(array: Any) -> torch.Tensor | None:
-    """`array` as a tensor without a copy, if torch converts it without a warning or an error."""
+    """Returns `array` as a tensor without a copy, if torch converts it without a warning or an error."""
     if not array.flags.writeable:
         return None
     try:

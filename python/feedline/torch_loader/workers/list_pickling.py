@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pickles long lists of strings, as in datasets of files, without a memo.
 
-pickle stores every string and tuple in its memo, in case the same object occurs again. For a million paths this takes
-four fifths of the pickling time, 32 MB temporarily, and 8 MB in every process that reads them. An object that is
-referenced only by one container cannot occur again, so it needs no memo entry; object identities after reading are the
-same. Reference counts show whether this holds. Otherwise, or if it is not certain, pickle works as usual.
+pickle stores every string and tuple in its memo, in case the same object occurs again. For a million paths, the memo
+takes four fifths of the pickling time, 32 MB temporarily, and 8 MB in every process that reads the list. An object that
+is referenced by only one container cannot occur again, so it needs no memo entry, and reading the list preserves object
+identities. Reference counts show whether an object has only one reference. Objects that have or may have several
+references are pickled as usual.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _NUMBERS = frozenset({int, float, bool, type(None)})
 
 
 class LongList:
-    """Replaces `items` in pickled data; a pickler's `reducer_override` returns what `reduced` returns for it."""
+    """Replaces the list `items` in pickled data. A pickler's `reducer_override` must return the result of `reduced`."""
 
     def __init__(self, items: list[Any]) -> None:
         self._items = items
@@ -31,7 +32,9 @@ class LongList:
 
 
 class EndOfList:
-    """Follows the elements of a `LongList`. A separate object each time, as pickle puts it into its memo."""
+    """Marks the end of the elements of a `LongList`. Each list needs its own marker, because pickle stores the marker
+    in its memo.
+    """
 
     def reduced(self, stop_noting: Callable[[bool], None]) -> tuple[Any, ...]:
         stop_noting(False)
@@ -39,7 +42,7 @@ class EndOfList:
 
 
 def has_long_list(value: Any) -> bool:
-    """Whether `value` has a long list as an attribute and is pickled by the default rules."""
+    """Returns whether `value` has a long list as an attribute and is pickled by the default rules."""
     kind: Any = type(value)
     return (
         kind.__dictoffset__ != 0
@@ -50,8 +53,8 @@ def has_long_list(value: Any) -> bool:
 
 
 def stand_ins(state: dict[str, Any]) -> dict[str, Any]:
-    """`state` of an object with a `LongList` for every list that is referenced only by `state`, with elements
-    referenced only by the list. A list that occurs twice gets the same `LongList`.
+    """Returns `state` with a `LongList` in place of each list that is referenced only by `state` and whose elements are
+    referenced only by the list. A list that occurs twice is replaced by the same `LongList`.
     """
     references = dict(zip(state, map(sys.getrefcount, state.values()), strict=True))
     of_one = max(map(sys.getrefcount, {"": []}.values()))
@@ -70,7 +73,7 @@ def stand_ins(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def are_alone(items: list[Any]) -> bool:
-    """Whether the elements, strings or flat tuples of strings and numbers, are referenced only by `items`."""
+    """Returns whether the elements (strings, or flat tuples of strings and numbers) are referenced only by `items`."""
     kinds = set(map(type, items))
     if kinds == {tuple}:
         lengths = set(map(len, items))
@@ -83,7 +86,9 @@ def are_alone(items: list[Any]) -> bool:
 
 
 def _is_column_alone(rows: list[tuple[Any, ...]], at: int) -> bool:
-    """The same for element `at` of each row; numbers may be shared, as pickle writes them each time."""
+    """Returns whether element `at` of each row is referenced only by its row. Numbers may have other references,
+    because pickle does not store numbers in its memo.
+    """
     column = operator.itemgetter(at)
     kinds = set(map(type, map(column, rows)))
     if kinds <= _NUMBERS:
@@ -93,10 +98,10 @@ def _is_column_alone(rows: list[tuple[Any, ...]], at: int) -> bool:
 
 
 def _most_references(values: Iterable[Any]) -> int:
-    """The largest reference count, to compare with the result for an object that has one reference."""
+    """Returns the largest reference count, to be compared with the result for an object that has a single reference."""
     return max(map(sys.getrefcount, values))
 
 
 def _fresh() -> str:
-    """A string with no other reference."""
+    """Returns a new string that has no other reference."""
     return "".join(["a fresh", " string"])

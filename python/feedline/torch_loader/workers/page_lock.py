@@ -4,18 +4,20 @@
     a region:  | locked | locked later, twice as much | freed after use, never locked |
                         border                        border
 
-Without this, torch copies every batch into its own page-locked memory. Locking takes more than one call, because:
+Without page-locking, torch copies every batch into its own page-locked memory. Page-locking is subject to these
+constraints:
 
-- A copy to the GPU may still read a tensor that has been released; torch waits for that only in its own memory. So
-  released blocks wait here until every device has finished the work queued by then. Events are recorded and checked by
-  `settle`, which `next()` calls: there is no thread and nothing waits for a GPU, so a hanging GPU blocks neither
+- A copy to the GPU may still read a tensor that has been released; torch only waits for such copies in its own memory.
+  Released blocks are therefore reused only when every device has finished the work that was queued at the release.
+  `next()` calls `settle`, which records and checks events without waiting for a GPU, so a hanging GPU blocks neither
   `close` nor the interpreter's exit.
-- If a page of a locked range is punched out, the GPU continues to read the old page. So nothing below a region's last
-  border is punched out before the range is unlocked.
-- CUDA rejects a copy from memory that is partly locked, or locked by two calls. So no block crosses a border: workers
-  know the borders, borders are set between blocks, and the reader moves blocks that were written before.
+- If a page of a locked range is punched out of the file, the GPU continues to read the old page. Nothing below a
+  region's last border is therefore punched out before the range is unlocked.
+- CUDA rejects a copy from memory that is partly locked, or that was locked by two calls. Blocks therefore never cross a
+  border: workers know the borders, borders are set between blocks, and the reader moves blocks that were written
+  earlier.
 
-If the process ends first, the kernel unlocks the memory.
+If the process ends before the memory is unlocked, the kernel unlocks it.
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ _Extent = tuple[int, int, int]  # (worker, start, size)
 
 
 class PageLock:
-    """The page-locked parts of one ring, and those that a GPU may still read. Used only in the training process."""
+    """The page-locked parts of a ring, and the released blocks that a GPU may still read. Used only in the training
+    process.
+    """
 
     def __init__(self, ring: Ring, reader: RingReader) -> None:
         self.guard = threading.RLock()  # reentrant: a garbage collection may release a block anywhere
@@ -62,7 +66,7 @@ class PageLock:
             control[Control.GPU] = 2 if ring.workers == 1 else 1
 
     def end(self, worker: int) -> int:
-        """The end of the part of a region that is locked or being locked."""
+        """Returns the end of the part of a region that is locked or being locked."""
         borders = self._borders[worker]
         return borders[-1] if borders else 0
 
@@ -72,7 +76,7 @@ class PageLock:
     # -- locking
 
     def lock(self, worker: int) -> str | None:
-        """Locks more of a region if that pays. If locking is refused, returns the reason, once."""
+        """Locks more of a region if it has grown enough. If locking is refused, returns the reason, but only once."""
         keep = self._controls[worker][Control.KEEP] // PAGE * PAGE
         # Each border may waste memory and each lock takes long, so both are few.
         if self._refused or keep == 0 or keep < 2 * self.end(worker) or len(self._borders[worker]) == Control.BORDERS:
@@ -126,7 +130,7 @@ class PageLock:
     # -- releasing
 
     def release(self, worker: int, start: int, size: int) -> None:
-        """Called when the last reference to a block is gone."""
+        """Called when the last reference to a block is dropped."""
         with self.guard:
             # A block that was never opened was never passed to a GPU.
             if start < self.end(worker) and (worker, start) in self._reader.live:
@@ -138,7 +142,7 @@ class PageLock:
             self.settle()
 
     def settle(self) -> None:
-        """Frees blocks that no GPU reads any more, of this loader and of closed ones."""
+        """Frees blocks that no GPU reads any longer, of this loader and of closed loaders."""
         if self._dropped or self._marked or self._reader.closed:
             self._settle()
         for other in list(_holding):
@@ -178,7 +182,7 @@ class PageLock:
                 self._marked.append((mark, dropped))
 
     def _unlock(self) -> None:
-        """After closing: unlocks every region without live blocks."""
+        """After the loader is closed, unlocks every region without live blocks."""
         for worker, borders in enumerate(self._borders):
             end = self.end(worker)
             if self._locks is None or end == 0 or any(start < end for start, _ in self._reader.occupied(worker)):
@@ -194,7 +198,9 @@ class PageLock:
 
 
 def page_lock_for(ring: Ring, reader: RingReader) -> tuple[PageLock | None, str | None]:
-    """A ring's lock, with nothing locked yet; None and the reason if there is a GPU but locking is not possible."""
+    """Returns a page lock for the ring, with nothing locked yet. If there is a GPU but locking is not possible, returns
+    None and the reason.
+    """
     if not torch.cuda.is_available():
         return None, None
     try:
@@ -205,7 +211,9 @@ def page_lock_for(ring: Ring, reader: RingReader) -> tuple[PageLock | None, str 
 
 
 def explain(refusal: str | None, has_ring: bool) -> str:
-    """Describes in one line how a loader pins batches. `refusal`: why its ring could not be page-locked."""
+    """Describes in one line how a loader pins batches. `refusal`: the reason why its ring could not be page-locked, if
+    any.
+    """
     if not getattr(torch, "accelerator", torch.cuda).is_available():  # torch before 2.6 has no accelerator
         return "nothing is pinned: there is no accelerator"
     if not torch.cuda.is_available():

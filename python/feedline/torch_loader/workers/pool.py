@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Worker processes shared by several loaders, such as those for training and validation."""
+"""Worker processes that several loaders share, such as those for training and validation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ROLES = ("dataset", "collate_fn", "worker_init_fn")
 
 
 class WorkerPool:
-    """Worker processes for several loaders: the training workers' processes also serve validation.
+    """Worker processes for several loaders. For example, the workers of the training loader can also serve validation.
 
     ::
 
@@ -33,16 +33,17 @@ class WorkerPool:
         train = feedline.DataLoader(train_set, batch_size=64, shuffle=True, num_workers=8, pool=pool)
         val = feedline.DataLoader(val_set, batch_size=64, num_workers=8, pool=pool)
 
-    The number of processes is the largest ``num_workers`` of the loaders. Worker i of each loader runs in process i,
-    with its own dataset, random numbers, ``get_worker_info()`` and batch memory, so a loader yields the same batches as
-    with its own processes and ``persistent_workers=True``, which a pool implies. Its ``worker_init_fn`` runs once in
-    each of its workers. State of the process is shared: modules and their globals, the environment, the current
-    directory.
+    The number of processes is the largest ``num_workers`` of any of the loaders. Worker i of each loader runs in
+    process i, with its own dataset, random numbers, ``get_worker_info()`` and batch memory. A loader therefore yields
+    the same batches as with its own processes and ``persistent_workers=True``, which a pool implies. A loader's
+    ``worker_init_fn`` runs once in each of its workers. Process-wide state is shared: modules and their globals, the
+    environment, and the current directory.
 
-    The processes start with the first epoch of any of the loaders, and end with the last of their iterators. With
-    ``fork`` they inherit the datasets of all loaders that exist at that time. A dataset that is new or has changed
-    since, or that shares mutable objects with another loader's (as two subsets of a dataset do), is pickled once, when
-    its first epoch begins. If it cannot be pickled, its loader uses its own processes, which is logged.
+    The processes start with the first epoch of any of the loaders, and end with the last of the loaders' iterators.
+    With ``fork``, the processes inherit the datasets of all loaders that exist at that time. A dataset is pickled once,
+    when its first epoch begins, if it is new, has changed since the fork, or shares mutable objects with another
+    loader's dataset, as two subsets of a dataset do. If the dataset cannot be pickled, the loader uses its own
+    processes and logs this.
     """
 
     def __init__(self) -> None:
@@ -58,7 +59,7 @@ class WorkerPool:
         self.stacks: PassedFd | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickle and copy: the processes belong to this object."""
+        """Returns the attributes for pickle and copy, without the processes, which belong to this object."""
         return {}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
@@ -68,19 +69,20 @@ class WorkerPool:
         return f"<feedline.WorkerPool of {len(self._processes)} processes for {len(self._groups)} loaders>"
 
     def join(self, loader: Any) -> int:
-        """Registers a loader, and returns its number."""
+        """Registers a loader and returns its number."""
         self._leave_parent()
         serial = next(self._serials)
         self._members[serial] = weakref.ref(loader, lambda _: self._members.pop(serial, None))
         return serial
 
     def processes(self, workers: Iterable[int], starter: int, context: Any) -> tuple[dict[int, _PooledProcess], bool]:
-        """The processes of these workers, started if necessary, and whether all of them are new.
+        """Returns the processes for these workers, which are started if necessary, and whether all of the processes are
+        new.
 
-        `starter`: the loader that requests them.
+        `starter`: number of the loader that requests the processes.
 
         Raises:
-            ConfigError: the pool's processes were started by another method.
+            ConfigError: the pool's processes were started by another start method.
         """
         self._leave_parent()
         method = context.get_start_method()
@@ -105,7 +107,9 @@ class WorkerPool:
         return {worker: self._processes[worker] for worker in found}, len(missing) == len(found)
 
     def _copies(self, starter: int) -> dict[int, Copy]:
-        """By loader number: the objects that a process forked now inherits, if no other loader shares them."""
+        """Returns, by loader number, the objects that a process forked now would inherit, if no other loader shares
+        them.
+        """
         found: dict[int, Copy] = {}
         for serial in sorted(self._members, key=lambda serial: serial != starter):
             loader = self._members[serial]()
@@ -141,7 +145,7 @@ class WorkerPool:
             process.connection.close()
 
     def _leave_parent(self) -> None:
-        """Forgets the processes if this process was forked from the one that started them."""
+        """Forgets the processes if this process was forked from the process that started them."""
         if self._pid != os.getpid():
             members, serials = self._members, self._serials
             self._begin()
@@ -149,7 +153,7 @@ class WorkerPool:
 
 
 class Copy(NamedTuple):
-    """A loader's objects in a forked process, until a session uses them."""
+    """The objects of a loader that a forked process has inherited, until a session uses them."""
 
     roles: dict[str, Any]
     parts: Parts
@@ -164,7 +168,7 @@ class Copy(NamedTuple):
 
 
 class _PooledProcess:
-    """A process of the pool, in the training process."""
+    """A process of the pool, as seen from the training process."""
 
     def __init__(self, context: Any, copies: dict[int, Copy]) -> None:
         self._context, self.copies = context, copies

@@ -4,8 +4,8 @@
     the pool   --- socket: session requests with descriptors --->   this process
     a loader   --- pipe: messages of one session --->   this process   --- pipe: answers --->   the loader
 
-Sessions alternate, message by message. The process-wide state of each session is restored when it resumes: the
-generators of random, NumPy and torch, torch's worker info, and torch's function for collating tensors.
+Sessions alternate after each message. When a session resumes, its process-wide state is restored: the generators of
+random, NumPy and torch, torch's worker info, and torch's function for collating tensors.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _FULL_S = 0.01  # how often a process checks whether it may begin a deferred bat
 
 @dataclass
 class SessionRequest:
-    """Starts a session; its descriptors are sent with it."""
+    """A request to start a session, which is sent together with the session's descriptors."""
 
     config: WorkerConfig  # without ring, stack descriptor and collate_fn
     worker: int
@@ -58,7 +58,7 @@ def send_session_request(connection: socket.socket, request: SessionRequest, fds
 
 
 def receive_session_request(connection: socket.socket) -> tuple[SessionRequest, list[int]] | None:
-    """None if the pool has ended."""
+    """Returns None if the pool has ended."""
     head, fds, _, _ = socket.recv_fds(connection, _LENGTH.size, FDS, socket.MSG_CMSG_CLOEXEC)
     if len(head) < _LENGTH.size:
         return None
@@ -73,7 +73,7 @@ def receive_session_request(connection: socket.socket) -> tuple[SessionRequest, 
 
 
 class _SessionGlobals:
-    """Process-wide state of a session, saved while other sessions run."""
+    """The process-wide state of a session, which is saved while other sessions run."""
 
     def __init__(self) -> None:
         self._generators = fetch.generator_states()
@@ -107,7 +107,7 @@ class _PoolSession:
         self.globals: _SessionGlobals | None = None
 
     def start(self, forked_with: Mapping[str, Any]) -> None:
-        """Runs with unmodified process-wide state."""
+        """Starts the session. The process-wide state must be unmodified."""
         known = {name: forked_with[there] for name, there in self._request.known.items()}
         worker_args: WorkerArgs | None = None
         error: Exception | None = None
@@ -127,7 +127,7 @@ class _PoolSession:
         self.service.start(loaded)
 
     def look(self) -> bool:
-        """Reads messages that have arrived. False if the loader has closed this session."""
+        """Reads the messages that have arrived. Returns False if the loader has closed this session."""
         frame = self.port.take()
         while frame is not None:
             self.waiting.append(frame)
@@ -135,7 +135,7 @@ class _PoolSession:
         return not self.port.ended and self.port.is_wanted()
 
     def is_put_off(self) -> bool:
-        """Whether the loop waits for other workers, and this one's batch would exceed the memory budget."""
+        """Returns whether the loop waits for other workers and this session's batch would exceed the memory budget."""
         assert self.service is not None
         return self.control[Control.WANTED] == ELSEWHERE and self.service.writer.is_full()
 
@@ -209,7 +209,9 @@ class _PoolProcess:
         self._current = session
 
     def _run(self, session: _PoolSession, step: Callable[[], None]) -> None:
-        """An error ends only this session, and is sent to the loader as if the process had died."""
+        """Runs a step of a session. An error ends only this session, and is sent to its loader as if the process had
+        died.
+        """
         try:
             step()
         except Stopped:
@@ -234,7 +236,7 @@ def run_pool_process(
     forked_with: Mapping[str, Any],
     inherited: Callable[[], None],
 ) -> None:
-    """Runs a process of a pool. `forked_with`: objects that it inherited."""
+    """Main function of a pool's process. `forked_with`: the objects that the process has inherited."""
     parent = os.getppid()
     gc.freeze()  # the collector would write to inherited objects and thereby copy their pages
     inherited()

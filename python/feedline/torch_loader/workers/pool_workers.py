@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The workers of one iterator that run in the processes of a `WorkerPool`."""
+"""The workers of an iterator that run in the processes of a `WorkerPool`."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class NotShareable(Exception):
 
 
 class PoolWorkers(ProcessWorkers):
-    """The processes outlive this group and also serve other groups.
+    """Workers whose processes outlive this group and also serve other groups.
 
-    While the loop waits for this group, workers of the others must not wait for memory, as their process could not
-    serve this group then.
+    While the loop waits for this group, workers of other groups must not wait for memory, because a waiting process
+    could not serve this group.
     """
 
     def __init__(
@@ -75,7 +75,9 @@ class PoolWorkers(ProcessWorkers):
         return self._pool.stacks
 
     def _args_fd(self, copies: list[Copy | None], are_new: bool) -> tuple[PickledWorkerArgs, Iterable[str]]:
-        """The arguments pickled for processes that inherited these copies, and the names of the copies used."""
+        """Returns the arguments pickled for processes that inherited these copies, and the names of the copies that
+        were used.
+        """
         copy = copies[0]
         if copy is not None and all(other is not None and other.parts == copy.parts for other in copies):
             with contextlib.suppress(Exception):  # a native replacement of the dataset cannot be pickled
@@ -120,7 +122,7 @@ class PoolWorkers(ProcessWorkers):
         super().respawn(worker, pending)
 
     def has_lost_one(self) -> bool:
-        """Whether a process has died, which may have been reported to another loader only."""
+        """Returns whether a process has died, which may have been reported only to another loader."""
         return not all(process.is_alive() for process in self.workers)
 
     def stop(self) -> None:
@@ -128,7 +130,7 @@ class PoolWorkers(ProcessWorkers):
             control[Control.STOP] = 1
 
     def close(self) -> None:
-        """Ends the sessions and waits for them. Batches that the user holds remain valid."""
+        """Ends the sessions and waits until they have ended. Batches that the user holds remain valid."""
         if self._closed or os.getpid() != self._pid:
             return
         self._closed = True

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The worker processes of one iterator, as seen from the training loop, connected by pipes and a ring.
+"""The worker processes of an iterator, which are connected to the training loop by pipes and a ring.
 
-All groups have the same interface, `WorkerGroup`: `send` does not wait, `receive` returns (worker, frame), `Died`, or
-None after its timeout.
+All groups implement `WorkerGroup`: `send` does not wait; `receive` returns (worker, frame), `Died`, or None after its
+timeout.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Died(NamedTuple):
 
 
 def close_inherited() -> None:
-    """In a forked worker: closes the loader's ends of other workers' pipes."""
+    """Called in a forked worker: closes the loader's ends of the pipes of other workers."""
     for owner in list(_live):
         owner._close_ends()
 
@@ -86,7 +86,7 @@ class ProcessWorkers:
         self._start_all(range(config.num_workers if config.starting is None else config.starting))
 
     def _stacks_file(self) -> PassedFd:
-        """The file to which workers write their Python stack on request."""
+        """Returns the file to which workers write their Python stack on request."""
         return stacks_file()
 
     def _start_all(self, workers: Iterable[int], occupied: Sequence[tuple[int, int]] = ()) -> None:
@@ -102,7 +102,9 @@ class ProcessWorkers:
             self._start(worker, held, occupied)
 
     def _hand_over(self, shared: SharedWorkerArgs, workers: Iterable[int]) -> bool:
-        """False if a tensor, a lock or the like must be pickled by multiprocessing for each process separately."""
+        """Returns False if multiprocessing must pickle a tensor, a lock or a similar object for each process
+        separately.
+        """
         try:
             shared.fill(self._worker_args)
         except Exception:
@@ -112,7 +114,7 @@ class ProcessWorkers:
         return True
 
     def _kill(self, workers: Iterable[int]) -> None:
-        """Kills processes that have just started."""
+        """Kills processes that have just been started."""
         for worker in workers:
             self.workers[worker].kill()
         for worker in workers:
@@ -142,7 +144,9 @@ class ProcessWorkers:
         self._connect(worker, launched)
 
     def _connect(self, worker: int, launched: Callable[[Any, Any], Any]) -> None:
-        """`launched` passes the worker its ends of two pipes, for tasks and results, and returns its process."""
+        """`launched`: a function that passes the worker its ends of two pipes, for tasks and results, and returns its
+        process.
+        """
         tasks, outbox_end = self._context.Pipe(duplex=False)
         inbox_end, results = self._context.Pipe(duplex=False)
         inbox, outbox = Inbox(inbox_end, worker, self.reader), Outbox(outbox_end)
@@ -220,14 +224,14 @@ class ProcessWorkers:
             self._ready.append(Died(worker, error))
 
     def _forget(self, worker: int) -> None:
-        """Stops waiting for this process."""
+        """Stops waiting for the worker's process."""
         for fd in (self._inboxes[worker].fd, self.workers[worker].sentinel):
             with contextlib.suppress(OSError, KeyError, ValueError):
                 self._epoll.unregister(fd)
             self._by_fd.pop(fd, None)
 
     def respawn(self, worker: int, pending: list[tuple[int, int]]) -> None:
-        """Replaces a dead process. `pending`: blocks of frames that are not decoded yet."""
+        """Replaces a dead process. `pending`: blocks of frames that have not been decoded yet."""
         self._forget(worker)
         self._inboxes[worker].close()
         self._outboxes[worker].close()
@@ -236,12 +240,12 @@ class ProcessWorkers:
         self._start_all([worker], self.reader.occupied(worker) + pending)
 
     def leave(self, worker: int) -> None:
-        """Lets a worker end that has no more work."""
+        """Ends a worker that has no more work."""
         self._leaving.add(worker)
         self.send(worker, 0, STOP, None)
 
     def rejoin(self, worker: int) -> bool:
-        """Starts a process again for a worker that was ended. False if the old one has not ended yet."""
+        """Starts a new process for a worker that was ended. Returns False if the old process has not ended yet."""
         if worker < len(self.workers) and self.workers[worker].is_alive():
             return False
         if worker < len(self.workers):
@@ -263,7 +267,7 @@ class ProcessWorkers:
         self._ready = kept
 
     def largest_bytes(self) -> int:
-        """Resident memory of the largest worker so far."""
+        """Returns the resident memory of the largest worker so far, in bytes."""
         return max(control[Control.RSS] for control in self._controls)
 
     def skip_before(self, task: int) -> None:
@@ -271,7 +275,7 @@ class ProcessWorkers:
             control[Control.FIRST_TASK] = task
 
     def want(self, worker: int, task: int) -> None:
-        """The loop waits for this task, so the worker must not wait for memory to finish it."""
+        """Called when the loop waits for this task, so that the worker does not wait for memory to finish it."""
         self._controls[worker][Control.WANTED] = task + 1
 
     def progress(self, worker: int) -> int:
@@ -288,7 +292,7 @@ class ProcessWorkers:
         return words if sample is None or stage in (fetch.STARTING, fetch.INIT) else f"{words}, last index {sample}"
 
     def stack(self, worker: int) -> str:
-        """The current Python stack of a worker, obtained without its cooperation."""
+        """Returns the current Python stack of a worker, even if the worker is blocked."""
         if not self._controls[worker][Control.READY] or not self.workers[worker].is_alive():
             return "  (the worker is still starting and has no Python stack yet)"
         fd = self._stacks.fd
@@ -316,7 +320,7 @@ class ProcessWorkers:
         self._closed = True
 
     def close(self) -> None:
-        """Ends the workers by request, then by signals. Batches that the user holds remain valid."""
+        """Requests that the workers end, and then ends them by signals. Batches that the user holds remain valid."""
         if self._closed or os.getpid() != self._pid:
             return
         self._closed = True
@@ -335,7 +339,7 @@ class ProcessWorkers:
 
 
 def end_processes(processes: Sequence[Any]) -> None:
-    """Waits for processes that should end, then terminates, then kills them."""
+    """Waits for processes that should end, then terminates and finally kills them."""
     deadline = time.monotonic() + JOIN_S
     for end_it in (lambda w: None, lambda w: w.terminate(), lambda w: w.kill()):
         for process in processes:
@@ -353,7 +357,9 @@ def stacks_file() -> PassedFd:
 
 
 def preload_forkserver(method: str) -> None:
-    """A fork server that has imported torch starts workers in milliseconds. The user's modules stay preloaded."""
+    """Makes the fork server import torch, so that it starts workers in milliseconds. Modules that the user has
+    preloaded stay preloaded.
+    """
     if method != "forkserver":
         return
     with contextlib.suppress(Exception):
@@ -368,7 +374,7 @@ _exit_registered = False
 
 
 def close_at_exit(owner: Any) -> None:
-    """`owner` has `close()`, and `_close_ends()` for processes forked while it exists."""
+    """`owner`: an object with the methods `close()`, and `_close_ends()` for processes forked while it exists."""
     global _exit_registered
     _live.add(owner)
     if not _exit_registered:
@@ -382,7 +388,7 @@ def _close_all() -> None:
 
 
 class LocalFrame:
-    """A message between threads: the object itself."""
+    """A message between threads, which passes the object itself."""
 
     __slots__ = ("_value", "kind", "task")
 

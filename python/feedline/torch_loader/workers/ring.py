@@ -1,22 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """The memory through which worker processes pass batches: one memfd per loader.
 
-The file is address space, not memory: as long as all workers could ever need, and sealed against shrinking. Only the
-parts in use have pages, reserved by fallocate, so that a lack of memory is an error with numbers instead of SIGBUS.
+The file only reserves address space, as much as all workers could ever need, and is sealed against shrinking. Only the
+parts in use have pages, which are reserved by fallocate, so that a lack of memory raises an error with numbers instead
+of SIGBUS.
 
     0              control page: kWords 64-bit words per worker (see `Control`)
     CONTROL + i*R  region of worker i: blocks, page-aligned
 
     block:  | state (1 byte), 63 bytes unused | payload ... |
 
-Only worker i allocates in region i; the consumer frees a block by one store to the state byte, or by punching it out.
-So there are no locks, and no process can wait for a process that has died. Blocks
-above the region's keep line are returned to the kernel when freed; those below are reused while they are in the cache,
-and page-locked if there is a GPU: see page_lock.py. Page-locked memory is never punched out.
+Only worker i allocates in region i. The consumer frees a block with one store to the state byte, or by punching the
+block out of the file. There are no locks, so no process can wait for a process that has died. Each region is divided at
+an offset, the keep line. Blocks above it are returned to the kernel when they are freed. Blocks below it are reused
+while they are in the cache, and page-locked if there is a GPU: see page_lock.py. Page-locked memory is never punched
+out.
 
-The state shows how a block was freed. The worker cannot infer it from the keep line, which it may have raised since:
-pages that it considers present would be holes, or still be punched out while it writes. Allocating the pages of a hole
-waits for a running punch, as the kernel serialises both.
+The state byte shows how a block was freed. The worker cannot infer this from the block's position, because it may have
+raised the keep line since then: pages that the worker considers present could be holes, or could still be punched out
+while the worker writes. Allocating the pages of a hole waits for a running punch, because the kernel serialises both
+operations.
 """
 
 from __future__ import annotations
@@ -49,7 +52,7 @@ _libc.fallocate.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c
 
 
 class Control:
-    """A worker's status in shared memory, as 64-bit words."""
+    """The status of a worker in shared memory, as 64-bit words."""
 
     WORDS = 16
     SAMPLES, INDEX, STAGE, RSS, KEEP, STOP, FIRST_TASK, READY, LOADED, WANTED, GPU, BORDER = range(12)
@@ -69,7 +72,9 @@ class Control:
 
 
 class Block(np.ndarray):
-    """A block's payload. `released` runs once, when the last array or tensor that uses it is gone."""
+    """A block's payload. The payload of a block. `released` is called once, when the last array or tensor that uses the
+    payload is dropped.
+    """
 
     released: Callable[[], None] | None = None
 
@@ -85,7 +90,7 @@ def make_block(memory: mmap.mmap, start: int, size: int, released: Callable[[], 
 
 
 class Ring:
-    """The file and its layout; created by the consumer, passed to every worker."""
+    """The file and its layout, created by the consumer and passed to every worker."""
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
@@ -126,19 +131,19 @@ class Ring:
             ) from None
 
     def punch(self, worker: int, start: int, size: int) -> None:
-        """Returns the pages of a range to the kernel; the range then reads as zeros."""
+        """Returns the pages of a range to the kernel. The range then reads as zeros."""
         punch_hole(self.fd, self.region_start(worker) + start, size)
 
     def close(self) -> None:
         self._close()
 
     def layout(self) -> dict[str, int]:
-        """The data that a process needs in addition to the descriptor."""
+        """The data that a process needs in addition to the file descriptor."""
         return {"workers": self.workers, "control_bytes": self.control_bytes, "region_bytes": self.region_bytes}
 
     @classmethod
     def attached(cls, layout: Mapping[str, int], fd: int) -> Ring:
-        """A ring in another process, which received `fd`. The ring owns the descriptor."""
+        """Returns a ring in another process, which has received `fd`. The ring then owns the descriptor."""
         ring = cls.__new__(cls)
         ring._attach(layout, fd)
         return ring

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The training process's side of a ring: opens and releases the blocks of messages."""
+"""The training process's side of a ring, which opens and releases the blocks of messages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ class RingReader:
         self.page_lock: PageLock | None = None
 
     def open(self, worker: int, start: int, size: int) -> Block:
-        """The payload of a received block, which is freed when no array or tensor uses it any more."""
+        """Returns the payload of a received block. The block is freed when no array or tensor uses the payload any
+        longer.
+        """
         region = self.region(worker)
         region[start] = HELD
         self.live[worker, start] = size
@@ -51,7 +53,9 @@ class RingReader:
         return region
 
     def _moved_out(self, page_lock: PageLock, worker: int, start: int, size: int) -> Block:
-        """A copy of a block across a border unknown to the worker: CUDA rejects copies from partly locked memory."""
+        """Returns a copy of a block that crosses a border unknown to the worker, because CUDA rejects copies from
+        partly locked memory.
+        """
         payload = np.frombuffer(self.region(worker), dtype=np.uint8, count=size - HEADER, offset=start + HEADER)
         block = payload.copy().view(Block)
         with page_lock.guard:
@@ -67,7 +71,7 @@ class RingReader:
             self.page_lock.release(worker, start, size)
 
     def give_back(self, worker: int, start: int, size: int) -> None:
-        """Frees an unused block, for the worker or the kernel."""
+        """Frees an unused block, so that the worker or the kernel can reuse it."""
         self.live.pop((worker, start), None)
         if self._closed or start + size > self._controls[worker][Control.KEEP]:
             first = start if self.page_lock is None else max(start, self.page_lock.end(worker))
@@ -85,7 +89,7 @@ class RingReader:
         return sum(self.live.values()) - (0 if self.page_lock is None else self.page_lock.waiting_bytes)
 
     def close(self) -> None:
-        """After all workers have ended: returns all memory to the kernel except blocks that the user holds."""
+        """Called after all workers have ended: returns all memory to the kernel except blocks that the user holds."""
         if self._closed or os.getpid() != self._pid:
             return
         if self.page_lock is None:
@@ -106,5 +110,5 @@ class RingReader:
             self._ring.punch(worker, at, self._ring.region_bytes - at)
 
     def give_back_unlocked(self, worker: int, size: int) -> None:
-        """After closing: frees the first `size` bytes of a region, which were page-locked and are unused."""
+        """Called after closing: frees the first `size` bytes of a region, which were page-locked and are unused."""
         self._ring.punch(worker, 0, size)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The worker's side of a ring: allocates blocks in its region, within the memory budget.
+"""The worker's side of a ring, which allocates blocks in its region within the memory budget.
 
-Blocks are allocated at the lowest free range that is long enough, so that a region's memory grows from its start. Only
-`RingWriter` allocates, so it knows the free ranges; it learns from a block's state that the block was freed.
+A block is allocated in the lowest free range that is long enough, so that a region's memory grows from its start. Only
+`RingWriter` allocates blocks, so it knows the free ranges. A block's state shows when the block has been freed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ _LARGE_BATCH = 8 << 20  # bytes: writing such a batch takes milliseconds, and pr
 
 
 class RingWriter:
-    """Worker `worker`'s allocator. `wait_step` is called while the budget makes it wait, and may raise to stop it."""
+    """Worker `worker`'s allocator. `wait_step` is called repeatedly while the budget makes the worker wait, and may
+    raise an exception to end the wait.
+    """
 
     def __init__(
         self,
@@ -54,7 +56,9 @@ class RingWriter:
             self._sent_bytes += size
 
     def allocate(self, payload: int) -> Block:
-        """Allocates a block of `payload` bytes. Raises StorageError, with numbers, if memory is short."""
+        """Allocates a block of `payload` bytes. Raises a StorageError that contains the sizes if there is not enough
+        memory.
+        """
         size = round_up(payload + HEADER)
         self._reap(32)
         self._keep_budget(size)
@@ -80,7 +84,7 @@ class RingWriter:
         return make_block(self._memory, start + HEADER, payload, extent.leave)
 
     def find(self, address: int, nbytes: int) -> int | None:
-        """The start of the unsent block that holds `nbytes` at `address`, or None."""
+        """Returns the start of the unsent block that contains `nbytes` at `address`, or None."""
         offset = address - self.address
         if not 0 <= offset < self._ring.region_bytes:
             return None
@@ -93,7 +97,9 @@ class RingWriter:
         return block.ctypes.data - self.address - HEADER
 
     def send(self, start: int) -> int:
-        """Marks a block as in flight, and returns its size with header. The consumer then owns it."""
+        """Marks a block as in flight, and returns its size including the header. The consumer owns the block from then
+        on.
+        """
         extent = self._blocks[start]
         extent.sent = True
         self._unsent.discard(start)
@@ -102,7 +108,7 @@ class RingWriter:
         return extent.size
 
     def end_task(self) -> None:
-        """Called between batches: adjusts how much of the region is reused."""
+        """Called between batches: adjusts the size of the part of the region that is reused."""
         # Small batches: as many as are requested from this worker, one that the training loop holds, and those that a
         # GPU still reads.
         batches = self.ahead + (self._task_bytes < _LARGE_BATCH)
@@ -130,15 +136,15 @@ class RingWriter:
                 self._backed = min(self._backed, start)
 
     def _is_wanted(self) -> bool:
-        """Whether the loop waits for the current batch, or for another loader's session in this process.
+        """Returns whether the loop waits for the current batch, or for another loader's session in this process.
 
-        Later batches may wait already if this one had bad samples or its first worker died; they are not taken before
-        it. Another session cannot proceed before this batch is finished.
+        Later batches may already be waiting if this batch had bad samples or its first worker died, but the loop does
+        not use them before this batch. Another session cannot continue before this batch is finished.
         """
         return self._control[Control.WANTED] in (self.task + 1, ELSEWHERE)
 
     def is_full(self) -> bool:
-        """Whether a batch as large as the last one would have to wait for memory."""
+        """Returns whether a batch as large as the last one would have to wait for memory."""
         self._reap(len(self._blocks))
         in_flight = self._sent(IN_FLIGHT)
         return in_flight > 0 and in_flight + self._last_task_bytes > self._budget
@@ -158,10 +164,11 @@ class RingWriter:
             time.sleep(0.001)
 
     def _keep_depth(self) -> None:
-        """Before a large batch: counts one that the training loop holds as one of the prefetched ones.
+        """Called before a large batch: waits as if a batch that the training loop holds were one of the prefetched
+        batches.
 
         torch's worker holds the samples of a batch and their copy, but no free memory. Without a third batch per
-        worker, we use less than that, and with two of them, one is written while the other is used.
+        worker, this class uses less memory than torch; with two batches, one is written while the other is used.
         """
         batch = self._last_task_bytes
         if self._task_bytes or batch < _LARGE_BATCH:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches as messages: the structure is pickled; the data of tensors and arrays is packed once, separately.
+"""Batches as messages. The structure is pickled; the data of tensors and arrays is packed once, separately.
 
     frame:  | length u64 | task i64 | kind u32 | blocks u32 | buffers u32 | meta u32 |
             | (start u64, size u64) per block | (part u64, offset u64, size u64) per buffer | meta | pad | pack |
 
-A message of at most INLINE bytes consists of this frame only: a batch of a few scalars uses no shared memory, so it
-needs no block that must be freed. Otherwise the pack is in a block of the ring, and every tensor of LARGE bytes has its
-own block, which is freed with the tensor. Part 0 is the pack, part k the k-th block.
+A message of at most INLINE bytes consists of only the frame: a batch of a few scalars uses no shared memory, so it
+needs no block that must be freed. In a larger message, the pack is in a block of the ring, and every tensor of at least
+LARGE bytes has its own block, which is freed with the tensor. Part 0 is the pack, and part k the k-th block.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _retyped(tensor: torch.Tensor, requires_grad: bool) -> torch.Tensor:
 
 
 def is_plain(tensor: torch.Tensor) -> bool:
-    """Whether its data, dtype and shape describe it completely."""
+    """Returns whether data, dtype and shape describe the tensor completely."""
     return (
         type(tensor) is torch.Tensor
         and not tensor.is_nested
@@ -104,13 +104,15 @@ def ring_tensor(block: Block, dtype: torch.dtype, shape: tuple[int, ...]) -> tor
 
 
 class Encoder:
-    """Encodes batches as frames. Without a ring everything is inline: for indices, errors, and tests with threads."""
+    """Encodes batches as frames. Without a ring, all data is inline: this is used for indices, errors, and tests with
+    threads.
+    """
 
     def __init__(self, writer: RingWriter | None = None) -> None:
         self._writer = writer
 
     def encode(self, task: int, kind: int, value: Any) -> list[bytes]:
-        """The parts of a frame, to be written one after the other."""
+        """Returns the parts of a frame, to be written one after the other."""
         message = _Message(self._writer)
         meta = message.pickled(value)
         return message.frame(task, kind, meta)
@@ -160,7 +162,7 @@ class _Message:
         return [HEAD.pack(length, task, kind, len(table), len(self._buffers), len(meta)), *body]
 
     def _send(self, writer: RingWriter, pack: Block | None) -> list[tuple[int, int]]:
-        """(start, size) of the pack, zeros if there is none, and of every block."""
+        """Returns (start, size) of the pack, or zeros if there is no pack, and of every block."""
         pack_start = None if pack is None else writer.start_of(pack)
         table = [(0, 0) if pack_start is None else (pack_start, writer.send(pack_start))]
         for block in self._blocks:
@@ -230,9 +232,10 @@ class _Message:
 
 
 class _Dispatch(dict):  # type: ignore[type-arg]
-    """Reducers of the standard library's and torch's multiprocessing, with our own for every tensor and storage.
+    """The reducers of the standard library's and torch's multiprocessing, with Feedline's own reducers for tensors and
+    storages.
 
-    torch's send descriptors of shared memory, which only a living worker can pass on.
+    torch's reducers send descriptors of shared memory, which only a living worker can pass on.
     """
 
     def __init__(self, message: _Message) -> None:
@@ -251,7 +254,7 @@ class _Dispatch(dict):  # type: ignore[type-arg]
 
 
 def _reduce_special(tensor: torch.Tensor) -> Any:
-    """Reduces a tensor subclass or view to an ordinary tensor and a function that restores it."""
+    """Reduces a tensor subclass or view to an ordinary tensor and a function that restores the original."""
     kind = type(tensor)
     if tensor.device.type not in ("cpu", "meta") and kind in ForkingPickler._extra_reducers:  # type: ignore[attr-defined]
         return _reduce_as_torch(tensor)
@@ -294,7 +297,9 @@ def _is_dense(tensor: torch.Tensor) -> bool:
 
 
 class Frame:
-    """A received message. The process that decodes the frame owns its blocks; an unwanted frame is dropped."""
+    """A received message. The process that decodes a frame owns its blocks. A frame that is not decoded must be
+    dropped.
+    """
 
     __slots__ = ("_body", "_buffers", "_meta", "_offsets", "_reader", "_worker", "kind", "task")
 
@@ -306,7 +311,7 @@ class Frame:
         self._buffers = [_BUFFER.unpack_from(body, at + i * _BUFFER.size) for i in range(buffers)]
 
     def nbytes(self) -> int:
-        """The memory in use until it is decoded."""
+        """The size in bytes of the memory that the message uses until it is decoded."""
         return len(self._body) + sum(size for _, size in self._offsets)
 
     def decode(self) -> Any:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mutable parts of a dataset: whether two datasets share any, and whether one has changed.
+"""Finds the mutable parts of a dataset, to determine whether two datasets share parts and whether a part has
+changed.
 
 Immutable objects are ignored: numbers, text, classes, modules, loggers and code.
 """
@@ -36,14 +37,14 @@ _MOST = 1_000_000  # objects: larger datasets are not examined
 
 
 class Parts:
-    """The mutable objects reachable from `roots`, with their current references.
+    """The mutable objects that are reachable from `roots`, with their current references.
 
-    Keeps all of them alive, so an address identifies an object.
+    The objects are kept alive, so that an address identifies an object.
     """
 
     def __init__(self, roots: Iterable[Any]) -> None:
         """Raises:
-        ValueError: there are too many.
+        ValueError: there are too many objects.
         """
         self._refers: dict[int, int] = {}
         self._seen: dict[int, Any] = {}
@@ -77,7 +78,7 @@ def _is_atom(part: Any) -> bool:
 
 
 def _within(part: Any) -> list[Any]:
-    """The objects that it references, without the module in which a function was defined."""
+    """Returns the objects that `part` references, without the module in which a function was defined."""
     if isinstance(part, types.FunctionType):
         return [part.__closure__, part.__defaults__, part.__kwdefaults__, part.__dict__ or None]
     getattr(part, "__dict__", None)  # this turns attributes that were stored in the object into a dict
@@ -85,7 +86,9 @@ def _within(part: Any) -> list[Any]:
 
 
 def _hidden(part: Any) -> Any:
-    """Mutable state outside of Python objects: a generator's position, a tensor's version."""
+    """Returns mutable state that is stored outside of Python objects: the position of a generator, or the version of a
+    tensor.
+    """
     if isinstance(part, random.Random):
         return part.getstate()
     if isinstance(part, np.random.BitGenerator):
@@ -98,7 +101,7 @@ def _hidden(part: Any) -> Any:
 
 
 def _are_plain(parts: list[Any]) -> bool:
-    """Whether it is a long list of paths or (path, class) pairs only, which is checked quickly."""
+    """Returns whether `parts` is a long list of only paths or (path, class) pairs, which can be checked quickly."""
     kinds = set(map(type, parts))
     if kinds == {tuple}:
         kinds = set(map(type, itertools.chain.from_iterable(parts)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch's worker info in worker threads: each thread has its own."""
+"""torch's worker info for worker threads: each thread has its own info."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ _infos = threading.local()
 
 
 def set_thread_info(info: Any) -> None:
-    """torch stores one worker info per process. From now on, its getter checks the thread's first."""
+    """Sets the worker info of the current thread. torch stores only one worker info per process, so its getter is
+    replaced by one that checks the thread's info first.
+    """
     _infos.info = info
     getter = torch_worker.get_worker_info
     if getter.__globals__.get("_feedline_thread_infos") is None:
@@ -25,7 +27,7 @@ def set_thread_info(info: Any) -> None:
 
 @contextlib.contextmanager
 def hidden_info() -> Iterator[None]:
-    """Makes a worker thread look like another thread."""
+    """Makes a worker thread look like a thread that is not a worker."""
     info, _infos.info = _infos.info, None
     try:
         yield

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers as threads of this process: nothing is pickled or copied. They scale if the dataset releases the GIL."""
+"""Runs workers as threads of this process: nothing is pickled or copied. Threads scale if the dataset releases the
+GIL.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ _JOIN_S = 5.0
 
 
 class ThreadWorker(threading.Thread):
-    """One worker, with the attributes of worker processes that frameworks use."""
+    """A worker thread, with the attributes of worker processes that frameworks use."""
 
     exitcode: int | None = None
 
@@ -70,7 +72,7 @@ class ThreadWorker(threading.Thread):
             raise _Stopped
 
     def terminate(self) -> None:
-        """A thread cannot be ended from outside; it ends after its current sample."""
+        """Lets the thread end after its current sample, because a thread cannot be ended from outside."""
 
 
 class _Stopped(BaseException):
@@ -78,7 +80,7 @@ class _Stopped(BaseException):
 
 
 class _Fork:
-    """Whether torch has yet to replace its thread pool in a forked process."""
+    """Whether torch still has to replace its thread pool in a forked process."""
 
     pending = False
 
@@ -90,9 +92,9 @@ class _Fork:
     def settle(cls) -> None:
         """Called before threads of a forked child call torch.
 
-        In a child, the first call that sets the number of threads, which each thread's first parallel operation makes,
-        replaces the parent's pool (caffe2/utils/threadpool/pthreadpool-cpp.cc) without a lock: of two concurrent
-        threads, one may find none, "Invalid thread pool!".
+        In a child, the first call that sets the number of threads, as each thread's first parallel operation does,
+        replaces the parent's pool without a lock (caffe2/utils/threadpool/pthreadpool-cpp.cc). If two threads replace
+        the pool at the same time, one of them may find no pool and raise "Invalid thread pool!".
         """
         if cls.pending:
             torch.set_num_threads(torch.get_num_threads())
@@ -130,7 +132,7 @@ class ThreadWorkers:
             worker.first_task = task
 
     def want(self, worker: int, task: int) -> None:
-        """Does nothing: threads do not wait for memory."""
+        """Does nothing, because threads do not wait for memory."""
 
     def progress(self, worker: int) -> int:
         return self.workers[worker].samples

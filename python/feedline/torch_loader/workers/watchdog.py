@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Detects stalls while the training loop waits, and reports stage, worker, sample and Python stack."""
+"""Detects stalls while the training loop waits, and reports the stage, worker, sample and Python stack."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _WARN_SHARE = 0.2  # share of the limit: early enough to examine the process whi
 
 
 class Watchdog:
-    """Used for one wait. Progress means that any worker for which the loop waits has begun a sample."""
+    """Observes one wait of the loop. Any worker that begins a sample while the loop waits for it counts as progress."""
 
     def __init__(self, group: WorkerGroup, workers: list[int], limit_s: float) -> None:
         self._worker_group, self._workers, self._limit_s = group, workers, limit_s
@@ -25,7 +25,7 @@ class Watchdog:
         return sum(self._worker_group.progress(worker) for worker in self._workers)
 
     def step(self) -> float:
-        """Warns, then raises StalledError. Returns the seconds until the next check."""
+        """Warns about a stall, and later raises StalledError. Returns the seconds until the next check."""
         if self._limit_s <= 0:
             return 5.0
         progress, now = self._count(), time.monotonic()
@@ -53,7 +53,7 @@ class Watchdog:
 
 
 def _user_part(stack: str) -> list[str]:
-    """The stack, innermost frame first, without frames outside of the worker's code."""
+    """Returns the stack, innermost frame first, without frames outside of the worker's code."""
     lines = stack.rstrip().splitlines()
     end = next(
         (i for i, line in enumerate(lines) if line.endswith((" in run_process", " in run_pool_process"))), len(lines)

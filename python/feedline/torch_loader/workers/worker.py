@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The code of a worker, a process or a thread: replies to each task with a batch, an end or an error."""
+"""The code of a worker process or thread, which replies to each task with a batch, an end or an error."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _PR_SET_PDEATHSIG = 1
 
 @dataclass
 class EpochStart:
-    """The start of an epoch in one worker."""
+    """The message that starts an epoch in a worker."""
 
     epoch: int
     shared_seed: int | None = None
@@ -62,7 +62,7 @@ class EpochStart:
 
 @dataclass
 class WorkerConfig:
-    """The same for all workers of a loader."""
+    """The settings that are the same for all workers of a loader."""
 
     num_workers: int
     base_seed: int
@@ -80,7 +80,7 @@ class WorkerConfig:
 
 
 class Session:
-    """A worker's state, independent of how messages are passed."""
+    """The state of a worker, independent of how messages are passed."""
 
     def __init__(
         self, config: WorkerConfig, worker: int, notice: fetch.Notice, gatherer: fetch.Gatherer | None = None
@@ -129,7 +129,7 @@ class Session:
             worker_args.init_fn(worker)
 
     def answer(self, kind: int, value: Any) -> tuple[int, Any] | None:
-        """The reply to a message, if any."""
+        """Returns the reply to a message, if any."""
         if kind == EPOCH:
             self._begin(value)
             return None if value.mark is None else (STATE, (value.mark, False, self._begun_with))
@@ -162,7 +162,7 @@ class Session:
         return (DATA_AND_MORE, (data, more)) if more else (DATA, data)
 
     def _give(self, name: str, value: Any) -> None:
-        """Sets an attribute of the dataset that the loop has set."""
+        """Sets an attribute of the dataset that the training loop has set."""
         if self._worker_args is not None:
             put_attribute(_original(self._worker_args.dataset), name, value)
 
@@ -183,6 +183,8 @@ class Session:
                 dataset = worker_args.dataset = apply_random_seed(dataset, self._shared_rng)
             if start.dataset_epoch is not None and callable(getattr(dataset, "set_epoch", None)):
                 dataset.set_epoch(start.dataset_epoch)
+            if isinstance(dataset, DatasetWrapper):
+                dataset.begin_epoch()
             state = start.state
             if state is not None and state.get("dataset") is not None:
                 fetch.load_dataset_state(dataset, state["dataset"])
@@ -214,7 +216,9 @@ class Session:
         return make_fetcher(self._fetch_config, dataset, start.epoch, self._worker, self._notice, self._gatherer)
 
     def _end(self) -> tuple[int, Any]:
-        """The reply at the end of a stream; for persistent workers, with the state from which the next epoch begins."""
+        """Returns the reply at the end of a stream. For persistent workers, the reply contains the state from which the
+        next epoch begins.
+        """
         assert self._fetcher is not None
         try:
             return END, self._fetcher.state() if self._wants_state else None
@@ -223,7 +227,7 @@ class Session:
             return FAILED, self._epoch_failure
 
     def _last_state(self, mark: int) -> tuple[int, bool, Any]:
-        """The state after the last batch of an epoch of a map-style dataset."""
+        """Returns the state after the last batch of an epoch of a map-style dataset."""
         state = None
         if self._fetcher is not None:
             with contextlib.suppress(Exception):  # requests within an epoch raise the error
@@ -250,7 +254,9 @@ class Session:
         return more
 
     def crash(self, error: BaseException) -> Failure:
-        """The error that ends the worker: an exit that the dataset requested, or an error in our code."""
+        """Returns the error that ends the worker: an exit that the dataset requested, or an error in Feedline's
+        code.
+        """
         return self._failure(error) if self._fetcher is None else self._fetcher.failure(error)
 
     def _failure(self, error: BaseException) -> Failure:
@@ -258,12 +264,12 @@ class Session:
 
 
 def _original(dataset: Any) -> Any:
-    """The user's dataset, if it was replaced."""
+    """Returns the user's dataset if `dataset` wraps it; otherwise `dataset` itself."""
     return dataset.original if isinstance(dataset, DatasetWrapper) else dataset
 
 
 def put_attribute(dataset: Any, name: str, value: Any) -> None:
-    """`name` may be an attribute of a part: ``"transform.size"``."""
+    """Sets an attribute. `name` may be an attribute of a part, such as ``"transform.size"``."""
     *parts, last = name.split(".")
     setattr(functools.reduce(getattr, parts, dataset), last, value)
 
@@ -281,7 +287,9 @@ def _thread_generators(seed: int, base_seed: int, worker: int) -> dict[str, Any]
 
 
 def _collate_in_thread(samples: list[Any]) -> Any:
-    """default_collate, which in a worker would stack into shared memory; threads share all memory anyway."""
+    """Calls default_collate without stacking into shared memory, which it would do in a worker process; threads share
+    all memory anyway.
+    """
     with hidden_info():
         return torch_collate.default_collate(samples)
 
@@ -311,7 +319,7 @@ def run_process(
     occupied: Sequence[tuple[int, int]],
     inherited: Callable[[], None],
 ) -> None:
-    """The main function of a worker process."""
+    """Main function of a worker process."""
     assert config.ring is not None
     parent = os.getppid()
     inherited()
@@ -330,7 +338,7 @@ def _work(
     control: Control,
     occupied: Sequence[tuple[int, int]],
 ) -> None:
-    """Sends any exception, from the user's code or ours, to the training loop before this process ends."""
+    """Sends any exception, from the user's code or from Feedline, to the training loop before this process ends."""
     service: Service | None = None
     try:
         service = Service(config, worker, port, control, occupied)
@@ -361,7 +369,7 @@ def service_crashed(service: Service | None, port: BlockingPort, worker: int, er
 
 
 class Stopped(BaseException):
-    """The loader no longer needs this worker, which is in the middle of a sample."""
+    """Raised if the loader no longer needs this worker, which is in the middle of a sample."""
 
 
 def _stop_unless(wanted: bool) -> None:
@@ -410,7 +418,7 @@ class Service:
             pass
 
     def answer(self, frame: Frame) -> bool:
-        """False if the loader no longer needs this worker."""
+        """Returns False if the loader no longer needs this worker."""
         if frame.kind == STOP:
             return False
         if frame.kind == TASK and frame.task < self.control[Control.FIRST_TASK]:
@@ -441,7 +449,7 @@ def _encoded(session: Session, encoder: Encoder, task: int, kind: int, value: An
 
 
 def set_signals(main_thread: bool, stack_fd: int, parent: int) -> bool:
-    """Called at the start of a worker process. Returns whether it can print its Python stack on request."""
+    """Called at the start of a worker process. Returns whether the process can print its Python stack on request."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process handles Ctrl-C
     if main_thread:
         # The signal is sent when the thread that started us ends; if it is the main thread, the process ends with it.
@@ -461,9 +469,9 @@ def set_signals(main_thread: bool, stack_fd: int, parent: int) -> bool:
 
 
 def _collate_into(writer: RingWriter, gatherer: RingGatherer) -> bool:
-    """Makes torch's default_collate stack into the ring, also if the user's collate_fn calls it.
+    """Makes torch's default_collate stack into the ring, also when the user's collate_fn calls it.
 
-    False if the user has replaced torch's function.
+    Returns False if the user has replaced torch's function.
     """
     table = torch_collate.default_collate_fn_map
     stock = torch_collate.collate_tensor_fn

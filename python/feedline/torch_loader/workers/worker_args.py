@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Passes the dataset and the user's functions to worker processes.
 
-Forked processes inherit them. Others read one pickle in shared memory, which is freed as the slowest process reads it.
-Pickling overlaps the start of the interpreters, which takes longer.
+Forked processes inherit the objects. Other processes read one pickle in shared memory, which is freed at the pace of
+the slowest reader. Pickling overlaps with the start of the interpreters, which takes longer.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _USUAL = (2000, 10, 0) if sys.version_info >= (3, 14) else (700, 10, 10)
 
 @dataclass
 class WorkerArgs:
-    """The user's objects, which may be large, or not picklable."""
+    """The user's objects, which may be large or not picklable."""
 
     dataset: Any
     collate_fn: Any
@@ -44,13 +44,13 @@ class WorkerArgs:
 
 
 class Load(Protocol):
-    """Called in the worker. Returns its arguments, or None if the loader no longer needs the worker."""
+    """A function that returns a worker's arguments, or None if the loader no longer needs the worker."""
 
     def __call__(self, port: BlockingPort, worker: int) -> WorkerArgs | None: ...
 
 
 class PassedFd:
-    """A file descriptor passed with a process's arguments, for any start method."""
+    """A file descriptor that is passed with a process's arguments, for any start method."""
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
@@ -66,7 +66,7 @@ class PassedFd:
 
 
 class InheritedWorkerArgs:
-    """The arguments themselves: for fork, and for objects that must be pickled for each process separately."""
+    """The arguments themselves, for fork, and for objects that must be pickled for each process separately."""
 
     def __init__(self, worker_args: WorkerArgs) -> None:
         self._worker_args = worker_args
@@ -76,7 +76,9 @@ class InheritedWorkerArgs:
 
 
 class SharedWorkerArgs:
-    """Arguments that are pickled after the workers have started; each worker waits for a message before it reads."""
+    """Arguments that are pickled after the workers have started; each worker waits for a message before it reads
+    them.
+    """
 
     def __init__(self, ring: Ring, workers: Iterable[int]) -> None:
         self._ring, self._workers = ring, list(workers)
@@ -85,10 +87,10 @@ class SharedWorkerArgs:
         self._memory = PassedFd(os.memfd_create("feedline-dataset", os.MFD_CLOEXEC))
 
     def fill(self, worker_args: WorkerArgs) -> None:
-        """Pickles, and closes this process's descriptor of the memory.
+        """Pickles the arguments into the shared memory, and closes this process's file descriptor for it.
 
         Raises:
-            Exception: something in it cannot be pickled, or only for one process.
+            Exception: a part cannot be pickled, or can be pickled only for one process.
         """
         try:
             with open(self._memory.fd, "wb", closefd=False) as file:
@@ -113,14 +115,14 @@ class SharedWorkerArgs:
 
 
 class PickledWorkerArgs:
-    """Arguments pickled in shared memory for processes that are already running.
+    """Arguments that are pickled in shared memory for processes that are already running.
 
-    Tensors are copied. `known`: objects that those processes have, by name; their names are pickled instead.
+    Tensors are copied. `known`: objects that those processes have, by name; only their names are pickled.
     """
 
     def __init__(self, worker_args: WorkerArgs, known: Mapping[str, Any]) -> None:
         """Raises:
-        Exception: something in it cannot be pickled.
+        Exception: a part cannot be pickled.
         """
         self._memory = PassedFd(os.memfd_create("feedline-dataset", os.MFD_CLOEXEC))
         self.fd = self._memory.fd
@@ -144,7 +146,7 @@ def read_pickled_args(fd: int, known: Mapping[str, Any]) -> WorkerArgs:
 class _FreeingReader(io.RawIOBase):
     """A file in memory that is freed up to the position that all readers have passed.
 
-    `taken` reports this reader's position and returns the slowest reader's, both in bytes.
+    `taken`: a function that sets this reader's position and returns the slowest reader's position, both in bytes.
     """
 
     def __init__(self, fd: int, taken: Callable[[int], int]) -> None:
@@ -165,7 +167,7 @@ class _FreeingReader(io.RawIOBase):
 
 
 class _HandleInside(Exception):
-    """The object can be pickled for one process only: a shared tensor, a lock or a pipe."""
+    """The object can be pickled for only one process: it contains a shared tensor, a lock or a pipe."""
 
 
 class _OncePickler(ForkingPickler):
@@ -202,7 +204,7 @@ class _NamedObjectsPickler(_ValuePickler):
 
 
 def name_unpicklable(worker_args: WorkerArgs) -> str:
-    """The parts that cannot be pickled, for the error message."""
+    """Returns the names of the parts that cannot be pickled, for the error message."""
     parts = {"collate_fn": worker_args.collate_fn, "worker_init_fn": worker_args.init_fn}
     with contextlib.suppress(Exception):
         parts |= {f"dataset.{name}": value for name, value in vars(worker_args.dataset).items()}
@@ -223,10 +225,10 @@ class _Sink:
 
 
 class NoGcProcessName(str):
-    """A process name that disables the garbage collector of a new interpreter until the dataset is loaded.
+    """A process name that disables the garbage collector in a new interpreter until the dataset is loaded.
 
-    The name is unpickled first, before the user's main module and torch are imported. Those create a million permanent
-    objects; scanning them repeatedly takes a seventh of the start.
+    The name is unpickled first, before the user's main module and torch are imported. The imports create a million
+    permanent objects; scanning these repeatedly takes a seventh of the start time.
     """
 
     def __reduce__(self) -> Any:
@@ -239,9 +241,10 @@ class _StopCollecting:
 
 
 def enable_gc() -> None:
-    """Called in a worker that has loaded its dataset: exempts existing objects from collection.
+    """Called in a worker that has loaded its dataset: excludes existing objects from garbage collection.
 
-    Scanning them in a forked process would copy their pages. A threshold set by the user's main module is not changed.
+    Scanning existing objects in a forked process would copy their pages. A threshold that the user's main module has
+    set is not changed.
     """
     if gc.get_threshold()[0] == _NEVER[0]:
         gc.set_threshold(*_USUAL)

@@ -10,7 +10,7 @@ from .worker import WorkerConfig
 
 
 class Answer(Protocol):
-    """A message from a worker. Either `decode` or `drop` is called, once."""
+    """A message from a worker. The receiver must call either `decode` or `drop`, once."""
 
     task: int
     kind: int
@@ -21,7 +21,7 @@ class Answer(Protocol):
     def decode(self) -> Any: ...
 
     def occupied(self) -> list[tuple[int, int]]:
-        """(start, size) of its blocks in shared memory."""
+        """Returns (start, size) for each of the message's blocks in shared memory."""
 
     def drop(self) -> None: ...
 
@@ -34,19 +34,19 @@ class WorkerGroup(Protocol):
         """Does not wait."""
 
     def receive(self, timeout: float) -> tuple[int, Answer] | Died | None:
-        """Returns the next reply and its worker, or a death; None after `timeout` seconds."""
+        """Returns the next reply with its worker, or a death; None after `timeout` seconds."""
 
     def leave(self, worker: int) -> None:
         """Ends a worker that has finished its tasks."""
 
     def skip_before(self, task: int) -> None:
-        """Workers skip tasks with smaller numbers."""
+        """Makes workers skip tasks with smaller numbers."""
 
     def want(self, worker: int, task: int) -> None:
-        """Notes that the loop waits for this task."""
+        """Records that the loop waits for this task."""
 
     def progress(self, worker: int) -> int:
-        """A counter that grows with each sample begun."""
+        """Returns a counter that increases with each sample that the worker begins."""
 
     def activity(self, worker: int) -> str: ...
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Causes that a trace can show, one file each, named as in `feedline diagnose`. A file here registers itself."""
+"""Causes that a trace can show, with the same names as in `feedline diagnose`; one file for each cause. Each file
+registers itself.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ def registered(folders: tuple[Path | str, ...] = ()) -> tuple[Cause, ...]:
     """Returns all causes by priority.
 
     Raises:
-        ConfigError: a file defines no cause, or one with another name; the message names the file.
+        ConfigError: a file defines no cause, or a cause whose code differs from the file name; the message names the
+        file.
     """
     causes = rules_in(sys.modules[__name__], folders, "CAUSE", Cause)
     return tuple(sorted(causes, key=lambda cause: (cause.priority, cause.code)))
@@ -34,7 +37,7 @@ def evaluate(analysis: Analysis) -> Findings:
     """Returns all findings of a trace, largest share first."""
     findings = analysis.findings
     if not analysis.durations.sum():
-        findings.abstain("events: the trace has none from which steps can be derived", "compute_bound")
+        findings.abstain("events: the trace has no events from which steps can be derived", "compute_bound")
         return findings
     analysis.abstain_from_loading()
     if analysis.device is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The step is limited by its own computation; a faster loader would not help."""
+"""The step is limited by its own computation, so a faster loader would not help."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ...findings.finding import NOTE
 from ..intervals import EMPTY, total
 from ..rules import Analysis, Cause
 
-BUSY = Threshold(0.9, "of the time: a GPU this busy does not need a faster loader")
+BUSY = Threshold(0.9, "share of the time with a busy GPU above which a faster loader is not needed")
 
 
 def _evaluate(analysis: Analysis) -> None:
@@ -30,7 +30,7 @@ def _evaluate(analysis: Analysis) -> None:
         EMPTY,
         0.9,
         evidence,
-        "the loader is not the bottleneck: the model, its precision and its operators take the time",
+        "the loader is not the bottleneck; the time is spent on the model, its precision and its operators",
         gained=(0.0, 0.0),
         per_step=analysis.durations * max(0.0, busy - explained),
     )
@@ -42,8 +42,9 @@ CAUSE = Cause(
         verb="trace",
         title="the step is limited by its own computation; the loader needs no change",
         means="The GPU is busy nearly all of the time, or, without a GPU, the loop hardly waits for its loader.",
-        recognised="The union of kernels, copies and memsets within the steps, minus time that other causes explain.",
-        to_do="Leave the loader unchanged: the model, its precision and its operators take the time.",
+        recognised="Measures the union of kernels, copies and memsets within the steps, minus the time that other "
+        "causes explain.",
+        to_do="Leave the loader unchanged. The time is spent on the model, its precision and its operators.",
         example="the GPU is busy 97% of the time.",
     ),
     priority=90,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of the wait for the loader in which Feedline's threads were decoding."""
+"""The loop waits for its loader, whose threads are decoding."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ CAUSE = Cause(
         verb="trace",
         title="the loop waits for its loader, whose threads are decoding",
         means="The wait in `next()` is divided by the busy time of Feedline's threads in each stage.",
-        recognised="Feedline's stages, if merged into the trace, and the time inside `next()`.",
+        recognised="Uses Feedline's stages, if they were merged into the trace, and the time inside `next()`.",
         to_do="Use more threads if cores are free; otherwise do less decoding per epoch.",
-        abstains="The trace has none of Feedline's stages: torch.profiler records only the main process.",
+        abstains="The trace does not contain Feedline's stages, as torch.profiler records only the main process.",
         example="Feedline's threads spent 76% of their busy time in the stage decode.",
     ),
     priority=20,

@@ -28,7 +28,8 @@ CAUSE = Cause(
         verb="trace",
         title="page-locked, non-blocking copies that do not overlap with kernels",
         means="Page-locked, non-blocking copies are still queued after the kernels of their stream.",
-        recognised="The time of copies from page-locked memory without a concurrent kernel or a wait of the host.",
+        recognised="Measures the time of copies from page-locked memory without a concurrent kernel or a wait of the "
+        "host.",
         to_do="Copy the next batch on a second stream during the step, or send fewer bytes.",
         abstains="The trace has no GPU events.",
         example="no kernel overlapped with the copies, which share a stream with the kernels.",

@@ -28,8 +28,8 @@ def _evaluate(analysis: Analysis) -> None:
         waits.idle_after(device, which),
         0.85,
         _places(analysis),
-        "keep values on the GPU: .detach() instead of .item(), read them every hundredth step, no boolean masks of "
-        "unknown size",
+        "keep values on the GPU: use .detach() instead of .item(), read values every hundredth step, and avoid "
+        "boolean masks",
         gained=(0.3, 1.0),
     )
 
@@ -44,7 +44,7 @@ def _places(analysis: Analysis) -> list[str]:
         for row in rows[:_MOST_PLACES]
     ]
     if not any(row["place"] for row in rows):
-        places.append("record with_stack=True to see which line waits")
+        places.append("record with with_stack=True to see which line waits")
     return places
 
 
@@ -53,11 +53,12 @@ CAUSE = Cause(
         code="loop_synchronisation",
         verb="trace",
         title="the step waits for the GPU, which is then idle until the host launches more work",
-        means="`.item()`, `.nonzero()` and similar calls need a GPU value. The host waits for the value, and then the "
+        means="`.item()`, `.nonzero()` and similar calls need a value from the GPU. The host waits for the value, "
+        "and then the "
         "GPU waits for the host.",
-        recognised="Measures waits of the host outside the loader and copies to the device, by the GPU's idle time "
-        "directly after each.",
-        to_do="Keep values on the GPU, and read values rarely.",
+        recognised="Measures waits of the host outside the loader, except for copies to the device, by the GPU's "
+        "idle time directly after each.",
+        to_do="Keep values on the GPU, and read them rarely.",
         abstains="The trace has no CUDA runtime calls.",
         example="aten::item: 2.0 per step, GPU idle 1.10 ms afterwards.",
     ),

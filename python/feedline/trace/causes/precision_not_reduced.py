@@ -7,8 +7,8 @@ from ...findings import Entry, Threshold
 from ..intervals import EMPTY
 from ..rules import Analysis, Cause
 
-VOLTA = Threshold(7, "compute capability's major number: the first with Tensor Cores")
-MOST_PLAIN = Threshold(0.5, "of the matrix time on Tensor Cores: above this, precision is already reduced")
+VOLTA = Threshold(7, "lowest major version of the compute capability with Tensor Cores")
+MOST_PLAIN = Threshold(0.5, "fraction of the matrix time on Tensor Cores above which the precision is already reduced")
 
 
 def _evaluate(analysis: Analysis) -> None:
@@ -28,10 +28,12 @@ def _evaluate(analysis: Analysis) -> None:
         EMPTY,
         0.6,
         [
-            f"{facts['plain_matrix_ms']:.1f} ms in products and convolutions whose names show no Tensor Cores, "
-            f"{1 - facts['share_of_matrix_time']:.0%} of such time (inferred from names)"
+            f"{facts['plain_matrix_ms']:.1f} ms in matrix products and convolutions whose kernel names do not "
+            "indicate Tensor Cores, "
+            f"{1 - facts['share_of_matrix_time']:.0%} of the time of such kernels (inferred from names)"
         ],
-        "torch.autocast with bfloat16 (float16 and GradScaler before Ampere); channels a multiple of 8",
+        "use torch.autocast with bfloat16 (float16 and GradScaler before Ampere), and numbers of channels that are "
+        "multiples of 8",
         gained=(0.3, 0.8),
         per_step=per_step,
     )
@@ -42,11 +44,12 @@ CAUSE = Cause(
         code="precision_not_reduced",
         verb="trace",
         title="matrix products and convolutions do not use the GPU's Tensor Cores",
-        means="Tensor Cores multiply bfloat16, float16 and TF32 matrices several times faster than float32.",
-        recognised="Inferred from kernel names of cuBLAS, cuDNN and CUTLASS, which is noted in the finding.",
-        to_do="Use autocast; make channels a multiple of 8.",
-        abstains="The trace does not have the GPU's compute capability.",
-        example="387.7 ms in products and convolutions whose names show no Tensor Cores, 100% of such time.",
+        means="Tensor Cores multiply bfloat16, float16 and TF32 matrices several times as fast as float32 matrices.",
+        recognised="Inferred from the kernel names of cuBLAS, cuDNN and CUTLASS, as the finding notes.",
+        to_do="Use autocast, and numbers of channels that are multiples of 8.",
+        abstains="The trace does not contain the GPU's compute capability.",
+        example="387.7 ms in matrix products and convolutions whose kernel names do not indicate Tensor Cores, 100% "
+        "of the time of such kernels.",
     ),
     priority=80,
     evaluate=_evaluate,

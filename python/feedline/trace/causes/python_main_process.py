@@ -6,9 +6,9 @@ from __future__ import annotations
 from ...findings import Entry, Threshold
 from ..rules import Analysis, Cause
 
-LEAST = Threshold(0.5, "of the wait, the minimum that workers save with a GPU")
+LEAST = Threshold(0.5, "minimum fraction of the wait that workers save with a GPU")
 LEAST_ON_CPU = Threshold(
-    0.2, "of the wait, which workers save without a GPU, where they compete with operators for cores"
+    0.2, "minimum fraction of the wait that workers save without a GPU, as they compete with operators for cores"
 )
 
 
@@ -22,9 +22,9 @@ def _evaluate(analysis: Analysis) -> None:
         0.95,
         [
             *analysis.loader_evidence,
-            "the iterator is _SingleProcessDataLoaderIter: num_workers=0 loads within the loop",
+            "the iterator is _SingleProcessDataLoaderIter: num_workers=0 loads batches within the loop",
         ],
-        'num_workers="auto" with feedline.DataLoader, or num_workers of at least 2',
+        'set num_workers="auto" with feedline.DataLoader, or num_workers of at least 2',
         gained=(least, 1.0),
     )
 
@@ -34,10 +34,10 @@ CAUSE = Cause(
         code="python_main_process",
         verb="trace",
         title="the training process loads batches itself, between the steps",
-        means="With `num_workers=0` the iterator makes each batch inside `next()`, while the GPU is idle.",
-        recognised="The iterator's class, as recorded by torch's profiler, and the time inside its `next()`.",
+        means="With `num_workers=0`, the iterator produces each batch inside `next()`, while the GPU is idle.",
+        recognised="Uses the class of the iterator, as recorded by torch's profiler, and the time inside its `next()`.",
         to_do="Load in worker processes.",
-        abstains="The trace has no call of a loader.",
+        abstains="The trace contains no call of a loader.",
         example="the loop was in the loader's next() for 69.30 ms of a step's 174.83 ms (40%).",
     ),
     priority=10,

@@ -17,16 +17,17 @@ from ..rules import Cause
 from ..steps import Steps
 from ..verdicts import gain_of
 
-CONSTANT = Threshold(0.8, "of the steps: above this, a single rank is the cause")
-ENOUGH_STEPS = Threshold(5, "steps: fewer are not enough to judge")
+CONSTANT = Threshold(0.8, "minimum share of the steps in which a rank must be the slowest to be the cause")
+ENOUGH_STEPS = Threshold(5, "minimum number of steps for a conclusion")
 
 
 def found(ranks: Mapping[int, tuple[Steps, Intervals]], rows: Sequence[Mapping[str, Any]]) -> Finding | None:
-    """Returns the finding about the rank that delays the others, or None if there is none or the ranks share no step.
+    """Returns the finding about the rank that delays the others; None if there is no such rank, or if the ranks have no
+    step in common.
 
     Args:
-        ranks: steps and collectives by rank.
-        rows: means in ms per step for each rank.
+        ranks: steps and collectives of each rank.
+        rows: mean times in ms per step for each rank.
     """
     shared = sorted(set.intersection(*(set(steps.numbers) for steps, _ in ranks.values())))
     if not shared:
@@ -39,9 +40,9 @@ def found(ranks: Mapping[int, tuple[Steps, Intervals]], rows: Sequence[Mapping[s
     share = float(lost.sum() / max(1.0, float(length.mean(axis=0).sum())))
     if share < NOTE:
         return None
-    ((place, times),) = Counter(slowest.tolist()).most_common(1)
+    ((slowest_index, times),) = Counter(slowest.tolist()).most_common(1)
     constant = times / len(shared) >= CONSTANT
-    rank, behind = numbers[place], float(lost.mean() / 1e6)
+    rank, lag = numbers[slowest_index], float(lost.mean() / 1e6)
     by_rank = {row["rank"]: row for row in rows}
     others = [row["loader_ms"] for row in rows if row["rank"] != rank]
     in_loader = by_rank[rank]["loader_ms"] - float(np.median(others))
@@ -50,8 +51,8 @@ def found(ranks: Mapping[int, tuple[Steps, Intervals]], rows: Sequence[Mapping[s
         severity_of(share),
         share,
         0.9 if constant and len(shared) >= ENOUGH_STEPS else 0.6,
-        _evidence(constant, rank, times, len(shared), behind, in_loader),
-        fix=_fix(constant, loading=constant and in_loader > behind / 2),
+        _evidence(constant, rank, times, len(shared), lag, in_loader),
+        fix=_fix(constant, loading=constant and in_loader > lag / 2),
         gain=(gain_of(share / 2), gain_of(share)),
         about={"rank": rank if constant else None},
     )
@@ -64,11 +65,11 @@ def _evidence(
         return (
             f"the slowest rank needs {behind_ms:.2f} ms more of its own time per step than the median of the "
             f"others; it is rank {rank} in {times} of {steps} steps",
-            f"{max(0.0, in_loader_ms):.2f} ms of that are in its loader's next()",
+            f"{max(0.0, in_loader_ms):.2f} ms of this time are spent in its loader's next()",
         )
     return (
-        f"the slowest rank changes from step to step, as it does if samples differ, and is {behind_ms:.2f} ms slower",
-        f"rank {rank} is the slowest most often, in {times} of {steps} steps",
+        f"the slowest rank changes from step to step, as is usual if samples differ, and is {behind_ms:.2f} ms slower",
+        f"rank {rank} is slowest most often, in {times} of {steps} steps",
     )
 
 
@@ -77,11 +78,11 @@ def _fix(constant: bool, loading: bool) -> str:
         return "give that rank the same storage, cores and workers as the others"
     if constant:
         return "compare that rank's machine and GPU with the others' (`feedline diff`)"
-    return "make ranks' batches similar in cost: bucket by length, or prefetch deeper"
+    return "make the ranks' batches similar in cost: bucket samples by length, or prefetch more"
 
 
 def _per_step(steps: Steps, when: Intervals, shared: list[int]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns the nanoseconds of a rank's own time and of the whole time for each of the steps `shared`."""
+    """Returns a rank's own time and the total time in nanoseconds for each of the steps in `shared`."""
     rows = [steps.numbers.index(number) for number in shared]
     own = steps.durations - covered_within(when, steps.windows)
     return own[rows].astype(np.float64), steps.durations[rows].astype(np.float64)
@@ -97,7 +98,7 @@ CAUSE = Cause(
         "the others. Clocks are not compared.",
         to_do="If the same rank is slowest in most steps, compare its storage and machine with the others'. Otherwise "
         "make the ranks' batches similar in cost.",
-        abstains="The trace of a rank has no collectives, or there is one rank.",
+        abstains="The trace of a rank has no collectives, or there is only one rank.",
         example="the slowest rank needs 4.10 ms more of its own time per step; it is rank 1 in 6 of 6 steps.",
     ),
     priority=100,

@@ -27,9 +27,9 @@ CAUSE = Cause(
         code="unpinned_copy",
         verb="trace",
         title="copies to the GPU from pageable memory",
-        means="The driver first copies pageable memory to its own buffer. This copy blocks the host, and work "
-        "queued after it on the same stream waits.",
-        recognised="The time of copies from pageable memory in which no kernel ran.",
+        means="The driver first copies pageable memory to its own buffer. This copy blocks the host, and later work "
+        "on the same stream waits.",
+        recognised="Measures the time of copies from pageable memory during which no kernel ran.",
         to_do="Page-lock the batches and use non-blocking copies; both are needed.",
         abstains="The trace has no GPU events.",
         example="12 x Memcpy HtoD (Pageable -> Device): 116 MB in 14 ms (8.1 GB/s), 0% of it overlapped with kernels.",

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The modules whose functions the probe wraps, and the probe's functions that install the hooks.
 
-sitecustomize imports this by name at the start of every profiled Python process, when its folder is on the path; so it
-imports nothing. hooks.py uses it too.
+sitecustomize imports this module by name at the start of every profiled Python process, with its folder on the path, so
+it imports nothing. hooks.py uses this module too.
 """
 
 # Importing one of these loads the probe; the other modules are not used without one of these.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits for the import of modules that the probe hooks.
+"""Notifies the probe when modules that it hooks are imported.
 
-sitecustomize imports this by name at the start of every profiled Python process, when its folder is on the path; so it
-imports only modules that every process has at its start. A notebook's process imports it from the package.
+sitecustomize imports this module by name at the start of every profiled Python process, with its folder on the path, so
+it imports only modules that every process has already imported. A notebook's process imports it from the package.
 """
 
 import os
@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
 
 class ImportWatcher:
-    """A finder that delegates to the other finders, and notifies the probe after a hooked module has been executed.
+    """A meta path finder that delegates to the other finders, and notifies the probe after a hooked module has been
+    executed.
 
-    `hooked`: the table, feedline_hooked_modules. `load` returns the module of hooks when the first of its PRIMARY is
-    imported; `note` receives a sentence about a failure.
+    `hooked` is the module feedline_hooked_modules. `load` returns the module with the hooks, and is called when the
+    first module in PRIMARY is imported; `note` is called with a message if `load` fails.
     """
 
     def __init__(self, hooked, load, note):

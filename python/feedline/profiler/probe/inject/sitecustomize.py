@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs at the start of every profiled Python process, because its folder comes first in PYTHONPATH.
 
-This module loads the probe only when torch's DataLoader or Feedline's loader is imported; other processes only pay for
-one look-up per import. This code must not raise into the script, print, or import modules that a process does not have
-at its start. The sitecustomize that this module shadows runs as usual.
+This module loads the probe only when torch's DataLoader or Feedline's loader is imported; in other processes, the only
+cost is one lookup per import. This code must not raise into the script, print, or import modules that a process does
+not import at its start. If this module shadows another sitecustomize, it runs the shadowed module.
 """
 
+import atexit
 import os
 import sys
 
@@ -49,6 +50,22 @@ def _load_hooks(session, package):
     return hooks
 
 
+def _tell_of_last_error(session, package):
+    """Runs at the end of the process. Python stores an error that it has printed in sys.last_value."""
+    if getattr(sys, "last_value", None) is None or not os.path.isdir(session):
+        return
+    try:
+        import importlib.util
+
+        path = os.path.join(package, "profiler", "probe", "failures.py")
+        spec: Any = importlib.util.spec_from_file_location("feedline_failures", path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        module.write_last_error(session)
+    except BaseException:
+        pass
+
+
 def _next_to_this(name):
     """Imports a module next to this file, without leaving it in sys.modules."""
     module: Any = __import__(name)
@@ -84,6 +101,7 @@ def _start():
                 _note(session, text)
 
             sys.meta_path.insert(0, watcher.ImportWatcher(hooked, load, note))
+            atexit.register(_tell_of_last_error, session, package)
         except Exception as error:
             _note(session, f"the probe could not start in process {os.getpid()}: {error!r}")
     while here in sys.path:

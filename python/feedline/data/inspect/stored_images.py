@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Statistics about the stored images of a source, from a sample of the images, for `feedline inspect`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections import Counter
+from dataclasses import dataclass, field
+
+from ... import _engine
+from ...errors import ConfigError, DataError, StorageError
+from ...findings import Entry, Finding
+from .. import image_depth
+from ..sources import annotations_of, spec_of
+
+_MOST = 200  # maximum number of images; each header is one read
+_MOST_REMOTE = 32  # the limit for remote sources, whose images are fetched whole
+_MOST_SHARDS = 4  # maximum number of shards that are scanned for samples
+_TURNED = "turned_by_exif"
+_DEEP = "deep_pixels"
+_PLAIN = {f"{bits} bits": f"with {bits} bits per channel" for bits in (12, 16, 32)} | {"floats": "with floats"}
+
+
+@dataclass
+class StoredImages:
+    """Statistics of `looked_at` examined images out of `samples`; `turned` counts images whose EXIF orientation is not
+    1.
+    """
+
+    looked_at: int = 0
+    turned: int = 0
+    orientations: Counter[int] = field(default_factory=Counter)  # key of a rotated image
+    formats: Counter[str] = field(default_factory=Counter)
+    stored: Counter[str] = field(
+        default_factory=Counter
+    )  # "progressive", "CMYK", "16 bits", "palette", "interlaced"...
+
+    def add(self, image: bytes) -> None:
+        """Counts one encoded image; ignores other data."""
+        try:
+            name, orientation, stored = _engine.image_traits(image)
+        except DataError:
+            return
+        self.looked_at += 1
+        self.formats[name] += 1
+        self.stored.update(stored)
+        if orientation > 1:
+            self.turned += 1
+            self.orientations[orientation] += 1
+
+    def as_dict(self) -> dict[str, object]:
+        """Returns counts by name for JSON, most frequent first."""
+        orientations = {str(number): count for number, count in sorted(self.orientations.items())}
+        plain = {"looked_at": self.looked_at, "turned_by_exif": self.turned, "orientations": orientations}
+        return plain | {"formats": dict(self.formats.most_common()), "stored": dict(self.stored.most_common())}
+
+    def text(self) -> str:
+        """Returns a one-line summary; "" if no image was examined."""
+        if not self.looked_at:
+            return ""
+        counts = [f"{count:,} {name}" for name, count in self.formats.most_common()]
+        counts += [f"{count:,} {_PLAIN.get(name, name)}" for name, count in self.stored.most_common()]
+        turned = [f"{self.turned:,} with an EXIF orientation"] if self.turned else []
+        return f"of {self.looked_at:,} examined: {', '.join(counts + turned)}"
+
+    def findings(self) -> list[Finding]:
+        """Returns notes on images that are stored rotated, and on images whose pixels lose precision."""
+        return [*self._rotated(), *self._deep()]
+
+    def _deep(self) -> list[Finding]:
+        found = []
+        for depth in (depth for depth in image_depth.DEPTHS if self.stored[depth]):
+            images = f"{self.stored[depth]:,} of {self.looked_at:,} images examined"
+            text = image_depth.described(depth, images)
+            found.append(Finding(_DEEP, "note", evidence=(text,), about={"shard": "", "key": ""}))
+        return found
+
+    def _rotated(self) -> list[Finding]:
+        if not self.turned:
+            return []
+        text = (
+            f"{self.turned:,} of {self.looked_at:,} examined images have an EXIF orientation other than 1, and are "
+            "read as stored, as in torchvision; .decode(apply_exif_orientation=True) rotates them"
+        )
+        return [Finding(_TURNED, "note", evidence=(text,), about={"shard": "", "key": ""})]
+
+
+def entries() -> list[Entry]:
+    """Returns the pages of the findings that image headers determine."""
+    return [
+        Entry(
+            _TURNED,
+            "inspect",
+            "images have an EXIF orientation that is not applied",
+            "Cameras and phones store a photo as the sensor saw it, with the camera's orientation. Viewers rotate "
+            "the photo; Pillow, torchvision and Feedline return the stored pixels. A model then sees rotated "
+            "scenes.",
+            f"Reads the EXIF orientation from the headers of up to {_MOST} images spread over the source "
+            f"({_MOST_REMOTE} if it is remote), in at most {_MOST_SHARDS} shards.",
+            "Call `.decode(apply_exif_orientation=True)` in training and in evaluation; do nothing if the model to "
+            "be fine-tuned was trained without it.",
+            "Orientations stored only in XMP are not detected.",
+        ),
+        Entry(
+            _DEEP,
+            "inspect",
+            "images have more than 8 bits per channel",
+            "PNG, TIFF, PGM, PPM and JPEG 2000 can store 16 bits per channel, and TIFF 32 bits and floats. They "
+            "are read as 8 bits, as Pillow's convert() does: grey values above 255 become 255, and colours lose "
+            "their lower bits.",
+            f"Reads the headers of up to {_MOST} images spread over the source ({_MOST_REMOTE} if it is remote), "
+            f"in at most {_MOST_SHARDS} shards.",
+            "If the values matter, as in depth maps and medical images, store them as .npy arrays.",
+            "The values themselves are not read: grey images whose values are all below 256 lose nothing.",
+        ),
+    ]
+
+
+def look(
+    source: str, format: str | None, fields: str | None, images: str | None = None, split: str | None = None
+) -> StoredImages | None:
+    """Examines some images, spread over the source. Returns None if the source cannot be opened or contains no encoded
+    images.
+
+    The arguments are the same as for :func:`feedline.open`.
+
+    Reads whole images and writes nothing next to the source.
+    """
+    seen = StoredImages()
+    with contextlib.suppress(ConfigError, DataError, StorageError):
+        _look_at_some(source, format, fields, annotations_of("inspect", images, split, None), seen)
+    return seen if seen.looked_at else None
+
+
+def _look_at_some(
+    source: str, format: str | None, fields: str | None, annotations: dict[str, str], seen: StoredImages
+) -> None:
+    spec = spec_of(source, format, fields, None, "skip", annotations=annotations)
+    names = spec.source.split("::")  # braces are not expanded yet
+    stored = _engine.StoredSource(spec.source)
+    if not stored.is_remote:
+        names = [os.fsdecode(name) for name in stored.shards().names]
+    chosen = [names[i] for i in _spread(len(names), _MOST_SHARDS)]
+    most = _MOST_REMOTE if stored.is_remote else _MOST
+    with tempfile.TemporaryDirectory(prefix="feedline-inspect-") as index:
+        for name in chosen:
+            one = spec._replace(source=name, index_directory=index)
+            try:
+                dataset = one.open()
+            except ConfigError:  # formats whose samples have all fields
+                dataset = one._replace(missing="error").open()
+            for i in _spread(len(dataset), most // len(chosen)):
+                seen.add(dataset.encoded(i))
+
+
+def _spread(count: int, most: int) -> list[int]:
+    """Returns at most `most` evenly spaced numbers from 0 to `count` - 1."""
+    return sorted({i * count // most for i in range(most)}) if count > most else list(range(count))

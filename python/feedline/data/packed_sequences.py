@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Datasets whose sequences of tokens are packed into rows of one length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from .. import _engine
+from ..errors import ConfigError
+from ..loader import gpu
+from ..loader.loader import Output
+from ..loader.packed_loader import PackedLoader
+from ..machine import ranks
+from . import arguments, literals
+from .loader_options import CHECKS, epoch_count
+
+_WHERE = "pack_sequences"
+_BIG = 2**63 - 1
+# Arguments of `PackedSequences.loader` that are options of the engine.
+_OPTIONS = ("batch_size", "seed", "drop_last", "num_workers", "memory_budget", "uneven", "timeout")
+
+
+def pack(engine: _engine.Dataset, given: dict[str, Any]) -> PackedSequences:
+    """Implements :meth:`Dataset.pack_sequences`."""
+    field = given["field"]
+    if field is not None and (not isinstance(field, str) or not field):
+        raise ConfigError(f"{_WHERE}: field must be the name of a field, not {field!r}")
+    vocabulary = given["vocabulary"]
+    options = {
+        "field": field or "",
+        "length": arguments.integer(_WHERE, "length", given["length"], low=2, high=_BIG),
+        "method": arguments.choice(_WHERE, "method", given["method"], ("best_fit", "concat")),
+        "long": arguments.choice(_WHERE, "long", given["long"], ("split", "truncate", "drop")),
+        "window": arguments.integer(_WHERE, "window", given["window"], low=1, high=_BIG),
+        "labels": arguments.choice(_WHERE, "labels", given["labels"], ("input_ids", "next_token")),
+        "pad": arguments.integer(_WHERE, "pad", given["pad"], low=0, high=_BIG),
+        "vocabulary": 0
+        if vocabulary is None
+        else arguments.integer(_WHERE, "vocabulary", vocabulary, low=1, high=_BIG),
+    }
+    return PackedSequences(_engine.pack_sequences(engine, options), options)
+
+
+class PackedSequences:
+    """The documents of a dataset, packed into rows of one length. Created by :meth:`Dataset.pack_sequences`."""
+
+    def __init__(self, engine: _engine.PackedDataset, options: dict[str, Any]) -> None:
+        self._engine = engine
+        self._options = options
+
+    @property
+    def documents(self) -> int:
+        """The number of documents, including empty ones."""
+        return self._engine.documents
+
+    def __repr__(self) -> str:
+        long, method = self._options["long"], self._options["method"]
+        return (
+            f"<feedline.PackedSequences of {self.documents} documents: length={self._options['length']}, "
+            f"{method=}, {long=}, window={self._options['window']}>"
+        )
+
+    def loader(
+        self,
+        batch_size: int,
+        *,
+        shuffle: bool | Literal["shards"] = False,
+        shuffle_window: int = 16,
+        seed: int = 0,
+        drop_last: bool = False,
+        num_workers: int | Literal["auto"] = "auto",
+        memory_budget: int | str | None = None,
+        rank: int | None = None,
+        world_size: int | None = None,
+        mesh: Any = None,
+        dp: str | int | Sequence[str | int] | None = None,
+        uneven: literals.Uneven = "pad",
+        epochs: float | None = None,
+        device: Any = None,
+        output: Literal["torch", "numpy"] = "torch",
+        timeout: float | None = None,
+    ) -> PackedLoader:
+        """Returns a loader of batches of packed rows.
+
+        The documents are permuted globally in every epoch, as by :meth:`Dataset.loader`, and packed window by window.
+        The stream of packs is the same for any number of ranks, threads and batches: a global batch is the next
+        ``batch_size * world_size`` packs of it. They are dealt to the ranks so that the sums of squared document
+        lengths, and so the times of attention, are similar. A state can be loaded with another number of ranks or
+        another batch size, at the same pack.
+
+        Args:
+            batch_size: rows per batch, on each rank.
+            shuffle, shuffle_window, seed: order of the documents, as for :meth:`Dataset.loader`. Packs of a window are
+                permuted too if ``shuffle`` is set.
+            drop_last: drops an incomplete last global batch.
+            uneven: handling of an incomplete last global batch: ``"pad"`` repeats packs from the start of the epoch,
+                so that every rank has the same number of rows, ``"drop"`` drops some, and ``"exact"`` delivers each
+                pack once, so that ranks may differ by one row or batch.
+            num_workers, memory_budget, rank, world_size, mesh, dp, epochs, device, output, timeout: as for
+                :meth:`Dataset.loader`; ranks are data-parallel ranks.
+
+        Raises:
+            ConfigError: an argument is wrong, or a batch has 2^31 tokens or more.
+            DataError, StorageError: a document cannot be read; raised by ``next()`` instead of its batch. Its location
+                is that of the document.
+        """
+        return make_packed_loader(self._engine, {name: value for name, value in locals().items() if name != "self"})
+
+    def count(
+        self, epoch: int = 0, *, shuffle: bool = True, seed: int = 0, windows: int | None = None
+    ) -> dict[str, int | float]:
+        """Returns what packing does to the documents of an epoch, from their lengths alone.
+
+        Args:
+            epoch, shuffle, seed: select the order, as for :meth:`loader`.
+            windows: counts only the first windows.
+
+        Returns:
+            Numbers of documents: ``documents`` (all), ``empty`` (without tokens, so they are skipped), ``dropped`` and
+            ``truncated`` (longer than a row), and ``split`` (in several rows). ``pieces`` and ``tokens`` are the
+            numbers of pieces and tokens in rows, ``lost_tokens`` those of dropped and truncated documents. ``packs`` is
+            the number of rows, and ``fill`` the fraction of their positions that contain tokens.
+        """
+        loader = _engine.make_packed_loader(
+            self._engine,
+            {
+                "batch_size": 1,
+                "shuffle": arguments.flag("count", "shuffle", shuffle),
+                "seed": arguments.integer("count", "seed", seed, low=0, high=2**64 - 1),
+                "num_workers": 1,
+            },
+        )
+        first = arguments.integer("count", "epoch", epoch, low=0, high=_BIG)
+        most = None if windows is None else arguments.integer("count", "windows", windows, low=1, high=_BIG)
+        counts = loader.pack_counts(first, most)
+        places = counts["packs"] * self._options["length"]
+        return {**counts, "fill": counts["tokens"] / places if places else 0.0}
+
+    def explain(self) -> str:
+        """Returns a text with the packs of epoch 0: fill, documents per pack, and documents that are split, truncated,
+        dropped or empty. If there are very many documents, only the first windows are counted.
+        """
+        loader = _engine.make_packed_loader(self._engine, {"batch_size": 1, "shuffle": True, "num_workers": 1})
+        return "".join(f"{line}\n" for line in loader.explain().split("\n") if line.startswith(("format ", "packing ")))
+
+
+def make_packed_loader(packed: _engine.PackedDataset, given: dict[str, Any]) -> PackedLoader:
+    """Creates a loader. `given`: all arguments of `PackedSequences.loader`, by name."""
+    where = "loader"
+    output = Output(arguments.choice(where, "output", given["output"], ("torch", "numpy")))
+    cuda_device = gpu.index_of(where, given["device"], output)
+    share = ranks.Share(where, given["rank"], given["world_size"], given["mesh"], given["dp"])
+    try:
+        place = share.place()
+    except ConfigError:  # raised again at the first use, unless a process group is initialised by then
+        place = ranks.ProcessRank(0, 1, "")
+    options = {name: CHECKS[name](where, name, given[name]) for name in _OPTIONS if given[name] is not None}
+    by_shards = isinstance(given["shuffle"], str) and given["shuffle"] == "shards"
+    options["shuffle"] = by_shards or arguments.flag(where, "shuffle", given["shuffle"], or_word="shards")
+    window = arguments.integer(where, "shuffle_window", given["shuffle_window"], low=1, high=_BIG)
+    options["shard_window"] = window if by_shards else 0
+    options["cuda_device"] = cuda_device
+    epochs = epoch_count(given["epochs"])
+
+    def make_engine(place: ranks.ProcessRank) -> _engine.Loader:
+        return _engine.make_packed_loader(packed, options | {"rank": place.rank, "world_size": place.world_size})
+
+    return PackedLoader(
+        make_engine(place),
+        output,
+        place=place,
+        share=share,
+        make_engine=make_engine,
+        remake=lambda num_workers: make_packed_loader(packed, {**given, "num_workers": num_workers}),
+        epochs=epochs,
+        on_gpu=cuda_device is not None,
+        batch_size=options["batch_size"],
+    )

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Causes in the storage of the dataset."""

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the texts of a source as token files for Megatron."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
+
+from ..data import arguments
+from ..data.dataset import Dataset
+from ..data.sources import open as open_source
+from ..data.text import model_files
+from ..errors import ConfigError, Error, StorageError
+from ..machine import limits as host_limits
+from . import part_files, workers
+from .documents import Documents, Lines, Samples, lines_of
+from .megatron_files import smallest_type
+from .part_files import Job, PartReport, Skipped
+from .state import Output, expect_same
+
+_WHERE = "tokenize"
+
+
+class Report(NamedTuple):
+    """The contents of the output."""
+
+    output: str  # the files' path without .bin and .idx, as Megatron's --data-path expects it
+    documents: int
+    tokens: int
+    dtype: str
+    bytes: int  # of both files
+    empty: int  # documents without tokens, which are not in the output
+    parts: int
+    parts_found: int  # parts that an earlier call had finished
+    skipped: list[Skipped]
+
+
+def tokenize(
+    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Dataset,
+    output: str | os.PathLike[str],
+    *,
+    tokenizer: Any,
+    field: str = "text",
+    format: str | None = None,
+    append_eod: bool = False,
+    eod: str | int | None = None,
+    add_special_tokens: bool = True,
+    on_error: Literal["raise", "skip"] = "raise",
+    num_workers: int | Literal["auto"] = "auto",
+    jobs: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Report:
+    """Writes texts as Megatron's token files: ``OUTPUT.bin`` and ``OUTPUT.idx``, index version 1.
+
+    Each document is a sequence, in the source's order; documents without tokens are left out and counted. The dtype is
+    uint16 if all ids of the vocabulary fit, and int32 otherwise. The bytes depend only on the source, the tokenizer and
+    the arguments. After an interruption, even a power loss, another call with the same arguments resumes after the
+    parts that were finished, which are in the folder ``OUTPUT.tokenize.unfinished``; ``num_workers`` may differ. The
+    folder needs as much space as the output, and is removed when the output is complete. ``OUTPUT.tokenize.json``
+    describes the output.
+
+    Args:
+        source: JSONL files (``.jsonl``, ``.ndjson``, also with ``.gz``, ``.bz2`` or ``.zst``): a path, URL, pattern,
+            folder or list. They are read line by line, and large files in parallel if they are not compressed. Or any
+            other source for :func:`feedline.open`, or an opened dataset, with its operations.
+        output: path of the files without ``.bin`` and ``.idx``, in an existing local folder.
+        tokenizer: as for :meth:`Dataset.tokenize`.
+        field: field, column, key or tar member with the text; ``"meta.text"`` is a key of an object in a line.
+        format: as in :func:`feedline.open`, for a source that is not JSONL.
+        append_eod, eod, add_special_tokens: as for :meth:`Dataset.tokenize`.
+        on_error: handling of a document that cannot be read, has no text, or is refused by the tokenizer. ``"skip"``
+            leaves the document out and lists it in the report.
+        num_workers: number of processes; ``"auto"`` uses one per usable CPU. With 1, the calling process does the work.
+            Processes are spawned: scripts must call this function under ``if __name__ == "__main__":``.
+        jobs: another name for ``num_workers``.
+        progress: function that is called as ``progress(done, total)``; both are numbers of parts.
+
+    Raises:
+        ConfigError: an argument is wrong or differs from that of the interrupted call, the source has changed since, or
+            the output exists and has other contents.
+        DataError: a document is bad, or no document has tokens.
+        StorageError, OSError: the source cannot be read, or the output cannot be written.
+        WorkerDiedError: a worker process was killed.
+    """
+    skips = arguments.choice(_WHERE, "on_error", on_error, ("raise", "skip")) == "skip"
+    if jobs is not None:
+        num_workers = arguments.integer(_WHERE, "jobs", jobs, low=1, high=arguments.MOST_WORKERS)
+    is_auto = isinstance(num_workers, str) and num_workers == "auto"
+    count = host_limits.usable_cpus() if is_auto else arguments.worker_count(_WHERE, num_workers, low=1)
+    if progress is not None and not callable(progress):
+        raise ConfigError(f"{_WHERE}: progress must be a function of two numbers, not {progress!r:.200}")
+    if not isinstance(field, str) or not field:
+        raise ConfigError(f"{_WHERE}: field must be a field's name, not {field!r}")
+    wants_end = arguments.flag(_WHERE, "append_eod", append_eod)
+    if eod is not None and not wants_end:
+        raise ConfigError(f"{_WHERE}: eod requires append_eod (--append-eod)")
+    special = arguments.flag(_WHERE, "add_special_tokens", add_special_tokens)
+    files = Output(arguments.output_path(_WHERE, "output", output))
+    model = model_files.load(_WHERE, tokenizer, special)
+    end_id = model_files.end_id(_WHERE, model, eod) if wants_end else None
+    dtype = smallest_type(model.tokenizer.size)
+    if dtype is None:
+        raise ConfigError(f"{_WHERE}: {model.shown} has {model.tokenizer.size:,} ids, more than int32 holds")
+    documents = _documents(source, format, field)
+    wanted = {
+        "source": documents.shown,
+        "source_fingerprint": documents.fingerprint,
+        "field": field,
+        "tokenizer_sha256": model.tokenizer.digest(),
+        "add_special_tokens": special,
+        "end_id": end_id,
+        "on_error": on_error,
+    }
+    done = files.description()
+    parts = documents.parts()
+    if done is not None:
+        expect_same(done["arguments"], wanted, f"{files.bin} was written", "or choose another name")
+        files.clear()
+        skipped = [Skipped(**one) for one in done["skipped"]]
+        counts = done["documents"], done["tokens"], done["dtype"], sum(done["bytes"].values()), done["empty"]
+        return Report(str(files.prefix), *counts, len(parts), len(parts), skipped)
+    with files.locked():
+        files.begin(wanted)
+        found = {part.number: one for part in parts if (one := part_files.finished(files.folder, part.number))}
+        missing = [part for part in parts if part.number not in found]
+        job = Job(documents, field, model.tokenizer, dtype, end_id, skips, str(files.folder))
+        try:
+            reports = _all_made(job, missing, dict(found), count, len(parts), progress)
+            if not any(report.tokens for report in reports):
+                raise part_files.no_tokens(documents.shown, field)
+            files.publish(wanted, reports, dtype)
+        except Error:
+            raise
+        except OSError as error:
+            raise StorageError(
+                f"{_WHERE}: cannot write {files.prefix}: {error.strerror or error}. Finished parts are complete: the "
+                "same call resumes after them",
+                errno=error.errno,
+                shard=str(files.prefix),
+            ) from error
+        files.clear()
+    return Report(
+        output=str(files.prefix),
+        documents=sum(report.documents for report in reports),
+        tokens=sum(report.tokens for report in reports),
+        dtype=dtype.name,
+        bytes=sum(path.stat().st_size for path in (files.bin, files.idx)),
+        empty=sum(report.empty for report in reports),
+        parts=len(parts),
+        parts_found=len(found),
+        skipped=[one for report in reports for one in report.skipped],
+    )
+
+
+def _all_made(
+    job: Job,
+    missing: Sequence[Any],
+    reports: dict[int, PartReport],
+    count: int,
+    total: int,
+    progress: Callable[[int, int], None] | None,
+) -> list[PartReport]:
+    """Makes the missing parts, and returns the reports of all parts in order."""
+    tell = progress or (lambda done, total: None)
+    tell(len(reports), total)
+    for report in workers.made(job, missing, count):
+        reports[report.number] = report
+        tell(len(reports), total)
+    return [reports[number] for number in sorted(reports)]
+
+
+def _documents(source: Any, format: str | None, field: str) -> Documents:
+    if isinstance(source, Dataset):
+        return Samples(source, field)
+    names = lines_of(source) if format is None else None
+    if names is None:
+        return Samples(open_source(source, format=format, fields=(f"{field}:text",)), field)
+    shown = os.fspath(source) if isinstance(source, str | os.PathLike) else "::".join(map(os.fspath, source))
+    missing = next((name for name in names if "://" not in name and not os.path.exists(name)), None)
+    if missing is not None:
+        raise StorageError(f"{_WHERE}: no such file or folder: {missing}", shard=missing)
+    return Lines(shown, names, field)

@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""Datasets, transforms and functions of frameworks that the engine can replace."""
