@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """python -m api_fuzz [SEEDS | --seed N | --case JSON | --minutes M] [--only PATTERN]: random use of the public API.
 
-Exit status 0: every case ran or was refused by a ConfigError. 1: a crash, a hang, a foreign exception, or rows that are
-lost, repeated or wrong; the seed and a script with the smallest case that fails in the same way are printed.
+Exit status 0: every case ran or was refused by a ConfigError. 1: a crash, a hang, an undocumented exception, or rows
+that are lost, repeated or wrong; the seed and a script with the smallest case that fails in the same way are printed.
 """
 
 from __future__ import annotations

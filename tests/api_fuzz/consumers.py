@@ -113,7 +113,7 @@ def next_batch(setting: Setting, iterator: Iterator[Any]) -> Any:
             if not setting.source.damaged or setting.options.get("on_error", "raise") == "skip":
                 raise
         except feedline.Error as error:
-            if not setting.source.damaged or "a whole epoch had no batch" not in str(error):
+            if not setting.source.damaged or "an epoch had no batches" not in str(error):
                 raise
             return None
     return None

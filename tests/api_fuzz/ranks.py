@@ -77,8 +77,8 @@ def meshes(setting: Setting) -> None:
     dims = tuple(name for name in names if name in DATA_PARALLEL)
     given = dims if len(dims) > 1 else setting.rng.choice((dims, dims[0]))
     found: dict[tuple[int, ...], list[int]] = {}
-    for rank, place in enumerate(itertools.product(*map(range, shape))):
-        own = tuple(one for one, name in zip(place, names, strict=True) if name in dims)
+    for rank, coordinates in enumerate(itertools.product(*map(range, shape))):
+        own = tuple(one for one, name in zip(coordinates, names, strict=True) if name in dims)
         with rank_of_mesh(rank, shape, names) as mesh:
             got = _rows_on(setting, mesh, given)
             del mesh

@@ -38,9 +38,9 @@
 #define FEEDLINE_ROLLED
 #include "src/device/cuda/kernels/pixel_kernels-inl.h"
 
-#include "src/device/cuda/kernels/kept_rows-inl.h"
+#include "src/device/cuda/kernels/cached_rows-inl.h"
 
-#include "src/device/cuda/kernels/kept_colours-inl.h"
+#include "src/device/cuda/kernels/cached_colours-inl.h"
 
 namespace {
 
@@ -57,7 +57,7 @@ struct Event {
   std::uint64_t asked = 0, done = 0;  // numbers of its records: it is past where the last one is done
 };
 struct Work {
-  enum Kind { kCopy, kTake, kRecord, kWait, kExpect, kKernel, kKeptRows, kColours, kJpeg } kind = kRecord;
+  enum Kind { kCopy, kTake, kRecord, kWait, kExpect, kKernel, kCachedRows, kColours, kJpeg } kind = kRecord;
   std::uint64_t to = 0;
   const char* from = nullptr;
   std::size_t bytes = 0;
@@ -67,7 +67,7 @@ struct Work {
   std::uint64_t number = 0;
   kernels::PixelJob job = {};
   int element = 0;  // of the kernel
-  kernels::KeptJob kept = {};
+  kernels::CachedRowsJob cached = {};
   unsigned blocks = 0;
   std::function<void()> act = {};  // of nvJPEG
 };
@@ -235,8 +235,8 @@ void run_kernel(const Work& work) {
 }
 
 // Addresses of images are in the rows: a copy of these has what the fake sees.
-void run_kept_rows(const Work& work) {
-  kernels::KeptJob job = work.kept;
+void run_cached_rows(const Work& work) {
+  kernels::CachedRowsJob job = work.cached;
   const char* const rows = seen_at(reinterpret_cast<std::uint64_t>(job.in), job.rows * job.in_stride);
   char* const out = seen_at(reinterpret_cast<std::uint64_t>(job.out), job.rows * job.out_stride);
   if (rows == nullptr || out == nullptr) return violation("a kernel was given memory that is not there");
@@ -244,7 +244,7 @@ void run_kept_rows(const Work& work) {
   char* const bytes = reinterpret_cast<char*>(copied.data());
   std::memcpy(bytes, rows, job.rows * job.in_stride);
   for (std::uint64_t i = 0; i < job.rows; ++i) {
-    auto& row = *reinterpret_cast<kernels::KeptRow*>(bytes + i * job.in_stride);
+    auto& row = *reinterpret_cast<kernels::CachedRow*>(bytes + i * job.in_stride);
     if (row.pixels == 0) continue;
     const std::uint64_t lines = static_cast<std::uint64_t>(row.top) + static_cast<std::uint64_t>(row.height);
     const char* const image = seen_at(row.pixels, lines * row.stride);
@@ -259,17 +259,17 @@ void run_kept_rows(const Work& work) {
   job.in = reinterpret_cast<const std::uint8_t*>(bytes);
   job.out = reinterpret_cast<std::uint8_t*>(out);
   for (unsigned block = 0; block < work.blocks; ++block)
-    for (unsigned thread = 0; thread < kernels::kThreads; ++thread) kernels::fill_kept(job, block, thread);
+    for (unsigned thread = 0; thread < kernels::kThreads; ++thread) kernels::fill_cached(job, block, thread);
 }
 
 void run_colours(const Work& work) {
-  kernels::KeptJob job = work.kept;
+  kernels::CachedRowsJob job = work.cached;
   job.in = reinterpret_cast<std::uint8_t*>(seen_at(reinterpret_cast<std::uint64_t>(job.in), job.rows * job.in_stride));
   job.out =
       reinterpret_cast<std::uint8_t*>(seen_at(reinterpret_cast<std::uint64_t>(job.out), job.rows * job.out_stride));
   if (job.in == nullptr || job.out == nullptr) return violation("a kernel was given memory that is not there");
   for (unsigned block = 0; block < work.blocks; ++block) {
-    const kernels::KeptRow& row = kernels::kept_row(job, block);
+    const kernels::CachedRow& row = kernels::cached_row(job, block);
     for (unsigned i = 0; i < row.colours; ++i) {
       std::uint32_t sums[kernels::kThreads];
       for (unsigned thread = 0; thread < kernels::kThreads; ++thread)
@@ -283,7 +283,7 @@ void run_colours(const Work& work) {
 
 void run(const Work& work) {
   if (work.kind == Work::kKernel) run_kernel(work);
-  if (work.kind == Work::kKeptRows) run_kept_rows(work);
+  if (work.kind == Work::kCachedRows) run_cached_rows(work);
   if (work.kind == Work::kColours) run_colours(work);
   if (work.kind == Work::kJpeg) work.act();
   if (work.kind == Work::kRecord) work.event->done = std::max(work.event->done, work.number);
@@ -835,7 +835,7 @@ int cuModuleUnload(void* module) {
 int cuModuleGetFunction(void** function, void* module, const char* name) {
   ENTER_CONTEXT();
   constexpr const char* kNames[] = {"feedline_pixels_uint8",    "feedline_pixels_float32", "feedline_pixels_float16",
-                                    "feedline_pixels_bfloat16", "feedline_kept_rows",      "feedline_kept_colours"};
+                                    "feedline_pixels_bfloat16", "feedline_cached_rows",    "feedline_cached_colours"};
   if (reinterpret_cast<std::uintptr_t>(module) != 0x7000) return kInvalidHandle;
   for (std::uintptr_t i = 0; i < 6; ++i)
     if (std::strcmp(name, kNames[i]) == 0) *function = reinterpret_cast<void*>(0x7100 + i);
@@ -852,9 +852,9 @@ int cuLaunchKernel(void* function, unsigned blocks, unsigned, unsigned, unsigned
     return kInvalidHandle;
   }
   if (threads != kernels::kThreads) violation("a kernel with a block of another size than it was written for");
-  Work work{.kind = number == 0x7104 ? Work::kKeptRows : number == 0x7105 ? Work::kColours : Work::kKernel};
+  Work work{.kind = number == 0x7104 ? Work::kCachedRows : number == 0x7105 ? Work::kColours : Work::kKernel};
   if (work.kind == Work::kKernel) std::memcpy(&work.job, arguments[0], sizeof work.job);
-  if (work.kind != Work::kKernel) std::memcpy(&work.kept, arguments[0], sizeof work.kept);
+  if (work.kind != Work::kKernel) std::memcpy(&work.cached, arguments[0], sizeof work.cached);
   work.element = static_cast<int>(number - 0x7100);
   work.blocks = blocks;
   give(*stream, std::move(work));

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the Python tests share: made-up datasets, and the hostile configurations that rerun the same tests."""
+"""Fixtures that the Python tests share: generated datasets, and hostile configurations with which the same tests run
+again.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,10 @@ import PIL
 import feedline
 import feedline.testing
 
-# pixels are compared with the Pillow that is here, whichever it is
+# pixels are compared with those of the installed Pillow, whatever its version
 feedline.follow_pillow(min(13, int(PIL.__version__.split(".")[0])))
 
-# A shell's background job ignores Ctrl-C, and so would every program that the tests start.
+# A shell's background job ignores Ctrl-C, and all programs that the tests start would inherit this.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 LAUNCHERS = ("RANK", "WORLD_SIZE", "SLURM_PROCID", "SLURM_NTASKS", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")
@@ -36,7 +38,7 @@ LAUNCHERS = ("RANK", "WORLD_SIZE", "SLURM_PROCID", "SLURM_NTASKS", "OMPI_COMM_WO
 
 @pytest.fixture(autouse=True)
 def no_launcher(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A test that runs under a launcher must not get a share of the samples."""
+    """If the tests run under a launcher, they must not receive only a share of the samples."""
     for name in (*LAUNCHERS, "PMI_RANK", "PMI_SIZE"):
         monkeypatch.delenv(name, raising=False)
 
@@ -55,13 +57,13 @@ def tars(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 @pytest.fixture(scope="session")
 def cuda_driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The stand-in of CUDA's driver: a library, which takes seconds to compile."""
+    """The simulated CUDA driver: a library that takes seconds to compile."""
     return made_cuda.build(tmp_path_factory.mktemp("cuda"))
 
 
 @pytest.fixture
 def gpu(cuda_driver: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[made_cuda.Gpu]:
-    """GPUs of the stand-in, which must have kept all rules and have nothing left at the end."""
+    """GPUs of the simulated driver, which at the end must have kept all rules and have no memory left."""
     monkeypatch.setenv("FEEDLINE_CUDA_DRIVER", str(cuda_driver))
     monkeypatch.setenv("FEEDLINE_NVJPEG", str(cuda_driver))
     fake = made_cuda.Gpu(cuda_driver)
@@ -70,19 +72,19 @@ def gpu(cuda_driver: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[made_cud
     fake.hold(False)
     assert fake.broken_rules == ""
     for what in ("memory", "contexts", "streams", "events", "pinned", "jpegs"):
-        assert fake.count(what) == 0 or fake.was_lost, what  # of a lost GPU nothing can be given back
+        assert fake.count(what) == 0 or fake.was_lost, what  # the memory of a lost GPU cannot be freed
 
 
 @pytest.fixture
 def force() -> Iterator[Callable[..., None]]:
-    """`feedline.testing.force`, undone after the test."""
+    """Calls `feedline.testing.force`, and undoes it after the test."""
     yield feedline.testing.force
     feedline.testing.force()
 
 
 @pytest.fixture
 def train(folder: Path) -> feedline.Dataset:
-    """The usual training operations over `folder`."""
+    """Returns the usual training operations over `folder`."""
     return training(feedline.open(folder))
 
 
@@ -98,7 +100,7 @@ Options = Callable[[feedline.Dataset, int], dict[str, Any]]
 
 
 def _batch_bytes(dataset: feedline.Dataset, batch_size: int) -> int:
-    """What one batch may take: its fields, each rounded up to the 64 bytes that it may be aligned to."""
+    """Returns the maximum size of a batch: its fields, each rounded up to the alignment of 64 bytes."""
     import numpy as np
 
     sizes = [np.dtype(f.dtype).itemsize * int(np.prod(f.shape)) * batch_size for f in dataset.schema.values()]
@@ -115,25 +117,27 @@ CONFIGS: dict[str, Options] = {
 
 @pytest.fixture(params=list(CONFIGS))
 def config(request: pytest.FixtureRequest) -> Options:
-    """Options of loader() under which everything must hold: hostile to threads, or to memory."""
+    """Options of loader() under which everything must work: unfavourable for threads, or for memory."""
     return CONFIGS[request.param]
 
 
 @pytest.fixture(scope="session")
 def long_form() -> bool:
-    """Ten times as many cases or more: minutes, which is too long for every change and right before a release."""
+    """At least ten times as many cases: this takes minutes, which is too long for every change, but right before a
+    release.
+    """
     return os.environ.get("FEEDLINE_PROOFS") == "long"
 
 
 @pytest.fixture
 def environment() -> dict[str, str]:
-    """For subprocesses: this environment, and the package that these tests import."""
+    """Returns the environment for subprocesses: this environment, with the package under test."""
     paths = [str(Path(feedline.__file__).parents[1]), str(Path(__file__).parent)]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONFAULTHANDLER": "1"}
 
 
 @pytest.fixture
 def best_variant() -> Iterator[None]:
-    """Whatever variant a test forces, the next test has the best again."""
+    """Selects the best variant again after a test that forces another one."""
     yield
     feedline.testing.force_simd_variant("")

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What torchvision and timm ask of Pillow for a change with a drawn amount, written down once more."""
+"""Pillow calls of torchvision and timm for a change with a drawn amount, written independently of the
+implementation.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ def _sheared(
 
 
 def augmented(image: Image.Image, name: str, amount: float, resample: Image.Resampling, fill: object) -> Image.Image:
-    """torchvision's."""
+    """torchvision's calls."""
     how = {"resample": resample, "fillcolor": fill}
     by_name: dict[str, Callable[[], Image.Image]] = {
         "shear_x": lambda: _sheared(image, amount, 0, (0, 0), **how),
@@ -50,7 +52,7 @@ def augmented(image: Image.Image, name: str, amount: float, resample: Image.Resa
 def augmented_by_timm(
     image: Image.Image, name: str, amount: float, resample: Image.Resampling, fill: object
 ) -> Image.Image:
-    """timm's: geometry by its own matrices, posterize of 0 bits, and solarize_add."""
+    """timm's calls: geometry with its own matrices, posterize with 0 bits, and solarize_add."""
     matrices = {
         "shear_x": (1, amount, 0, 0, 1, 0),
         "shear_y": (1, 0, 0, amount, 1, 0),

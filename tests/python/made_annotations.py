@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small sets of annotated photos: the same as a COCO file, a Pascal VOC folder and a YOLO set."""
+"""Small sets of annotated photos: the same data as a COCO file, a Pascal VOC folder and a YOLO set."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def photo(number: int) -> Image.Image:
 
 
 def objects(number: int) -> list[Object]:
-    """0 to 3 of them."""
+    """Returns 0 to 3 objects."""
     rng = np.random.default_rng(100 + number)
     made = []
     for _ in range(number % 4):
@@ -35,7 +35,7 @@ def objects(number: int) -> list[Object]:
 
 
 def polygon(box: tuple[int, int, int, int]) -> list[float]:
-    """A diamond in the box."""
+    """Returns a diamond inside the box."""
     left, top, right, bottom = box
     x, y = (left + right) / 2, (top + bottom) / 2
     return [x, top, right, y, x, bottom, left, y]
@@ -56,7 +56,7 @@ def coco_annotation(number: int, image: int, one: Object, **more: Any) -> dict[s
 
 
 def coco(root: Path, count: int = 12, **annotation: Any) -> Path:
-    """The JSON; the images lie in a folder beside its own, as COCO's do."""
+    """Writes the JSON; the images are in a folder next to the JSON's folder, as with COCO."""
     folder = root / "train2017"
     folder.mkdir(parents=True)
     images, annotations = [], []
@@ -77,7 +77,7 @@ def coco(root: Path, count: int = 12, **annotation: Any) -> Path:
 
 
 def change(path: Path, **lists: list[Any]) -> Path:
-    """Puts other lists into a COCO file, or adds to those that it has: `add_annotations` to `annotations`."""
+    """Replaces lists of a COCO file, or extends them: `add_annotations` extends `annotations`."""
     whole = json.loads(path.read_text())
     for name, rows in lists.items():
         whole[name.removeprefix("add_")] = (whole[name.removeprefix("add_")] if name.startswith("add_") else []) + rows
@@ -95,7 +95,7 @@ def voc_xml(all_objects: list[Object]) -> str:
 
 
 def voc(root: Path, count: int = 12) -> Path:
-    """With lists train (all but the last three) and val, and masks of those whose number is even."""
+    """With lists train (all but the last three) and val, and masks for images with even numbers."""
     folders = ("JPEGImages", "Annotations", "ImageSets/Main", "ImageSets/Segmentation", "SegmentationClass")
     for folder in (*folders, "SegmentationObject"):
         (root / folder).mkdir(parents=True)

@@ -50,7 +50,7 @@ class _Flat:
             return
         self._align()
         if isinstance(value, tuple):
-            self.bytes += bytes(4)  # its elements stand at a multiple of 8
+            self.bytes += bytes(4)  # its elements are aligned to 8 bytes
         self._patch(slot, len(self.bytes) - slot)
         if isinstance(value, str):
             data = value.encode()
@@ -67,7 +67,7 @@ class _Flat:
 
 
 class Column:
-    """A column: its type, and per batch its arrays."""
+    """A column: its type, and its arrays for each batch."""
 
     def __init__(self, name: str, kind: tuple[int, Table], children: Sequence[Column] = ()) -> None:
         self.name, self.kind, self.children = name, kind, children
@@ -76,7 +76,7 @@ class Column:
         return {0: self.name, 1: 1, 2: self.kind[0], 3: dict(self.kind[1]), 5: [one.field() for one in self.children]}
 
     def arrays(self, values: Sequence[Any]) -> tuple[list[int], list[bytes]]:
-        """Nodes, and buffers."""
+        """Returns nodes and buffers."""
         lacking = [value is None for value in values]
         mask = bytearray((len(values) + 7) // 8)
         for i, lacks in enumerate(lacking):
@@ -104,7 +104,7 @@ class Column:
 
 
 def column(name: str, value: Any) -> Column:
-    """By the first value of a column."""
+    """Returns the type of a column's first value."""
     if isinstance(value, dict):
         return Column(name, _STRUCT, [column(key, "" if inner is None else inner) for key, inner in value.items()])
     if isinstance(value, list):
@@ -140,7 +140,7 @@ def stream(rows: Sequence[Mapping[str, Any]], per_batch: int = 5, features: Mapp
 
 
 def photos(folder: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """The JPEGs of class folders, in torchvision's order, as rows and features of `datasets`."""
+    """Returns the JPEGs of class folders, in torchvision's order, as rows and features of `datasets`."""
     files = sorted(folder.glob("*/*.jpg"))
     classes = sorted({file.parent.name for file in files})
     rows = [
@@ -151,7 +151,7 @@ def photos(folder: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
 
 
 def save(root: Path, rows: Sequence[Mapping[str, Any]], features: Mapping[str, Any], shards: int = 1) -> Path:
-    """As save_to_disk() does."""
+    """Writes a folder like save_to_disk()."""
     root.mkdir(parents=True, exist_ok=True)
     names = [f"data-{shard:05d}-of-{shards:05d}.arrow" for shard in range(shards)]
     for shard, name in enumerate(names):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server of blobs as Azure's, as far as reading goes: blobs, ranges, and listings in pages."""
+"""A simulated Azure blob server for reading: blobs, ranges, and listings in pages."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
 
 ACCOUNT = "someone"
-_PAGE = 5  # names in a page, so that small folders have several
+_PAGE = 5  # number of names in a page; it is small so that small folders have several pages
 _DATE = "Thu, 01 Jan 2026 00:00:00 GMT"
 
 
 class BlobServer(http.server.ThreadingHTTPServer):
-    """`blobs`: by container and key; may be changed while it runs."""
+    """`blobs`: by container and key; may be changed while the server runs."""
 
     daemon_threads = True
 
@@ -29,7 +29,7 @@ class BlobServer(http.server.ThreadingHTTPServer):
 
     @property
     def environment(self) -> dict[str, str]:
-        """What obstore finds it by."""
+        """The settings with which obstore finds the server."""
         return {
             "AZURE_STORAGE_ACCOUNT_NAME": ACCOUNT,
             "AZURE_STORAGE_ENDPOINT": f"http://127.0.0.1:{self.server_address[1]}/{ACCOUNT}",
@@ -39,7 +39,7 @@ class BlobServer(http.server.ThreadingHTTPServer):
 
     @property
     def connection(self) -> str:
-        """What adlfs finds it by."""
+        """The settings with which adlfs finds the server."""
         found = self.environment
         return "BlobEndpoint={AZURE_STORAGE_ENDPOINT};SharedAccessSignature={AZURE_STORAGE_SAS_TOKEN}".format(**found)
 

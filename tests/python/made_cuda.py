@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stand-in of CUDA's driver (tests/fake_cuda), built and loaded, and what a test does as the GPU."""
+"""The simulated CUDA driver (tests/fake_cuda), built and loaded, and the actions of a GPU that tests request."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ import pytest
 
 _ROOT = Path(__file__).parents[2]
 _SOURCE = _ROOT / "tests" / "fake_cuda" / "fake_cuda.cpp"
-_KINDS = {0: "i", 1: "u", 2: "f", 4: "u", 6: "b"}  # DLPack's type codes, as NumPy names them; bfloat16 by its bits
+_KINDS = {0: "i", 1: "u", 2: "f", 4: "u", 6: "b"}  # DLPack's type codes, by NumPy's names; bfloat16 as its bits
 
 
 def build(folder: Path) -> Path:
-    """The library, in `folder`; the test is skipped where nothing compiles it."""
+    """Builds the library in `folder`; skips the test if no compiler is installed."""
     compiler = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
     if compiler is None:
         pytest.skip("no C++ compiler for the stand-in of CUDA's driver")
@@ -31,7 +31,7 @@ def build(folder: Path) -> Path:
 
 
 class _Tensor(ctypes.Structure):
-    """DLPack's, before version 1."""
+    """DLPack's structure before version 1."""
 
     _fields_ = [
         ("data", ctypes.c_uint64),
@@ -48,7 +48,7 @@ class _Tensor(ctypes.Structure):
 
 
 class Lent:
-    """What a library takes by DLPack, read as the fake GPU has it. Holds the capsule."""
+    """An array received by DLPack, read from the simulated GPU. Holds the capsule."""
 
     def __init__(self, gpu: Gpu, capsule: Any) -> None:
         pointer = ctypes.pythonapi.PyCapsule_GetPointer
@@ -61,7 +61,7 @@ class Lent:
         self.dtype = np.dtype(f"{_KINDS[tensor.code]}{tensor.bits // 8}")
 
     def content(self) -> npt.NDArray[Any]:
-        """Copied back from the GPU, which is a broken rule where it is not there yet."""
+        """Copies the data back from the GPU; it is a violation if the data has not arrived yet."""
         array = np.empty(self.shape, self.dtype)
         if array.nbytes:
             assert self._gpu.driver.fake_cuda_read(
@@ -71,7 +71,7 @@ class Lent:
 
 
 class Gpu:
-    """Two GPUs of a gigabyte, which do at once what they are given unless they are held."""
+    """Two GPUs with a gigabyte each, which do all work immediately unless they are held."""
 
     def __init__(self, library: Path) -> None:
         self.library = library
@@ -87,7 +87,7 @@ class Gpu:
         self.driver.fake_cuda_reset(2, ctypes.c_size_t(1 << 30), 12060)
 
     def lose(self) -> None:
-        """Every call about the first GPU fails from now on."""
+        """From now on, every call for the first GPU fails."""
         self.was_lost = True
         self.driver.fake_cuda_lose(0, 719)
 
@@ -105,7 +105,7 @@ class Gpu:
             pass
 
     def calls(self, name: str) -> int:
-        """Of the driver, so far."""
+        """Returns how often a function of the driver was called so far."""
         return int(self.driver.fake_cuda_calls(name.encode()))
 
     def count(self, what: str) -> int:
@@ -115,15 +115,15 @@ class Gpu:
         self.driver.fake_cuda_fail(None if call is None else call.encode(), nth, status)
 
     def take(self, array: Any, stream: int | None = None) -> Lent:
-        """As a library does that works on that stream."""
+        """Receives an array like a library that works on this stream."""
         return Lent(self, array.__dlpack__(stream=stream))
 
     def forgive(self) -> None:
-        """The rules that were broken on purpose."""
+        """Ignores the rules that were broken intentionally."""
         self.driver.fake_cuda_forgive()
 
     def expect(self, stream: int, address: int, value: int) -> None:
-        """A kernel on that stream, which finds a byte of that value when it runs."""
+        """Runs a kernel on this stream, which expects a byte with this value when it runs."""
         self.driver.fake_cuda_expect(
             ctypes.c_void_p(stream), ctypes.c_uint64(address), ctypes.c_size_t(1), ctypes.c_int(value)
         )

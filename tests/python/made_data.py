@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Datasets for the tests: small made-up photos, as a folder of class folders and as tars of the same files."""
+"""Datasets for the tests: small generated photos, as class folders and as tars of the same files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CLASSES = ("apple", "birch", "crow")
 
 
 def photo(seed: int, width: int, height: int) -> np.ndarray:
-    """Smooth colours with some grain: compresses like a photo, and no two are alike."""
+    """Smooth colours with some noise: it compresses like a photo, and no two are alike."""
     rng = np.random.default_rng(seed)
     y, x = np.mgrid[0:height, 0:width] / max(width, height)
     waves = [np.sin(x * rng.uniform(3, 20) + y * rng.uniform(3, 20) + rng.uniform(0, 6)) for _ in range(3)]
@@ -40,7 +40,7 @@ def make_folder(root: Path, per_class: int = 7) -> Path:
 
 
 def make_uneven_folder(root: Path, count: int) -> Path:
-    """Photos in three classes, no two of one size, from 320 x 240 on."""
+    """Photos in three classes, all of different sizes, from 320 x 240."""
     from PIL import Image
 
     rng = np.random.default_rng(0)
@@ -53,7 +53,7 @@ def make_uneven_folder(root: Path, count: int) -> Path:
 
 
 def make_tars(folder: Path, root: Path, shards: int = 1) -> list[Path]:
-    """The files of `folder` in its order, spread over `shards` tars with a .cls member beside each image."""
+    """Writes the files of `folder` in its order to `shards` tars, with a .cls member next to each image."""
     root.mkdir(parents=True, exist_ok=True)
     files = sorted(folder.glob("*/*.jpg"))
     paths = []

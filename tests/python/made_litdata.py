@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LitData's optimized datasets, written from what their writer does, without the library."""
+"""LitData's optimized datasets, written like LitData's writer does, without the library."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def write(
 def tokens(
     folder: Path, documents: Sequence[np.ndarray[Any, Any]], dtype_number: int = 17, chunks: int = 1, **config: Any
 ) -> Path:
-    """Chunks for TokensLoader: documents without sizes in front."""
+    """Chunks for TokensLoader: documents without leading sizes."""
     folder.mkdir(parents=True, exist_ok=True)
     entries = []
     for number in range(chunks):

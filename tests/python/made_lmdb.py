@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LMDB files, written from the layout of their pages (src/format/lmdb/lmdb_page.h), as a program would leave them that
-wrote all entries at once; and Caffe's Datums."""
+"""LMDB files, written from the layout of their pages (src/format/lmdb/lmdb_page.h), as if a program had written all
+entries at once; and Caffe's Datums.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +17,16 @@ NO_PAGE = 2**64 - 1
 
 
 class Pages:
-    """The pages behind both meta pages. nodes: at most so many in a leaf or branch, for tall trees of few entries."""
+    """The pages after the two meta pages. nodes: the maximum number in a leaf or branch, for tall trees with few
+    entries.
+    """
 
     def __init__(self, size: int = 4096, nodes: int = 1000) -> None:
         self.size, self.nodes = size, nodes
         self.body: list[bytes] = []
 
     def tree(self, entries: Mapping[bytes, bytes], *, flags: int = 0, databases: bool = False) -> bytes:
-        """Writes a tree, and gives its root; databases: the values are roots."""
+        """Writes a tree, and returns its root; databases: the values are roots."""
         level: list[tuple[bytes, int]] = []
         nodes: list[tuple[bytes, bytes]] = []
         for key in sorted(entries):
@@ -80,7 +83,7 @@ class Pages:
 
     def _level(self, below: list[tuple[bytes, int]]) -> list[tuple[bytes, int]]:
         pages: list[list[tuple[bytes, int]]] = [[]]
-        nodes: list[bytes] = []  # of the last one
+        nodes: list[bytes] = []  # size of the last one
         for key, page in below:
             node = self._branch_node(key if nodes else b"", page)
             if not self._fits([(b"", one) for one in nodes], node):
@@ -89,7 +92,7 @@ class Pages:
             nodes.append(node)
             pages[-1].append((key, page))
         if len(pages) > 1 and len(pages[-1]) == 1:
-            pages[-1].insert(0, pages[-2].pop())  # liblmdb takes no branch of one
+            pages[-1].insert(0, pages[-2].pop())  # liblmdb rejects a branch with one node
         level = []
         for entries in pages:
             added = [(key, self._branch_node(key if i else b"", page)) for i, (key, page) in enumerate(entries)]
@@ -114,7 +117,7 @@ def write(path: Path, entries: Mapping[bytes, bytes], **options: int) -> Path:
 
 
 def datum(image: bytes, label: int) -> bytes:
-    """With an image file."""
+    """A Datum with an image file."""
     return message(4, image) + b"\x28" + varint(label) + b"\x38\x01"
 
 
@@ -124,7 +127,7 @@ def raw_datum(channels: int, height: int, width: int, data: bytes, label: int) -
 
 
 def of_folder(folder: Path, path: Path) -> Path:
-    """The photos of class folders as Datums, in the same order, in a folder as liblmdb makes it."""
+    """The photos of class folders as Datums, in the same order, in a folder like liblmdb's."""
     photos = sorted(folder.glob("*/*.jpg"))
     classes = sorted({photo.parent.name for photo in photos})
     entries = {

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A machine whose speeds are a formula, for the search of `feedline tune`: simulated timings on a clock of its own."""
+"""A machine whose speeds follow a formula, for the search of `feedline tune`: simulated timings with their own
+clock.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ LIMITS = Limits(cpus=4, memory=10**9, most_workers=32)
 
 
 class Machine:
-    """Measures by a formula, with noise and drift, on a clock of its own."""
+    """Measures by a formula, with noise and drift, with its own clock."""
 
     def __init__(
         self,
@@ -65,5 +67,5 @@ def tune(machine: Machine, base: Setting = OWN, limits: Limits = LIMITS, budget:
 
 
 def up_to(most: int) -> Callable[[Setting], float]:
-    """Workers help until there are `most` of them."""
+    """Additional workers help up to `most` workers."""
     return lambda setting: 10.0 * max(1, min(setting.num_workers, most))

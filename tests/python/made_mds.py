@@ -25,7 +25,7 @@ _KINDS |= {"uint64": 64, "int64": 65, "float64": 66}
 
 
 def size_of(encoding: str) -> int | None:
-    """Bytes of every value; None: they differ."""
+    """Size of every value; None if sizes differ."""
     if encoding.count(":") == 2:
         _, dtype, shape = encoding.split(":")
         return int(np.prod([int(extent) for extent in shape.split(",")])) * np.dtype(dtype).itemsize
@@ -62,7 +62,7 @@ def shard(samples: Sequence[bytes], config: bytes = b"{}") -> bytes:
 
 
 def line(form: str, columns: Mapping[str, str], values: Mapping[str, Any], separator: str, newline: str) -> bytes:
-    """A sample of a shard of lines."""
+    """Encodes a sample for a shard of lines."""
     if form == "json":
         text = json.dumps({name: values[name] for name in columns}, sort_keys=True)
     else:
@@ -71,13 +71,13 @@ def line(form: str, columns: Mapping[str, str], values: Mapping[str, Any], separ
 
 
 def line_files(lines: Sequence[bytes], header: bytes = b"") -> tuple[bytes, bytes]:
-    """A shard of lines, and the table of offsets beside it."""
+    """Writes a shard of lines, and its table of offsets."""
     ends = np.cumsum([len(header), *map(len, lines)]).astype("<u4")
     return header + b"".join(lines), struct.pack("<I", len(lines)) + ends.tobytes() + b"{}"
 
 
 def _columns(form: str, columns: Mapping[str, str], separator: str, newline: str) -> dict[str, Any]:
-    """What the index says of a shard's columns."""
+    """Returns the index's description of a shard's columns."""
     if form == "json":
         return {"columns": dict(columns), "newline": newline}
     entry: dict[str, Any] = {
@@ -92,7 +92,7 @@ def _columns(form: str, columns: Mapping[str, str], separator: str, newline: str
 def _put(
     folder: Path, part: str, name: str, raw: bytes, compression: str | None, hashes: Sequence[str]
 ) -> dict[str, Any]:
-    """Writes a file, and gives what the index says of it."""
+    """Writes a file, and returns its entry in the index."""
 
     def file(name: str, content: bytes) -> dict[str, Any]:
         return {

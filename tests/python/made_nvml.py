@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stand-in of NVIDIA's management library (src/observe/fake_nvml.c), built under the name that the driver's has."""
+"""The simulated NVML (src/observe/fake_nvml.c), built under the name of the driver's library."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SOURCE = Path(__file__).parents[2] / "src" / "observe" / "fake_nvml.c"
 
 
 def build(folder: Path, *flags: str) -> Path:
-    """The library, in `folder`; the test is skipped where nothing compiles it."""
+    """Builds the library in `folder`; skips the test if no compiler is installed."""
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None:
         pytest.skip("no C compiler for the stand-in of NVML")

@@ -25,7 +25,7 @@ def varint(value: int) -> bytes:
 
 
 def compact(fields: Mapping[int, Any]) -> bytes:
-    """A struct: an int is an i64, (int,) an i32, else a str, bytes, dict, or a list of one of these."""
+    """A struct: an int is an i64, (int,) an i32, and other values are a str, bytes, dict, or a list of one of these."""
     out, last = b"", 0
     for number, value in fields.items():
         out += bytes([number - last << 4 | _KINDS[type(value)]]) + _value(value)
@@ -104,7 +104,7 @@ def file_of(
 
 
 def of_folder(folder: Path, root: Path, shards: int = 1, **options: Any) -> Path:
-    """The JPEGs of class folders, in torchvision's order, as `datasets` lays out a split."""
+    """The JPEGs of class folders, in torchvision's order, in the form in which `datasets` stores a split."""
     rows, features = photos(folder)
     rows = [{"image": row["image"]["bytes"], "label": row["label"]} for row in rows]
     (root / "data").mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PNGs of every kind that the specification has, written here: what PngSuite has files of, and Pillow writes few of."""
+"""PNGs of every kind in the specification, written here: PngSuite has such files, and Pillow writes only a few
+kinds.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ _ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), 
 
 @dataclass
 class Kind:
-    """A PNG's header, and how its rows are written. `filters` come in turn, row by row."""
+    """A PNG's header, and the form in which its rows are written. `filters` are used in turn, row by row."""
 
     color: int = RGB
     depth: int = 8
@@ -27,7 +29,7 @@ class Kind:
     filters: tuple[int, ...] = (0, 1, 2, 3, 4)
     idat: int = 1 << 20  # bytes in one
     level: int = 6  # zlib's
-    chunks: list[tuple[bytes, bytes]] = field(default_factory=list)  # between IHDR and IDAT
+    chunks: list[tuple[bytes, bytes]] = field(default_factory=list)  # chunks between IHDR and IDAT
 
     @property
     def name(self) -> str:
@@ -36,17 +38,17 @@ class Kind:
 
 
 def chunk(kind: bytes, data: bytes) -> bytes:
-    """With its length and checksum."""
+    """Returns a chunk with its length and checksum."""
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
 def palette(entries: int) -> tuple[bytes, bytes]:
-    """A PLTE chunk of so many colours."""
+    """Returns a PLTE chunk with this many colours."""
     return b"PLTE", bytes((i * 37 + 11 * c) % 256 for i in range(entries) for c in range(3))
 
 
 def samples_of(kind: Kind, seed: int = 0) -> np.ndarray:
-    """Smooth samples with noise, (height, width, channels), of `depth` bits."""
+    """Returns smooth samples with noise, (height, width, channels), with `depth` bits."""
     rng = np.random.default_rng(seed)
     y, x, c = np.mgrid[: kind.height, : kind.width, : CHANNELS[kind.color]]
     most = (1 << kind.depth) - 1
@@ -55,7 +57,7 @@ def samples_of(kind: Kind, seed: int = 0) -> np.ndarray:
 
 
 def png(kind: Kind, samples: np.ndarray | None = None) -> bytes:
-    """The file."""
+    """Returns the file."""
     samples = samples_of(kind) if samples is None else samples
     grids = _ADAM7 if kind.interlaced else ((0, 0, 1, 1),)
     raw = b"".join(_filtered(samples[y::dy, x::dx], kind) for x, y, dx, dy in grids)
@@ -100,4 +102,4 @@ def _predicted(how: int, row: np.ndarray, above: np.ndarray, step: int) -> np.nd
     to_left, to_above, to_corner = abs(estimate - left), abs(estimate - above), abs(estimate - corner)
     upper = np.where(to_above <= to_corner, above, corner)
     paeth = np.where((to_left <= to_above) & (to_left <= to_corner), left, upper)
-    return [np.zeros_like(row), left, above, (left + above) // 2, paeth, np.zeros_like(row)][how]  # 5: there is none
+    return [np.zeros_like(row), left, above, (left + above) // 2, paeth, np.zeros_like(row)][how]  # 5 does not exist

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run records for tests, as the verbs make them from figures made up here."""
+"""Run records for tests, as the commands create them, with generated figures."""
 
 from __future__ import annotations
 
@@ -74,12 +74,19 @@ def _stage(name: str, ms: float) -> dict[str, float]:
 
 
 def diagnosis() -> dict[str, Any]:
-    """What ``feedline diagnose --json`` prints."""
+    """The output of ``feedline diagnose --json``."""
     stages = {"storage": 0.5, "decode": 0.3, "transform": 0.1, "python": 0.05, "collate": 0.05}
     summary = Summary(
-        loop=Loop(steps=200, loop_s=10.0, step_ms=20.0, wait_ms=30.0, epochs=2),
+        loop=Loop(
+            steps=200,
+            loop_s=10.0,
+            step_ms=20.0,
+            wait_ms=30.0,
+            wait_percentiles_ms={"p50": 12.0, "p90": 70.0, "p99": 150.0, "max": 180.0},
+            epochs=2,
+        ),
         workers=4,
-        loader={"batch_size": 32, "num_workers": 4, "pid": 7, "transforms": ["Resize"]},
+        loader={"batch_size": 32, "num_workers": 4, "pid": 7, "cuda": True, "transforms": ["Resize"]},
         waits=Waits(production=0.5, straggler=0.06, handover=0.04, step=0.4),
         making=Making(batches=200, wall_ms=120.0, cpu_ms=60.0, stages=stages, pickle_ms=2.0),
         host=Host(cpus=4.0, read_bytes_per_s=5e7),

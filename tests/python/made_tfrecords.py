@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TFRecord files of tf.train.Example messages, written from the specifications of both, without a library of either."""
+"""TFRecord files of tf.train.Example messages, written from the specifications, without a library."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TABLE = _table()
 
 
 def masked_crc(data: bytes) -> int:
-    """CRC-32C, Castagnoli's polynomial, turned by 15 bits and moved by a constant."""
+    """CRC-32C (Castagnoli), rotated by 15 bits plus a constant."""
     crc = 0xFFFFFFFF
     for byte in data:
         crc = crc >> 8 ^ _TABLE[(crc ^ byte) & 0xFF]
@@ -50,7 +50,7 @@ def message(number: int, content: bytes) -> bytes:
 
 
 def feature(value: Value, packed: bool = True) -> bytes:
-    """Of one value, or of several of one type; none are floats."""
+    """A feature with one value, or several values of one type, except floats."""
     values = list(value) if isinstance(value, Sequence) and not isinstance(value, bytes | str) else [value]
     if values and isinstance(values[0], bytes | str):
         return message(1, b"".join(message(1, one.encode() if isinstance(one, str) else one) for one in values))  # type: ignore[union-attr]
@@ -81,7 +81,9 @@ def write(path: Path, examples: Iterable[bytes]) -> Path:
 
 
 def index_of(path: Path) -> str:
-    """As the `tfrecord` package and DALI's tfrecord2idx write it: offset and length of each record with its frame."""
+    """Writes an index like the `tfrecord` package and DALI's tfrecord2idx: offset and length of each record with its
+    frame.
+    """
     lines, data, begin = [], path.read_bytes(), 0
     while begin < len(data):
         length = struct.unpack_from("<Q", data, begin)[0] + 16

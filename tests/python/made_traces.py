@@ -33,7 +33,7 @@ class MadeTrace:
         }
     )
     host: float = 1000.0  # the host's clock
-    streams: dict[int, float] = field(default_factory=dict)  # when each stream is done
+    streams: dict[int, float] = field(default_factory=dict)  # when each stream finishes
     ids: int = 0
 
     def add(self, category: str, name: str, start: float, duration: float, tid: int = HOST, **args: Any) -> None:
@@ -82,7 +82,7 @@ class MadeTrace:
         self.add("cpu_op", "aten::to", begin, self.host - begin + 1, **{"External id": self.ids + 1_000_000})
         self.host += 2
 
-    def item(self, place: str | None = None, stream: int = 7) -> None:
+    def item(self, function: str | None = None, stream: int = 7) -> None:
         """``loss.item()``, in the Python function `place`."""
         self.ids += 1
         begin = self.host
@@ -96,8 +96,8 @@ class MadeTrace:
         self.synchronise("cudaStreamSynchronize", stream, self.ids)
         self.add("cpu_op", "aten::_local_scalar_dense", begin + 1, self.host - begin, **link)
         self.add("cpu_op", "aten::item", begin, self.host - begin + 2, **{"External id": self.ids + 1_000_000})
-        if place is not None:
-            self.add("python_function", place, begin - 5, self.host - begin + 10)
+        if function is not None:
+            self.add("python_function", function, begin - 5, self.host - begin + 10)
             self.add("python_function", "torch/_tensor.py(1): wrapped", begin - 3, self.host - begin + 6)
         self.host += 5
 
@@ -125,7 +125,7 @@ def loop(
     blocking: bool = False,
     copy_stream: int = 7,
     items: int = 0,
-    place: str | None = None,
+    function: str | None = None,
     collective_us: float = 0.0,
     rank: int | None = None,
     world_size: int = 1,
@@ -143,10 +143,10 @@ def loop(
         for i in range(kernels):
             made.launch("aten::mm", kernel, kernel_us)
             if i < items:
-                made.item(place)
+                made.item(function)
         if collective_us:
             made.launch("nccl:all_reduce", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", collective_us)
-        # the GPU's queue is bounded: the host runs ahead by no more than a step
+        # the GPU's queue is limited: the host is at most one step ahead
         made.host = max(made.host, made.streams.get(7, 0.0) - kernels * kernel_us) + 5
         made.add("user_annotation", f"ProfilerStep#{number}", begin, made.host - begin)
     return made

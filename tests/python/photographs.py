@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real photos without a download: from FEEDLINE_PHOTOS (a folder), else those that scikit-image and scikit-learn ship.
+"""Real photos without a download: from FEEDLINE_PHOTOS (a folder), or those in scikit-image and scikit-learn.
 
 Only their files are used; the two packages are not imported.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-# photographs only, not the drawings and charts beside them
+# only photographs, not the drawings and charts in the same folder
 _SCIKIT_IMAGE = (
     "astronaut.png", "brick.png", "camera.png", "chelsea.png", "coffee.png", "coins.png", "grass.png", "gravel.png",
     "hubble_deep_field.jpg", "ihc.png", "motorcycle_left.png", "motorcycle_right.png", "retina.jpg", "rocket.jpg",
@@ -22,7 +22,7 @@ _SCIKIT_LEARN = ("china.jpg", "flower.jpg")
 
 
 def files() -> list[Path]:
-    """At least one photo, or the calling test is skipped."""
+    """Returns at least one photo, or skips the calling test."""
     found = _users() or _shipped("skimage", "data", _SCIKIT_IMAGE) + _shipped(
         "sklearn", "datasets/images", _SCIKIT_LEARN
     )
@@ -32,7 +32,7 @@ def files() -> list[Path]:
 
 
 def crops(count: int, largest: int = 640) -> list[np.ndarray]:
-    """`count` different parts of the photos, RGB uint8, of random sizes with odd ones among them; always the same."""
+    """Returns `count` different crops of the photos, RGB uint8, of random sizes including odd ones; always the same."""
     from PIL import Image
 
     rng = np.random.default_rng(20240607)

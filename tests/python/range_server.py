@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An HTTP server of a folder, which answers ranges and conditions, and does wrong where a test says so."""
+"""An HTTP server for a folder, which supports ranges and conditions, and makes errors that a test requests."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class RangeServer(http.server.ThreadingHTTPServer):
         self.root = root
         self.requests: list[tuple[str, str]] = []  # path and range
         self.fault: Fault = lambda number, path: ""
-        self.credentials: set[str] = set()  # what requests were signed or authorised by
+        self.credentials: set[str] = set()  # the signatures or authorisations of requests
         self.sums: Callable[[bytes], dict[str, str]] = lambda data: {}  # headers of whole objects
         self.damage: Callable[[int, bytes], bytes] = lambda number, body: body  # number of the request
         self.lock = threading.Lock()
 
     def handle_error(self, *arguments: object) -> None:
-        """A client that goes in the middle of an answer is none."""
+        """A client that disconnects during a response is not an error."""
 
     def url(self, path: object) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}/{path}"
@@ -39,7 +39,7 @@ class RangeServer(http.server.ThreadingHTTPServer):
 class _Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = (
-        True  # headers and body are two writes: the second would wait 40 ms for an acknowledgement
+        True  # headers and body are two writes: without this, the second would wait 40 ms for an acknowledgement
     )
 
     def __init__(self, own: RangeServer, *arguments: object) -> None:

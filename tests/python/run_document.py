@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import made_megatron
 import numpy as np
 import torch
 
@@ -30,6 +31,8 @@ NOT_RUN = {
     ("lowering.md", "data = wds."): "webdataset; tests/python/torch_loader/test_lowering_webdataset_fields.py",
     ("parallelism.md", "from torch.distributed"): "ranks; tests/python/test_parallelism.py",
     ("reproducibility.md", "from torch.distributed"): "ranks; tests/python/integrations/test_torchrun.py",
+    ("tokens.md", "chats = "): "a model; tests/python/test_tokens_of_chats.py",
+    ("tokens.md", "import feedline"): "tokenizers; tests/python/test_tokens_of_text.py",
     ("trace.md", "loader.metrics"): "a fixed port; tests/python/test_metrics.py",
     ("tuning-live.md", "loader = feedline.DataLoader("): "many CPUs; tests/python/torch_loader/test_process_count.py",
     ("tune.md", "loader = DataLoader("): "settings that were tuned; tests/python/tune",
@@ -246,6 +249,18 @@ def drop_in_state_names() -> Names:
     return {"feedline": feedline, "dataset": dataset, "loader": feedline.DataLoader(dataset)}
 
 
+def token_documents() -> Names:
+    made_megatron.write(Path("books_text_document"), [range(1, 1 + n) for n in (300, 20, 9000, 0, 8000)])
+    return {}
+
+
+def packed_sequences_hold(names: Names) -> None:
+    batch = names["batch"]
+    assert batch.input_ids.shape == (3, 8192)
+    assert int((batch.document_ids >= 0).sum()) == 300 + 20 + 9000 + 8000
+    assert int(batch.cu_seqlens[-1]) == 3 * 8192
+
+
 # the names with which a document's blocks begin, and a check after them
 def cache_holds(names: Names) -> None:
     next(iter(names["train"].center_crop(8).loader(8)))
@@ -270,6 +285,8 @@ RUN: dict[str, tuple[Callable[[], Names], Callable[[Names], object]]] = {
     "mixing.md": (lambda: {"feedline": feedline}, mixing_holds),
     "own-operation.md": (dict, own_operation_holds),
     "recipes.md": (dict, recipes_hold),
+    "packed-sequences.md": (token_documents, packed_sequences_hold),
+    "patches.md": (dict, lambda names: len(names["loader"])),
     "remote-shards.md": (dict, remote_shards_hold),
     "reproducibility.md": (training_names, training_holds),
     "resume-on-a-cluster.md": (dict, cluster_holds),

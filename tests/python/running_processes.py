@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which processes run now, for tests of what leaves none behind, and how long tests wait for one."""
+"""The processes that are running now, for tests that no process is left over, and time limits for waiting for one."""
 
 import threading
 import time
 from pathlib import Path
 
-HANG_S = 300  # a limit only ends a hang: on a machine that others keep busy everything takes many times as long
+HANG_S = 300  # the limit only ends a hang: on a busy machine, everything takes many times as long
 
 
 def until(condition, what="", seconds=HANG_S):
-    """What `condition` gives once it is true."""
+    """Returns the value of `condition` once it is true."""
     deadline = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < deadline, f"it never came to this: {what or condition}"
@@ -29,7 +29,9 @@ def processes_with(text):
 
 
 def end_publishing() -> None:
-    """No loader is published, and the thread that did is gone, also the one of a loader that was collected just now."""
+    """Waits until no loader is published and the publishing thread has ended, including that of a loader that was just
+    collected.
+    """
     from feedline.serving import publishing
 
     publishing._end()

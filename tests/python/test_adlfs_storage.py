@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Azure's schemes by fsspec and adlfs, where obstore is not installed: the samples and batches of the same files here.
+"""Azure's schemes with fsspec and adlfs, without obstore: the samples and batches equal those of local files.
 
-By abfs://, as a process stays with what it has found for a scheme, and other tests find obstore for az://."""
+The tests use abfs://, because a process keeps the library that it found for a scheme, and other tests use obstore for
+az://.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from conftest import training
 from made_azure import BlobServer, serving_blobs
 
 import feedline
-from feedline.data import fsspec_storage, obstore_storage
+from feedline.data.storage import fsspec_storage, obstore_storage
 
 adlfs = pytest.importorskip("adlfs", reason="adlfs is not installed")
 

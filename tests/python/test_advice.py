@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever a verb advises exists and is taken: each name, argument, method and command line of each sentence."""
+"""All advice in messages exists and works: each name, argument, method and command line in each sentence."""
 
 import ast
 import inspect
@@ -15,7 +15,7 @@ feedline = pytest.importorskip("feedline")
 cli = import_module("feedline.cli.root")
 
 PACKAGE = Path(feedline.__file__).parent
-# Where verbs say what to do; a sentence of another module is found by test_nobody_else_advises_what_is_checked_here.
+# Modules with advice; test_nobody_else_advises_what_is_checked_here finds sentences in other modules.
 ADVISERS = (
     "diagnose/verdict.py",
     "diagnose/gpu_text.py",
@@ -25,7 +25,7 @@ ADVISERS = (
     "profiler/model/what_if.py",
     "profiler/summary/timeline.py",
     "profiler/summary/gpu_summary.py",
-    "data/inspection.py",
+    "data/inspect/inspection.py",
     "report/effects.py",
     *(
         str(path.relative_to(PACKAGE))
@@ -37,7 +37,9 @@ ADVISERS = (
 
 
 def sentences(path):
-    """All texts of a module with a blank in them, f-strings with {} for what is filled in; without docstrings."""
+    """Returns all texts of a module that contain a space, with {} for the values of f-strings, except for
+    docstrings.
+    """
     tree, inside = ast.parse(path.read_text()), set()
     documented = [n for n in ast.walk(tree) if isinstance(n, ast.Module | ast.FunctionDef | ast.ClassDef)]
     inside |= {id(n.body[0].value) for n in documented if n.body and isinstance(n.body[0], ast.Expr)}
@@ -82,7 +84,7 @@ def own(folder, **arguments):
     return pictures(folder).loader(2, **arguments)
 
 
-# Each argument that is advised, in the calls that it is advised for. Every one is made.
+# Each argument that is recommended, in a call for which it is recommended. All of these calls are made.
 ARGUMENTS = {
     "num_workers": lambda folder: (
         torch_loader(num_workers=2),
@@ -113,7 +115,7 @@ ARGUMENTS = {
         inspect.signature(feedline.load_settings).parameters["for_"],
     ),  # its values: test_tune_settings.py
 }
-NO_ADVICE = {"width", "scale"}  # of a page's HTML
+NO_ADVICE = {"width", "scale", "ptrace_scope"}  # HTML attributes; a kernel setting
 METHODS = {
     "cache": (feedline.Dataset,),
     "decode": (feedline.Dataset,),
@@ -185,7 +187,7 @@ def test_every_option_belongs_to_a_verb(option):
 
 
 def test_no_argument_is_advised_that_a_loader_refuses(tmp_path):
-    """device= of Feedline's own loader, which knows CUDA's alone."""
+    """device= of Feedline's own loader, which supports only CUDA."""
     with pytest.raises(feedline.ConfigError, match="must be the CPU or a CUDA device, not 'mps'"):
         own(tmp_path, device="mps")
     assert not [text for _, text in ADVICE if re.search(r"\bdevice=.?(?!cuda|cpu|torch)[a-z]", text)]

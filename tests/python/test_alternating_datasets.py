@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads decode two images in turn where a batch has two rows for each: a row's pixels do not depend on that."""
+"""Threads decode two images alternately if a batch has two rows for each thread: this does not change a row's
+pixels.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ ROWS, BATCH = 120, 12
 
 
 def _mixed_folder(root: Path) -> feedline.Dataset:
-    """Photos of many sizes, in formats that are decoded in turn and in ones that are not, every eleventh damaged."""
+    """Photos of many sizes, in formats that are decoded alternately and in others; every eleventh is damaged."""
     rng = random.Random(20261122)
     (root / "all").mkdir(parents=True)
     for i in range(ROWS):
@@ -49,7 +51,7 @@ def test_rows_in_turn_are_rows_alone(tmp_path: Path, on_error: str) -> None:
             images = [np.array(image) for image, _ in loader]
             return images, {bad.message for bad in loader.errors}
 
-    alone, damage = run(BATCH)  # a row for each thread
+    alone, damage = run(BATCH)  # one row per thread
     assert len(damage) > 5
     for num_workers in (1, 3):
         in_turn, same_damage = run(num_workers)

@@ -75,7 +75,7 @@ def test_an_image_without_a_size_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "place", "lines"),
+    ("path", "list_path", "lines"),
     [
         ("ROOT", "train.txt", "./images/a.png\n"),
         ("ROOT", "train.txt", "\ufeff./images/a.png\r\n"),
@@ -87,12 +87,12 @@ def test_an_image_without_a_size_is_named(tmp_path: Path) -> None:
         ("ROOT", "lists/train.txt", "ROOT/images/a.png\n"),
     ],
 )
-def test_lists_of_images(tmp_path: Path, path: str, place: str, lines: str) -> None:
+def test_lists_of_images(tmp_path: Path, path: str, list_path: str, lines: str) -> None:
     source = write_yolo(tmp_path, "")
     root = str(tmp_path)
-    (tmp_path / place).parent.mkdir(exist_ok=True)
-    (tmp_path / place).write_text(lines.replace("ROOT", root), encoding="utf-8")
-    Path(source).write_text(f"path: {path.replace('ROOT', root)}\ntrain: {place}\nnames: [cat, dog]\n")
+    (tmp_path / list_path).parent.mkdir(exist_ok=True)
+    (tmp_path / list_path).write_text(lines.replace("ROOT", root), encoding="utf-8")
+    Path(source).write_text(f"path: {path.replace('ROOT', root)}\ntrain: {list_path}\nnames: [cat, dog]\n")
     assert [sample.boxes.tolist() for sample in feedline.open(source)] == [BOX]
 
 

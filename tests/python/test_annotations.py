@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""COCO, Pascal VOC and YOLO sets: the objects that were written, moved with their images; damage that is named."""
+"""COCO, Pascal VOC and YOLO sets: the written objects, moved with their images, and errors that name damage."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def format(request: pytest.FixtureRequest) -> str:
 
 
 def wanted(format: str, number: int) -> tuple[list[list[int]], list[int]]:
-    """Boxes and labels of an image."""
+    """Returns the boxes and labels of an image."""
     rows = made.objects(number)
-    rows = rows[::-1] if format == "coco" else rows  # as they stand in the JSON
+    rows = rows[::-1] if format == "coco" else rows  # as written in the JSON
     return [list(box) for _, box in rows], [CLASSES[format].index(name) for name, _ in rows]
 
 
 def opened(source: Path | str, **options: Any) -> feedline.Dataset:
-    """Of images of any size."""
+    """For images of any size."""
     return feedline.open(source, **options).collate("list")
 
 
@@ -97,13 +97,13 @@ def test_boxes_move_with_the_image_and_labels_go_with_them(format: str, tmp_path
     for i in range(len(dataset)):
         boxes, labels = wanted(format, i)
         top, left = (made.HEIGHT - 20) // 2, (made.WIDTH - 20) // 2
-        kept = []
+        remaining_labels = []
         for (x0, y0, x1, y1), label in zip(boxes, labels, strict=True):
             moved = np.clip([x0 - left, y0 - top, x1 - left, y1 - top], 0, 20)
             if moved[2] - moved[0] >= 3 and moved[3] - moved[1] >= 3:
-                kept.append(label)
-        assert small[i].labels.tolist() == kept, i
-        assert len(small[i].boxes) == len(kept)
+                remaining_labels.append(label)
+        assert small[i].labels.tolist() == remaining_labels, i
+        assert len(small[i].boxes) == len(remaining_labels)
 
 
 def test_a_run_resumes_at_every_batch(format: str, tmp_path: Path) -> None:
@@ -192,9 +192,9 @@ def test_crowds_are_left_out_kept_or_a_mask(tmp_path: Path) -> None:
     path = made.change(made.coco(tmp_path / "set"), add_annotations=[crowd])
     assert len(opened(path)[1].labels) == 1
     assert "1 crowd annotations were skipped" in opened(path).explain()
-    kept = opened(path, fields=("iscrowd", "crowd_mask"), crowd="keep")[1]
-    assert kept.iscrowd.tolist() == [0, 1]
-    assert np.argwhere(kept.crowd_mask).tolist() == [[y, 0] for y in range(5)]
+    with_crowd = opened(path, fields=("iscrowd", "crowd_mask"), crowd="keep")[1]
+    assert with_crowd.iscrowd.tolist() == [0, 1]
+    assert np.argwhere(with_crowd.crowd_mask).tolist() == [[y, 0] for y in range(5)]
     with pytest.raises(feedline.ConfigError, match="crowd"):
         opened(path, crowd="both")  # type: ignore[arg-type]
 
@@ -285,7 +285,7 @@ def test_verify_finds_what_is_wrong(format: str, tmp_path: Path) -> None:
     assert not verifying.verify(source, decode=True).sound
     assert verifying.verify(source).sound  # nothing was decoded
     image.unlink()
-    assert verifying.verify(source).sound == (format == "yolo")  # which is what its folder of images holds
+    assert verifying.verify(source).sound == (format == "yolo")  # like its folder of images
 
 
 def test_packed_shards_give_the_same_samples(format: str, tmp_path: Path) -> None:
@@ -318,11 +318,11 @@ def test_remote_sets_read_as_local_ones(format: str, tmp_path: Path) -> None:
 
 def test_a_cached_table_is_used_and_rebuilt(tmp_path: Path) -> None:
     path = made.coco(tmp_path / "set")
-    kept = tmp_path / "kept"
-    kept.mkdir()
-    first = opened(path, index=kept)
-    assert len(list(kept.iterdir())) == 1
-    again = opened(path, index=kept)
+    indexes = tmp_path / "kept"
+    indexes.mkdir()
+    first = opened(path, index=indexes)
+    assert len(list(indexes.iterdir())) == 1
+    again = opened(path, index=indexes)
     assert (again.fingerprint if hasattr(again, "fingerprint") else 0, again[3].boxes.tolist()) == (
         first.fingerprint if hasattr(first, "fingerprint") else 0,
         first[3].boxes.tolist(),
@@ -330,4 +330,4 @@ def test_a_cached_table_is_used_and_rebuilt(tmp_path: Path) -> None:
     whole = json.loads(path.read_text())
     whole["annotations"] = []
     path.write_text(json.dumps(whole))
-    assert len(opened(path, index=kept)[3].boxes) == 0
+    assert len(opened(path, index=indexes)[3].boxes) == 0

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fuzzer of the public API finds a planted fault of each verdict, and nothing with a few seeds without faults."""
+"""The fuzzer of the public API finds an intentional fault of each verdict, and finds nothing in a few seeds without
+faults.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +96,9 @@ def test_rows_that_a_moved_state_loses_or_repeats_are_found() -> None:
 
 @pytest.mark.parametrize("fault", ["crash", "hang", "exception", "rows"])
 def test_a_planted_fault_is_found(fault: str, environment: dict[str, str], tmp_path: Path) -> None:
-    """It prints the seed and a script of a case that fails in the same way without needless operations or options."""
+    """It prints the seed, and a script with a case that fails in the same way, without needless operations or
+    options.
+    """
     variables = {"FEEDLINE_API_FUZZ_PLANT": fault, "FEEDLINE_API_FUZZ_LIMIT_S": "20"}
     done = run(environment, "--case", json.dumps(CASE), **variables)
     assert done.returncode == 1, done.stdout + done.stderr

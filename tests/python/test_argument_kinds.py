@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import made_tokenizers
 import numpy as np
 import pytest
 from PIL import Image
@@ -29,7 +30,7 @@ NEEDED: dict[str, tuple[Any, ...]] = {
     "random_order": (feedline.chain(),), "random_posterize": (4,), "random_resize": (8, 12),
     "random_resized_crop": (8,), "random_rotation": (10,), "random_short_side": (8,), "random_solarize": (128,),
     "repeat": (2,), "resize": (8,), "resize_keep_ratio": (8,), "split": (0.5,), "subset": ([0],), "take": (2,),
-    "ten_crop": (8,), "to_dtype": ("float32",),
+    "ten_crop": (8,), "to_dtype": ("float32",), "tokenize": (made_tokenizers.Words(),),
 }  # fmt: skip
 MEASURE_OR_WRITE = {"measure_decode", "show", "loader", "pack", "verify"}
 

@@ -17,7 +17,7 @@ import pytest
 import feedline
 from feedline.bench.device import measuring, record
 from feedline.bench.device.link import WAYS, Way
-from feedline.cli import bench_device
+from feedline.cli.commands import bench_device
 from feedline.machine.gpu_topology import Topology, topology
 from feedline.record import check, envelope
 
@@ -225,9 +225,9 @@ def test_steps_take_about_as_long_as_requested(torch_link: Any) -> None:
 @pytest.mark.parametrize(
     ("name", "torch", "said"),
     [
-        ("cuda", {"cuda": None}, "build without CUDA"),
+        ("cuda", {"cuda": None}, "built without CUDA"),
         ("cuda", {"cuda": "12.8"}, ""),
-        ("cuda:4", {"cuda": "12.8", "count": 2}, "torch sees 2"),
+        ("cuda:4", {"cuda": "12.8", "count": 2}, "GPUs that torch finds: 2"),
         ("cpu", {"cuda": "12.8", "count": 1}, "is not a GPU"),
         ("rubbish", {"cuda": "12.8", "count": 1}, "is not a device"),
     ],

@@ -48,7 +48,7 @@ def copied(folder: Path, to: Path) -> Path:
 
 
 @pytest.fixture(params=["memory", "file"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return "memory" if request.param == "memory" else str(tmp_path / "kept.pixels")
 
 
@@ -56,13 +56,13 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize("before", [(), ("decode",), ("resize",), ("resize", "center_crop"), ("grayscale",), ("pad",)])
-def test_epochs_are_those_without_a_cache(folder: Path, place: str, before: tuple[str, ...]) -> None:
+def test_epochs_are_those_without_a_cache(folder: Path, where: str, before: tuple[str, ...]) -> None:
     arguments = {"decode": "RGB", "resize": 40, "center_crop": 36, "grayscale": 3, "pad": 3}
     prepared = feedline.open(folder)
     for name in before:
         prepared = getattr(prepared, name)(arguments[name])
     expected = epochs(training(prepared), 3)
-    cached = training(prepared.cache(place))
+    cached = training(prepared.cache(where))
     assert_same(epochs(cached, 3), expected)
     assert_same(epochs(cached, 3), expected)  # from the first sample on, this time
 
@@ -87,9 +87,9 @@ def test_what_resize_gives_is_what_is_kept(folder: Path, tmp_path: Path) -> None
     assert_same(epochs(training(feedline.open(folder).resize(40).cache())), expected)
 
 
-def test_every_way_to_a_sample_gives_the_same(folder: Path, place: str) -> None:
+def test_every_way_to_a_sample_gives_the_same(folder: Path, where: str) -> None:
     plain = training(feedline.open(folder).resize(40))
-    cached = training(feedline.open(folder).resize(40).cache(place))
+    cached = training(feedline.open(folder).resize(40).cache(where))
     for index in (3, 3, 0):
         np.testing.assert_array_equal(cached.sample(index, seed=2, epoch=1)[0], plain.sample(index, seed=2, epoch=1)[0])
         assert cached.draw(index, seed=2, epoch=1) == plain.draw(index, seed=2, epoch=1)
@@ -97,9 +97,9 @@ def test_every_way_to_a_sample_gives_the_same(folder: Path, place: str) -> None:
     assert cached.fingerprint == plain.fingerprint
 
 
-def test_hostile_loaders_give_the_same(folder: Path, place: str, config: Any) -> None:
+def test_hostile_loaders_give_the_same(folder: Path, where: str, config: Any) -> None:
     plain = training(feedline.open(folder))
-    cached = training(feedline.open(folder).cache(place))
+    cached = training(feedline.open(folder).cache(where))
     options = config(plain, 4)
     assert_same(epochs(cached, 3, **options), epochs(plain, 3))
 
@@ -122,8 +122,8 @@ def test_any_budget_changes_only_how_much_is_kept(folder: Path, data: st.DataObj
     assert_same(epochs(cached), epochs(plain))
 
 
-def test_states_go_back_and_forth(folder: Path, place: str) -> None:
-    plain, cached = training(feedline.open(folder)), training(feedline.open(folder).cache(place))
+def test_states_go_back_and_forth(folder: Path, where: str) -> None:
+    plain, cached = training(feedline.open(folder)), training(feedline.open(folder).cache(where))
     options: dict[str, Any] = {"batch_size": 4, "shuffle": True, "output": "numpy"}
     whole = epochs(plain, 1, seed=0)
     for first, second in ((plain, cached), (cached, plain)):
@@ -140,8 +140,8 @@ def test_states_go_back_and_forth(folder: Path, place: str) -> None:
 # ---- what it says ----
 
 
-def test_reports_what_it_keeps(folder: Path, place: str) -> None:
-    cached = training(feedline.open(folder).resize(40).cache(place, budget="8 MiB"))
+def test_reports_what_it_keeps(folder: Path, where: str) -> None:
+    cached = training(feedline.open(folder).resize(40).cache(where, budget="8 MiB"))
     assert "cache(" in repr(cached)
     with cached.loader(4, output="numpy") as loader:
         assert f"0 of {len(cached)} samples cached" in loader.explain()
@@ -179,7 +179,7 @@ MISTAKES = {
     "decode: must be the first": lambda d: d.cache().decode("L"),
     'must be "memory", "device" or': lambda d: d.cache(3),
     "budget must be": lambda d: d.cache(budget=0),
-    "a cache; add it to the mixture": lambda d: feedline.mix([d.cache(), d.cache()]),
+    "a cache; cache the mixture": lambda d: feedline.mix([d.cache(), d.cache()]),
 }
 
 
@@ -211,10 +211,10 @@ def test_a_finished_file_needs_no_photos(folder: Path, tmp_path: Path) -> None:
 
 def test_a_file_is_a_dataset(folder: Path, tmp_path: Path) -> None:
     photos = feedline.open(folder)
-    told: list[int] = []
+    reported: list[int] = []
     (tmp_path / "sub").mkdir()
-    packed = feedline.pack_pixels(photos.resize(40), tmp_path / "sub" / "small.pixels", progress=told.append)
-    assert told[-1] == len(photos)
+    packed = feedline.pack_pixels(photos.resize(40), tmp_path / "sub" / "small.pixels", progress=reported.append)
+    assert reported[-1] == len(photos)
     assert (len(packed), packed.format, packed.classes) == (len(photos), "pixels", photos.classes)
     assert [packed.key(i) for i in range(len(packed))] == [photos.key(i) for i in range(len(photos))]
     assert packed.fingerprint != photos.fingerprint
@@ -258,24 +258,24 @@ def test_pixels_in_memory_are_not_taken_for_others(folder: Path, tmp_path: Path)
 
 
 def test_another_folder_with_the_same_names_is_another_dataset(
-    folder: Path, tmp_path: Path, place: str, monkeypatch: pytest.MonkeyPatch
+    folder: Path, tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = copied(folder, tmp_path / "other")
     for seed, file in enumerate(sorted(other.glob("*/*.jpg"))):
         file.write_bytes(made_data.encoded(made_data.photo(500 + seed, 60, 50)))
-    kept = training(feedline.open(folder).cache(place))
-    expected = epochs(kept, 1)
+    filled = training(feedline.open(folder).cache(where))
+    expected = epochs(filled, 1)
     assert feedline.open(other).fingerprint == feedline.open(folder).fingerprint  # which is of the names
-    changed = training(feedline.open(other).cache(place))
-    if place == "memory":
+    changed = training(feedline.open(other).cache(where))
+    if where == "memory":
         assert_same(epochs(changed, 1), epochs(training(feedline.open(other)), 1))
     else:
         with pytest.raises(feedline.ConfigError, match=r"would be of .*other"):
             epochs(changed, 1)
     monkeypatch.chdir(folder.parent)  # the same folder, written otherwise
-    again = training(feedline.open(f"./{folder.name}/").cache(place))
+    again = training(feedline.open(f"./{folder.name}/").cache(where))
     with again.loader(4, output="numpy") as loader:
-        assert loader.stats()["cache"]["present"] == len(kept)
+        assert loader.stats()["cache"]["present"] == len(filled)
     assert_same(epochs(again, 1), expected)
 
 
@@ -300,21 +300,21 @@ def test_a_damaged_byte_is_reported_like_damaged_data(folder: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize("on_error", ["skip", "replace"])
-def test_a_damaged_photo_is_what_it_is_without_a_cache(folder: Path, tmp_path: Path, place: str, on_error: str) -> None:
+def test_a_damaged_photo_is_what_it_is_without_a_cache(folder: Path, tmp_path: Path, where: str, on_error: str) -> None:
     photos = copied(folder, tmp_path / "photos")
     (photos / "birch" / "003.jpg").write_bytes(b"\xff\xd8\xff nothing")
     plain = training(feedline.open(photos))
-    cached = training(feedline.open(photos).cache(place))
+    cached = training(feedline.open(photos).cache(where))
     expected = epochs(plain, 2, on_error=on_error)
     assert_same(epochs(cached, 2, on_error=on_error), expected)
     with pytest.raises(feedline.DataError) as raised:
         epochs(cached, 1)
     assert raised.value.key == "birch/003.jpg"
-    if place != "memory":
-        assert not Path(place).exists()
-        assert Path(place + ".filling").exists()
+    if where != "memory":
+        assert not Path(where).exists()
+        assert Path(where + ".filling").exists()
         with pytest.raises(feedline.ConfigError, match="not finished"):
-            feedline.open(place + ".filling")
+            feedline.open(where + ".filling")
 
 
 FILL = """

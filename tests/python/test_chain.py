@@ -4,7 +4,7 @@
 import pytest
 
 import feedline
-from feedline.data.augmentations import Augmentations
+from feedline.data.ops.augmentations import Augmentations
 
 
 def test_a_chain_has_the_operations_that_were_called_in_their_order():

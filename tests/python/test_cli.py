@@ -26,7 +26,7 @@ from fields.made_fields import npy
 
 import feedline
 from feedline import packing
-from feedline.data import stored_images
+from feedline.data.inspect import stored_images
 
 COMMAND = [sys.executable, "-c", "import sys; from feedline.cli import main; sys.exit(main())"]
 
@@ -292,20 +292,30 @@ def test_the_command_runs_as_a_module() -> None:
 
 def test_verify_reports_last_whether_images_were_decoded(tmp_path: Path) -> None:
     folder = made_data.make_folder(tmp_path / "train", per_class=2)
-    assert run("verify", folder).stdout.splitlines()[-1] == "images were not decoded (--decode)"
+    assert run("verify", folder).stdout.splitlines()[-1] == "images were not decoded; pass --decode to check them, too"
     assert "not decoded" not in run("verify", folder, "--decode").stdout
     (folder / "birch" / "cut.jpg").write_bytes((folder / "birch" / "000.jpg").read_bytes()[:-400])
     assert "no problems found" in run("verify", folder).stdout
     assert "undecodable_sample" in run("verify", folder, "--decode", status=1).stdout
 
 
+def test_verify_states_the_fix_of_equal_problems_once(tmp_path: Path) -> None:
+    folder = made_data.make_folder(tmp_path / "train", per_class=2)
+    photos = sorted(folder.rglob("*.jpg"))
+    for photo in photos[:3]:
+        photo.write_bytes(photo.read_bytes()[:300])
+    lines = run("verify", folder, "--decode", status=1).stdout.splitlines()
+    assert sum("undecodable_sample" in line for line in lines) == 3
+    assert [line for line in lines if "Copy the sample again" in line] == [lines[-1]]
+
+
 def test_a_folder_without_classes_names_the_fields_that_open_it(tmp_path: Path) -> None:
     classes = made_data.make_folder(tmp_path / "train", per_class=2)
     flat = tmp_path / "flat"
     (classes / "birch").rename(flat)
-    told = re.search(r'fields="(\{key\}\.\w+)"', " ".join(run("inspect", flat, status=1).stdout.split()))
-    assert told is not None
-    assert len(feedline.open(flat, fields=told[1])) == len(list(flat.iterdir()))
+    suggested = re.search(r'fields="(\{key\}\.\w+)"', " ".join(run("inspect", flat, status=1).stdout.split()))
+    assert suggested is not None
+    assert len(feedline.open(flat, fields=suggested[1])) == len(list(flat.iterdir()))
 
 
 def test_columns_of_words_are_left_and_of_numbers_right(capsys: pytest.CaptureFixture[str]) -> None:
@@ -320,6 +330,6 @@ def test_columns_of_words_are_left_and_of_numbers_right(capsys: pytest.CaptureFi
 
 @pytest.mark.parametrize(("share", "begins"), [(0.5, "50% of this machine's"), (1.06, "at this machine's")])
 def test_no_loader_is_reported_to_be_above_the_limit(share: float, begins: str) -> None:
-    from feedline.cli.bench import _share_of_limit
+    from feedline.cli.commands.bench import _share_of_limit
 
     assert _share_of_limit(share).startswith(begins) and "106%" not in _share_of_limit(share)

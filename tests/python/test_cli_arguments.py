@@ -41,35 +41,35 @@ def unwritable(tmp_path: Path) -> dict[str, tuple[Path | str, str]]:
         "a folder": (tmp_path, "is a folder; pass the name of a file in it"),
         "under a file": (tmp_path / "file" / "run.json", "Not a directory"),
         "read-only": (read_only_folder(tmp_path) / "run.json", "cannot write into"),
-        "a URL": ("s3://bucket/run.json", "only local paths can be written"),
+        "a URL": ("s3://bucket/run.json", "only local files can be written"),
         "a home": ("~/run.json", f"write {os.path.expanduser('~')}"),
         "a long name": (tmp_path / ("x" * 300), "File name too long"),
-        "nothing": ("", "empty name"),
+        "nothing": ("", "the path is empty"),
     }
 
 
 PLACES = ("missing folder", "a folder", "under a file", "read-only", "a URL", "a home", "a long name", "nothing")
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_a_place_that_cannot_be_written_is_named_with_the_next_step(place: str, tmp_path: Path) -> None:
-    path, said = unwritable(tmp_path)[place]
+@pytest.mark.parametrize("case", PLACES)
+def test_a_place_that_cannot_be_written_is_named_with_the_next_step(case: str, tmp_path: Path) -> None:
+    path, said = unwritable(tmp_path)[case]
     found = outputs.problem_of_file(path)
-    assert found is not None and said in found and (str(path) in found or place == "read-only")
+    assert found is not None and said in found and (str(path) in found or case == "read-only")
     with pytest.raises(click.BadParameter):
         parameters.OUTPUT_FILE.convert(path, None, None)
 
 
 def test_looking_changes_nothing_and_lets_pass_what_can_be_written(tmp_path: Path) -> None:
-    kept = tmp_path / "kept.json"
-    kept.write_text("kept")
-    before = {path: path.stat().st_mtime_ns for path in (kept, tmp_path)}
-    for path in (kept, tmp_path / "to_be.json", "/dev/stdout", "/dev/null"):
+    existing = tmp_path / "kept.json"
+    existing.write_text("kept")
+    before = {path: path.stat().st_mtime_ns for path in (existing, tmp_path)}
+    for path in (existing, tmp_path / "to_be.json", "/dev/stdout", "/dev/null"):
         assert outputs.problem_of_file(path) is None, path
         assert parameters.OUTPUT_FILE.convert(str(path), None, None) == Path(path)
     assert outputs.problem_of_folder(tmp_path / "a" / "b" / "c") is None
-    assert [path.name for path in tmp_path.iterdir()] == ["kept.json"] and kept.read_text() == "kept"
-    assert before[kept] == kept.stat().st_mtime_ns
+    assert [path.name for path in tmp_path.iterdir()] == ["kept.json"] and existing.read_text() == "kept"
+    assert before[existing] == existing.stat().st_mtime_ns
 
 
 def test_a_folder_may_be_made_but_not_in_a_file_or_a_bucket(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_a_folder_may_be_made_but_not_in_a_file_or_a_bucket(tmp_path: Path) -> N
     for path, said in (
         (tmp_path / "file", "exists and is not a folder"),
         (tmp_path / "file" / "a" / "b", "is in"),
-        ("s3://bucket/shards", "only local paths can be written"),
+        ("s3://bucket/shards", "only local files can be written"),
         (read_only_folder(tmp_path) / "a" / "b", "cannot write into"),
     ):
         found = outputs.problem_of_folder(path)
@@ -160,6 +160,7 @@ def test_every_verb_that_writes_looks_at_the_place_before_any_work(
         ("tune", "--record"): ("tune", "--record", missing, "--", sys.executable, script),
         ("inspect", "--show"): ("inspect", folder, "--show", missing),
         ("pack", "output"): ("pack", folder, missing),
+        ("tokenize", "output"): ("tokenize", folder, missing, "--tokenizer", script),
     }
     for call in calls.values():
         status, said = called(*call)

@@ -38,22 +38,22 @@ def stand_in() -> Any:
 def test_ray_packs_what_one_process_packs(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], workers: str
 ) -> None:
-    script, place = str(EXAMPLES / "pack_on_ray.py"), str(tmp_path / "ray")
+    script, output = str(EXAMPLES / "pack_on_ray.py"), str(tmp_path / "ray")
     monkeypatch.setitem(sys.modules, "ray", stand_in())
     monkeypatch.setattr(
-        sys, "argv", [script, str(folder), place, "--samples-per-shard", "4", "--shuffle", "--workers", workers]
+        sys, "argv", [script, str(folder), output, "--samples-per-shard", "4", "--shuffle", "--workers", workers]
     )
     runpy.run_path(script, run_name="__main__")
     packing.pack(folder, tmp_path / "one", samples_per_shard=4, shuffle=True)
     assert "21 samples in 6 shards" in capsys.readouterr().out
-    assert len(feedline.open(f"{place}/{{000000..000005}}.tar")) == 21
+    assert len(feedline.open(f"{output}/{{000000..000005}}.tar")) == 21
     for shard in (tmp_path / "one").glob("*.tar"):
         assert (tmp_path / "ray" / shard.name).read_bytes() == shard.read_bytes()
 
 
 def test_slurm_packs_what_one_process_packs(folder: Path, tmp_path: Path) -> None:
     pytest.importorskip("click", reason="the command line is not installed")
-    script, place = EXAMPLES / "slurm/pack_array.sbatch", tmp_path / "slurm"
+    script, output = EXAMPLES / "slurm/pack_array.sbatch", tmp_path / "slurm"
     (tmp_path / "bin").mkdir()
     command = tmp_path / "bin/feedline"
     command.write_text(f"#!{sys.executable}\nimport sys\nfrom feedline.cli import main\nsys.exit(main())\n")
@@ -63,14 +63,14 @@ def test_slurm_packs_what_one_process_packs(folder: Path, tmp_path: Path) -> Non
         array = {"SLURM_ARRAY_TASK_ID": task, "SLURM_ARRAY_TASK_MIN": 5, "SLURM_ARRAY_TASK_COUNT": 3}
         environment = os.environ | {name: str(value) for name, value in array.items()} | {"PATH": path}
         ran = subprocess.run(
-            ["bash", str(script), str(folder), str(place), "--samples-per-shard", "4"],
+            ["bash", str(script), str(folder), str(output), "--samples-per-shard", "4"],
             env=environment, capture_output=True, text=True, timeout=HANG_S,
         )  # fmt: skip
         assert ran.returncode == 0, ran.stderr
-        assert (place / "feedline-pack.json").exists() == (task == 5)
+        assert (output / "feedline-pack.json").exists() == (task == 5)
     packing.pack(folder, tmp_path / "one", samples_per_shard=4)
     for shard in (tmp_path / "one").glob("*.tar"):
-        assert (place / shard.name).read_bytes() == shard.read_bytes()
+        assert (output / shard.name).read_bytes() == shard.read_bytes()
 
 
 def test_slurm_starts_a_rank_for_each_gpu_of_each_node(tmp_path: Path) -> None:
@@ -84,10 +84,10 @@ def test_slurm_starts_a_rank_for_each_gpu_of_each_node(tmp_path: Path) -> None:
         (tmp_path / "bin" / name).write_text(f"#!/bin/bash\n{body}\n")
         (tmp_path / "bin" / name).chmod(0o755)
     job = {"SLURM_JOB_NODELIST": "node[7-8]", "SLURM_NNODES": "2", "SLURM_GPUS_ON_NODE": "8", "SLURM_JOB_ID": "41"}
-    place = {"CHECKPOINTS": str(tmp_path / "kept"), "PATH": f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"}
+    variables = {"CHECKPOINTS": str(tmp_path / "kept"), "PATH": f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"}
     ran = subprocess.run(
         ["bash", str(EXAMPLES / "slurm/train.sbatch"), "/data/train set", "--precision", "fp16"],
-        env=os.environ | job | place, capture_output=True, text=True, timeout=HANG_S,
+        env=os.environ | job | variables, capture_output=True, text=True, timeout=HANG_S,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     words = ran.stdout.splitlines()

@@ -352,7 +352,7 @@ def test_columns_that_are_not_opened(tmp_path: pathlib.Path, write: Any, caplog:
         ("price", ""),
         ("gone", ""),
     ]
-    assert caplog.messages[-1].endswith('; to open one, add it to fields=, as "caption:text"')
+    assert caplog.messages[-1].endswith('; to open a column, add it to fields=, for example as "caption:text"')
     findings = " ".join(finding.text for finding in dataset.inspect().findings)
     for text in (caplog.text, repr(dataset), dataset.explain(), findings, dataset._repr_html_()):
         for name in ("caption", "price", "gone"):

@@ -163,7 +163,7 @@ def test_what_cannot_be_decided_or_compared(folders: Path, capsys: pytest.Captur
     assert "neither shown nor excluded" in capsys.readouterr().out
     assert run(["compare", base, str(folders / "wide.json"), "--strict"]) == 1
     assert run(["compare", base, str(folders / "other.json")]) == 2
-    assert "different things: batch_size" in capsys.readouterr().err
+    assert "different work: batch_size" in capsys.readouterr().err
     assert run(["compare", base, base, "--figure", "none"]) == 2
     assert run(["compare", base, str(folders / "missing.json")]) == 3
     assert run(["compare", base, str(folders)]) == 2, "one of other work is in this folder"
@@ -182,7 +182,7 @@ def test_a_metric_that_is_worse_by_less_than_the_limit_is_reported_as_worse(
         record.write(made, folders / f"{name}.json")
     assert run(["compare", str(folders / "base.json"), str(folders / "worse.json")]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "it is worse by at least" in shown and "neither" not in shown
+    assert "the metric is worse by at least" in shown and "neither" not in shown
 
 
 def test_a_likely_regression_is_not_called_undecided(folders: Path, capsys: pytest.CaptureFixture[str]) -> None:

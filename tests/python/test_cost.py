@@ -44,9 +44,9 @@ def test_half_an_hour_of_which_a_gpu_waits_three_fifths() -> None:
 def test_the_words() -> None:
     price = cost.Price(2.0, 100.0)
     assert cost.lines(cost.of_run(measured(), price), CAUSES, price) == [
-        "1 GPU, idle for data 60% of the time: 0.3 GPU-hours, 0.027 kWh, costing 0.6 in this run",
-        "in a job of 100 h like it: 60 GPU-hours, 5.4 kWh, costing 120",
-        "  without storage_latency: 20 to 50 h of it saved, worth 40 to 100",
+        "1 GPU waited for data 60% of the time: 0.3 GPU-hours, 0.027 kWh, costing 0.6 in this run",
+        "in a similar job of 100 h: 60 GPU-hours, 5.4 kWh, costing 120",
+        "  fixing storage_latency would save 20 to 50 h, worth 40 to 100",
     ]
     hot = cost.of_run(measured(replace(GPU, idle_power_w=None)), cost.NO_PRICE)
     assert "up to 0.06 kWh in this run" in cost.lines(hot, (), cost.NO_PRICE)[0], "its mean is not what idling takes"
@@ -113,7 +113,7 @@ def test_the_command_line_takes_a_price(tmp_path: Path, monkeypatch: pytest.Monk
     made = record.from_diagnosis(made_records.diagnosis(), made_records.STEPS)
     (tmp_path / "run.json").write_text(json.dumps(made))
     assert run(["report", str(tmp_path / "run.json"), "--gpu-price", "2", "--job-hours", "10"]) == 0
-    assert "in a job of 10 h like it" in (tmp_path / "run.html").read_text()
+    assert "in a similar job of 10 h" in (tmp_path / "run.html").read_text()
     monkeypatch.setenv(cost.PRICE, "no money")
     assert run(["report", str(tmp_path / "run.json")]) == 2
     assert "FEEDLINE_GPU_PRICE" in capsys.readouterr().err

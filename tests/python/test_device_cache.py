@@ -74,17 +74,17 @@ CHAINS: dict[str, tuple[Callable[[feedline.Dataset], feedline.Dataset], dict[str
 
 @pytest.mark.parametrize("chain", CHAINS)
 def test_batches_are_the_hosts(gpu: made_cuda.Gpu, folder: Path, chain: str) -> None:
-    behind, more = CHAINS[chain]
+    chained, more = CHAINS[chain]
     options = {"batch_size": 4, "shuffle": True, "seed": 5, **more}
     photos = feedline.open(folder).resize(40)
-    dataset = behind(photos.cache("device"))
+    dataset = chained(photos.cache("device"))
     with dataset.loader(**options, output="dlpack", device="cuda") as loader:
         found = on_gpu(gpu, loader)
         cache = loader.stats()["cache"]
         # of two threads that come for a sample at once both decode it
         assert len(dataset) <= loader.stats()["stages"]["decode"]["items"] < 1.5 * len(dataset)
     assert cache["where"] == "device" and cache["present"] == cache["samples"] == len(dataset) and not cache["full"]
-    assert_same(found, on_host(behind(photos), options))
+    assert_same(found, on_host(chained(photos), options))
     assert gpu.count("memory") > 0, "the dataset keeps them"
 
 
@@ -104,7 +104,7 @@ def test_other_loaders_find_what_is_there_and_resume_anywhere(gpu: made_cuda.Gpu
             next(batches)
         state = loader.state_dict()
         rest = [[gpu.take(field).content() for field in batch] for batch in batches]
-    kept = gpu.count("memory_bytes")
+    used = gpu.count("memory_bytes")
     with dataset.loader(**options) as loader:
         loader.load_state_dict(state)
         assert_same(on_gpu(gpu, loader, 1), rest)
@@ -116,7 +116,7 @@ def test_other_loaders_find_what_is_there_and_resume_anywhere(gpu: made_cuda.Gpu
     del fresh
     gc.collect()
     feedline.arrays(y=np.arange(4)).loader(2, output="dlpack", device="cuda").close()  # looks at what was left behind
-    assert gpu.count("memory_bytes") <= kept + (1 << 20)
+    assert gpu.count("memory_bytes") <= used + (1 << 20)
 
 
 def test_ranks_and_another_gpu(gpu: made_cuda.Gpu, folder: Path) -> None:
@@ -205,7 +205,7 @@ def test_without_a_gpu(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(feedline.ConfigError, match=r'device="cuda", or use cache\("memory"\)'):
         dataset.loader(4)
     monkeypatch.setenv("FEEDLINE_CUDA_DRIVER", "/nowhere/libcuda.so.1")
-    with pytest.raises(feedline.ConfigError, match="there is no NVIDIA driver"):
+    with pytest.raises(feedline.ConfigError, match="no NVIDIA driver is installed"):
         dataset.loader(4, device="cuda", output="dlpack")
 
 

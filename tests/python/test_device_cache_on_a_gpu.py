@@ -49,14 +49,14 @@ CHAINS: dict[str, tuple[Callable[[feedline.Dataset], feedline.Dataset], dict[str
 @pytest.mark.parametrize("before", ["resized", "as stored"])
 @pytest.mark.parametrize("chain", CHAINS)
 def test_batches_are_the_hosts(photos: Path, chain: str, before: str) -> None:
-    behind, more = CHAINS[chain]
+    chained, more = CHAINS[chain]
     options: dict[str, Any] = {"batch_size": 16, "shuffle": True, "seed": 3, **more}
     dataset = feedline.open(photos)
     if before == "resized":
         dataset = dataset.resize(144)
-    with behind(dataset).loader(**options) as loader:
+    with chained(dataset).loader(**options) as loader:
         expected = [tuple(field.clone() for field in batch) for _ in range(3) for batch in loader]
-    with behind(dataset.cache("device")).loader(**options, device="cuda") as loader:
+    with chained(dataset.cache("device")).loader(**options, device="cuda") as loader:
         found = [batch for _ in range(3) for batch in loader]
         assert loader.stats()["cache"]["present"] == 96
         assert "cache on cuda:0" in loader.explain()

@@ -19,6 +19,7 @@ from running_processes import HANG_S
 from feedline import record
 from feedline.report import compare
 from feedline.report.comparison import Comparison
+from feedline.report.probes import load_of
 
 COMMAND = [sys.executable, "-c", "import sys; from feedline.cli import main; sys.exit(main())", "diff"]
 
@@ -30,7 +31,7 @@ def effects(found: Comparison) -> dict[str, str]:
 def test_equal_runs_do_not_differ() -> None:
     found = compare(bench(), bench())
     assert (found.differs, found.facts, found.explained_by) == (False, [], [])
-    assert "no difference beyond the spread" in found.conclusion
+    assert "the records differ by no more than their spread" in found.conclusion
 
 
 def test_a_quota_explains_half_the_rate() -> None:
@@ -41,10 +42,31 @@ def test_a_quota_explains_half_the_rate() -> None:
     assert "2.00 times as slow" in found.conclusion and "usable_cpus explains it" in found.conclusion
 
 
+def test_load_and_noise_are_told_before_an_explanation() -> None:
+    busy = bench(500, machine={"quota_cpus": 2.0, "usable_cpus": 2.0, "load_1min": 9.0})
+    found = compare(bench(1000, machine={"load_1min": 0.1}), busy, ("first", "second"))
+    assert "second on a busy machine (a load of 9.0 on 2 CPUs)" in found.caveats[0] and "first" not in found.caveats[0]
+    assert "variation within a run" in found.caveats[1]
+    told = found.conclusion
+    assert told.index("2.00 times as slow") < told.index("busy machine") < told.index("usable_cpus explains")
+    assert told.index("variation within a run") < told.index("usable_cpus explains")
+    quiet = compare(bench(1000), bench(500, software={"OMP_NUM_THREADS": "1"}))
+    assert len(quiet.caveats) == 1 and quiet.conclusion.index("variation") < quiet.conclusion.index("xplain")
+    assert compare(busy, busy).caveats == [], "nothing differs"
+
+
+def test_the_cpu_time_of_other_programs_is_preferred_to_the_load() -> None:
+    one = bench(500) | {"summary": {"host": {"others_cpus": 1.4, "cpus": 2.0}}}
+    assert load_of(one) == "other programs used 1.4 of 2 CPUs"
+    loaded = bench(500, machine={"usable_cpus": 2.0, "load_1min": 9.0})
+    assert load_of(loaded | {"summary": {"host": {"others_cpus": 0.1, "cpus": 2.0}}}) == "", "the load is the run's own"
+    assert load_of({"machine": None}) == load_of(bench()) == ""
+
+
 def test_fewer_cpus_explain_only_their_part() -> None:
     found = compare(bench(1000), bench(200, machine={"usable_cpus": 2.0, "cpus_allowed": 2}))
     assert effects(found)["usable_cpus"] == "explains part"
-    assert "nothing recorded explains the rest" in found.conclusion
+    assert "the records do not explain the rest" in found.conclusion
 
 
 def test_slower_storage_explains_where_reading_takes_the_time() -> None:
@@ -66,13 +88,13 @@ def test_what_should_make_it_faster_speaks_against() -> None:
     better = {"usable_cpus": 8.0, "cpus_allowed": 8}
     found = compare(bench(1000), bench(700, machine=better, storage={"kind": "memory"}))
     assert effects(found)["usable_cpus"] == effects(found)["kind"] == "speaks against"
-    assert "Nothing recorded explains it" in found.conclusion
+    assert "The records do not explain the difference" in found.conclusion
 
 
 def test_without_a_differing_fact_nothing_explains_it() -> None:
     found = compare(bench(1000), bench(500, stages={"decode": 160.0}))
     assert found.differs and found.facts == []
-    assert "Nothing recorded explains it" in found.conclusion and "decode" in found.conclusion
+    assert "The records do not explain the difference" in found.conclusion and "decode" in found.conclusion
 
 
 def test_a_wide_spread_is_no_difference() -> None:
@@ -86,7 +108,7 @@ def test_another_batch_size_is_another_measurement() -> None:
     other = bench(500)
     other["configuration"]["batch_size"] = 8
     found = compare(bench(1000), other)
-    assert found.facts[0].effect == "other workload" and "measured different things: batch_size" in found.conclusion
+    assert found.facts[0].effect == "other workload" and "measured different work: batch_size" in found.conclusion
 
 
 def test_the_usual_coming_and_going_is_not_listed() -> None:
@@ -106,7 +128,7 @@ def test_records_without_facts_report_it() -> None:
     bare = record.from_diagnosis(made_records.diagnosis())
     bare["machine"] = None
     found = compare(bench(), bare)
-    assert "B has no facts about its machine, so differences in it would be missed" in found.notes
+    assert "B has no facts about its machine, so differences in them are not detected" in found.notes
     assert "in common" in found.conclusion
 
 
@@ -196,4 +218,4 @@ def test_flags_are_shown_by_what_the_other_lacks(tmp_path: Path, capsys: pytest.
     record.write(b, tmp_path / "b.json")
     assert run(["diff", str(tmp_path / "a.json"), str(tmp_path / "b.json")]) == 1
     (line,) = (line for line in capsys.readouterr().out.splitlines() if "cpu_flags" in line and "fact" not in line)
-    assert "avx512f" in line and "none beside" in line and "fma" not in line
+    assert "avx512f" in line and "no others" in line and "fma" not in line

@@ -73,7 +73,7 @@ def test_a_token_outside_the_vocabulary_is_reported_with_its_value(tmp_path: Pat
         lambda: feedline.tokens(tmp_path / "t.bin", window=2, dtype="uint16", vocabulary=100, check=True),
         feedline.DataError,
     )
-    assert words.startswith("position 0 holds 158; the vocabulary has 100 [")
+    assert words.startswith("position 0 has token 158, but the vocabulary size is 100 [")
 
 
 def test_mix_asks_for_a_list() -> None:

@@ -46,8 +46,8 @@ def _patterns(folder: Path, root: Path) -> Path:
     """The photos in one folder and their labels in another."""
     photos = sorted(folder.glob("*/*.jpg"))
     for i, photo in enumerate(photos):
-        for place, content in (("images/{}.jpg", photo.read_bytes()), ("labels/{}.cls", b"%d" % (i // PER_CLASS))):
-            path = root / place.format(f"{i:03d}")
+        for pattern, content in (("images/{}.jpg", photo.read_bytes()), ("labels/{}.cls", b"%d" % (i // PER_CLASS))):
+            path = root / pattern.format(f"{i:03d}")
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
     return root

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory of batches that outlives Python's threads: whoever lets go of it, and whenever, the process ends as it should.
+"""Memory of batches that outlives Python's threads: whichever thread releases it, at any time, the process exits
+normally.
 
-Libraries take tensors by DLPack into threads of their own. Such a thread must not be made to wait for Python's lock: up
-to Python 3.13 it is ended there while Python exits, which aborts the process, and from 3.14 on it hangs.
+Libraries take tensors by DLPack and use them in their own threads. Such a thread must not wait for the GIL: up to
+Python 3.13, it is ended there while Python exits, which aborts the process, and from 3.14 on, it hangs.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from pathlib import Path
 import pytest
 from running_processes import HANG_S
 
-# In the place of torch, which is slow to import and cannot be told when to let go: it gives the first array to a thread
-# of C. Functions of this program would keep its globals alive, whose end is what some of the cases need.
+# Used instead of torch, which is slow to import and cannot be told when to release memory: it passes the first array to
+# a C thread. Functions of this program would keep its globals alive, whose end some of the cases test.
 PROGRAM = """
 import atexit, ctypes, os, sys, types
 import numpy

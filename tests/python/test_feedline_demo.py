@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`feedline demo`: the pictures that it makes, the encoder that writes them, and what it says."""
+"""`feedline demo`: its generated images, the encoder that writes them, and its output."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from feedline.demo import pictures, tour
 
 
 def error_of(data: bytes, pixels: np.ndarray) -> float:
-    """Of a file's pixels as Pillow has them: root of the mean square."""
+    """Compares a file's pixels with Pillow's: returns the root mean square of the difference."""
     with Image.open(io.BytesIO(data)) as image:
         return float(np.sqrt(((np.asarray(image, np.float64) - pixels) ** 2).mean()))
 
@@ -75,7 +75,7 @@ def run_demo(*arguments: str) -> int:
 
 @pytest.fixture
 def without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`feedline bench --against torch` has tests of its own, and torch's workers take seconds to start."""
+    """Other tests cover `feedline bench --against torch`; torch's workers take seconds to start."""
 
     def refuse(source: str) -> None:
         raise tour.StockLoaderMissing("needs torch")
@@ -87,17 +87,17 @@ def without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("without_torch")
 def test_the_tour_on_own_photos(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_demo("--photos", str(folder), "--json") == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["split"] == {"train": 19, "valid": 2, "classes": 3}
-    assert told["resumed"] == {"batches": 5, "stopped_after": 2}
-    assert told["feedline"]["images_per_s"] > 0 and "torch" not in told
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["split"] == {"train": 19, "valid": 2, "classes": 3}
+    assert printed["resumed"] == {"batches": 5, "stopped_after": 2}
+    assert printed["feedline"]["images_per_s"] > 0 and "torch" not in printed
     assert run_demo("--photos", str(folder)) == 0
     said = capsys.readouterr().out
     assert "21 photos in 3 classes" in said and "byte for byte" in said and f"feedline bench {folder}" in said
 
 
 def test_sentences_are_folded_between_words_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    verb = importlib.import_module("feedline.cli.demo")
+    verb = importlib.import_module("feedline.cli.commands.demo")
     monkeypatch.setattr(verb, "OUT", Console(file=io.StringIO(), force_terminal=True, highlight=False, width=76))
     figures = {"samples": 200, "feedline": {"images_per_s": 9, "cpu_s_per_1000_images": 1, "first_batch_s": 1}}
     parts = {"train": 180, "valid": 20, "classes": 10}
@@ -115,7 +115,7 @@ def test_a_resume_that_gives_other_batches_is_reported(
 ) -> None:
     monkeypatch.setattr(tour, "_digests", lambda *_, **options: (["a", "b"] if options["stop"] is None else ["c"], {}))
     assert run_demo("--photos", str(folder)) == 3
-    assert "other batches" in capsys.readouterr().err
+    assert "different batches" in capsys.readouterr().err
 
 
 def test_a_small_network_learns_the_generated_photos(tmp_path: Path) -> None:
@@ -132,4 +132,4 @@ def test_help_imports_no_verb() -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=HANG_S)
     imported = set(done.stdout.splitlines()[-1].split())
     assert "diagnose" in done.stdout and not imported & {"numpy", "rich", "torch", "importlib.metadata", "asyncio"}
-    assert not {name for name in imported if name.startswith(("feedline.cli.bench", "feedline.diagnose"))}
+    assert not {name for name in imported if name.startswith(("feedline.cli.commands.bench", "feedline.diagnose"))}

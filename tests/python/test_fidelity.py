@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``decode(fidelity="fast")``: how near its pixels are, where they are exact, and that no run changes to it unseen."""
+"""``decode(fidelity="fast")``: the error of its pixels, when they are exact, and that no run uses it unnoticed."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _both(source: Path, side: int = SIDE, mode: str = "RGB") -> tuple[list[np.nd
 
 @pytest.fixture(scope="module")
 def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Crops of photos of 256 to 640 pixels a side."""
+    """Crops of photos with sides of 256 to 640 pixels."""
     parts = [part for part in photographs.crops(120) if min(part.shape[:2]) >= 256]
     files = [_jpeg(part, quality=90, subsampling=SUBSAMPLINGS[i % 3]) for i, part in enumerate(parts)]
     return _folder(tmp_path_factory.mktemp("fast") / "photos", files)
@@ -119,7 +119,7 @@ def test_a_run_does_not_continue_with_other_pixels(photos: Path) -> None:
         with pytest.raises(feedline.ConfigError, match=r'fidelity="fast".*now has decode\(fidelity="exact"\)'):
             exact.load_state_dict(state)
         before = exact.state_dict()
-        del before["plan"]["fidelity"]  # of a version that had exact pixels only
+        del before["plan"]["fidelity"]  # of a version that supported only exact pixels
         exact.load_state_dict(before)
         with pytest.raises(feedline.ConfigError, match='fidelity="exact"'):
             fast.load_state_dict(before)

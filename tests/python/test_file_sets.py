@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which files form a dataset: folders, patterns, splits, partitions, and files next to shards."""
+"""The files that form a dataset: folders, patterns, splits, partitions, and files next to shards."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_name_with_wildcards_of_its_own_is_that_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("pattern", ["train-*", "train-*.tar", "*.parquet", "**/*.jsonl", "[x-z]*"])
 def test_a_pattern_without_matches_names_what_the_folder_holds(tmp_path: Path, pattern: str) -> None:
     tars(tmp_path, ["a-0.tar"])
-    with pytest.raises(feedline.ConfigError, match=r"no file matches '.*'; the folder '.*' holds 'a-0.tar'"):
+    with pytest.raises(feedline.ConfigError, match=r"no file matches '.*'; the folder '.*' contains 'a-0.tar'"):
         feedline.open(f"{tmp_path}/{pattern}")
     with pytest.raises(feedline.ConfigError, match=r"there is no folder '.*/none'"):
         feedline.open(f"{tmp_path}/none/{pattern}")
@@ -114,7 +114,7 @@ def test_a_folder_of_annotations_among_class_folders_names_its_json(folder: Path
     shutil.copytree(folder, tmp_path / "coco")
     (tmp_path / "coco" / "annotations").mkdir()
     (tmp_path / "coco" / "annotations" / "instances.json").write_text("{}")
-    with pytest.raises(feedline.ConfigError, match=r"'annotations' holds no image.* COCO .*\.json"):
+    with pytest.raises(feedline.ConfigError, match=r"'annotations' contains no image.* COCO .*\.json"):
         feedline.open(tmp_path / "coco")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``file://`` URLs are taken wherever a source is, and are what their paths are."""
+"""``file://`` URLs are accepted for every source, and are equivalent to their paths."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COMMAND = (sys.executable, "-c", "import sys; from feedline.cli import main; sys
 
 @pytest.fixture
 def odd(tmp_path: Path) -> Path:
-    """A folder whose name a URL has to encode."""
+    """A folder whose name must be escaped in a URL."""
     path = tmp_path / "a b%20ü#1"
     path.mkdir()
     return path
@@ -79,9 +79,9 @@ def test_fields_tokens_and_packing_take_urls(odd: Path, tmp_path: Path) -> None:
 
 def test_a_cache_of_a_url_is_that_of_its_path(odd: Path) -> None:
     root = made_data.make_folder(odd / "train", 2)
-    kept = odd / "kept.pixels"
-    feedline.pack_pixels(feedline.open(url(root)), kept)
-    with feedline.open(root).cache(kept).center_crop(8).loader(2, output="numpy") as loader:
+    packed_path = odd / "kept.pixels"
+    feedline.pack_pixels(feedline.open(url(root)), packed_path)
+    with feedline.open(root).cache(packed_path).center_crop(8).loader(2, output="numpy") as loader:
         assert loader.stats()["cache"]["present"] == len(feedline.open(root))
 
 

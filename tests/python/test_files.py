@@ -123,6 +123,17 @@ def test_several_images_of_a_sample_are_fields(paths):
     assert batch.image_1[1].shape == (3, 8, 8)
 
 
+def test_lists_of_different_lengths_in_two_columns(paths):
+    fields = ("image", "depth=more:image")
+    given = feedline.files([paths[:2], paths[2:3]], more=[paths[3:4], paths[4:6]], fields=fields)
+    expected = feedline.files(paths)
+    assert given[0]._fields == ("image_0", "image_1", "depth_0", "depth_1")
+    numpy.testing.assert_array_equal(given[0].depth_0, expected[3].image)
+    assert given[0].depth_1 is None
+    numpy.testing.assert_array_equal(given[1].depth_0, expected[4].image)
+    numpy.testing.assert_array_equal(given[1].depth_1, expected[5].image)
+
+
 def test_pickles_and_copies_repeat_the_call(paths, names):
     labels = list(names)
     given = feedline.files(paths, label=labels, age=numpy.arange(len(paths))).resize((8, 8))
@@ -270,6 +281,11 @@ def test_a_damaged_file_names_row_and_path(paths, tmp_path):
         ({"label": [3, 4, "cat"]}, r"row 2 of the column 'label' is 'cat' \(str\), but row 0 is 3 \(int\)"),
         ({"label": [1, 2]}, "'label' has 2 rows, but 'image' has 3"),
         ({"label": [2**63, 1, 2]}, "row 0 of the column 'label' is 9223372036854775808, which needs more than 64"),
+        (
+            {"label": numpy.array([1, 2**63, 3], numpy.uint64)},
+            "row 1 of the column 'label' is 9223372036854775808, which exceeds",
+        ),
+        ({"age": numpy.array([2**63, 1, 1], numpy.uint64)}, "row 0 of the column 'age' is 9223372036854775808"),
         ({"label": "cat"}, "label must be a list"),
         ({"note": ["a", None, "b"]}, "row 1 of the column 'note'"),
         ({"boxes": [[[0, 0, 1, 1]], [[0, 0, 1]], []]}, "row 1 of the column 'boxes'"),
@@ -287,6 +303,7 @@ def test_wrong_columns_are_errors_that_name_row_column_and_value(paths, argument
         ([1, 2], "row 0 of the column 'image' is 1, which is not a path"),
         (["cat", "dog"], "row 0 of the column 'image' is 'cat', which is not the path of a file"),
         (["a.jpg", None], "row 1 of the column 'image' has no value"),
+        (["a.jpg", ""], "row 1, column 'image': the path is empty; drop the row"),
         (["a.jpg", 7], r"row 1 of the column 'image' is 7 \(int\), but row 0 is 'a.jpg'"),
         ([["a.jpg"], ["b.jpg", 7]], "row 1 of the column 'image' has 7 in its list"),
         ([], "'image' has no rows"),

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import feedline
-from feedline.data import folds
+from feedline.data.selection import folds
 
 LABELS = np.repeat(np.arange(3), (50, 31, 20))
 
@@ -126,8 +126,15 @@ def patient_of(dataset: feedline.Dataset) -> Any:
         ({"groups": "x"}, "groups requires k_fold"),
         ({"k_fold": 1, "fold": 0}, "k_fold must be from 2"),
         ({"k_fold": 5, "fold": 5}, "fold must be from 0 to 4, not 5"),
-        ({"k_fold": 102, "fold": 0}, "k_fold=102 needs at least 102 samples, and the dataset has 101"),
-        ({"k_fold": 21, "fold": 0, "by_class": True}, "class 2 has 20 samples, too few for k_fold=21"),
+        ({"k_fold": 102, "fold": 0}, "k_fold=102 needs at least 102 samples, and the dataset has 101; use fewer folds"),
+        (
+            {"k_fold": 21, "fold": 0, "by_class": True},
+            "class 2 has 20 samples, too few for k_fold=21 with by_class; use at most 20 folds, or leave",
+        ),
+        (
+            {"k_fold": 2, "fold": 0, "by_class": [0] * 100 + [1]},
+            r"class 1 has 1 sample, too few for k_fold=2 with by_class; leave the class out with filter\(\)",
+        ),
         ({"k_fold": 5, "fold": 0, "groups": [0] * 101}, "needs at least 5 groups, and the samples have 1"),
         ({"k_fold": 5, "fold": 0, "groups": [0, 1]}, "groups has 2 values for 101 samples"),
         ({"k_fold": 5, "fold": 0, "by_class": [0, 1]}, "by_class has 2 values for 101 samples"),
@@ -186,7 +193,7 @@ def test_filter_by_a_function() -> None:
     assert xs(chosen) == [1, 3, 5]
     assert [set(row) - {"key"} for row in rows] == [{"x", "label", "score"}] * 6
     assert rows[5] == {"key": dataset.key(5), "x": 5, "label": 1, "score": 1.0}
-    assert xs(pickle.loads(pickle.dumps(chosen))) == [1, 3, 5]  # although the function does not pickle
+    assert xs(pickle.loads(pickle.dumps(chosen))) == [1, 3, 5]  # although the function cannot be pickled
 
 
 def test_filter_class_folders_and_tars(tmp_path: Path) -> None:

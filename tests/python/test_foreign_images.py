@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images that the engine has no decoder for are decoded by Pillow in its threads: the same pixels, errors that say
-where, and a line in explain()."""
+"""Images for which the engine has no decoder are decoded by Pillow in the engine's threads: the same pixels, errors
+with the location, and a line in explain().
+"""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from PIL import Image, features
 
 import feedline
 
-# as Pillow writes them: mode of the picture, name
+# as written by Pillow: mode of the image, name
 WRITTEN = [
     ("RGB", "rgb.bmp"), ("L", "grey.bmp"), ("P", "palette.bmp"), ("1", "bits.bmp"),
     ("P", "palette.gif"), ("L", "grey.gif"), ("RGB", "rgb.gif"),
@@ -67,7 +68,7 @@ def test_batches_are_those_of_the_same_pictures_as_png(files: list[Path], tmp_pa
     (tmp_path / "own" / "a").mkdir(parents=True)
     (tmp_path / "png" / "a").mkdir(parents=True)
     for file in files:
-        if file.suffix in (".avif", ".gif", ".jp2", ".pbm"):  # which a class folder does not take
+        if file.suffix in (".avif", ".gif", ".jp2", ".pbm"):  # which a class folder does not accept
             continue
         name = f"{file.stem}_{file.suffix[1:]}"
         (tmp_path / "own" / "a" / f"{name}{file.suffix}").write_bytes(file.read_bytes())
@@ -81,8 +82,8 @@ def test_batches_are_those_of_the_same_pictures_as_png(files: list[Path], tmp_pa
     expected = epochs(tmp_path / "png", 1)
     for threads in (1, 3):
         assert epochs(tmp_path / "own", threads) == expected
-    told = feedline.open(tmp_path / "own").center_crop(8).loader(4).explain()
-    assert "by Pillow" in told and " BMP" in told and " TIFF" in told
+    explanation = feedline.open(tmp_path / "own").center_crop(8).loader(4).explain()
+    assert "by Pillow" in explanation and " BMP" in explanation and " TIFF" in explanation
 
 
 def test_damage_is_the_samples_error(files: list[Path], tmp_path: Path) -> None:
@@ -150,7 +151,7 @@ def test_without_pillow_the_error_reports_what_is_missing(
 
 @pytest.mark.parametrize("kind", ["parquet", "arrow", "tfrecord", "lmdb"])
 def test_columns_of_bytes_are_recognised_by_content(files: list[Path], tmp_path: Path, kind: str) -> None:
-    """The column's name does not show that it has images."""
+    """The column's name does not show that it contains images."""
     for file in files:
         if file.suffix in (".ppm", ".pgm", ".pbm"):
             continue  # a signature of two letters, with which other data may begin

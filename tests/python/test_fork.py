@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""After fork() a child gets a clear error from a started loader, never a hang, and may make its own."""
+"""After fork(), a child that uses a loader started by its parent gets a clear error, never hangs, and may create its
+own loader.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +77,9 @@ def test_every_call_in_a_child_is_refused_or_harmless(folder: Path, environment:
 
 
 def test_a_question_of_a_child_waits_for_no_thread_of_the_parent(folder: Path, environment: dict[str, str]) -> None:
-    """rows_per_rank while another thread of the parent is in the engine: its lock stays locked in the child."""
+    """rows_per_rank is called while another thread of the parent is in the engine: its lock stays locked in the
+    child.
+    """
     out = run(
         """
         import threading
@@ -109,7 +113,7 @@ def test_a_question_of_a_child_waits_for_no_thread_of_the_parent(folder: Path, e
 
 
 def test_an_iterator_over_arrays_leaves_the_parents_threads_alone(folder: Path, environment: dict[str, str]) -> None:
-    """Its pool of threads, one of which may be holding the pool's locks at the fork."""
+    """The parent's thread pool, one of whose threads may hold the pool's locks at the fork."""
     pytest.importorskip("torch")
     out = run(
         """
@@ -152,7 +156,7 @@ def test_a_loader_that_has_not_started_works_in_the_child(folder: Path, environm
 
 
 def test_forks_while_threads_are_busy(folder: Path, environment: dict[str, str]) -> None:
-    """Whatever lock a thread holds at the fork."""
+    """Any lock that a thread holds at the fork."""
     out = run(
         """
         loader = ds.loader(1, output="numpy", num_workers=3, epochs=40)
@@ -217,10 +221,10 @@ def test_threads_start_with_iter_and_end_with_close(train: feedline.Dataset) -> 
     next(iterator)
     assert threads() > before
     loader.close()
-    until = time.monotonic() + HANG_S  # one that has been joined may still be in the list for a moment
+    until = time.monotonic() + HANG_S  # a joined thread may still be in the list for a moment
     while threads() > before and time.monotonic() < until:
         time.sleep(0.001)
-    assert threads() <= before  # fewer: those that a test before this one has left have ended
+    assert threads() <= before  # fewer: those that an earlier test left have ended
     wait: Callable[[], object] = lambda: next(iterator)  # noqa: E731
     with pytest.raises(feedline.Error, match="close"):
         wait()
@@ -228,7 +232,7 @@ def test_threads_start_with_iter_and_end_with_close(train: feedline.Dataset) -> 
 
 
 def test_a_fork_waits_for_a_thread_that_imports_pillow(tmp_path: Path, environment: dict[str, str]) -> None:
-    """In the child nothing would ever release the locks of a half-imported module."""
+    """In the child, nothing would ever release the locks of a partly imported module."""
     image = pytest.importorskip("PIL.Image")
     (tmp_path / "a").mkdir()
     image.new("RGB", (8, 8), (10, 20, 30)).save(tmp_path / "a/0.bmp")
@@ -255,7 +259,7 @@ def test_a_fork_waits_for_a_thread_that_imports_pillow(tmp_path: Path, environme
 
 
 def test_a_first_read_in_another_thread_imports_nothing_but_pillow(tmp_path: Path, environment: dict[str, str]) -> None:
-    """A module that a thread imports during fork() stays half imported in the child, which then waits for it."""
+    """A module that a thread imports during fork() stays partly imported in the child, which then waits for it."""
     image = pytest.importorskip("PIL.Image")
     (tmp_path / "a").mkdir()
     image.new("RGB", (8, 8), (10, 20, 30)).save(tmp_path / "a/0.bmp")
@@ -278,7 +282,7 @@ def test_a_first_read_in_another_thread_imports_nothing_but_pillow(tmp_path: Pat
         thread.join()
         assert [tuple(shape) for shape in shapes] == [(3, 8, 8), (1, 3, 4, 4)], shapes
         assert "PIL.Image" in imported
-        assert not {"numpy", "json", "feedline.data.foreign_images"} & set(imported), imported
+        assert not {"numpy", "json", "feedline.data.storage.foreign_images"} & set(imported), imported
     """
     run(script, tmp_path, environment)
 
@@ -301,7 +305,7 @@ def test_a_child_reads_while_other_threads_of_the_parent_read_for_the_first_time
             thread.join()
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     """
-    for _ in range(5):  # processes, as only the first reads of each are of interest
+    for _ in range(5):  # number of processes, because only the first reads of each matter
         done = subprocess.run(
             [sys.executable, "-W", "ignore", "-c", textwrap.dedent(script)], env=environment, timeout=HANG_S
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy
 import pytest
 
 import feedline
-from feedline.errors import ConfigError, StorageError
+from feedline.errors import ConfigError, DataError, StorageError
 
 FORMS = ("dict", "pandas", "polars", "arrow", "csv", "jsonl", "parquet")
 
@@ -30,7 +31,7 @@ def columns(folder: Path) -> dict[str, list[Any]]:
 
 
 def in_form(form: str, columns: dict[str, list[Any]], folder: Path) -> Any:
-    """The table as a frame, or the path of a file of it in `folder`."""
+    """Returns the table as a frame, or the path of a file with it in `folder`."""
     if form == "dict":
         return columns
     if form == "csv":
@@ -110,8 +111,9 @@ def test_fields_are_columns(columns, folder, tmp_path, form):
     assert given[3].note == columns["path"][3]
 
 
-def test_paths_of_a_file_begin_at_its_folder_and_the_image_column_is_found(columns, folder):
-    given = feedline.table(in_form("csv", {"who": columns["species"], "where": columns["path"]}, folder))
+def test_paths_of_a_file_begin_at_its_folder_and_the_image_column_is_found(columns, folder, tmp_path):
+    photos = shutil.copytree(folder, tmp_path / "photos")  # other tests count the files of `folder`
+    given = feedline.table(in_form("csv", {"who": columns["species"], "where": columns["path"]}, photos))
     numpy.testing.assert_array_equal(given[8].image, feedline.open(folder)[8].image)
 
 
@@ -166,7 +168,16 @@ def test_lists_of_paths_and_tags_in_columns(columns, folder):
         ({"image": "path", "template": "{path}"}, "not both"),
         ({"template": "{path"}, "not a valid format"),
         ({"template": "a.jpg"}, "names no column"),
-        ({"image": "path", "target": ("x", "species")}, "row 0 of the column 'species' is not a number"),
+        ({"template": 3}, "template must be text such as '{image_id}.jpg', not 3"),
+        (
+            {"template": "{}.jpg"},
+            "there is no column ''; the columns are path, species, x, y, tags; write a column's name in the braces",
+        ),
+        ({"template": "{path!x}"}, "the conversion '!x' of 'path' is not one of !s, !r, !a"),
+        (
+            {"image": "path", "target": ("x", "species")},
+            "row 0 of the column 'species' is 'birch', which is not a number; targets are numbers",
+        ),
         ({"image": "path", "fields": "age"}, "there is no column 'age'"),
         ({"image": "path", "fields": ("image", "x:video")}, "the kind 'video' of 'x'"),
     ],
@@ -174,6 +185,43 @@ def test_lists_of_paths_and_tags_in_columns(columns, folder):
 def test_wrong_arguments_name_what_is_wrong(columns, folder, arguments, message):
     with pytest.raises(ConfigError, match=message):
         feedline.table(columns, root=folder, **arguments)
+
+
+def test_floats_of_integers_are_not_parts_of_paths(columns, folder):
+    columns = {**columns, "id": [float(i) for i in range(9)]}
+    with pytest.raises(ConfigError, match=r"row 0 of the column 'id' is 0.0, .*; convert .* or write '\{id:.0f\}'"):
+        feedline.table(columns, template="{id}.jpg", root=folder)
+    given = feedline.table(columns, template="{id:.0f}.jpg", root=folder)
+    with pytest.raises(StorageError, match=r"3\.jpg"):
+        given[3]
+    assert feedline.table({**columns, "id": [0.5] * 9}, template="{id}.jpg", root=folder)
+
+
+def test_conversions_in_templates_apply(columns, folder):
+    with pytest.raises(StorageError, match=r"'birch'\.jpg"):
+        feedline.table(columns, template="{species!r}.jpg", root=folder)[0]
+
+
+@pytest.mark.parametrize("form", ["pandas", "arrow"])
+def test_two_columns_of_one_name_are_refused(form):
+    if form == "pandas":
+        table = pytest.importorskip("pandas").DataFrame([["a.jpg", 1, 2]], columns=["path", "label", "label"])
+    else:
+        pyarrow = pytest.importorskip("pyarrow")
+        table = pyarrow.Table.from_arrays([["a.jpg"], [1], [2]], ["path", "label", "label"])
+    with pytest.raises(ConfigError, match="two columns are called 'label'"):
+        feedline.table(table, image="path", label="label")
+
+
+@pytest.mark.parametrize("role", ["image", "label"])
+def test_damaged_text_of_arrow_is_refused(role):
+    pyarrow = pytest.importorskip("pyarrow")
+    offsets = pyarrow.py_buffer(numpy.array([0, 5, 2, 10], numpy.int32))
+    damaged = pyarrow.StringArray.from_buffers(3, offsets, pyarrow.py_buffer(b"a.jpgb.jpg"))
+    table = pyarrow.table({"path": ["a.jpg", "b.jpg", "c.jpg"], "bad": damaged})
+    arguments = {"image": "bad"} if role == "image" else {"image": "path", "label": "bad"}
+    with pytest.raises(DataError, match="the column 'bad': row 1: damaged Arrow text: bytes 5 to 2 of 10 bytes"):
+        feedline.table(table, **arguments)
 
 
 def test_other_sources_are_refused():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schemes that fsspec reads: the samples and batches of the same files on this machine, and said by explain()."""
+"""Schemes that fsspec reads: the samples and batches equal those of local files, and explain() names the library."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from conftest import training
 
 import feedline
-from feedline.data import fsspec_storage
+from feedline.data.storage import fsspec_storage
 
 fsspec = pytest.importorskip("fsspec", reason="fsspec, which torch brings, is not installed")
 
@@ -37,7 +37,7 @@ def stored(folder: Path, tars: list[Path]) -> Iterator[str]:
 
 
 class Blobs(fsspec.AbstractFileSystem):  # type: ignore[misc]
-    """Stands for adlfs: folders are slashes, objects have ETags, and reads are counted."""
+    """Simulates adlfs: folders are slashes, objects have ETags, and reads are counted."""
 
     protocol = ("az", "blobs")
     root_marker = ""
@@ -160,7 +160,7 @@ def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_azure_is_read_by_what_fsspec_has_for_it(environment: dict[str, str], tars: list[Path]) -> None:
-    """In a process of its own, as a scheme that was found stays."""
+    """In a separate process, because a process keeps the library that it found for a scheme."""
     code = f"""
 import pathlib, sys, fsspec, feedline, test_fsspec_storage
 sys.modules["obstore"] = None

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warps and resizes do to images what Pillow does, and to masks what torchvision v2 does, with the drawn parameters."""
+"""For the drawn parameters, warps and resizes have the same effect on images as Pillow, and on masks as torchvision
+v2.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ def _points(values: tuple[float, ...]) -> list[list[int]]:
 
 
 class Moved:
-    """An operation: how it is chained, and what torchvision does with what it drew."""
+    """An operation: its method call, and torchvision's function for the drawn values."""
 
     def __init__(self, chain: Chain, call: str, interpolation: str, fill: Any = 0, **constant: Any) -> None:
         self.chain, self.call, self.interpolation, self.fill, self.constant = chain, call, interpolation, fill, constant
@@ -97,7 +99,7 @@ WARPS: dict[str, Moved] = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """PNGs of photos of any size, with a mask of labels beside each; every fourth photo is grey, some are narrow."""
+    """PNGs of photos of any size, each with a mask of labels; every fourth photo is grey, and some are narrow."""
     root = tmp_path_factory.mktemp("pairs")
     rng = np.random.default_rng(3)
     for name in ("images/class", "masks"):
@@ -122,13 +124,13 @@ def _masks(root: Path) -> list[np.ndarray]:
 
 
 def _pairs(root: Path) -> feedline.Dataset:
-    """Images and masks of any size."""
+    """For images and masks of any size."""
     fields = ("image=images/class/{key}.png", "mask=masks/{key}.png:mask")
     return feedline.open(root, fields=fields).collate("list", fields=["image", "mask"])
 
 
 def _delivered(dataset: feedline.Dataset, seed: int, **loader: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Image and mask of every sample of epoch 0."""
+    """Returns the image and mask of every sample of epoch 0."""
     with dataset.loader(5, seed=seed, shuffle=False, layout="NHWC", output="numpy", **loader) as batches:
         for batch in batches:
             yield from zip(batch.image, batch.mask, strict=True)
@@ -139,7 +141,7 @@ def _drawn(dataset: feedline.Dataset, index: int, seed: int) -> Drawn:
 
 
 def _pillow(functional: Any, image: Image.Image, moved: Moved, drawn: Drawn) -> Image.Image:
-    """By torchvision's functions of PIL images."""
+    """Uses torchvision's functions for PIL images."""
     how = functional.InterpolationMode(moved.interpolation)
     fill = moved.fill[0] if image.mode == "L" and isinstance(moved.fill, tuple) else moved.fill
     return getattr(functional, moved.call)(image, interpolation=how, fill=fill, **moved.arguments(drawn))
@@ -153,7 +155,7 @@ def test_warps_are_pillows_and_masks_torchvisions(folder: Path, wide: Path, warp
     from torchvision import tv_tensors
 
     moved = WARPS[warp]
-    if moved.call == "perspective":  # torchvision's fails where the corners lie on a line
+    if moved.call == "perspective":  # torchvision's fails if the corners lie on a line
         folder = wide
     labels = wrong = 0
     for mode, seeds in (("RGB", range(2)), ("L", range(2, 3))):
@@ -171,12 +173,12 @@ def test_warps_are_pillows_and_masks_torchvisions(folder: Path, wide: Path, warp
                 about = f"{warp} {mode} seed {seed} sample {i} {image.size}: {drawn}"
                 np.testing.assert_array_equal(ours, np.asarray(wanted).reshape(ours.shape), err_msg=about)
                 if wanted.size != (wanted_mask.shape[-1], wanted_mask.shape[-2]):
-                    continue  # torchvision's two ways to an expanded size differ by a pixel: ours is the image's
+                    continue  # torchvision's two expanded sizes differ by a pixel: Feedline uses the image's
                 assert our_mask.shape == tuple(wanted_mask.shape), about
                 labels += our_mask.size
                 wrong += int((our_mask != wanted_mask.numpy()).sum())
     assert labels > 200_000
-    # where two labels are equally near, the last bit of torch's matrix product decides
+    # if two labels are equally near, the last bit of torch's matrix product decides
     assert wrong <= labels * 2e-5, f"{wrong} of {labels} labels"
 
 
@@ -207,7 +209,7 @@ def test_elastic_is_within_one_level_of_torchvision(folder: Path) -> None:
             pixels = torch.from_numpy(np.atleast_3d(np.asarray(image)).transpose(2, 0, 1).copy())
             filled = [float(v) for v in fill[: pixels.shape[0]]]
             wanted = v2.elastic(tv_tensors.Image(pixels), displacement, interpolation, filled).numpy()
-            if interpolation == "bicubic":  # which torchvision lets wrap below 0 and above 255
+            if interpolation == "bicubic":  # which torchvision allows to wrap below 0 and above 255
                 sums = v2.elastic(tv_tensors.Image(pixels.float()), displacement, interpolation, filled).numpy()
                 wanted = np.where((sums < -0.4) | (sums > 255.4), sums.round().clip(0, 255), wanted)
                 cut += int((sums.round() != sums.round().clip(0, 255)).sum())
@@ -240,7 +242,9 @@ def test_elastic_draws_its_interpolation_next_to_its_noise(folder: Path) -> None
 
 
 def test_elastic_noise_is_torchvisions() -> None:
-    """Given the same noise: without a blur the displacement is it, so a blurred one is torchvision's blur of that."""
+    """With the same noise: without a blur, the displacement is the noise, so a blurred one is torchvision's blur of
+    it.
+    """
     v2 = pytest.importorskip("torchvision.transforms.v2.functional", reason="torchvision is not installed")
     import torch
 
@@ -283,13 +287,13 @@ def _letterboxed(
 
 
 def _usable(root: Path) -> list[int]:
-    """Samples that are not so narrow that a side would vanish."""
+    """Samples that are wide enough that no side becomes 0."""
     return [i for i, image in enumerate(_images(root)) if min(image.size) > 4]
 
 
 @pytest.fixture(scope="module")
 def wide(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """`folder` without the narrow ones."""
+    """Returns `folder` without the narrow images."""
     root = tmp_path_factory.mktemp("wide")
     for name in ("images/class", "masks"):
         (root / name).mkdir(parents=True)
@@ -347,7 +351,7 @@ RESIZES |= {
 def _kept_ratio(
     image: tuple[int, int], target: tuple[int, int], longest: float, scale: float = 1.0, aspect: float = 1.0
 ) -> tuple[int, int]:
-    """timm's ResizeKeepRatio.get_params(), with what it draws. image: (width, height); target: (height, width)."""
+    """timm's ResizeKeepRatio.get_params(), with the drawn values. image: (width, height); target: (height, width)."""
     ratio_h, ratio_w = image[1] / target[0], image[0] / target[1]
     ratio = max(ratio_h, ratio_w) * longest + min(ratio_h, ratio_w) * (1.0 - longest)
     root = aspect**0.5
@@ -409,7 +413,7 @@ def test_sizes_of_one_ratio_are_timms(wide: Path) -> None:
 @pytest.mark.parametrize("mode", ["constant", "reflect", "edge", "symmetric"])
 @pytest.mark.parametrize("by_chance", [False, True])
 def test_crops_with_a_border_where_the_image_is_smaller(wide: Path, mode: str, by_chance: bool) -> None:
-    """timm's CenterCropOrPad and RandomCropOrPad, of which only the place is drawn."""
+    """timm's CenterCropOrPad and RandomCropOrPad, which draw only the position."""
     size, fill = (70, 90), (9, 120, 250)
     dataset = _pairs(wide)
     dataset = (dataset.random_crop_or_pad if by_chance else dataset.center_crop)(size, fill, mode)
@@ -473,7 +477,9 @@ def test_pad_to(wide: Path) -> None:
             labels = Image.new("L", (160, 171), 0)
             labels.paste(Image.fromarray(mask), corner)
             np.testing.assert_array_equal(our_mask, np.asarray(labels))
-    with pytest.raises(feedline.DataError, match=r"pad_to: the image, which is .* there, is larger than 20 x 20"):
+    with pytest.raises(
+        feedline.DataError, match=r"pad_to: the image, which is .* at this point, is larger than 20 x 20"
+    ):
         list(_delivered(_pairs(wide).pad_to(20), 0))
     edges = _pairs(wide).resize((30, 20)).pad_to(33, padding_mode="reflect")
     for image, (ours, _) in zip(_images(wide), _delivered(edges, 0), strict=True):
@@ -481,7 +487,7 @@ def test_pad_to(wide: Path) -> None:
         np.testing.assert_array_equal(ours, np.pad(small, ((1, 2), (6, 7), (0, 0)), "reflect"))
 
 
-# ---- interpolation by chance ----
+# ---- random interpolation ----
 
 BY_CHANCE: dict[str, tuple[Chain, Callable[[Image.Image, Drawn, Any], Image.Image]]] = {
     "resize": (lambda d: d.resize((33, 47), "random"), lambda image, _, how: image.resize((47, 33), how)),
@@ -543,7 +549,7 @@ def test_lanczos_is_pillows_at_any_size() -> None:
             feedline.testing.force_simd_variant("")
 
 
-# ---- all of them ----
+# ---- all operations ----
 
 RANDOM: dict[str, Chain] = {
     "random_rotation": lambda d: d.random_rotation(30, "random", expand=True),
@@ -597,10 +603,10 @@ def test_the_same_bytes_with_any_number_of_threads_and_after_a_stop(wide: Path) 
 @pytest.mark.parametrize("operation", FIXED)
 def test_fixed_ones_may_precede_a_cache(wide: Path, operation: str) -> None:
     dataset = FIXED[operation](_pairs(wide)).collate("list", fields=["image", "mask"])
-    behind = lambda d: d.random_rotation(40).elastic_transform(20.0, 2.0)  # noqa: E731
-    kept = behind(dataset.cache("memory"))
+    changed = lambda d: d.random_rotation(40).elastic_transform(20.0, 2.0)  # noqa: E731
+    cached = changed(dataset.cache("memory"))
     for _ in range(2):
-        for one, other in zip(_delivered(behind(dataset), 1), _delivered(kept, 1), strict=True):
+        for one, other in zip(_delivered(changed(dataset), 1), _delivered(cached, 1), strict=True):
             np.testing.assert_array_equal(one[0], other[0])
             np.testing.assert_array_equal(one[1], other[1])
 
@@ -657,7 +663,10 @@ def test_words(case: str) -> None:
 
 
 WRONG: dict[str, tuple[Chain, str]] = {
-    "degrees": (lambda d: d.random_rotation(-3), "random_rotation: degrees as one number must not be negative"),
+    "degrees": (
+        lambda d: d.random_rotation(-3),
+        "random_rotation: degrees must not be negative if it is a single number",
+    ),
     "order": (lambda d: d.random_rotation((3, 1)), "random_rotation: degrees must have its lower bound first"),
     "center": (lambda d: d.random_rotation(3, center=5), "random_rotation: center must be two numbers"),
     "box": (lambda d: d.random_rotation(3, "box"), "random_rotation: interpolation must be nearest"),
@@ -688,7 +697,7 @@ WRONG: dict[str, tuple[Chain, str]] = {
         "resize_keep_ratio: random_scale_range must be two numbers 0 < low",
     ),
     "a side": (lambda d: d.random_crop_or_pad(0), "random_crop_or_pad: size"),
-    "larger": (lambda d: d.resize((30, 40)).pad_to(35), "pad_to: the image, which is 30 x 40 there, is larger"),
+    "larger": (lambda d: d.resize((30, 40)).pad_to(35), "pad_to: the image, which is 30 x 40 at this point, is larger"),
     "position": (lambda d: d.pad_to(35, position="left"), "pad_to: position must be one of"),
     "floats": (lambda d: d.to_dtype("float32").letterbox(9), "letterbox: works on uint8 pixels"),
     "any size": (
@@ -707,7 +716,7 @@ def test_wrong_arguments_are_named_at_the_call(wide: Path, case: str) -> None:
 
 
 def test_sizes_are_inferred(wide: Path) -> None:
-    """Behind a fixed size, what keeps it needs no list; what is drawn has torch's shape."""
+    """After a fixed size, operations that keep it need no list; drawn values have torch's shape."""
     opened = feedline.open(wide / "images")
     same = opened.letterbox((40, 50)).random_rotation(9).random_affine(9).random_perspective().elastic_transform()
     for dataset, shape in ((same, (40, 50)), (opened.resize(40).resize(max_size=30).pad_to(70), (70, 70))):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warps and resizes are drawn as torchvision draws them: 20,000 draws against an independent sampler, fixed seeds."""
+"""Warps and resizes are distributed as in torchvision: 20,000 draws are compared with an independent sampler, with
+fixed seeds.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ def opened(folder: str) -> feedline.Dataset:
 
 
 def _draws(dataset: feedline.Dataset) -> dict[str, np.ndarray]:
-    """Rows of what was drawn, by name; a draw that did nothing has none."""
+    """Returns the drawn values in rows, by name; a draw without effect has no row."""
     rows: dict[str, list[tuple[float, ...]]] = {}
     for i in range(DRAWS):
         for entry in draw_for_size(dataset, HEIGHT, WIDTH, i, seed=11):
@@ -37,14 +39,14 @@ def _uniform(values: np.ndarray, low: float, high: float) -> None:
 
 
 def _frequencies(values: np.ndarray, wanted: dict[float, float]) -> None:
-    """Chi-square over all values there can be, with their probabilities."""
+    """Chi-square over all possible values, with their probabilities."""
     assert set(np.unique(values)) <= set(wanted)
     seen = [int((values == value).sum()) for value in wanted]
     assert stats.chisquare(seen, [p * len(values) for p in wanted.values()]).pvalue > SMALLEST_P
 
 
 def _rounded_uniform(most: float) -> dict[float, float]:
-    """round() of uniform numbers up to `most` on both sides: the last ones come from a part of a pixel."""
+    """round() of uniform numbers up to `most` on both sides: the extreme values have a lower probability."""
     whole = round(most)
     cells = {float(i): (min(i + 0.5, most) - max(i - 0.5, -most)) / (2 * most) for i in range(-whole, whole + 1)}
     return {value: p for value, p in cells.items() if p > 0}
@@ -119,7 +121,7 @@ def test_resize_keep_ratio(opened: feedline.Dataset) -> None:
 
 
 def test_random_crop_or_pad(opened: feedline.Dataset) -> None:
-    """As timm draws it: where the image is larger any place, where it is smaller any share of the border."""
+    """As in timm: any position if the image is larger, any share of the border if it is smaller."""
     drawn = _draws(opened.random_crop_or_pad((60, 111)))
     _frequencies(drawn["crop"][:, 1], {float(top): 1 / 16 for top in range(16)})
     _frequencies(drawn["padding"][:, 0], {float(left): 1 / 11 for left in range(11)})

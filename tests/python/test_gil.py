@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""While next() waits for the engine, and while the engine works, other Python threads run."""
+"""Other Python threads run while next() waits for the engine, and while the engine works."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ class Ticker:
 
 @pytest.fixture
 def slow(tmp_path: object, folder: str) -> feedline.Dataset:
-    """Samples that take the engine a long time: enlarged to 2000 x 2000 by bicubic interpolation."""
+    """Samples that take the engine a long time: enlarged to 2000 x 2000 with bicubic interpolation."""
     return feedline.open(folder).resize((2000, 2000), interpolation="bicubic").normalize((0.5,) * 3, (0.5,) * 3)
 
 
 def test_other_threads_run_while_next_waits(folder: str, force: Callable[..., None]) -> None:
-    """It waits for a storage that takes its time, so that nobody needs a CPU."""
+    """It waits for slow storage, so the CPU is idle."""
     force(read_latency=0.5)
     with feedline.open(folder).resize((8, 8)).loader(2, output="numpy", num_workers=1) as loader:
         iterator = iter(loader)
         with Ticker() as ticker:
             next(iterator)
-    # of five hundred or more; held for the wait, the GIL would leave at most one or two
+    # of five hundred or more; if the GIL were held during the wait, at most one or two would remain
     assert ticker.ticks >= 10
 
 
@@ -67,5 +67,5 @@ def test_other_threads_run_during_single_samples(slow: feedline.Dataset, work: s
             calls[work]()
             during.append(ticker.ticks - before)
     assert sys.getswitchinterval() == previous
-    # each takes tens of milliseconds of a CPU; held for a call, the GIL would leave at most one or two
+    # each takes tens of milliseconds of CPU; if the GIL were held during a call, at most one or two would remain
     assert sum(during) > 3 * len(during), during

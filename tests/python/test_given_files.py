@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine over files, orders and draws that the caller gives: what feedline.DataLoader is lowered to."""
+"""The engine with files, orders and draws from the caller, as used by feedline.DataLoader."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A torch tensor that gets other data after `feedline.arrays()`: the rows do not change."""
+"""A torch tensor whose data is replaced after `feedline.arrays()`: the rows do not change."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches on a GPU, the stand-in of CUDA's driver: what is there, when, and what is said where it cannot be."""
+"""Batches on a GPU, with a simulated CUDA driver: their contents, their timing, and messages if they are impossible."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 import feedline
 
 STREAM_IS_THE_DEFAULT, NO_STREAM = 1, -1
-IN_HOST_MEMORY, ON_A_GPU = 1, 2  # DLPack's kinds of devices
+IN_HOST_MEMORY, ON_A_GPU = 1, 2  # DLPack's device types
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def test_many_epochs_take_no_more_memory(gpu: made_cuda.Gpu, numbers: feedline.D
                 gpu.take(batch.x)
             counts.append((gpu.count("memory"), gpu.count("pinned")))
         next(iter(loader))  # and the loop breaks out
-    # how many batches are under way at a time is up to the threads; what an epoch leaves behind would be there 20 times
+    # the number of batches in flight depends on the threads; memory that an epoch leaked would be there 20 times
     assert counts[-1][0] <= counts[epochs // 2][0] + 5 and counts[-1][1] == counts[epochs // 2][1]
 
 
@@ -125,18 +125,18 @@ def normalised(train: feedline.Dataset) -> feedline.Dataset:
 
 
 def rounded(values: Any) -> Any:
-    """Bits of bfloat16, to the nearest even."""
+    """Returns the bits of bfloat16, rounded to nearest even."""
     bits = values.view(np.uint32)
     return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
 
 
 def viewed(dataset: feedline.Dataset) -> feedline.Dataset:
-    """Two fields; of one, several views stand in an array."""
+    """Two fields; one of them has several views in one array."""
     view = feedline.chain().random_resized_crop(24).normalize(*STATISTICS)
     return dataset.views(whole=view, parts=(view, 3))
 
 
-CHAINS: dict[str, tuple[Any, dict[str, Any], bool]] = {  # what is done, loader options, are floats made by the GPU?
+CHAINS: dict[str, tuple[Any, dict[str, Any], bool]] = {  # operation, loader options, whether the GPU makes the floats
     "float32": (normalised, {}, True),
     "float16 NHWC": (normalised, {"dtype": "float16", "layout": "NHWC"}, True),
     "views": (lambda train: viewed(train), {}, True),
@@ -178,8 +178,11 @@ def test_where_no_kernel_fits_the_cpu_makes_them(gpu: made_cuda.Gpu, folder: Pat
     gpu.fail("cuDeviceGetAttribute", status=999)
     with dataset.loader(4, output="dlpack", device="cuda") as loader:
         gpu.fail(None)
-        told = loader.explain()
-        assert "the CPU makes the images' floats: cuDeviceGetAttribute" in told and "on the device" not in told
+        explanation = loader.explain()
+        assert (
+            "the CPU makes the images' floats: cuDeviceGetAttribute" in explanation
+            and "on the device" not in explanation
+        )
         found = batches(gpu, loader)
     with dataset.loader(4, output="numpy") as loader:
         for ours, theirs in zip(found, loader, strict=True):
@@ -241,7 +244,7 @@ def test_a_torch_without_cuda(gpu: made_cuda.Gpu, numbers: feedline.Dataset) -> 
 
 def test_no_driver(numbers: feedline.Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FEEDLINE_CUDA_DRIVER", "/nowhere/libcuda.so.1")
-    with pytest.raises(feedline.ConfigError, match=r"there is no NVIDIA driver.*leave device= out"):
+    with pytest.raises(feedline.ConfigError, match=r"no NVIDIA driver is installed.*omit device="):
         numbers.loader(8, device="cuda", output="dlpack")
     with numbers.loader(8, device=None, output="numpy") as loader:
         assert len(list(loader)) == 5
@@ -273,7 +276,7 @@ def test_a_gpu_that_is_lost(gpu: made_cuda.Gpu, numbers: feedline.Dataset) -> No
             batches(gpu, loader)
         gpu.mend()
         del batch
-    numbers.loader(8, device="cuda", output="dlpack").close()  # which looks at what was left
+    numbers.loader(8, device="cuda", output="dlpack").close()  # checks the remaining memory
 
 
 def test_a_process_that_was_forked(gpu: made_cuda.Gpu, numbers: feedline.Dataset) -> None:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``decode(device="cuda")``: JPEGs that a GPU decodes, on the stand-ins of CUDA's driver and of nvJPEG, against the
-host's batches. The stand-in decodes by libjpeg-turbo, so the pixels are the host's; those of a GPU are not quite."""
+"""``decode(device="cuda")``: JPEGs that a GPU decodes, with a simulated CUDA driver and nvJPEG, compared with the
+host's batches. The simulation decodes with libjpeg-turbo, so its pixels equal the host's; those of a GPU differ
+slightly.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +31,8 @@ def decoded_there(source: Path) -> feedline.Dataset:
     return feedline.open(source).decode(device="cuda")
 
 
-def told(loader: feedline.Loader) -> tuple[int, int]:
-    """How many images nvJPEG has decoded, and how many rows the CPU made."""
+def decoded_counts(loader: feedline.Loader) -> tuple[int, int]:
+    """Returns how many images nvJPEG has decoded, and how many rows the CPU has made."""
     found = re.search(r"by nvJPEG 12\.4\.0: (\d+) images so far; the CPU decoded (\d+)", loader.explain())
     assert found, loader.explain()
     return int(found[1]), int(found[2])
@@ -38,18 +40,18 @@ def told(loader: feedline.Loader) -> tuple[int, int]:
 
 @pytest.mark.parametrize("chain", CHAINS)
 def test_batches_are_the_hosts(gpu: made_cuda.Gpu, folder: Path, chain: str) -> None:
-    behind, more = CHAINS[chain]
+    chained, more = CHAINS[chain]
     options = {"batch_size": 4, "shuffle": True, "seed": 5, **more}
-    dataset = behind(decoded_there(folder))
+    dataset = chained(decoded_there(folder))
     with dataset.loader(**options, **ON_GPU) as loader:
         found = on_gpu(gpu, loader)
-        decoded, brought = told(loader)
-    assert_same(found, on_host(behind(feedline.open(folder).decode()), options))
+        decoded, brought = decoded_counts(loader)
+    assert_same(found, on_host(chained(feedline.open(folder).decode()), options))
     assert decoded >= 2 * (len(dataset) // 4 * 4) and brought == 0
 
 
 def kinds() -> dict[str, bytes]:
-    """Images that nvJPEG is not given, and how each is stored."""
+    """Images that are not passed to nvJPEG, and how each is stored."""
     pixels = made_data.photo(3, 60, 50)
     grey, image = pixels.mean(axis=2).astype(np.uint8), Image.fromarray(pixels)
     cmyk, turned = io.BytesIO(), io.BytesIO()
@@ -66,7 +68,7 @@ def kinds() -> dict[str, bytes]:
         "e.jpg": rgb,
         "f.png": made_data.encoded(pixels, "PNG"),
         "g.webp": made_data.encoded(pixels, "WEBP"),
-        "h.jpg": made_data.encoded(made_data.photo(4, 900, 40)),  # more weights than there is room for in a row
+        "h.jpg": made_data.encoded(made_data.photo(4, 900, 40)),  # more weights than fit in a row
         "i.jpg": made_data.encoded(pixels),
     }
 
@@ -76,18 +78,18 @@ def test_the_cpu_makes_the_rows_of_what_it_does_not_decode(gpu: made_cuda.Gpu, t
     for name, data in kinds().items():
         (tmp_path / "class" / name).write_bytes(data)
 
-    def behind(dataset: feedline.Dataset) -> feedline.Dataset:
+    def chained(dataset: feedline.Dataset) -> feedline.Dataset:
         return dataset.resize((20, 20)).random_horizontal_flip().normalize(*STATISTICS)
 
     asked = 0
     for turns in (True, False):
-        dataset = behind(feedline.open(tmp_path).decode(device="cuda", apply_exif_orientation=turns))
+        dataset = chained(feedline.open(tmp_path).decode(device="cuda", apply_exif_orientation=turns))
         with dataset.loader(4, epochs=1, **ON_GPU) as loader:
             found = on_gpu(gpu, loader, 1)
-            assert told(loader) == ((1, 8) if turns else (2, 7))
-            asked += told(loader)[0]
+            assert decoded_counts(loader) == ((1, 8) if turns else (2, 7))
+            asked += decoded_counts(loader)[0]
             assert gpu.calls("nvjpegJpegStreamParse") == asked, "nvJPEG is not asked for the others"
-        plain = behind(feedline.open(tmp_path).decode(apply_exif_orientation=turns))
+        plain = chained(feedline.open(tmp_path).decode(apply_exif_orientation=turns))
         assert_same(found, on_host(plain, {"batch_size": 4}, 1))
 
 
@@ -97,8 +99,8 @@ def test_damaged_images_are_bad_samples_as_ever(
 ) -> None:
     photos = shutil.copytree(folder, tmp_path / "photos")
     files = sorted(photos.glob("*/*.jpg"))
-    for place in (5, 11):
-        files[place].write_bytes(files[place].read_bytes()[: 300 if place == 5 else -400])
+    for number in (5, 11):
+        files[number].write_bytes(files[number].read_bytes()[: 300 if number == 5 else -400])
     options = {"batch_size": 4, "on_error": on_error, "shuffle": True, "num_workers": 2}
     plain = cropped(feedline.open(photos).decode())
     with cropped(decoded_there(photos)).loader(**options, **ON_GPU) as loader:
@@ -191,22 +193,22 @@ def test_without_the_library_its_package_is_named(
     gpu: made_cuda.Gpu, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FEEDLINE_NVJPEG", "/nowhere/libnvjpeg.so.12")
-    with pytest.raises(feedline.ConfigError, match=r"pip install nvidia-nvjpeg-cu12; or leave device= out of decode"):
+    with pytest.raises(feedline.ConfigError, match=r"pip install nvidia-nvjpeg-cu12; or omit device= in decode"):
         decoded_there(folder).random_crop(32).loader(4, **ON_GPU)
 
 
 @pytest.mark.skipif(not nvjpeg.packaged(), reason="no nvidia-nvjpeg package is here")
 def test_the_real_library_has_every_call_and_knows_its_version() -> None:
-    """It loads without a GPU: what is declared is there, under these names."""
+    """It can be loaded without a GPU: the declared functions exist under these names."""
     header = Path(__file__).parents[2] / "src" / "device" / "cuda" / "nvjpeg_calls.h"
     names = re.findall(r'"(nvjpeg\w+)"', header.read_text())
     assert len(names) == len(set(names)) == 25
     nvjpeg.load_packaged()
     for file in nvjpeg.packaged():
-        library = ctypes.CDLL(file.name)  # by its name alone, as the engine opens it
+        library = ctypes.CDLL(file.name)  # only by its name, as the engine opens it
         assert [name for name in names if not hasattr(library, name)] == []
         version = ctypes.c_int(-1)
         assert library.nvjpegGetProperty(0, ctypes.byref(version)) == 0
         assert f".so.{version.value}" in file.name
-        handle = ctypes.c_void_p()  # without a driver it says so by a status, and does not end the process
+        handle = ctypes.c_void_p()  # without a driver, it returns an error status and does not end the process
         assert library.nvjpegCreateEx(1, None, None, 0, ctypes.byref(handle)) in (0, 1, 6)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``decode(device="cuda")`` by nvJPEG on a real GPU; test_gpu_jpeg.py asks the same of stand-ins, pixel for pixel."""
+"""``decode(device="cuda")`` with nvJPEG on a real GPU; test_gpu_jpeg.py tests the same with simulations, pixel for
+pixel.
+"""
 
 from __future__ import annotations
 
@@ -26,15 +28,17 @@ def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_pixels_are_nearly_the_cpus(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Bounds that another decoder of the same coefficients keeps; a wrong colour, place or size does not."""
+    """Limits that hold for another decoder of the same coefficients, but not for a wrong colour, position or size."""
 
     def batches(dataset: feedline.Dataset, device: str | None) -> list[torch.Tensor]:
         with (
             dataset.random_crop(96).random_horizontal_flip().loader(16, shuffle=True, epochs=2, device=device) as loader
         ):
             images = [batch[0].cpu().clone() for batch in loader]
-            told = re.search(r"by nvJPEG \S+: (\d+) images so far; the CPU decoded (\d+)", loader.explain())
-            assert (told is not None) == (device is not None) and (told is None or told.groups() == ("192", "0"))
+            reported = re.search(r"by nvJPEG \S+: (\d+) images so far; the CPU decoded (\d+)", loader.explain())
+            assert (reported is not None) == (device is not None) and (
+                reported is None or reported.groups() == ("192", "0")
+            )
             return images
 
     expected = torch.cat(batches(feedline.open(photos).decode(), None)).float()

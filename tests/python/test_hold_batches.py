@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches are views of the engine's memory, without a copy, and belong to whoever holds them."""
+"""Batches are views of the engine's memory, without a copy, and belong to the code that holds them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_holding_every_batch_of_an_epoch(train: feedline.Dataset, config: Option
         for batch in loader:
             held.append(batch)
             copies.append([field.copy() for field in batch])
-        for _ in range(2):  # two more epochs may reuse only what nobody holds
+        for _ in range(2):  # two more epochs may reuse only memory that nothing holds
             for _ in loader:
                 pass
     for batch, copy in zip(held, copies, strict=True):
@@ -53,7 +53,7 @@ def test_arrays_are_writable_and_contiguous_views(train: feedline.Dataset) -> No
 
 
 def test_memory_is_given_back(train: feedline.Dataset) -> None:
-    """Dropping each batch as a training loop does, the engine needs no more than its few slots."""
+    """If each batch is dropped, as in a training loop, the engine needs only its few slots."""
     addresses = set()
     with train.loader(4, output="numpy", num_workers=1) as loader:
         for _ in range(10):

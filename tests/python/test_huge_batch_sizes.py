@@ -10,7 +10,7 @@ import pytest
 
 import feedline
 
-LIMIT_MIB = 4096  # of address space: much more than samples and libraries need, much less than 10**9 rows
+LIMIT_MIB = 4096  # bytes of address space: far more than samples and libraries need, far less than 10**9 rows
 READ = """
 import resource, sys, feedline, numpy as np
 limit = int(sys.argv[2]) << 20

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stored sample that says it is huge is a bad sample: its error names it, and nothing is allocated for it."""
+"""A stored sample whose size is given as huge is a bad sample: its error names it, and no memory is allocated for
+it.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ def grown(path: Path, size: int) -> Path:
 
 @pytest.fixture
 def huge_folder(tmp_path: Path) -> Path:
-    """21 photos, of which birch/003.jpg is a terabyte of nothing."""
+    """21 photos; birch/003.jpg is a sparse file of a terabyte."""
     root = made_data.make_folder(tmp_path / "train")
     (root / "birch/003.jpg").write_bytes(b"")
     grown(root / "birch/003.jpg", TERABYTE)
@@ -39,7 +41,7 @@ def huge_folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def huge_tar(tmp_path: Path) -> Path:
-    """21 photos in a tar, of which birch_003 is a hole of a terabyte."""
+    """21 photos in a tar; birch_003 is a hole of a terabyte."""
     folder = made_data.make_folder(tmp_path / "for_tar")
     path = tmp_path / "huge.tar"
     with path.open("wb") as file:
@@ -116,7 +118,7 @@ def test_a_terabyte_is_that_samples_error(
         assert line.startswith(f"{key} storage the sample has 1099511"), line  # with a header between its members
         assert f"over the limit of {256 * MIB}" in line
         assert "raise memory_budget" in line
-    # a batch of two is lost with its bad sample; skipped, the epoch is a sample shorter; replaced, it is not
+    # a batch of two is lost with its bad sample; with skip, the epoch is one sample shorter; with replace, it is not
     assert int(rows) == {"raise": 2 * 19, "skip": 2 * 20, "replace": 2 * 21}[on_error]
     assert int(kilobytes) < 200 * 1024
 
@@ -130,7 +132,7 @@ def test_single_samples_too(huge_folder: Path, huge_tar: Path) -> None:
 
 
 def test_what_the_budget_holds_continues_working(tmp_path: Path) -> None:
-    """A photo with much behind its end: larger than the limit that small budgets have, and within a large one."""
+    """A photo with much data after its end: above the limit for small budgets, and within that for a large one."""
     root = made_data.make_folder(tmp_path / "train", per_class=1)
     grown(root / "birch/000.jpg", 300 * MIB)
     dataset = feedline.open(root).resize((8, 8))

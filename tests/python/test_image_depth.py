@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import feedline
-from feedline.data import stored_images
+from feedline.data.inspect import stored_images
 
 Image = pytest.importorskip("PIL.Image")
 
@@ -19,7 +19,7 @@ GREY = np.linspace(0, 65535, 24 * 32).astype(np.uint16).reshape(24, 32)
 
 
 def deep_files() -> dict[str, tuple[str, Any]]:
-    """Name to (depth in the warning, image or bytes)."""
+    """Maps names to (depth in the warning, image or bytes)."""
     plain = Image.fromarray
     header = b"P6\n32 24\n65535\n"
     return {

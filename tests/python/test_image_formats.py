@@ -23,7 +23,7 @@ ROWS = [(one, extension) for one in FORMATS for extension in one.extensions]
 
 
 def encoded(one: image_formats.ImageFormat, extension: str) -> bytes:
-    """An image of the format, as Pillow writes it; skips the test if it cannot."""
+    """Returns an image of the format, as written by Pillow; skips the test if Pillow cannot write it."""
     Image.init()
     name = one.name.upper()
     if name not in Image.SAVE or not features.check(FEATURES.get(one.name, "zlib")):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``import feedline`` brings along. Time is for benchmarks; here it is what would take it."""
+"""The modules that ``import feedline`` imports. Benchmarks measure its time; these tests check its causes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from running_processes import HANG_S
 
 import feedline
 
-# Modules whose import takes long, or starts something: none of them is needed before the first array, verb or rank.
+# Modules whose import is slow, or starts something: none is needed before the first array, command or rank.
 HEAVY = [
     "asyncio",
     "click",
@@ -48,14 +48,16 @@ HEAVY = [
 
 
 def imported_by(statement: str) -> set[str]:
-    """The modules that a fresh interpreter has after `statement` and had not before, site's left out."""
+    """Returns the modules that a fresh interpreter has imported after `statement` but not before, without those of
+    site.
+    """
     script = f'import sys; before = set(sys.modules); {statement}; print("\\n", *(set(sys.modules) - before))'
-    # -I -S would lose the package where a .pth file or PYTHONPATH leads to it
+    # with -I -S, a package that is found through a .pth file or PYTHONPATH would be missing
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=HANG_S)
     return set(done.stdout.splitlines()[-1].split())
 
 
-# Of the package itself, what `import feedline` brings.
+# The modules of the package itself that `import feedline` imports.
 ALONE = {"feedline", "feedline.errors"}
 
 
@@ -97,7 +99,7 @@ def test_dir_has_the_names_that_are_not_imported_yet_and_no_names_of_typing() ->
 
 
 def test_names_are_of_the_modules_that_types_are_checked_with() -> None:
-    """The table that names are imported by, the imports that type checkers see, and `__all__` are one list."""
+    """The table of lazily imported names, the imports for type checkers, and `__all__` agree."""
     tree = ast.parse(Path(feedline.__file__).read_text())
     checked = next(node for node in tree.body if isinstance(node, ast.If))
     seen = {

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Indexes and plain copies that Feedline keeps: of another version, without room, made by several ranks at once."""
+"""Indexes and decompressed copies that Feedline stores: other versions, no disk space, several ranks at the same
+time.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ import pytest
 
 import feedline
 
-FORMAT_AT = 8  # bytes before the format number, in every file of ours
+FORMAT_AT = 8  # bytes before the format number, in all of these files
 
 
 @pytest.fixture
@@ -48,7 +50,9 @@ def test_an_index_of_another_version_is_rebuilt_and_reported_once(shard: Path) -
     make_foreign(index)
     opened = feedline.open(shard)
     assert len(opened) == samples
-    assert f"indexes in '{index.parent}' are of another version of Feedline; they are rebuilt" in opened.explain()
+    assert (
+        f"indexes in '{index.parent}' were written by another version of Feedline and are rebuilt" in opened.explain()
+    )
     assert index.read_bytes() == ours
     assert "another version" not in feedline.open(shard).explain()
 
@@ -94,7 +98,7 @@ def test_without_room_what_can_continues_and_the_rest_reports_what_to_do(shard: 
     assert "an index could not be stored and will be rebuilt next time: cannot write" in without_room(shard)
     assert not list(shard.parent.rglob("*.feedline-index"))
     refused = without_room(zipped(shard))
-    assert refused.startswith("refused: cannot write the plain copy of")
+    assert refused.startswith("refused: cannot write the decompressed copy of")
     assert "make room in the cache folder, or set XDG_CACHE_HOME to another one" in refused
     assert not list(cache_folder.glob("**/*.unfinished"))
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""inspect and a reader agree: over planted sources, what one tells the other does.
+"""For sources with faults, inspect reports the same problems that readers have.
 
-What a reader does is found by reading: it refuses (open or a sample raises), it drops (files that it never reads), or
-neither. What inspect tells is a finding of severity "error", "warning", or neither.
+The behaviour of a reader is determined by reading: it refuses (open or a sample raises), it drops (files that it never
+reads), or neither. The finding of inspect has the severity "error", "warning", or neither.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def cut(*members: tuple[str, bytes], keep: float) -> Source:
 
 
 def folder(**files: bytes) -> Source:
-    """Names with ``__`` for a slash and ``_0`` for a dot."""
+    """Names in which ``__`` means a slash and ``_0`` a dot."""
 
     def plant(root: Path) -> object:
         for name, content in files.items():
@@ -75,7 +75,7 @@ def linked(root: Path) -> object:
 GOOD = (("1.jpg", JPEG), ("1.cls", b"1"))
 MORE = (("2.jpg", JPEG), ("2.cls", b"0"))
 
-# name: what is planted, what a reader does, the code that tells it
+# name: the fault, the behaviour of a reader, the code of the finding
 PLANTED: dict[str, tuple[Source, str, str]] = {
     "a good tar": (tar(*GOOD, *MORE), "reads", ""),
     "a good folder": (folder(cat__1_0jpg=JPEG, dog__1_0png=PNG), "reads", ""),
@@ -152,7 +152,7 @@ def test_a_flat_folder_is_reported_by_one_finding(tmp_path: Path) -> None:
         (tmp_path / f"{i}.jpg").write_bytes(JPEG)
     (finding,) = feedline.inspect(tmp_path).findings
     assert finding.code == "no_classes"
-    assert 'open images without classes by fields="{key}.jpg"' in finding.text
+    assert 'open images without classes with fields="{key}.jpg"' in finding.text
 
 
 def test_a_parent_of_class_folders_is_reported(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C, exit and threads: one KeyboardInterrupt within 100 ms, no hang, nothing left behind."""
+"""Ctrl-C, exit and threads: one KeyboardInterrupt within 100 ms, no hang, and nothing is left over."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_ctrl_c_in_a_loop(folder: Path, environment: dict[str, str]) -> None:
 
 
 def test_ctrl_c_while_next_waits(folder: Path, environment: dict[str, str]) -> None:
-    """The batch takes seconds, for its storage; the interrupt comes while next() waits for it."""
+    """The batch takes seconds, because of its storage; the interrupt arrives while next() waits for it."""
     process = start(
         """
         import signal, threading
@@ -94,12 +94,12 @@ def test_ctrl_c_while_next_waits(folder: Path, environment: dict[str, str]) -> N
     out, errors = process.communicate(timeout=HANG_S)
     assert process.returncode == 0, errors
     until_raised, until_the_batch = map(float, out.split())
-    assert until_raised < until_the_batch / 2  # 100 ms is the promise; a busy test machine gets more
+    assert until_raised < until_the_batch / 2  # 100 ms is guaranteed; a busy test machine has more
     assert errors == ""
 
 
 def test_a_loader_continues_after_an_interrupt(train: feedline.Dataset) -> None:
-    """A handler that raises ends next(), not the loader: the batches that follow are the right ones."""
+    """A handler that raises ends next(), not the loader: the following batches are correct."""
 
     class Raised(Exception):
         pass
@@ -163,7 +163,7 @@ def test_close_from_another_thread_ends_a_waiting_next(train: feedline.Dataset) 
 
 
 def test_several_threads_share_a_loader(train: feedline.Dataset) -> None:
-    """Each batch goes to one of them."""
+    """Each batch is delivered to one of them."""
     with train.loader(1, output="numpy", epochs=20, num_workers=2) as loader:
         iterator = iter(loader)
         counts: list[int] = []
@@ -176,4 +176,4 @@ def test_several_threads_share_a_loader(train: feedline.Dataset) -> None:
             thread.start()
         for thread in threads:
             thread.join(HANG_S)
-    assert sum(counts) >= 21  # an epoch's end, seen by one thread, may start the next under another
+    assert sum(counts) >= 21  # an epoch's end in one thread may start the next epoch while another thread is reading

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JPEGs of rare kinds: Pillow's pixels where libjpeg-turbo decodes them, else refused by their names."""
+"""Rare kinds of JPEGs: Pillow's pixels if libjpeg-turbo decodes them, otherwise errors that name the kind."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernels' images on a real GPU, by the driver alone: every image that fits it gives NumPy's elements, bit for bit.
+"""The kernels' images on a real GPU, with the driver alone: every image that fits the GPU produces NumPy's elements,
+bit for bit.
 
-src/pipeline/fields/pixel_kernels_test.cpp compares the same source with the engine's CPU path; here it is shown that
-a GPU runs that source as the CPU does.
+src/pipeline/fields/pixel_kernels_test.cpp compares the same source with the engine's CPU path; these tests show that a
+GPU runs this source like the CPU.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ pytestmark = [
 ]
 MADE = Path(__file__).parents[2] / "src/device/cuda/kernels/image_bytes.inc"
 ROWS, HEIGHT, WIDTH, CHANNELS = 5, 61, 83, 3
-SHARE, THREADS = 4096, 256  # of a block: pixel_job.h
+SHARE, THREADS = 4096, 256  # size of a block: see pixel_job.h
 MEAN, STD = np.float32([0.485, 0.456, 0.406]), np.float32([0.229, 0.224, 0.225])
 
 
 class PixelJob(ctypes.Structure):
-    """pixel_job.h's."""
+    """The struct in pixel_job.h."""
 
     _fields_ = (
         *((name, ctypes.c_uint64) for name in ("pixels", "in_stride", "out", "out_stride")),
@@ -43,7 +44,7 @@ MIXED_ROW = np.dtype([("own", "u4"), ("partner", "u4"), ("kind", "u4"), ("share"
 
 
 def images() -> list[Any]:
-    """Those that this GPU runs: its generation's code, and PTX."""
+    """Returns the images that this GPU can run: its generation's code, and PTX."""
     major, minor = torch.cuda.get_device_capability() if torch.cuda.is_available() else (0, 0)
     found = []
     for name, data in re.findall(r"k_(\w+)\[\] = \{([^}]*)\}", MADE.read_text()):
@@ -56,7 +57,7 @@ def images() -> list[Any]:
 
 
 def upload(array: Any) -> Any:
-    """`array`'s bytes on the GPU."""
+    """Copies `array`'s bytes to the GPU."""
     return torch.from_numpy(np.ascontiguousarray(array).view(np.uint8).reshape(-1)).cuda()
 
 
@@ -75,7 +76,7 @@ def launched(image: bytes, element: str, job: PixelJob, units: int) -> None:
 
 
 def to_bits(values: Any, element: str) -> Any:
-    """float32 as the element's bits, rounded to the nearest even."""
+    """Returns float32 as the bits of the element type, rounded to nearest even."""
     if element == "float32":
         return values.view(np.uint32)
     if element == "float16":
@@ -101,7 +102,7 @@ def test_a_gpu_gives_numpys_bits(image: bytes, element: str, planar: bool) -> No
     every = np.arange(256, dtype=np.float32) / np.float32(255)
     tables = to_bits(np.stack([(every - MEAN[c]) / STD[c] for c in range(CHANNELS)]), element)
 
-    # what is expected: (row, y, x, channel) as bits
+    # the expected values: (row, y, x, channel) as bits
     plain = np.stack([tables[c][pixels[..., c]] for c in range(CHANNELS)], axis=-1)
     plain[1::2] = plain[1::2, :, ::-1]
     value = to_bits(np.float32([0.25, -3.5, 1e-6]), element)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rank by each launcher's environment variables, and by the state of imported libraries."""
+"""The rank from each launcher's environment variables, and from the state of imported libraries."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ STEP = {"SLURM_STEP_ID": "0", "SLURM_PROCID": "3", "SLURM_NTASKS": "4"}
         ({"FLUX_TASK_RANK": "1", "FLUX_JOB_SIZE": "4"}, (1, 4)),
         ({"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2", **STEP}, (1, 2)),  # mpirun within Slurm
         (STEP, (3, 4)),
-        ({**STEP, "SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1"}, (0, 1)),  # srun -n 1 in a job of four tasks
+        # srun -n 1 in a job of four tasks; a batch script
+        ({**STEP, "SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1"}, (0, 1)),
         ({"SLURM_STEP_ID": "0", "SLURM_PROCID": "1", "SLURM_NPROCS": "2"}, (1, 2)),  # srun without -n
         ({"SLURM_NTASKS": "4"}, None),  # salloc
         ({**STEP, "SLURM_PROCID": "0", "SLURM_STEP_ID": "4294967290"}, None),  # salloc's interactive step
@@ -51,8 +52,8 @@ STEP = {"SLURM_STEP_ID": "0", "SLURM_PROCID": "3", "SLURM_NTASKS": "4"}
     ],
 )
 def test_variables(variables: dict[str, str], wanted: tuple[int, int] | None) -> None:
-    place = launchers.from_environment(variables)
-    assert (place and place[:2]) == wanted
+    found = launchers.from_environment(variables)
+    assert (found and found[:2]) == wanted
 
 
 @pytest.mark.parametrize(("arguments", "is_shell"), [(["-l"], True), ([], True), (["-c", "read line; true"], False)])
@@ -66,9 +67,9 @@ def test_a_shell_that_srun_has_started_is_known_by_its_command_line(arguments: l
         else:
             command = Path(f"/proc/{shell.pid}/cmdline")
             until(lambda: b"read line" in command.read_bytes())
-        place = launchers.from_environment({**STEP, "SLURM_TASK_PID": str(shell.pid)})
+        found = launchers.from_environment({**STEP, "SLURM_TASK_PID": str(shell.pid)})
         shell.stdin.close()
-    assert (place is None) == is_shell
+    assert (found is None) == is_shell
 
 
 @pytest.mark.parametrize(
@@ -128,7 +129,7 @@ def test_a_rank_without_a_world_size_is_an_error_of_the_first_use(name: str, mon
     [
         ({"SLURM_STEP_ID": "0", "SLURM_PROCID": "1"}, "SLURM_PROCID"),
         ({"SLURM_NTASKS": "2", "SLURM_PROCID": "1"}, "SLURM_PROCID"),  # a container without SLURM_STEP_ID
-        ({"RANK": "1", "OMPI_COMM_WORLD_SIZE": "2"}, "RANK"),  # the size of another launcher
+        ({"RANK": "1", "OMPI_COMM_WORLD_SIZE": "2"}, "RANK"),  # the size from another launcher
     ],
 )
 def test_a_rank_with_half_of_its_variables_is_an_error(variables: dict[str, str], name: str) -> None:

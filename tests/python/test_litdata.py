@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LitData's datasets, written from what their writer does: the batches of the same photos in a folder, every kind of
-value, and damage that is named."""
+"""LitData's datasets, written like LitData's writer does: the batches of the same photos in a folder, every kind of
+value, and errors that name damage.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +66,9 @@ def test_tokens_are_documents(tmp_path: Path) -> None:
 
 
 def blocks_of(documents: list[np.ndarray[Any, Any]], chunks: int, block: int) -> list[list[int]]:
-    """The items of LitData's TokensLoader, by what it does: whole blocks of each chunk, across documents."""
+    """Returns the items of LitData's TokensLoader, calculated like it does: whole blocks of each chunk, across
+    documents.
+    """
     blocks = []
     for number in range(chunks):
         share = documents[number * len(documents) // chunks : (number + 1) * len(documents) // chunks]
@@ -109,7 +112,7 @@ def test_windows_of_what_has_none_are_refused(tmp_path: Path, photos: Path) -> N
         ),
         (
             lambda: feedline.tokens(made_litdata.tokens(tmp_path / "z", documents, 18, compression="zstd"), window=3),
-            "have a compression, zstd",
+            "have a compression .zstd., which is not supported",
         ),
     ]
     for call, words in refused:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LitData's chunks of Arrow rows have the values that LitData reads, and damage is reported."""
+"""LitData's chunks of Arrow rows have the same values as in LitData, and damage is reported."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_images_in_rows_are_decoded(folder: Path, tmp_path: Path) -> None:
     classes = sorted({file.parent.name for file in files})
     rows = [{"image": file.read_bytes(), "label": classes.index(file.parent.name)} for file in files]
     source = made_litdata.rows(tmp_path / "x", [arrow_file(rows[:5]), arrow_file(rows[5:])])
-    chains = [feedline.open(place).resize((16, 16)) for place in (folder, source)]
+    chains = [feedline.open(location).resize((16, 16)) for location in (folder, source)]
     for ours, theirs in zip(*(chain.loader(4, output="numpy") for chain in chains), strict=True):
         np.testing.assert_array_equal(ours.image, theirs.image)
         np.testing.assert_array_equal(ours.label, theirs.label)
@@ -123,7 +123,7 @@ def test_chunks_that_do_not_go_together_are_refused(tmp_path: Path) -> None:
         feedline.open(source)
     values = made_litdata.chunk([made_litdata.sample({"a": "int"}, {"a": 5})])
     (source / "chunk-0-1.bin").write_bytes(values)
-    with pytest.raises(feedline.ConfigError, match="has no Arrow rows, but the first chunk of the dataset has"):
+    with pytest.raises(feedline.ConfigError, match="has no Arrow rows, but the first chunk of the dataset does"):
         feedline.open(source)
     stored = made_litdata.write(tmp_path / "y", {"a": "int"}, [{"a": 1}])
     rows = made_litdata.rows(tmp_path / "z", [ints])
@@ -143,7 +143,7 @@ def test_damage_is_named(tmp_path: Path) -> None:
     cases = [
         (content[:-1], "does not end with"),
         (content[:-8] + b"LDARW02\0", "does not end with"),
-        (content[:-12] + struct.pack("<I", 1 << 31) + content[-8:], "do not fit into its"),
+        (content[:-12] + struct.pack("<I", 1 << 31) + content[-8:], "do not fit into the chunk's"),
         (content[:-12] + struct.pack("<I", 5) + content[-8:], "damaged"),
         (struct.pack("<I", 3) + content[4:], "the header has 3 samples, but the index has 4"),
         (content[:6], "too few for the end mark"),

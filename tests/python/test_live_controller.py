@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""num_workers="auto": what the controller decides shows in the statistics, in the log, and never in a sample."""
+"""num_workers="auto": the controller's decisions are visible in the statistics and in the log, and never change a
+sample.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ CPUS = len(os.sched_getaffinity(0))
 
 @pytest.fixture
 def restless(force: Callable[..., None]) -> None:
-    """Other numbers of threads and of batches ahead at every batch."""
+    """Uses other numbers of threads and of prefetched batches for every batch."""
     force(random_threads=True)
 
 
@@ -63,7 +65,7 @@ def test_no_sample_and_no_order_depends_on_it(
     with train.loader(**options) as loader:
         assert [arranged(taken(loader)) for _ in range(2)] == expected
         assert loader.stats()["controller"]["changed"] == 2 * len(expected[0])
-    with train.loader(**options) as loader:  # left in the middle, and continued in another
+    with train.loader(**options) as loader:  # left in the middle, and continued in another loader
         begun = taken(loader, stop) if stop else []
         state = loader.state_dict()
     with train.loader(**options) as loader:
@@ -130,7 +132,7 @@ def test_a_loop_that_never_waits_gets_its_cores_back(monkeypatch: pytest.MonkeyP
             if loader.stats()["controller"]["threads"] < limit or time.monotonic() > until:
                 break
         assert loader.stats()["controller"]["threads"] < limit
-        assert loader.stats()["controller"]["changes"][0]["why"] == "the loop never waits: fewer?"
+        assert loader.stats()["controller"]["changes"][0]["why"] == "the loop never waits: trying fewer threads"
 
 
 def test_a_cpu_is_left_to_a_loop_that_feeds_a_gpu(train: feedline.Dataset, monkeypatch: pytest.MonkeyPatch) -> None:

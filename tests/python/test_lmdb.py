@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LMDB files, written from the layout of their pages: the batches of the same photos in a folder, the layouts that are
-usual, and damage that is an error wherever liblmdb would go astray."""
+"""LMDB files, written from the layout of their pages: the batches of the same photos in a folder, the usual layouts,
+and an error for damage that would mislead liblmdb.
+"""
 
 from __future__ import annotations
 
@@ -154,12 +155,14 @@ def test_texts_of_mmocr_and_lists_of_openmmlab(folder: Path, tmp_path: Path) -> 
     dataset = feedline.open(path.parent).resize((16, 16))
     assert list(dataset.schema) == ["image"]
     expected = feedline.open(folder).resize((16, 16))
-    for i, place in enumerate((3, 1, 4)):
-        assert dataset[i].image.tobytes() == expected[place].image.tobytes()
+    for i, position in enumerate((3, 1, 4)):
+        assert dataset[i].image.tobytes() == expected[position].image.tobytes()
 
 
 def test_every_flipped_bit_of_pages_is_an_error_or_the_same_samples(tmp_path: Path) -> None:
-    """Of the meta pages' first bytes and all of a leaf and a branch; a value's own bytes have no checksum."""
+    """Damages the first bytes of the meta pages, and all of a leaf and a branch; a value's own bytes have no
+    checksum.
+    """
     path = small(tmp_path / "x.mdb", 4, nodes=6)
     good, right = path.read_bytes(), wanted(4)
     pages = len(good) // 4096
@@ -171,10 +174,10 @@ def test_every_flipped_bit_of_pages_is_an_error_or_the_same_samples(tmp_path: Pa
         used = struct.unpack_from("<H", good, page * 4096 + 14)[0]
         places += [page * 4096 + at for at in [*range(32), *range(used, 4096, 3)]]
     shown = 0
-    for place in places:
+    for position in places:
         for bit in (0, 3, 7):
             content = bytearray(good)
-            content[place] ^= 1 << bit
+            content[position] ^= 1 << bit
             path.write_bytes(content)
             (path.parent / ".feedline" / f"{path.name}.feedline-index").unlink(missing_ok=True)
             try:
@@ -182,10 +185,10 @@ def test_every_flipped_bit_of_pages_is_an_error_or_the_same_samples(tmp_path: Pa
             except feedline.Error:
                 continue
             shown += 1
-            assert len(found) == len(right), (place, bit)
+            assert len(found) == len(right), (position, bit)
             for (_, text), (_, other) in zip(found, right, strict=True):
-                # a value's bytes may differ, and the size of one with pages of its own as far as these have room
-                assert len(text) == len(other) or min(len(text), len(other)) > 4080, (place, bit)
+                # a value's bytes may differ, and the size of a value with its own pages if these have room
+                assert len(text) == len(other) or min(len(text), len(other)) > 4080, (position, bit)
     assert shown > 0
 
 
@@ -215,8 +218,8 @@ def test_a_damaged_value_is_left_out_if_the_loader_allows_it(tmp_path: Path) -> 
     path = small(tmp_path / "x.mdb", 50)
     dataset = feedline.open(path, fields=SMALL)
     content = bytearray(path.read_bytes())
-    place = content.index(b"text-0036")  # in its node, whose key differs then
-    content[place + 8] = ord("9")
+    position = content.index(b"text-0036")  # in its node, whose key then differs
+    content[position + 8] = ord("9")
     stat = path.stat()
     path.write_bytes(content)
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))

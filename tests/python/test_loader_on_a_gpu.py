@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches on a real GPU, by torch: what is in them, when, and what becomes of their memory.
+"""Batches on a real GPU, with torch: their contents, their timing, and the release of their memory.
 
-test_gpu.py asks the same of a stand-in for CUDA's driver, which sees every rule that is broken; here a real driver and
-torch's own streams, graphs and kernels meet the loader.
+test_gpu.py tests the same with a simulated CUDA driver, which detects every broken rule; here, the loader is used with
+a real driver and torch's own streams, graphs and kernels.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU"),
 ]
-ROWS, WIDTH, BATCH = 256, 100_000, 16  # 6.4 MB a batch: what is overwritten too early is seen
+ROWS, WIDTH, BATCH = 256, 100_000, 16  # 6.4 MB per batch, so that premature overwriting is visible
 LONG = 20_000_000  # cycles: about 10 ms
 
 
@@ -140,7 +140,7 @@ def test_a_graph_is_captured_while_batches_arrive(wide: feedline.Dataset) -> Non
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
             doubled = static * 2
-            del first  # let go of while a graph is captured
+            del first  # released while a graph is captured
         for number, batch in enumerate(batches, 1):
             static.copy_(batch.x)
             graph.replay()
@@ -205,7 +205,7 @@ def test_the_drop_in_mends_bad_files_there(photos: Path, tmp_path: Path) -> None
     (tmp_path / "a").mkdir()
     for number in range(8):
         picture = image.new("RGB", (64, 48), (number * 20, 9, 200))
-        picture.save(tmp_path / "a" / f"{number}.jpg", "PPM" if number == 3 else "JPEG")  # Pillow alone reads it
+        picture.save(tmp_path / "a" / f"{number}.jpg", "PPM" if number == 3 else "JPEG")  # only Pillow reads it
     recipe = transforms.Compose([transforms.CenterCrop(32), transforms.ToTensor()])
     folder = datasets.ImageFolder(str(tmp_path), recipe)
     (expected,) = list(feedline.DataLoader(folder, batch_size=8))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A loader's options: each as it was given, and loaders like another that are made of them."""
+"""A loader's options as they were given, and loaders created from another loader's options."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_a_warning_of_no_batches_names_the_line_that_made_the_loader(train: feed
 
 
 def test_no_batches_in_endless_epochs_are_refused(train: feedline.Dataset) -> None:
-    """Otherwise next() would go from epoch to epoch for ever."""
+    """Otherwise, next() would continue from epoch to epoch for ever."""
     with pytest.raises(feedline.ConfigError, match=r"21 samples .* batch_size=22.*epochs=math"):
         train.loader(22, drop_last=True, epochs=math.inf, output="numpy")
     with pytest.raises(feedline.ConfigError, match="over 3 ranks"):

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--machine: what is measured of a machine by itself, and what feedline diff makes of two."""
+"""--machine: measurements of a machine without a loader, and their use by feedline diff."""
 
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from made_records import bench
+from made_records import bench, diagnosis
 
 from feedline import record
 from feedline.bench.machine import measuring, work
@@ -27,7 +28,7 @@ VALUES = {
 
 
 def probed(made: dict[str, Any], **values: float) -> dict[str, Any]:
-    """`made`, on a machine that is idle, with measurements of it, within 2 %, those named being others."""
+    """`made` on an idle machine, with measurements of it, within 2 %; the named ones differ."""
     rows = []
     made["machine"] = {"load_1min": 0.5} | made["machine"]
     for name, value in (VALUES | values).items():
@@ -45,7 +46,7 @@ CPU = {"cpu": "X", "cpu_flags": "avx2 avx512f"}
 
 
 def test_a_slower_processor_is_recognised_by_what_it_does() -> None:
-    """Decoding takes 2.7 times as long in the loader, and by itself: the probe explains it, and no name does."""
+    """Decoding takes 2.7 times as long in the loader and without it: the probe explains this, and no name does."""
     a = probed(bench(1000, machine=CPU))
     b = probed(bench(500, stages={"decode": 162.0}, machine=OTHER_CPU), decode_per_s=400 / 2.7)
     found = compare(a, b)
@@ -66,7 +67,7 @@ def test_a_processor_that_is_as_fast_is_acquitted_whatever_its_name() -> None:
 
 
 def test_a_fact_that_belief_blames_is_acquitted_by_the_probe() -> None:
-    """Reading takes longer, and B's storage is a network's: but the disk by itself is as fast."""
+    """Reading takes longer, and B's storage is a network file system, but the disk itself is as fast."""
     a = probed(bench(1000))
     b = probed(bench(500, stages={"storage": 122.0}, storage={"kind": "network"}))
     assert effects(compare(a, b))["kind"] == "none seen"
@@ -79,7 +80,7 @@ def test_a_fact_that_belief_blames_is_acquitted_by_the_probe() -> None:
 
 
 def test_a_probe_gives_no_more_than_it_shows() -> None:
-    """Decoding takes 102 ms longer, of which a processor 20 % slower gives 12: an eighth."""
+    """Decoding takes 102 ms longer. A processor that is 20 % slower explains an eighth of it, 12 ms."""
     a = probed(bench(1000, machine=CPU))
     b = probed(bench(500, stages={"decode": 162.0}, machine=OTHER_CPU), decode_per_s=400 / 1.2)
     found = compare(a, b)
@@ -103,7 +104,7 @@ def test_equal_machines_show_nothing_and_either_side_is_the_same() -> None:
 
 
 def test_a_busy_machine_is_not_taken_for_a_slow_one() -> None:
-    """Two runs of one machine with 13 programs on its two CPUs were 25 % apart."""
+    """Two runs on one machine, with 13 programs on its two CPUs, differed by 25 %."""
     a, b = (
         probed(bench(1000, machine=CPU)),
         probed(bench(500, stages={"decode": 162.0}, machine=OTHER_CPU), decode_per_s=320.0),
@@ -126,12 +127,12 @@ def test_probes_alone_are_compared_as_figures_and_capacity_is_no_cause_of_theirs
     a["machine"] |= CPU
     b["machine"] |= {**OTHER_CPU, "usable_cpus": 2.0}
     found = compare(a, b)
-    assert found.differs and "pictures decoded by one thread" in found.conclusion
+    assert found.differs and "images decoded by one thread" in found.conclusion
     assert effects(found)["cpu"] == "may explain" and effects(found)["usable_cpus"] == "none seen"
 
 
 def test_measuring_gives_figures_that_are_true(tmp_path: Path) -> None:
-    """By a clock that says how long each piece took."""
+    """With a clock that returns given durations."""
     (tmp_path / "data.bin").write_bytes(os.urandom(3 * LARGE))
     found = measuring.measure(str(tmp_path), seconds=0.0)
     rows = {one["name"]: one for one in found.figures}
@@ -149,11 +150,42 @@ def test_a_rate_is_work_over_time() -> None:
     assert rows["python_per_s"] == work._LOOPS / 2 and rows["decode_per_s"] == work._PICTURES / 2
 
 
+def test_torchs_build_is_measured_on_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch", reason="torch, whose build is measured, is not installed")
+    used = []
+    multiply = torch.mm
+    monkeypatch.setattr(torch, "mm", lambda *given: used.append(torch.get_num_threads()) or multiply(*given))
+    before, ticks = torch.get_num_threads(), iter(range(0, 10_000, 2))
+    found = measuring.measure(None, 0.0, lambda: float(next(ticks)))
+    rows = {one["name"]: one["value"] for one in found.figures}
+    assert (rows["matrix_products_per_s"], rows["convolutions_per_s"]) == (1 / 2, work._IMAGES[0] / 2)
+    assert set(used) == {1} and torch.get_num_threads() == before and "torch's build" not in found.missing
+
+
+def test_without_torch_its_build_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    found = measuring.measure(None, 0.0)
+    assert "cannot be imported" in found.missing["torch's build"]
+    assert "convolutions_per_s" not in {one["name"] for one in found.figures}
+
+
+def test_another_build_of_torch_explains_a_slower_step() -> None:
+    def ran(step_ms: float, convolutions: float) -> dict[str, Any]:
+        document = diagnosis() | {"step_ms": step_ms}
+        document["summary"] |= {"step_ms": step_ms, "loop_s": 0.2 * (step_ms + 30)}
+        steps = [(0.001 * (step_ms + 30) * i, 30.0 + i % 7, step_ms) for i in range(200)]
+        return probed(record.from_diagnosis(document, steps), convolutions_per_s=convolutions)
+
+    found = compare(ran(20.0, 400.0), ran(70.0, 400.0 / 3.5))
+    assert found.explained_by == ["convolutions_per_s"]
+    assert "convolutions_per_s" not in effects(compare(ran(20.0, 400.0), ran(70.0, 400.0))), "as fast on both"
+
+
 def test_what_cannot_be_measured_is_reported(tmp_path: Path) -> None:
     assert "SOURCE" in measuring.measure(None, 0.0).missing["the disk"]
     assert "not a local file or folder" in measuring.measure("s3://bucket/x", 0.0).missing["the disk"]
     (tmp_path / "small").write_bytes(b"x")
-    with pytest.raises(NotMeasured, match="no file of 4096 bytes"):
+    with pytest.raises(NotMeasured, match="no file of at least 4096 bytes"):
         Disk(str(tmp_path))
 
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of memory-mapped arrays: what a function does not touch is not read, and what it writes changes no source."""
+"""Rows of memory-mapped arrays: data that a function does not access is not read, and writes do not change the
+source.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +21,16 @@ import pytest
 
 import feedline
 
-ROWS, SHAPE = 3, (32, 512, 512)  # a row of int16 is 16 MiB; the kernel may map 2 MiB where one byte is touched
+ROWS, SHAPE = 3, (32, 512, 512)  # a row of int16 is 16 MiB; the kernel may map 2 MiB if one byte is accessed
 ROW_BYTES = 2 * int(np.prod(SHAPE))
 
 
-_STEP = 5_000  # from a row's numbers to those of the next one
+_STEP = 5_000  # difference between a row's numbers and those of the next row
 
 
 @functools.cache
 def volumes() -> np.ndarray:
-    """Each number tells its row and its first two places."""
+    """Each number shows its row and its first two indices."""
     z, y = np.ogrid[: SHAPE[0], : SHAPE[1]]
     one = np.broadcast_to((z * SHAPE[1] + y)[:, :, None], SHAPE)
     numbers = np.stack([one + row * _STEP for row in range(ROWS)]).astype(np.int16)
@@ -82,12 +84,12 @@ SOURCES: dict[str, Callable[[Path], feedline.Dataset]] = {
     ),
 }
 NO_MAP = {"ragged"}  # map() refuses samples of different lengths
-# Their memory may change after a sample was given, so a sample is a copy.
+# Their memory may change after a sample was delivered, so a sample is a copy.
 COPIED = {"memmap that is writable", "tensor"}
 
 
 def resident(array: np.ndarray) -> int:
-    """Bytes of the mapping with the array's memory that this process has touched."""
+    """Returns the bytes of the array's mapping that this process has accessed."""
     address = array.__array_interface__["data"][0]
     is_it = False
     for line in Path("/proc/self/smaps").read_text().splitlines():
@@ -103,7 +105,7 @@ def checksums(folder: Path) -> dict[str, int]:
 
 
 class Crop:
-    """A small part of the volume, and how much of the volume was touched for it."""
+    """Reads a small part of the volume; returns it, and how much of the volume was accessed."""
 
     def __init__(self) -> None:
         self.touched: list[int] = []
@@ -163,23 +165,24 @@ def test_what_is_written_changes_no_source(stored: Path, source: str) -> None:
 def test_a_row_outlives_its_dataset(stored: Path, tmp_path: Path, source: str) -> None:
     suffix = ".npz" if source == "npz" else ".npy"
     (tmp_path / f"x{suffix}").write_bytes((stored / f"x{suffix}").read_bytes())
-    kept: list[np.ndarray] = []
+    retained: list[np.ndarray] = []
 
     def keep(volume: np.ndarray) -> np.ndarray:
-        kept.append(volume)
+        retained.append(volume)
         return volume[:1, :1, :1]
 
     dataset = SOURCES[source](tmp_path)
-    kept.append(dataset[0].x)
+    retained.append(dataset[0].x)
     with dataset.map(keep, "x").loader(1, num_workers=1, output="numpy") as loader:
         assert len(list(loader)) == ROWS
     for path in tmp_path.iterdir():
         path.unlink()
     del dataset, loader
     gc.collect()
-    numbers = [int(row[0, 0, 0]) // _STEP for row in kept]  # the first is also asked for what the function gives
+    # the first row is also read to determine the function's result types
+    numbers = [int(row[0, 0, 0]) // _STEP for row in retained]
     assert set(numbers) == {0, 1, 2}
-    for number, row in zip(numbers, kept, strict=True):
+    for number, row in zip(numbers, retained, strict=True):
         np.testing.assert_array_equal(row, volumes()[number])
 
 
@@ -264,7 +267,7 @@ def test_a_function_that_may_write_gets_arrays_of_its_own() -> None:
         return volume[:1, :4, :4]
 
     once = feedline.arrays(x=source).map(doubled, "x")
-    for dataset in (once, once.map(lambda volume: volume, "x", writable=False)):  # not all of them only read
+    for dataset in (once, once.map(lambda volume: volume, "x", writable=False)):  # not all of them are only read
         with dataset.loader(ROWS, output="numpy") as loader:
             (batch,) = loader
         np.testing.assert_array_equal(batch.x, volumes()[:, :1, :4, :4] * 2)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """MDS datasets, written from the specification: the batches of the same photos in a folder, every kind of field, copies
-of compressed shards, and damage that is named."""
+of compressed shards, and errors that name damage.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ Epoch = list[tuple[bytes, ...]]
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Plain copies of compressed shards go where the test's files go."""
+    """Decompressed copies of shards are stored with the test's files."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
@@ -137,7 +138,7 @@ def test_a_damaged_line_is_named_and_left_out(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["json", "csv"])
 def test_the_table_of_another_shard_is_found_out(tmp_path: Path, form: str) -> None:
-    """Both shards have as many samples and bytes; a sample is what was written, or an error."""
+    """Both shards have the same numbers of samples and bytes; a sample equals the written one, or is an error."""
     texts = ["a" * 5, "b" * 9, "c", "d" * 6, "e" * 2, "f" * 7]
     source = made_mds.write(tmp_path / "x", {"s": "str", "t": "str"}, [{"s": t, "t": t} for t in texts], 2, form=form)
     first, second = (source / f"shard.0000{i}.{form}.meta" for i in range(2))
@@ -154,7 +155,7 @@ def test_the_table_of_another_shard_is_found_out(tmp_path: Path, form: str) -> N
 
 
 def test_streams_are_mixed_by_the_columns_that_they_share(tmp_path: Path) -> None:
-    """Which is what streaming's Stream(proportion=...) is for; there a batch of both fails in torch's collate."""
+    """This corresponds to streaming's Stream(proportion=...); there, a batch of both fails in torch's collate."""
     web = made_mds.write(
         tmp_path / "web", {"t": "str", "url": "str"}, [{"t": f"web {i}", "url": "u"} for i in range(30)]
     )
@@ -201,14 +202,14 @@ def test_verify_compares_checksums_and_reads_all(photos: Path) -> None:
     assert (found.samples, found.format, [one.code for one in found.findings]) == (21, "mds", [])
     path = photos / "shard.00002.mds"
     content = bytearray(path.read_bytes())
-    content[-1] ^= 1  # of a label: another one, as far as reading tells
+    content[-1] ^= 1  # of a label: reading cannot distinguish it from another label
     path.write_bytes(content)
     assert [one.code for one in verifying.verify(photos).findings] == ["checksum_differs"]
 
 
 def test_pickles_are_refused(tmp_path: Path) -> None:
     source = made_mds.write(tmp_path / "x", {"a": "int", "p": "pkl"}, [{"a": 1, "p": b"\x80\x04N."}])
-    with pytest.raises(feedline.ConfigError, match="'p' is stored as 'pkl', which is not supported: a pickle can run"):
+    with pytest.raises(feedline.ConfigError, match="'p' is stored as 'pkl', which is not supported: loading a pickle"):
         feedline.open(source)
     assert int(feedline.open(source, fields="a")[0].a) == 1
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics over HTTP: what a strict parser reads is what stats() says."""
+"""Metrics over HTTP: the values that a strict parser reads equal those of stats()."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def get(url: str, accept: str = OPEN_METRICS, answered: str = OPEN_METRICS) -> s
 
 
 def parsed(text: str) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
-    """Samples by name and labels, with the rules of OpenMetrics 1.0 that its own parsers enforce."""
+    """Returns samples by name and labels, with the rules of OpenMetrics 1.0 that its own parsers enforce."""
     assert text.endswith("\n# EOF\n")
     kinds: dict[str, str] = {}
     family = ""
@@ -80,7 +80,7 @@ def test_what_is_served_is_what_stats_reports(train: feedline.Dataset) -> None:
     for stage in ("storage", "decode", "transform"):
         labels = label("train", stage=stage)
         items = stats["stages"][stage]["items"]
-        assert found["feedline_stage_items_total"][labels] >= items  # the next epoch is begun meanwhile
+        assert found["feedline_stage_items_total"][labels] >= items  # the next epoch begins in the meantime
         buckets = [v for k, v in found["feedline_stage_latency_seconds_bucket"].items() if k[:2] == labels]
         bounds = [float(dict(k)["le"]) for k in found["feedline_stage_latency_seconds_bucket"] if k[:2] == labels]
         assert bounds == sorted(bounds) and bounds[-1] == float("inf")
@@ -231,7 +231,7 @@ def test_ranks_of_a_machine_take_ports_one_after_the_other(
     train: feedline.Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LOCAL_RANK", "1")
-    for _ in range(5):  # another program may take the port in between
+    for _ in range(5):  # another program may use the port in between
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
@@ -262,7 +262,7 @@ def test_a_forked_child_neither_serves_nor_holds_the_port(train: feedline.Datase
         port = int(url.split(":")[2].split("/")[0])
         forked, looked = os.pipe(), os.pipe()
         child = os.fork()
-        if child == 0:  # what a fork does for the server is done before fork() returns here
+        if child == 0:  # the server's work after a fork is complete before fork() returns here
             os.write(forked[1], b"x")
             os.close(looked[1])
             os.read(looked[0], 1)

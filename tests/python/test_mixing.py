@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MixUp and CutMix of batches, and repeated augmentation: torchvision's and timm's arithmetic on the same draws, the
-same bytes whatever the threads, exact resume, and what is refused before anything is read."""
+"""MixUp and CutMix of batches, and repeated augmentation: torchvision's and timm's arithmetic for the same draws, the
+same bytes for any threads, exact resume, and errors before anything is read.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +35,9 @@ def batches(dataset: feedline.Dataset, epochs: int = 1, **options: Any) -> list[
 
 
 def pairs(plain: list[Any], mixed: list[Any]) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
-    """The images and labels of batches without mixing, and the images and targets of the same with it."""
+    """Returns the images and labels of batches without mixing, and the images and targets of the same batches with
+    it.
+    """
     assert len(plain) == len(mixed) > 0
     for (images, labels), (others, targets) in zip(plain, mixed, strict=True):
         assert images.dtype == others.dtype and targets.dtype == np.float32
@@ -52,7 +55,7 @@ def own_share(labels: np.ndarray, targets: np.ndarray, row: int, partner: int) -
 
 
 def box_between(own: np.ndarray, other: np.ndarray, mixed: np.ndarray) -> tuple[slice, slice]:
-    """Where (channels, height, width) `mixed` is the other: the rest must be its own."""
+    """Returns where (channels, height, width) `mixed` equals the other image; the rest must be its own."""
     changed = np.argwhere((mixed != own).any(axis=0))
     if len(changed) == 0:
         return slice(0, 0), slice(0, 0)
@@ -65,7 +68,7 @@ def box_between(own: np.ndarray, other: np.ndarray, mixed: np.ndarray) -> tuple[
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_rows_are_mixed_as_torch_mixes_them(train: feedline.Dataset, mode: str, dtype: str) -> None:
-    """The share is read off the target; with it the pixels must be torch's to the bit."""
+    """The share is read from the target; with this share, the pixels must equal torch's to the bit."""
     torch = pytest.importorskip("torch", reason="torch is not installed")
     options = {"epochs": 12, "drop_last": True, "dtype": dtype}
     mixed = batches(train, **options, **BOTH, **MODES[mode])
@@ -85,7 +88,7 @@ def test_rows_are_mixed_as_torch_mixes_them(train: feedline.Dataset, mode: str, 
             blended = other.mul(1.0 - share).add_(own.mul(share)).numpy()
             if np.array_equal(blended, others[row]):
                 continue
-            # not a mixture, so a box, of the target's share
+            # not a mixture, so a box, with the target's share
             height, width = (axis.stop - axis.start for axis in box_between(images[row], images[partner], others[row]))
             assert share == pytest.approx(1 - height * width / (32 * 32), abs=2.5 / 32), "colours may agree at an edge"
             boxes += 1
@@ -95,7 +98,7 @@ def test_rows_are_mixed_as_torch_mixes_them(train: feedline.Dataset, mode: str, 
 
 
 def test_the_arithmetic_is_torchvisions(train: feedline.Dataset) -> None:
-    """Whole batches against torchvision's own transforms, given the drawn share or box."""
+    """Compares whole batches with torchvision's own transforms, given the drawn share or box."""
     torch = pytest.importorskip("torch", reason="torch is not installed")
     v2 = pytest.importorskip("torchvision.transforms.v2", reason="torchvision is not installed")
     plain = batches(train, epochs=6)
@@ -113,7 +116,7 @@ def test_the_arithmetic_is_torchvisions(train: feedline.Dataset) -> None:
         np.testing.assert_array_equal(others, expected(mixup, images, tensor, lam=lam))
         np.testing.assert_array_equal(targets, expected(mixup, tensor, tensor, lam=lam))
     for images, labels, others, targets in pairs(plain, batches(train, epochs=6, cutmix=1.0)):
-        # the box of all rows together: two of them may agree at an edge
+        # the box of all rows together, because two rows may be equal at an edge
         rolled = np.roll(images, 1, axis=0)
         stack = [array.reshape(-1, *array.shape[2:]) for array in (images, rolled, others)]
         (rows, columns), lam = box_between(*stack), 0.0
@@ -334,7 +337,7 @@ def test_skipped_samples_are_refilled_before_a_batch_is_mixed(tmp_path: Path) ->
                 np.testing.assert_array_equal(others[row], wanted)
 
 
-# ---- what is refused ----
+# ---- errors ----
 
 
 @pytest.mark.parametrize(
@@ -401,7 +404,7 @@ def test_explain_and_statistics_report_what_is_mixed(train: feedline.Dataset) ->
         assert "mix        mixup with alpha 0.2 or, with probability 0.5, cutmix with alpha 1" in text
         assert "with the previous row; label holds the shares of 3 classes, smoothed by 0.1" in text
         assert "field      label: float32 (3,)" in text or "field      label: float32 (3)" in text
-        assert "each sample 3 times, 7 samples an epoch" in text
+        assert "each sample 3 times, 7 samples per epoch" in text
         list(loader)
         mix = loader.stats()["mix"]
         assert mix["batches"] >= 4 and mix["rows"] >= 21 and mix["run_s"] > 0
@@ -412,7 +415,7 @@ def test_explain_and_statistics_report_what_is_mixed(train: feedline.Dataset) ->
 
 
 def samples_of(dataset: feedline.Dataset, **options: Any) -> list[tuple[list[int], list[bytes]]]:
-    """Samples and images of every batch of an epoch."""
+    """Returns the samples and images of every batch of an epoch."""
     options = {"batch_size": 4, "shuffle": True, "output": "numpy", "seed": 5, **options}
     with dataset.loader(**options) as loader:
         return [(list(loader.last_samples), [row.tobytes() for row in batch[0]]) for batch in loader]
@@ -432,7 +435,7 @@ def test_a_sample_is_repeated_with_other_draws(train: feedline.Dataset) -> None:
 
 
 def test_repetitions_go_to_different_ranks(train: feedline.Dataset) -> None:
-    """As torchvision's RASampler: rank r of w has positions r, r + w, ... of the repeated order."""
+    """As in torchvision's RASampler: rank r of w has positions r, r + w, ... of the repeated order."""
     order = [sample for batch, _ in samples_of(train, repeat=3) for sample in batch]
     for world_size in (2, 3):
         for rank in range(world_size):
@@ -456,7 +459,7 @@ def test_a_resumed_epoch_repeats_as_the_whole_one_on_any_number_of_ranks(train: 
     other = train.loader(6, **{**options, "repeat": 3})
     with pytest.raises(feedline.ConfigError, match="taken with repeat=2, but the loader has repeat=3"):
         other.load_state_dict(state)
-    del state["plan"]["repeat"]  # as states were before
+    del state["plan"]["repeat"]  # like states of earlier versions
     train.loader(6, **{**options, "repeat": 1}).load_state_dict(state)
 
 

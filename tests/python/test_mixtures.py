@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several datasets by weight: what comes how often, where an epoch ends, and what is refused."""
+"""Several datasets by weight: the frequency of each, the end of an epoch, and errors."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_weights_hold_in_every_stretch() -> None:
             assert abs(int((seen[:end] == part).sum()) - weight * end) <= 3
     batches = seen[: len(seen) // 256 * 256].reshape(-1, 256)
     share = (batches == 0).mean(axis=1)
-    assert share.std() > 0.01  # as a draw varies, not in step with the batches
+    assert share.std() > 0.01  # varies like a random draw, not in step with the batches
     assert abs(share.mean() - 0.6) < 0.01
 
 
@@ -101,7 +101,7 @@ def test_single_samples_classes_and_schema(folder: Path, tars: list[Path]) -> No
     mixed = feedline.mix([photos, shards])
     assert len(mixed) == 42
     assert mixed.schema == photos.schema
-    assert mixed.classes == []  # a tar knows none
+    assert mixed.classes == []  # a tar does not have labels
     assert feedline.mix([photos, photos]).classes == photos.classes
     for index in (0, 20):
         assert mixed[index].image.tobytes() == photos[index].image.tobytes()
@@ -109,7 +109,7 @@ def test_single_samples_classes_and_schema(folder: Path, tars: list[Path]) -> No
     assert mixed.key(3) == photos.key(3)
     assert "mix(" in mixed.source
     with mixed.loader(4, output="numpy") as loader:
-        assert "mixed, 42 an epoch" in loader.explain()
+        assert "mixed, 42 per epoch" in loader.explain()
 
 
 def test_damage_in_a_part_is_named(folder: Path, tmp_path: Path) -> None:
@@ -146,7 +146,10 @@ def test_what_changes_the_state(train: feedline.Dataset) -> None:
         (lambda a, b: {"datasets": [a, b], "weights": [1, float("nan")]}, "finite"),
         (lambda a, b: {"datasets": [a, b], "weights": [1, float("inf")]}, "finite"),
         (lambda a, b: {"datasets": [a, b], "weights": [1, "1"]}, "number"),
-        (lambda a, b: {"datasets": [a, b], "weights": [1, 1e-300], "until": "last"}, "too far apart"),
+        (
+            lambda a, b: {"datasets": [a, b], "weights": [1, 1e-300], "until": "last"},
+            "ratios of sizes to weights differ too much",
+        ),
         (lambda a, b: {"datasets": [a, b], "until": "soon"}, "until"),
         (lambda a, b: {"datasets": [a, b], "until": "first", "samples": 5}, "not both"),
         (lambda a, b: {"datasets": [a, b], "samples": 0}, "samples"),
@@ -166,7 +169,7 @@ def test_wrong_mixtures(arguments: Any, words: str) -> None:
 
 def test_operations_belong_to_the_mixture(folder: Path) -> None:
     photos = feedline.open(folder)
-    with pytest.raises(feedline.ConfigError, match="operations differ"):
+    with pytest.raises(feedline.ConfigError, match="operations of the datasets differ"):
         feedline.mix([photos.resize((8, 8)), photos.resize((9, 9))])
     assert feedline.mix([photos, photos]).resize((8, 8))[0].image.shape == (3, 8, 8)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files and folders that are mistaken for others: they open, or the error names what they are and what to do."""
+"""Files and folders that are mistaken for others: they open, or the error names their kind and the remedy."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import made_data
 import made_png
 import pytest
 from range_server import serving
@@ -129,7 +130,7 @@ def test_tables_in_json_files(tmp_path: Path, text: str) -> None:
 
 
 def test_json_that_is_not_a_table(tmp_path: Path) -> None:
-    with pytest.raises(feedline.DataError, match="one object in each line, or one array of objects"):
+    with pytest.raises(feedline.DataError, match="one object per line, or one array of objects"):
         feedline.open(write(tmp_path / "t.json", '{"data": [{"a": 1}]}'))
     with pytest.raises(feedline.DataError, match="line 2 is not a valid JSON object: expected a value at character 7"):
         feedline.open(write(tmp_path / "t.jsonl", '{"a": 1}\n{"a": x}\n'))
@@ -173,3 +174,23 @@ def test_remote_folders_of_shards_open_by_their_names(tmp_path: Path, monkeypatc
         for options in ({}, {"format": "tar"}):
             assert rows(server.url(""), fields="txt", **options) == [("0",), ("1",)]
         assert feedline.inspect(server.url("")).format == "tar"
+
+
+@pytest.mark.parametrize(
+    ("name", "braces"),
+    [
+        ("shard-%03d.tar", r"shard-\{000..146\}.tar"),
+        ("shard-%d.tar", r"shard-\{0..146\}.tar"),
+        ("a/shard_%6d.tar", r"shard_\{000000..000146\}.tar"),
+    ],
+)
+def test_numbers_in_the_form_of_printf(name: str, braces: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(feedline.ConfigError, match=f"which is not expanded; write .* in braces: .*{braces}"):
+        feedline.open(name)
+    folder = tmp_path / "50%d/train/apple"  # a name that only looks similar
+    folder.mkdir(parents=True)
+    (folder / "a.jpg").write_bytes(made_data.encoded(made_data.photo(1, 8, 8)))
+    assert len(feedline.open("50%d/train")) == 1
+    with pytest.raises(feedline.StorageError):
+        feedline.open("50%d/train/{0..1}.tar")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names that are not UTF-8 are read as by os.fsdecode(); text that must be UTF-8 is an error that names its file."""
+"""Names that are not UTF-8 are read as with os.fsdecode(); text that must be UTF-8 is an error that names its file."""
 
 from __future__ import annotations
 

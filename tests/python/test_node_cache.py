@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``open(cache=...)``: copies of what is stored, the same batches from them, and ``feedline cache``."""
+"""``open(cache=...)``: copies of stored data, the same batches from them, and ``feedline cache``."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def tars(folder: Path, tmp_path: Path) -> list[Path]:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
+def cache_folder(tmp_path: Path) -> Path:
     return tmp_path / "local" / "cache"
 
 
@@ -47,8 +47,8 @@ def rows(data: feedline.Dataset) -> Iterator[np.ndarray]:
         yield np.concatenate([np.asarray(value, np.float64).ravel() for value in batch])
 
 
-def copies(place: Path) -> list[Path]:
-    return sorted(place.rglob("*.object"))
+def copies(cache_folder: Path) -> list[Path]:
+    return sorted(cache_folder.rglob("*.object"))
 
 
 def command(*arguments: object) -> tuple[int, Any]:
@@ -60,44 +60,44 @@ def command(*arguments: object) -> tuple[int, Any]:
 
 @pytest.mark.parametrize("kind", ["folder", "tars"])
 def test_batches_are_those_without_and_the_copies_are_the_objects(
-    kind: str, folder: Path, tars: list[Path], place: Path
+    kind: str, folder: Path, tars: list[Path], cache_folder: Path
 ) -> None:
     source: Any = folder if kind == "folder" else tars
     plain = list(rows(feedline.open(source)))
     for _ in range(2):
-        np.testing.assert_equal(list(rows(feedline.open(source, cache=place))), plain)
+        np.testing.assert_equal(list(rows(feedline.open(source, cache=cache_folder))), plain)
     stored = list(folder.glob("*/*.jpg")) if kind == "folder" else tars
-    assert sorted(copy.read_bytes() for copy in copies(place)) == sorted(file.read_bytes() for file in stored)
+    assert sorted(copy.read_bytes() for copy in copies(cache_folder)) == sorted(file.read_bytes() for file in stored)
 
 
-def test_an_index_at_hand_opens_without_fetching(tars: list[Path], place: Path) -> None:
-    plain = list(rows(feedline.open(tars)))  # leaves indexes beside the shards
-    data = feedline.open(tars, cache=place)
-    assert len(data) == 21 and not copies(place)
+def test_an_index_at_hand_opens_without_fetching(tars: list[Path], cache_folder: Path) -> None:
+    plain = list(rows(feedline.open(tars)))  # leaves indexes next to the shards
+    data = feedline.open(tars, cache=cache_folder)
+    assert len(data) == 21 and not copies(cache_folder)
     np.testing.assert_equal(list(rows(data)), plain)
-    assert len(copies(place)) == 3
+    assert len(copies(cache_folder)) == 3
 
 
-def test_processes_share_the_copies(tars: list[Path], place: Path) -> None:
+def test_processes_share_the_copies(tars: list[Path], cache_folder: Path) -> None:
     names = "::".join(map(str, tars))
     running = [
-        subprocess.Popen([sys.executable, "-c", READ, names, str(place)], stdout=subprocess.PIPE, text=True)
+        subprocess.Popen([sys.executable, "-c", READ, names, str(cache_folder)], stdout=subprocess.PIPE, text=True)
         for _ in range(3)
     ]
     assert len({process.communicate(timeout=300)[0] for process in running}) == 1
     assert all(process.returncode == 0 for process in running)
-    assert len(copies(place)) == 3
+    assert len(copies(cache_folder)) == 3
 
 
-def test_what_has_no_room_is_read_without_and_explained(tars: list[Path], place: Path) -> None:
+def test_what_has_no_room_is_read_without_and_explained(tars: list[Path], cache_folder: Path) -> None:
     plain = list(rows(feedline.open(tars)))
-    data = feedline.open(tars, cache=place, cache_limit=4096).center_crop(8)
+    data = feedline.open(tars, cache=cache_folder, cache_limit=4096).center_crop(8)
     loader = data.loader(4, shuffle=True, seed=3, output="numpy", num_workers=2)
     np.testing.assert_equal(
         [np.concatenate([np.asarray(value, np.float64).ravel() for value in batch]) for batch in loader], plain
     )
-    assert "read without the cache" in loader.explain() and str(place) in loader.explain()
-    assert not copies(place)
+    assert "read without the cache" in loader.explain() and str(cache_folder) in loader.explain()
+    assert not copies(cache_folder)
 
 
 @pytest.mark.parametrize(
@@ -130,42 +130,42 @@ def test_a_folder_of_something_else_is_not_touched(folder: Path) -> None:
     assert sorted(folder.rglob("*")) == before
 
 
-def test_upkeep_by_the_command_line(tars: list[Path], place: Path) -> None:
-    list(rows(feedline.open(tars, cache=place)))
-    status, listed = command("ls", place)
+def test_upkeep_by_the_command_line(tars: list[Path], cache_folder: Path) -> None:
+    list(rows(feedline.open(tars, cache=cache_folder)))
+    status, listed = command("ls", cache_folder)
     assert status == 0 and [found["name"] for found in listed["objects"]] == [str(tar) for tar in tars]
     assert [found["bytes"] for found in listed["objects"]] == [tar.stat().st_size for tar in tars]
     assert not any(found["in_use"] for found in listed["objects"])
     assert listed["disk_bytes"] >= sum(tar.stat().st_size for tar in tars)
-    assert command("verify", place) == (0, {"path": str(place), "objects": 3, "damaged": []})
+    assert command("verify", cache_folder) == (0, {"path": str(cache_folder), "objects": 3, "damaged": []})
 
-    damaged = copies(place)[0]
+    damaged = copies(cache_folder)[0]
     content = bytearray(damaged.read_bytes())
     content[700] ^= 1
     damaged.write_bytes(content)
-    status, verified = command("verify", place)
+    status, verified = command("verify", cache_folder)
     assert status == 1 and len(verified["damaged"]) == 1 and "was removed" in verified["damaged"][0]["what"]
-    assert not damaged.exists() and len(copies(place)) == 2
+    assert not damaged.exists() and len(copies(cache_folder)) == 2
 
     limit = listed["disk_bytes"] // 2
-    status, pruned = command("prune", place, "--limit", limit)
+    status, pruned = command("prune", cache_folder, "--limit", limit)
     assert status == 0 and pruned["removed"] == 1 and 0 < pruned["disk_bytes"] <= limit
-    note = place / "objects" / "note.txt"
+    note = cache_folder / "objects" / "note.txt"
     note.write_text("a user's")
-    status, cleared = command("clear", place)
+    status, cleared = command("clear", cache_folder)
     assert (status, cleared["removed"], cleared["disk_bytes"]) == (0, 1, 0)
-    assert [path for path in place.rglob("*") if path.is_file()] == [note]
-    status, said = command("ls", place)
+    assert [path for path in cache_folder.rglob("*") if path.is_file()] == [note]
+    status, said = command("ls", cache_folder)
     assert status == 2 and "is not a Feedline cache" in said
 
 
-def test_what_is_being_read_stays(tars: list[Path], place: Path) -> None:
-    data = feedline.open(tars[:1], cache=place)
+def test_what_is_being_read_stays(tars: list[Path], cache_folder: Path) -> None:
+    data = feedline.open(tars[:1], cache=cache_folder)
     assert len(np.asarray(data.center_crop(8)[0][0])) == 3  # opens the shard, which stays open
-    status, listed = command("ls", place)
+    status, listed = command("ls", cache_folder)
     assert status == 0 and [found["in_use"] for found in listed["objects"]] == [True]
-    status, cleared = command("clear", place)
+    status, cleared = command("clear", cache_folder)
     assert (status, cleared["removed"], cleared["in_use"]) == (1, 0, 1)
     del data
-    assert command("clear", place)[0] == 0
-    assert not place.exists() or not list(place.iterdir())
+    assert command("clear", cache_folder)[0] == 0
+    assert not cache_folder.exists() or not list(cache_folder.iterdir())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The notebooks of examples/ run, and show what they are there to show."""
+"""The notebooks of examples/ run, and show the documented results."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ IN_PROCESS = ["quick_start", "augmentations"]
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder to run in, with photos that are small."""
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with small photos in which notebooks run."""
     made_data.make_folder(tmp_path / "photos", per_class=20)
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -33,7 +33,7 @@ def cells(name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", IN_PROCESS)
-def test_the_cells_of_a_notebook_run(name: str, place: Path) -> None:
+def test_the_cells_of_a_notebook_run(name: str, folder: Path) -> None:
     pytest.importorskip("tqdm")
     names: dict[str, Any] = {}
     for cell in cells(name):
@@ -45,10 +45,10 @@ def test_the_cells_of_a_notebook_run(name: str, place: Path) -> None:
         assert names["drawn"][0].operation == "random_resized_crop"
 
 
-def test_the_last_cell_of_diagnose_reads_a_record_as_it_is_written(place: Path) -> None:
-    """The cells before it run a script for seconds: they do in the long form below."""
+def test_the_last_cell_of_diagnose_reads_a_record_as_it_is_written(folder: Path) -> None:
+    """The cells before it run a script for seconds; the long form below runs them."""
     diagnosis = made_records.diagnosis()
-    record.write(record.from_diagnosis(diagnosis, made_records.STEPS), place / "run.json")
+    record.write(record.from_diagnosis(diagnosis, made_records.STEPS), folder / "run.json")
     names: dict[str, Any] = {"json": json, "Path": Path}
     exec(compile(cells("diagnose")[-1], "diagnose", "exec"), names)
     assert names["causes"] == ["storage_latency"]
@@ -56,13 +56,13 @@ def test_the_last_cell_of_diagnose_reads_a_record_as_it_is_written(place: Path) 
 
 @pytest.mark.skipif(os.environ.get("FEEDLINE_PROOFS") != "long", reason="long: a kernel for each notebook")
 @pytest.mark.parametrize("name", sorted(path.stem for path in NOTEBOOKS.glob("*.ipynb")))
-def test_a_notebook_runs_in_a_kernel_and_is_shown(name: str, place: Path) -> None:
+def test_a_notebook_runs_in_a_kernel_and_is_shown(name: str, folder: Path) -> None:
     nbclient = pytest.importorskip("nbclient")
     nbformat = pytest.importorskip("nbformat")
     if name == "diagnose":
         pytest.importorskip("torch")
     notebook = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)
-    nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(place)}}).execute()
+    nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(folder)}}).execute()
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     data = [output["data"] for output in outputs if "data" in output]
     if name == "quick_start":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`.npy` and `.npz` files, as NumPy writes them: rows of arrays of every dtype and order; damage is an error."""
+"""`.npy` and `.npz` files, as written by NumPy: rows of arrays of every dtype and order; damage is an error."""
 
 from __future__ import annotations
 
@@ -183,9 +183,9 @@ def test_damage_is_an_error_or_the_same_rows(tmp_path: Path) -> None:
     content = io.BytesIO()
     np.savez_compressed(content, x=x, y=y)
     good, path = content.getvalue(), tmp_path / "x.npz"
-    for place in range(0, len(good), 3):
+    for position in range(0, len(good), 3):
         damaged = bytearray(good)
-        damaged[place] ^= 0x55
+        damaged[position] ^= 0x55
         path.write_bytes(damaged)
         try:
             found = rows(feedline.open(path))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""az:// by obstore: the samples and batches of the same files on this machine, from a server that is made."""
+"""az:// with obstore: the samples and batches equal those of local files, from a simulated server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from conftest import training
 from made_azure import BlobServer, serving_blobs
 
 import feedline
-from feedline.data import fsspec_storage, obstore_storage
+from feedline.data.storage import fsspec_storage, obstore_storage
 
 obstore = pytest.importorskip("obstore", reason="obstore is not installed")
 
@@ -82,7 +82,7 @@ def test_errors_are_in_words_and_without_signatures(server: BlobServer, monkeypa
 
 
 def test_in_a_child_after_fork_it_reports_it(server: BlobServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its threads are not there: a call would wait for ever."""
+    """Its threads do not exist in the child: a call would wait for ever."""
     store = obstore_storage.find("az")
     assert store is not None and store.stat("az://box/shards/000.tar")[1] > 0
     monkeypatch.setattr(os, "getpid", lambda: 1)

@@ -10,10 +10,10 @@ import pytest
 
 import feedline
 from feedline import _engine
-from feedline.data.operation_arguments import arguments_of, engine_values
+from feedline.data.ops.operation_arguments import arguments_of, engine_values
 
 TYPES = {operation["name"]: operation for operation in _engine.operation_types()}
-# Arguments of methods that are converted to others: the antialias and inplace of torchvision have no effect.
+# Arguments of methods that are converted to others; torchvision's antialias and inplace have no effect.
 IN_PYTHON_ONLY = {"antialias", "inplace", "device", "shear", "field"}
 IN_ENGINE_ONLY = {"random_affine": {"shear_x", "shear_y"}, "random_erasing": {"noise"}}
 # The method replaces the default, which is None or a number.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What would be written somewhere odd is refused before any work, and nothing is made."""
+"""Output paths that are probably mistakes are rejected before any work, and nothing is created."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WRITES: dict[str, Write] = {
 
 
 def run(*arguments: str | Path) -> None:
-    """The command line, whose usage errors become ours here."""
+    """The command line, whose usage errors are converted to ConfigError here."""
     ran = subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True)
     assert ran.returncode in (0, 2), ran.stderr
     assert ran.returncode == 0 or not ran.stdout
@@ -108,7 +108,7 @@ def test_outputs_are_looked_at_before_the_source(tmp_path: Path) -> None:
 
 
 def test_the_engine_makes_no_folder_either(folder: Path, tmp_path: Path) -> None:
-    """A folder that goes between cache() and the first sample."""
+    """A folder that is deleted between cache() and the first sample."""
     (tmp_path / "kept").mkdir()
     cached = feedline.open(folder).resize((16, 16)).cache(tmp_path / "kept/x.pixels")
     (tmp_path / "kept").rmdir()
@@ -139,7 +139,7 @@ def test_a_shard_size_without_its_unit(folder: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"batch_size": 22, "drop_last": True}, r"21 samples do not fill one of batch_size=22; lower batch_size or"),
+        ({"batch_size": 22, "drop_last": True}, r"21 samples do not fill a batch of batch_size=22; lower batch_size"),
         ({"batch_size": 8, "drop_last": True, "rank": 1, "world_size": 3}, r"of batch_size=8 over 3 ranks"),
     ],
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`feedline pack`: the same samples in tars, whatever happens meanwhile."""
+"""`feedline pack`: the same samples in tars, whatever happens in the meantime."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def run(*arguments: str | Path, status: int = 0, **options: Any) -> subprocess.C
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """The shards, and the manifest without the path of the source."""
+    """Returns the shards, and the manifest without the path of the source."""
     files = {path.name: path.read_bytes() for path in folder.glob("*.tar")}
     manifest = json.loads((folder / "feedline-pack.json").read_text())
     del manifest["source"]
@@ -58,7 +58,7 @@ def members(folder: Path) -> list[tuple[str, bytes]]:
 
 
 def samples(dataset: feedline.Dataset) -> list[tuple[bytes, int]]:
-    """Pixels in their full size, and labels."""
+    """Returns pixels in full size, and labels."""
     small = dataset.resize((4, 4))
     images = (feedline.decode_image(dataset.encoded(i)) for i in range(len(dataset)))
     return [(image.tobytes(), int(small[i][1])) for i, image in enumerate(images)]
@@ -84,10 +84,10 @@ def test_shards_know_their_classes_wherever_they_are(folder: Path, tmp_path: Pat
     assert packing.pack(source, tmp_path / "out", samples_per_shard=8).shards == 3
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    for name in ("000000.tar", "000002.tar"):  # without the manifest, the indexes and the one between
+    for name in ("000000.tar", "000002.tar"):  # without the manifest, the indexes and the intermediate file
         shutil.copy(tmp_path / "out" / name, elsewhere / name)
     shards = [str(path) for path in sorted(elsewhere.glob("*.tar"))]
-    for _ in range(2):  # scanned, and by the index that is kept then
+    for _ in range(2):  # scanned, and then with the stored index
         packed = feedline.open(shards)
         assert packed.classes == original.classes == ["50% birch.é", "apple", "crow"]
     assert len(packed) == 13
@@ -225,8 +225,8 @@ def test_restart_markers_go_where_they_gain(tmp_path: Path) -> None:
     report = json.loads(run("pack", tmp_path / "in", tmp_path / "out", "--restart-interval", "auto", "--json").stdout)
     assert (report["files"], report["rewritten"]) == (4, 1)
     assert report["bytes_before"] < report["bytes_after"] < report["bytes_before"] * 1.1
-    kept = dict(members(tmp_path / "out"))
-    assert [kept[f"class/{i}"] == (source / i).read_bytes() for i in ("0.jpg", "1.jpg", "2.jpg", "3.png")] == [
+    packed = dict(members(tmp_path / "out"))
+    assert [packed[f"class/{i}"] == (source / i).read_bytes() for i in ("0.jpg", "1.jpg", "2.jpg", "3.png")] == [
         False, True, True, True,
     ]  # fmt: skip
     assert samples(feedline.open(report["pattern"])) == samples(feedline.open(tmp_path / "in"))
@@ -238,7 +238,7 @@ ARGUMENTS = ("--samples-per-shard", "3", "--shuffle", "--restart-interval", "2",
 def test_killed_at_any_moment_it_resumes_to_the_same_bytes(folder: Path, tmp_path: Path) -> None:
     run("pack", folder, tmp_path / "whole", *ARGUMENTS)
     expected = contents(tmp_path / "whole")
-    # the process kills itself at its n-th write, rename or flush: every moment that can differ on the disk
+    # the process kills itself at its n-th write, rename or flush, which covers every different state of the disk
     suicide = (
         "import os, sys, signal, builtins\n"
         "left = int(sys.argv.pop(1))\n"
@@ -256,7 +256,7 @@ def test_killed_at_any_moment_it_resumes_to_the_same_bytes(folder: Path, tmp_pat
         "sys.exit(main())\n"
     )
     killed, output = 0, tmp_path / "killed"
-    for moment in (0, 1, 2, 4, 9, 20, 33):  # each time from where the last one died
+    for moment in (0, 1, 2, 4, 9, 20, 33):  # each time from the state of the previous one
         died = subprocess.run([sys.executable, "-c", suicide, str(moment), "pack", folder, output, *ARGUMENTS])
         killed += died.returncode == -signal.SIGKILL
         whole = [path for path in output.glob("*.tar") if not feedline.inspect(path).findings]
@@ -370,7 +370,7 @@ def test_damaged_images_are_an_error_or_listed(folder: Path, tmp_path: Path) -> 
     again = json.loads(run("pack", *arguments, "--on-error", "skip", "--json", status=1).stdout)
     assert [skipped["key"] for skipped in again["skipped"]] == ["birch/002.jpg", "crow/006.jpg"]
     assert again["samples"] == 19
-    with pytest.raises(feedline.DataError, match="birch/002"):  # markers need all the pixels too
+    with pytest.raises(feedline.DataError, match="birch/002"):  # markers also require all pixels
         packing.pack(source, tmp_path / "marked", transcoders=[packing.RestartMarkers(4)])
 
 

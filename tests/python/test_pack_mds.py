@@ -25,7 +25,7 @@ MASKS = [made_data.encoded(made_data.photo(3, *size)[..., 0], "PNG") for size in
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """All files, and the manifest without the path of the source."""
+    """Returns all files, and the manifest without the path of the source."""
     files = {path.name: path.read_bytes() for path in folder.iterdir()}
     manifest = json.loads(files.pop("feedline-pack.json"))
     del manifest["source"]
@@ -44,7 +44,7 @@ def tar(path: Path, samples: list[dict[str, bytes]]) -> Path:
 
 
 def values(folder: Path) -> list[dict[str, bytes]]:
-    """The stored values of all samples, taken apart here by what streaming's writer says of the format."""
+    """Returns the stored values of all samples, parsed here according to streaming's writer."""
     found = []
     for entry in json.loads((folder / "index.json").read_text())["shards"]:
         raw = (folder / entry["raw_data"]["basename"]).read_bytes()
@@ -176,7 +176,7 @@ def test_the_columns_are_those_of_the_first_sample_whatever_the_order_and_the_ra
 
 def test_ranges_by_size_take_sizes_that_are_known(tmp_path: Path) -> None:
     source = tar(tmp_path / "in.tar", [{"x.npy": npy(np.arange(i + 1))} for i in range(4)])
-    with pytest.raises(feedline.ConfigError, match="arrays of 'x' are not; pass samples_per_shard"):
+    with pytest.raises(feedline.ConfigError, match="arrays in 'x' are unknown; pass samples_per_shard"):
         packing.shard_count(source, fields="x.npy", to="mds")
     arguments: dict[str, Any] = {"fields": "x.npy", "to": "mds", "samples_per_shard": 2}
     for shards in ((0, 1), (1, 2)):
@@ -268,9 +268,9 @@ def test_mds_is_packed_as_tars_and_back(folder: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"to": "zip"}, 'to must be "tar" or "mds"'),
+        ({"to": "zip"}, 'to must be "tar", "wds", "mds"'),
         ({"compression": "gz"}, 'require to="mds"'),
-        ({"keep_keys": True}, 'require to="mds"'),
+        ({"keep_keys": True}, 'requires to="mds", "tfrecord" or "parquet"'),
         ({"to": "mds", "compression": "lzma"}, "must be one of bz2, gz, zstd"),
         ({"to": "mds", "compression": "gz:10"}, "must be a number from 0 to 9"),
         ({"to": "mds", "compression": "gz:"}, "must be a number from 0 to 9"),

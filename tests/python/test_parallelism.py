@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Four gloo processes with meshes: peers get the same rows, other ranks others; a missing argument is refused."""
+"""Four gloo processes with meshes: peers get the same rows, other ranks get others, and a missing argument is an
+error.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arithmetic of `tools/bench --peers`, with loaders that are made up: rounds, ratios, bars, who is skipped."""
+"""The arithmetic of `tools/bench --peers`, with simulated loaders: rounds, ratios, goals, skipped loaders."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ def test_who_fails_is_skipped_with_its_reason_and_takes_no_one_along():
             raise launch.Skipped("out of memory")
         return {"samples_per_s": 1.0}
 
-    told = []
+    messages = []
     todo = {("t", "good"): lambda: {"samples_per_s": 2.0}, ("t", "flaky"): flaky}
-    measured, skipped = rounds.run(todo, 4, told.append)
+    measured, skipped = rounds.run(todo, 4, messages.append)
     assert rounds.values(measured["t", "good"], "samples_per_s") == [2.0] * 4
     assert measured["t", "flaky"] == [{"samples_per_s": 1.0}, None, None, None]
     assert skipped == {("t", "flaky"): "out of memory"}
     assert len(calls) == 2, "who failed is not asked again"
-    assert any("out of memory" in text for text in told)
+    assert any("out of memory" in text for text in messages)
 
 
 def test_a_median_is_of_the_rounds_that_have_the_figure():
@@ -72,7 +72,7 @@ def _measured(**of_loaders):
 
 
 def test_ratios_are_taken_within_a_round():
-    # the machine was twice as slow in the second round: the ratio is 2 in both, that of the medians is not
+    # the machine was half as fast in the second round: the ratio is 2 in both rounds, but not that of the medians
     measured = _measured(Feedline=[200.0, 100.0, 600.0], other=[100.0, 50.0, 300.0])
     record = bars.evaluate(bars.Bar("w", "t", "Feedline", "other", at_least=2), measured, [])
     assert record["measured"] == [2.0, 2.0, 2.0]
@@ -319,7 +319,7 @@ def test_an_epoch_is_timed_and_the_gap_begins_after_the_last_step(monkeypatch):
         yield np.zeros((4, 2))
         now[0] += 1.0
         yield np.zeros((2, 2))
-        now[0] += 0.25  # until the loader says that it is over
+        now[0] += 0.25  # until the loader reports its end
 
     figures = child.timed(epochs, _work(epochs=3, step_s=0.5))
     assert figures["samples"] == 18

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Datasets in other processes: pickle stores the calls that made them."""
+"""Datasets in other processes: a pickle contains the calls that created them."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_chains_pickle() -> None:
 
 
 class _Negative:
-    """An object of a class of a module."""
+    """An object of a class defined in a module."""
 
     def __call__(self, image: np.ndarray) -> np.ndarray:
         return 255 - image
@@ -145,7 +145,7 @@ NOT_IN_A_MODULE = {
 
 @pytest.mark.parametrize("kind", NOT_IN_A_MODULE)
 def test_a_function_that_is_not_in_a_module_is_named(kind: str, photos: Path) -> None:
-    """With its operation and fields; also in a part of the dataset and in what a worker is sent."""
+    """With its operation and fields; also in a part of the dataset and in the data sent to a worker."""
     made = feedline.open(photos).resize((8, 8)).map(NOT_IN_A_MODULE[kind], "image")
     for dumps in (pickle.dumps, multiprocessing.reduction.ForkingPickler.dumps):
         with pytest.raises(feedline.ConfigError) as raised:

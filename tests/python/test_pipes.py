@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tars that commands write: read where it is allowed, judged by how the command ends, shown without secrets."""
+"""Tars written by commands: read only if this is allowed, judged by the command's exit status, shown without
+secrets.
+"""
 
 from __future__ import annotations
 

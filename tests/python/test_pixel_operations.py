@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operations of the augmentation recipes have the bytes of the installed Pillow, on every SIMD variant."""
+"""The operations of the augmentation recipes produce the same bytes as the installed Pillow, on every SIMD variant."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ FILTERS = {
     "bilinear": Image.Resampling.BILINEAR,
     "bicubic": Image.Resampling.BICUBIC,
 }
-# shapes where rows, columns and vectors end early, and one larger than a vector in every direction
+# shapes in which rows, columns and vectors are cut short, and one larger than a vector in both directions
 SHAPES = [(1, 1), (1, 2), (1, 40), (40, 1), (2, 2), (3, 3), (3, 5), (5, 3), (4, 17), (17, 4), (31, 33), (131, 257)]
 FACTORS = [0.0, 0.05, 0.1, 0.34, 0.5, 0.77, 0.9, 0.999, 1.0, 1.01, 1.1, 1.33, 1.5, 1.9, 2.0, 3.7, -0.3, -2.0, 1e4]
 FILLS = [(0, 0, 0), (124, 116, 104), (255, 3, 77)]
 
 
 def _photos() -> list[np.ndarray]:
-    """Photos, grey and RGB, and made-up images: noise, extremes, flat ones, and ones with few colours."""
+    """Photos, grey and RGB, and generated images: noise, extremes, flat ones, and ones with few colours."""
     rng = np.random.default_rng(5)
     found = []
     for i, part in enumerate(photographs.crops(24, largest=150)):
@@ -67,7 +67,7 @@ def _solarize_add(image: Image.Image, add: int, threshold: int) -> Image.Image:
 
 
 def _adjust_hue(image: Image.Image, factor: float) -> Image.Image:
-    """torchvision's adjust_hue of a PIL image."""
+    """torchvision's adjust_hue for PIL images."""
     if image.mode == "L":
         return image
     hue, saturation, value = image.convert("HSV").split()
@@ -113,10 +113,10 @@ def _affine_matrices() -> Iterator[tuple[float, ...]]:
     for shift in (-100.0, -3.0, -0.45, 0.0, 0.5, 7.0, 13.2):
         yield (1, 0, shift, 0, 1, 0)  # timm's translate_x and translate_y
         yield (1, 0, 0, 0, 1, shift)
-    yield (0.5, 0, 0.25, 0, 0.4, -1)  # scaled: Pillow's way without rotation
+    yield (0.5, 0, 0.25, 0, 0.4, -1)  # scaled: Pillow's method without rotation
     yield (-1, 0, 30, 0, -1, 25)
     yield (0, 0, 3, 0, 0, 2)
-    yield (1e5, 1, 0, 3, 1, 0)  # past 16.16 fixed point
+    yield (1e5, 1, 0, 3, 1, 0)  # beyond 16.16 fixed point
     yield (1, 0.1, 40000.5, 0.1, 1, -4)
     yield (-0.7, 0.6, 20.3, 0.6, 0.7, -5.1)
     center, shears = (11.0, 9.5), ((0.0, 0.0), (20.0, 0.0), (0.0, -15.0), (10.0, 12.0))
@@ -152,7 +152,7 @@ def perspective() -> Iterator[Case]:
         (1, 0, 0, 0, 1, 0, 0, 0),
         (0.9, 0.05, 1.2, -0.03, 1.1, -2.0, 0.001, -0.0007),
         (1.2, -0.2, 3.0, 0.1, 0.8, 4.0, -0.004, 0.002),
-        (1, 0, 0, 0, 1, 0, -2 / 9, 0),  # the pole lies in the image: 1 - 2/9 * 4.5 == 0
+        (1, 0, 0, 0, 1, 0, -2 / 9, 0),  # the pole is in the image: 1 - 2/9 * 4.5 == 0
         (0, 0, 0, 0, 0, 0, -2, 0),  # 0 / 0 at x = 0
         (1, 0, 0, 0, 1, 0, -0.05, 0.03),
     ]
@@ -209,7 +209,7 @@ GROUPS = {
 
 @pytest.fixture(scope="module")
 def expected() -> dict[str, list[np.ndarray]]:
-    """What Pillow makes of every photo in every case: once for all variants."""
+    """Returns Pillow's result for every photo in every case, calculated once for all variants."""
     return {
         group: [from_pillow(pillow(to_pillow(photo))) for *_, pillow in cases() for photo in PHOTOS]
         for group, cases in GROUPS.items()
@@ -233,7 +233,7 @@ def test_bytes_are_pillows(group: str, variant: str, expected: dict[str, list[np
 
 
 def _blurred(pixels: np.ndarray, sizes: tuple[int, int], sigmas: tuple[float, float]) -> np.ndarray:
-    """A Gaussian blur in double, the border reflected."""
+    """A Gaussian blur in double precision, with a reflected border."""
     values = pixels.astype(np.float64)
     for axis, size, sigma in ((1, sizes[0], sigmas[0]), (0, sizes[1], sigmas[1])):
         radius = size // 2
@@ -251,7 +251,7 @@ BLURS = [((3, 3), (0.3, 0.3)), ((3, 7), (0.8, 1.5)), ((9, 9), (0.1, 2.0)), ((23,
 
 @pytest.mark.parametrize("variant", feedline.simd_variants())
 def test_blur_is_the_real_one_rounded(variant: str, best_variant: None) -> None:
-    """Within half a level and what float32 adds; all variants give the same bytes."""
+    """Within half a level plus the error of float32; all variants produce the same bytes."""
     feedline.testing.force_simd_variant(variant)
     for sizes, sigmas in BLURS:
         for photo in PHOTOS:
@@ -265,7 +265,7 @@ def test_blur_is_the_real_one_rounded(variant: str, best_variant: None) -> None:
 
 
 def test_blur_is_torchvisions() -> None:
-    """Within one level, and of 2,000 pixels at most one is not the same."""
+    """Within one level, and at most one of 2,000 pixels differs."""
     torch = pytest.importorskip("torch", reason="torch is not installed")
     functional = pytest.importorskip("torchvision.transforms.v2.functional", reason="torchvision is not installed")
     different = total = 0
@@ -302,7 +302,7 @@ def test_the_matrices_are_torchvisions() -> None:
 
 
 def test_torchvisions_calls_on_pil_images() -> None:
-    """What RandAugment and its kin call, through torchvision itself."""
+    """The calls of RandAugment and similar classes, through torchvision itself."""
     functional = pytest.importorskip("torchvision.transforms.functional", reason="torchvision is not installed")
     modes = {"nearest": "NEAREST", "bilinear": "BILINEAR", "bicubic": "BICUBIC"}
     for i, photo in enumerate(PHOTOS[:24]):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PNGs of all kinds that PngSuite has: Pillow's pixels, whole and in part, or the same refusal."""
+"""PNGs of all kinds in PngSuite: Pillow's pixels, for the whole image and for regions, or the same refusal."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def basic() -> Iterator[Kind]:
 
 
 def odd_sizes() -> Iterator[Kind]:
-    """Sides of 1 to 9 and 32 to 40, of which interlacing leaves some passes empty."""
+    """Sides of 1 to 9 and 32 to 40, for which some passes of interlacing are empty."""
     for side in (*range(1, 10), *range(32, 41)):
         for interlaced in (False, True):
             yield with_palette(Kind(PALETTE, (1, 2, 4, 8)[side % 4], side, side, interlaced))
@@ -51,7 +51,7 @@ def chunked_and_compressed() -> Iterator[Kind]:
 
 
 def with_chunks() -> Iterator[Kind]:
-    """Transparency, background and gamma, which convert() does not look at, and palettes that are too short."""
+    """Transparency, background and gamma, which convert() ignores, and palettes that are too short."""
     clear = (b"tRNS", bytes([0, 128, 200]))
     gamma, background = (b"gAMA", (45455).to_bytes(4, "big")), (b"bKGD", bytes(6))
     yield Kind(RGB, 8, chunks=[gamma, background])

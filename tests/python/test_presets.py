@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Presets are what their originals do: the same pixels where nothing is drawn, and the same operations elsewhere."""
+"""Presets behave like their originals: the same pixels if nothing is drawn, and otherwise the same operations."""
 
 from __future__ import annotations
 
@@ -77,7 +77,8 @@ def test_a_preset_is_a_dataset_and_arguments_to_continue_from(folder: Path) -> N
         presets.dino,
         presets.llm_pretraining,
     ):
-        assert "Raises" in (make.__doc__ or "") and "From" in (make.__doc__ or "")
+        assert "Raises:" in (make.__doc__ or ""), "the docstring names errors"
+        assert any(source in (make.__doc__ or "") for source in (".py", "references/", " et al.")), "and a source"
         with pytest.raises(feedline.StorageError, match="no-such-folder"):
             make("no-such-folder")
 
@@ -116,7 +117,7 @@ def test_detection_has_boxes_that_fit_their_images(folder: Path, tmp_path: Path)
 
 
 def test_tokens_are_the_windows_of_the_original(tmp_path: Path) -> None:
-    """nanoGPT's get_batch: x from a position on, y one further; here every position once."""
+    """nanoGPT's get_batch: x from a position, y from the next one; here every position once."""
     tokens = np.random.default_rng(3).integers(0, 50257, 200).astype(np.uint16)
     tokens[[40, 90]] = 50256
     tokens.tofile(tmp_path / "train.bin")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of different lengths: ragged arrays and token documents, padded to the longest of a batch."""
+"""Samples of different lengths: ragged arrays and token documents, padded to the longest in a batch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DTYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"
 
 
 def samples_of(lengths: list[int], columns: tuple[int, ...] = ()) -> list[numpy.ndarray]:
-    """Sample i is i everywhere but in its first row."""
+    """All values of sample i are i, except in its first row."""
     made = [numpy.full((length, *columns), i, dtype="int32") for i, length in enumerate(lengths)]
     for sample in made:
         sample[0] = 999
@@ -164,7 +164,7 @@ VALUES = numpy.arange(10)
         (([VALUES, 3],), {}, "sample 1 is not an array"),
         (([VALUES, VALUES.astype("int8")],), {}, "sample 1 is int8"),
         (([VALUES, VALUES.reshape(5, 2)],), {}, r"of shape \(5, 2\)"),
-        ((VALUES, [4, -1, 7]), {}, "sample 1 has the length -1"),
+        ((VALUES, [4, -1, 7]), {}, "sample 1 has the negative length -1"),
         ((VALUES, [4, 5]), {}, "lengths sum to 9, but there are 10 rows"),
         ((VALUES, [4.0, 6.0]), {}, "lengths must be a one-dimensional array of integers"),
         ((VALUES, [[4, 6]]), {}, "one-dimensional"),
@@ -182,7 +182,7 @@ VALUES = numpy.arange(10)
         ((VALUES[::2], [5]), {}, "are not contiguous"),
         (("text", [4]), {}, "must be a NumPy array"),
         ((numpy.zeros((10, 0)), [10]), {}, "no elements"),
-        ((numpy.zeros((4, 1, 1, 1, 1, 1)), [4]), {}, "extents"),
+        ((numpy.zeros((4, 1, 1, 1, 1, 1)), [4]), {}, "dimensions"),
     ],
 )
 def test_what_is_no_ragged_array_is_refused_by_name(arguments, options, words):
@@ -200,7 +200,7 @@ def test_a_field_may_not_be_called_like_a_length():
 
 @pytest.fixture
 def documents(tmp_path: Path) -> Path:
-    """Documents of 1, 3, 9, 2 and 1 tokens with a separator, 0, behind each, and 4 without."""
+    """Documents of 1, 3, 9, 2 and 1 tokens, each followed by a separator, 0, and 4 tokens without one."""
     path = tmp_path / "documents.bin"
     tokens = []
     for count in (1, 3, 9, 2, 1):
@@ -226,10 +226,10 @@ def test_no_sample_crosses_a_document(documents):
     rebuilt: list[int] = []
     for sample in data:
         assert len(sample.x) == len(sample.y) == sample.length <= 4
-        assert 0 not in sample.x  # a separator is predicted, and predicts nothing
+        assert 0 not in sample.x  # a separator is predicted, but predicts nothing
         rebuilt += [sample.x[0], *sample.y] if not rebuilt or rebuilt[-1] != sample.x[0] else sample.y.tolist()
-    assert [0, *rebuilt] == stored  # the lone separator in front is left out, and nothing else
-    assert "6 documents in 8 samples; 1 of fewer than 2 tokens left out" in data.explain()
+    assert [0, *rebuilt] == stored  # only the first separator, which has no neighbour, is omitted
+    assert "6 documents in 8 samples; omitted 1 with fewer than 2 tokens" in data.explain()
     (batch,) = data.loader(len(data), output="numpy")
     assert batch.x.shape == (8, 4)
     for x, y, length in zip(batch.x, batch.y, batch.length, strict=True):
@@ -243,7 +243,7 @@ def test_short_documents_are_left_out_and_counted(documents):
     )
     assert [len(sample.x) for sample in data] == [3, 9, 3]
     assert data[0].x.dtype == numpy.int32
-    assert "3 documents in 3 samples; 4 of fewer than 4 tokens left out" in data.explain()
+    assert "3 documents in 3 samples; omitted 4 with fewer than 4 tokens" in data.explain()
 
 
 @settings(deadline=None, max_examples=60)
@@ -319,7 +319,7 @@ def test_wrong_documents_are_refused_by_name(documents, options, words):
 def test_a_token_outside_the_vocabulary_is_found_while_documents_are_looked_for(documents):
     options = {"separator": 0, "documents": "apart", "dtype": "uint16", "window": 5}
     feedline.tokens(documents, vocabulary=100, check=True, **options)
-    with pytest.raises(feedline.DataError, match="position 7 holds 91; the vocabulary has 91"):
+    with pytest.raises(feedline.DataError, match="position 7 has token 91, but the vocabulary size is 91"):
         feedline.tokens(documents, vocabulary=91, check=True, **options)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Erasing, blur, AugMix, timm's policies and chains in operations: what they draw, and what they do with it."""
+"""Erasing, blur, AugMix, timm's policies and nested chains: their draws, and their effects."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def one(tmp_path_factory: pytest.TempPathFactory) -> feedline.Dataset:
-    """One image of 224 x 160 pixels, for draws."""
+    """An image of 224 x 160 pixels, for draws."""
     root = tmp_path_factory.mktemp("one")
     (root / "class").mkdir()
     Image.new("RGB", (224, 160)).save(root / "class" / "a.png")
@@ -56,12 +56,12 @@ def _images(root: Path, mode: str = "RGB") -> list[Image.Image]:
 
 
 def _opened(root: Path) -> feedline.Dataset:
-    """With images of any size."""
+    """For images of any size."""
     return feedline.open(root).collate("list", fields="image")
 
 
 def _delivered(dataset: feedline.Dataset, seed: int, **loader: object) -> list[np.ndarray]:
-    """Height x width x channels of every sample of epoch 0."""
+    """Returns every sample of epoch 0 as height x width x channels."""
     with dataset.loader(5, seed=seed, layout="NHWC", output="numpy", **loader) as batches:
         return [image for batch in batches for image in batch.image]
 
@@ -104,7 +104,7 @@ def test_erased_rectangles_are_distributed_as_torchvisions(
 
 
 def test_no_rectangle_has_a_whole_side_of_the_image(one: feedline.Dataset) -> None:
-    """torchvision takes those alone that are smaller in both directions."""
+    """torchvision accepts only rectangles that are smaller in both directions."""
     for height, width, done in ((160, 224, False), (159, 224, False), (160, 223, False), (159, 223, True)):
         share, ratio = height * width / (224 * 160), height / width
         dataset = one.random_erasing(1, scale=(share, share), ratio=(ratio, ratio))
@@ -113,7 +113,7 @@ def test_no_rectangle_has_a_whole_side_of_the_image(one: feedline.Dataset) -> No
 
 @pytest.mark.parametrize("mode", ["RGB", "L"])
 def test_erasing_writes_its_value_and_nothing_else(folder: Path, mode: str) -> None:
-    """On pixels in front of other operations, and behind normalize in rows of every form."""
+    """On pixels before other operations, and after normalize in rows of every type and layout."""
     plain = _opened(folder).decode(mode).random_horizontal_flip(0.5)
     grey = mode == "L"
     pixels = plain.random_erasing(1, value=200 if grey else (200, 3, 77)).random_vertical_flip(1)
@@ -189,7 +189,7 @@ def test_a_blur_is_torchvisions_within_one_level(folder: Path, kernel_size: int 
     dataset = _opened(folder).gaussian_blur(kernel_size).random_horizontal_flip(1)
     different = total = 0
     for i, (image, ours) in enumerate(zip(_images(folder), _delivered(dataset, 5), strict=True)):
-        if min(image.size) <= 11:  # torch cannot mirror so few pixels
+        if min(image.size) <= 11:  # torch cannot reflect so few pixels
             continue
         sides = [kernel_size] * 2 if isinstance(kernel_size, int) else list(kernel_size)
         wanted = transforms.gaussian_blur(image, sides, [_named(dataset, i, 5)["sigma"][0]] * 2)
@@ -204,7 +204,7 @@ def test_a_blur_is_torchvisions_within_one_level(folder: Path, kernel_size: int 
 
 
 def _mixed(image: Image.Image, drawn: list, change: Callable[[Image.Image, str, float], Image.Image]) -> np.ndarray:
-    """torchvision's sum in float32, of what Pillow makes of the image."""
+    """torchvision's sum in float32 of Pillow's results."""
     weights = next(np.float32(values) for _, name, values in drawn if name == "weights")
     total = weights[0] * np.asarray(image, np.float32)
     chains = _chains(image, drawn, change)
@@ -245,9 +245,9 @@ def test_weights_of_aug_mix_are_dirichlets(stats: ModuleType, one: feedline.Data
     weights = np.array([_named(dataset, 0, seed)["weights"] for seed in range(DRAWS)])
     np.testing.assert_allclose(weights.sum(1), 1, atol=1e-6)
     assert stats.kstest(weights[:, 0], stats.beta(alpha, alpha).cdf).pvalue > 1e-4
-    kept = weights[weights[:, 0] < 0.999]
+    mixed_rows = weights[weights[:, 0] < 0.999]
     for i in (1, 2, 3):
-        assert stats.kstest(kept[:, i] / (1 - kept[:, 0]), stats.beta(alpha, 2 * alpha).cdf).pvalue > 1e-4
+        assert stats.kstest(mixed_rows[:, i] / (1 - mixed_rows[:, 0]), stats.beta(alpha, 2 * alpha).cdf).pvalue > 1e-4
 
 
 def test_chains_of_aug_mix_choose_evenly(stats: ModuleType, one: feedline.Dataset) -> None:
@@ -305,7 +305,7 @@ def test_timms_aug_mix_blends_its_sum_with_the_image(folder: Path) -> None:
 
 
 def test_timms_aug_mix_blends_one_chain_after_the_other(folder: Path) -> None:
-    """b1: every chain begins with the image, and is blended with what the ones before made."""
+    """b1: every chain begins with the image, and is blended with the result of the previous ones."""
     dataset = _opened(folder).timm_augment("augmix-m6-w4-b1", interpolation="bilinear")
     for seed in range(5):
         for i, (image, ours) in enumerate(zip(_images(folder), _delivered(dataset, seed), strict=True)):
@@ -386,7 +386,7 @@ def test_timms_policies_draw_as_timm_does(
         assert stats.ks_2samp(ours[name], amounts).pvalue > 1e-5, name
 
 
-# ---- chains in operations ----
+# ---- nested chains ----
 
 
 def test_random_apply_does_all_or_nothing(folder: Path) -> None:
@@ -428,7 +428,7 @@ def test_how_often_chains_are_done(stats: ModuleType, one: feedline.Dataset) -> 
 
 
 def test_dinos_view_is_a_chain(folder: Path) -> None:
-    """What stands in operations in operations is done, with the bytes that Pillow gives."""
+    """Nested operations are applied, with Pillow's bytes."""
     dino = (
         feedline.open(folder)
         .random_resized_crop(32, scale=(0.4, 1))
@@ -480,7 +480,7 @@ def test_masks_move_with_chains(tmp_path: Path) -> None:
     pairs.resize((8, 8)).random_erasing(1).gaussian_blur(3).loader(1).close()
 
 
-# ---- all of them ----
+# ---- all operations ----
 
 EVERYTHING: Chain = lambda d: (  # noqa: E731
     d.random_apply(chain().random_order(chain().gaussian_blur(5).random_invert()))
@@ -561,7 +561,7 @@ WRONG: dict[str, tuple[Chain, str]] = {
     "word": (lambda d: d.random_erasing(value="noise"), "random_erasing: value must be a number, one per channel"),
     "inplace": (lambda d: d.random_erasing(inplace=1), "random_erasing: inplace must be True or False"),
     "mode": (lambda d: d.timm_random_erasing(mode="x"), "timm_random_erasing: mode must be one of"),
-    "uint8 noise": (lambda d: d.timm_random_erasing(mode="rand"), "timm_random_erasing: normal numbers are not pixels"),
+    "uint8 noise": (lambda d: d.timm_random_erasing(mode="rand"), "timm_random_erasing: random values need float"),
     "counts": (lambda d: d.timm_random_erasing(min_count=3, max_count=2), "timm_random_erasing: min_count, max_count"),
     "areas": (lambda d: d.timm_random_erasing(min_area=0.5), "timm_random_erasing: min_area, max_area must be"),
     "aspect": (lambda d: d.timm_random_erasing(min_aspect=0), "timm_random_erasing: min_aspect must be above 0"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every sample as often as promised over any number of ranks; rank and world size from the surroundings."""
+"""Every sample as often as promised, for any number of ranks; rank and world size from the environment."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SAMPLES = 21
 def shares(
     dataset: feedline.Dataset, world_size: int, uneven: str, batch_size: int = 2, **options: bool
 ) -> list[list[list[int]]]:
-    """Samples of every batch of every rank."""
+    """Returns the samples of every batch of every rank."""
     result = []
     for rank in range(world_size):
         loader = dataset.loader(
@@ -59,7 +59,7 @@ def test_every_sample_as_often_as_promised(train: feedline.Dataset, world_size: 
 
 
 def test_global_batches_do_not_depend_on_the_number_of_ranks(train: feedline.Dataset) -> None:
-    """Two ranks of 3 see, batch by batch, what one rank of 6 sees."""
+    """Two ranks with batches of 3 see the same samples per step as one rank with batches of 6."""
     one = shares(train, 1, "drop", batch_size=6, shuffle=True)[0]
     two = shares(train, 2, "drop", batch_size=3, shuffle=True)
     for b in range(3):
@@ -88,8 +88,8 @@ def test_drop_last_over_ranks(train: feedline.Dataset) -> None:
     ],
 )
 def test_launchers(variables: dict[str, str], wanted: tuple[int, int] | None) -> None:
-    place = ranks.from_environment(variables)
-    assert (place and place[:2]) == wanted
+    found = ranks.from_environment(variables)
+    assert (found and found[:2]) == wanted
 
 
 @pytest.mark.parametrize("variables", [{"RANK": "x", "WORLD_SIZE": "2"}, {"RANK": "2", "WORLD_SIZE": "2"}])
@@ -120,7 +120,7 @@ def test_a_loader_takes_the_launchers_rank(train: feedline.Dataset, monkeypatch:
     monkeypatch.setenv("WORLD_SIZE", "3")
     with train.loader(7, output="numpy") as loader:
         assert "rank 1 of 3" in loader.explain()
-        assert "over all ranks: 21 of 21 samples an epoch" in loader.explain()
+        assert "over all ranks: 21 of 21 samples per epoch" in loader.explain()
         assert sum(len(batch.label) for batch in loader) == 7
 
 
@@ -148,15 +148,15 @@ def test_rank_zero_logs_the_plan_once(train: feedline.Dataset, caplog: pytest.Lo
     (record,) = caplog.records
     plan, shares = record.getMessage().split("; ")
     assert plan == "21 samples, sequential, rank 0 of 2: 3 batches of 4"
-    assert shares == "over all ranks: 21 of 21 samples an epoch, 1 of them twice"
+    assert shares == "over all ranks: 21 of 21 samples per epoch, 1 of them twice"
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"uneven": "drop"}, "20 of 21 samples an epoch, 1 left out"),
-        ({"uneven": "exact"}, "21 of 21 samples an epoch"),
-        ({"uneven": "exact", "drop_last": True}, "16 of 21 samples an epoch, 5 left out"),
+        ({"uneven": "drop"}, "20 of 21 samples per epoch, 1 left out"),
+        ({"uneven": "exact"}, "21 of 21 samples per epoch"),
+        ({"uneven": "exact", "drop_last": True}, "16 of 21 samples per epoch, 5 left out"),
     ],
 )
 def test_explain_reports_what_is_left_out_and_what_comes_twice(train: feedline.Dataset, options, words) -> None:

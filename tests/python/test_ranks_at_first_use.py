@@ -32,7 +32,7 @@ def rows(batches: Any) -> list[int]:
 
 
 class Group:
-    """A stand-in for torch.distributed whose rank and world size a test changes."""
+    """A simulated torch.distributed whose rank and world size a test changes."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._monkeypatch = monkeypatch
@@ -66,7 +66,7 @@ def test_a_length_that_changes_is_logged(group: Group, caplog: pytest.LogCapture
     with caplog.at_level(logging.WARNING, logger="feedline"):
         assert len(ours) == 8 and len(ours) == 8
     assert [r.getMessage() for r in caplog.records] == [
-        "len() of this loader was 16 as rank 0 of 1; it is 8 as rank 0 of 2 from torch.distributed"
+        "len() of this loader was 16 as rank 0 of 1, and is now 8 as rank 0 of 2 according to torch.distributed"
     ]
 
 
@@ -93,8 +93,8 @@ def test_ranks_that_change_between_epochs_are_an_error(group: Group) -> None:
     assert rows(ours) == list(range(ROWS))
     group.begin(1, 2)
     words = (
-        "loader was resolved as rank 0 of 1 from no launcher and no torch.distributed group, but torch.distributed "
-        "now has rank 1 of 2; make the loader after init_process_group, or pass rank= and world_size="
+        "loader already has rank 0 of 1 (source: no launcher and no torch.distributed group), but torch.distributed "
+        "now has rank 1 of 2; create the loader after init_process_group, or pass rank= and world_size="
     )
     for _ in range(2):
         with pytest.raises(feedline.ConfigError, match=re.escape(words)):
@@ -104,7 +104,9 @@ def test_ranks_that_change_between_epochs_are_an_error(group: Group) -> None:
     made.load_state_dict(ours.state_dict())
     assert made.epoch == 1 and len(rows(made)) == 32
     group.begin(1, 4)
-    with pytest.raises(feedline.ConfigError, match=r"as rank 1 of 2 from torch.distributed, but .* has rank 1 of 4"):
+    with pytest.raises(
+        feedline.ConfigError, match=r"rank 1 of 2 \(source: torch.distributed\), but .* has rank 1 of 4"
+    ):
         iter(made)
     group.end()
     assert len(rows(made)) == 32, "no group contradicts it"

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A storage that is slow gives what a quick one gives, sooner than its latency would allow one by one."""
+"""Slow storage delivers the same samples as fast storage, and faster than its latency would allow for sequential
+reads.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pipelines of examples/recipes run, and give what their methods take."""
+"""The pipelines of examples/recipes run, and produce the inputs of their methods."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def test_a_recipe_gives_its_views(folder: Path, recipe: str):
 def test_a_network_is_trained_both_ways(folder: Path, tmp_path: Path):
     pytest.importorskip("torchvision", reason="torchvision, the stock way, is not installed")
     command = [sys.executable, str(RECIPES / "train_resnet18.py"), str(folder), "--seeds", "2", "--steps", "2"]
-    kept = tmp_path / "runs.json"
-    small = ["--side", "32", "--shorter", "40", "--batch-size", "4", "--num-workers", "1", "--json", str(kept)]
+    report = tmp_path / "runs.json"
+    small = ["--side", "32", "--shorter", "40", "--batch-size", "4", "--num-workers", "1", "--json", str(report)]
     printed = subprocess.run([*command, *small], capture_output=True, text=True, check=True, timeout=300).stdout
     runs, compared = printed.splitlines()[:4], printed.splitlines()[4:]
     assert [line.split(":")[0] for line in runs] == [
@@ -66,8 +66,9 @@ def test_a_network_is_trained_both_ways(folder: Path, tmp_path: Path):
     (apart,) = (line for line in compared if line.startswith("accuracy  of Feedline less that of stock: "))
     low, high = (float(number) for number in apart.split("95 % of ")[1].split(" to "))
     assert (low + high) / 2 == pytest.approx((first + last) / 2, abs=0.0021)
-    assert (high - low) / 2 == pytest.approx(12.706 * abs(first - last) / 2, rel=0.05, abs=0.015)  # Student's t of two
-    assert json.loads(kept.read_text())["compared"] == compared
+    # Student's t for two degrees of freedom
+    assert (high - low) / 2 == pytest.approx(12.706 * abs(first - last) / 2, rel=0.05, abs=0.015)
+    assert json.loads(report.read_text())["compared"] == compared
 
 
 def test_the_examples_that_are_presets_as_well_are_the_same(folder: Path, monkeypatch: pytest.MonkeyPatch):
@@ -80,7 +81,7 @@ def test_the_examples_that_are_presets_as_well_are_the_same(folder: Path, monkey
 
 
 def test_the_page_has_what_explain_reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """And the page's original is on it for each: a section without explanation or picture fails here."""
+    """And the page has the original of each: a section without an explanation or picture fails here."""
     tool, page = RECIPES.parents[1] / "tools" / "recipe_pictures.py", RECIPES.parents[1] / "docs" / "recipes.md"
     if not tool.is_file() or not page.is_file():
         pytest.skip("the tool and its page are not beside the tests")
@@ -88,7 +89,9 @@ def test_the_page_has_what_explain_reports(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.syspath_prepend(str(tool.parent))
     pictures = importlib.import_module("recipe_pictures")
     found = pictures.recipes(pictures.made_folder(tmp_path), pictures.made_tar(tmp_path / "boxes.tar"))
-    told = {name: pictures.explained(dataset) for name, (dataset, *_) in found.items()}
+    explanations = {name: pictures.explained(dataset) for name, (dataset, *_) in found.items()}
     text = page.read_text()
-    assert text == pictures.with_explanations(text, told), "run tools/recipe_pictures.py"
-    assert all(f"pictures/recipe-{name}.jpg" in text and len(told[name].splitlines()) > 3 for name in told)
+    assert text == pictures.with_explanations(text, explanations), "run tools/recipe_pictures.py"
+    assert all(
+        f"pictures/recipe-{name}.jpg" in text and len(explanations[name].splitlines()) > 3 for name in explanations
+    )

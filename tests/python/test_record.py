@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run records: the schema, what is refused, the machine's facts, and what is kept of measurements."""
+"""Run records: the schema, refusals, the machine's facts, and the stored parts of measurements."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ VALUES = [None, True, 0, -1, 1.0, 2.5, "x", [], {}, [1, 2, 3, 4], ["x"], {"a": [
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [place for name, item in inner for place in [(*path, name), *places(item, (*path, name))]]
+    return [path_of_item for name, item in inner for path_of_item in [(*path, name), *places(item, (*path, name))]]
 
 
 @settings(deadline=None)
@@ -96,12 +96,12 @@ def test_the_check_agrees_with_jsonschema(data: st.DataObject) -> None:
         ("", "not JSON"),
         ("[1, 2]", "no JSON object"),
         ('{"a": 1}', "feedline bench SOURCE --record FILE"),
-        ('{"run_record": 2}', "version 2; this Feedline reads up to 1: update it"),
-        ('{"run_record": true}', "lacks 'run_record'"),
+        ('{"run_record": 2}', "version 2; this version of Feedline reads versions up to 1; update Feedline"),
+        ('{"run_record": true}', "has no 'run_record' key"),
         ('{"run_record": 1}', "lacks 'verb'"),
         ('{"run_record": NaN}', "NaN is not a JSON number"),
         ("[" * 100_000, "not JSON"),
-        ('{"schema": "feedline.diagnosis/1"}', "a diagnosis that cannot be read"),
+        ('{"schema": "feedline.diagnosis/1"}', "the diagnosis cannot be read"),
     ],
 )
 def test_what_is_no_record_is_refused_by_name(text: str, message: str, tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_a_damaged_record_reports_where(tmp_path: Path) -> None:
         record.check(made)
     made = made_records.bench()
     made["histograms"]["wait_ms"]["edges"].reverse()
-    with pytest.raises(record.RecordError, match="rising edges"):
+    with pytest.raises(record.RecordError, match="ascending edges"):
         record.check(made)
 
 
@@ -282,7 +282,7 @@ def test_bench_writes_one_that_holds_what_it_printed_before(folder: Path, tmp_pa
     found = record.read(output)
     assert json.loads(printed) == found
     assert found["figures"][0]["value"] == found["feedline"]["images_per_s"]
-    # a root that is changed, as a container's may be, can lie on a mount that nothing lists
+    # a changed root, such as a container's, may be on a mount that is not listed
     assert found["storage"] is None or found["storage"]["file_system"]
     assert found["subject"] == str(folder)
     waits = found["histograms"]["wait_ms"]

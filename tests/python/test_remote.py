@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data behind HTTP is the same data: batches byte for byte, through what networks and servers do; or an error."""
+"""Data over HTTP is the same as local data: batches byte for byte, whatever networks and servers do; or an error."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from range_server import RangeServer, serving
 
 import feedline
 
-# What an object's opening reads of it: its version alone, or its first members with it.
+# What opening reads from an object: only its version, or also its first members.
 VERSION, OPENING = 1, 4096
 TWO_EPOCHS = """
 import hashlib, sys, feedline, numpy as np
@@ -35,14 +35,14 @@ with data.loader(5, shuffle="shards", seed=3, output="numpy", num_workers=2) as 
 
 @pytest.fixture
 def server(tars: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RangeServer]:
-    """The shards, served; and an index folder of this test's own."""
+    """Serves the shards; this test has its own index folder."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     with serving(tars[0].parent) as running:
         yield running
 
 
 def batches(data: feedline.Dataset, **options: Any) -> list[list[bytes]]:
-    """Two epochs of training batches, as bytes."""
+    """Returns two epochs of training batches, as bytes."""
     with training(data).loader(batch_size=5, shuffle=True, seed=3, output="numpy", **options) as loader:
         return [[np.asarray(field).tobytes() for field in batch] for _ in range(2) for batch in loader]
 
@@ -69,12 +69,12 @@ def test_samples_are_read_by_one_range_each(server: RangeServer, tars: list[Path
     with training(data).loader(batch_size=5, output="numpy", epochs=1) as loader:
         assert sum(len(batch[1]) for batch in loader) == len(data)
         assert "by http" in loader.explain()
-    # A thread that comes for a sample before its fetch has begun reads it as well: the same range.
+    # A thread that needs a sample before its prefetch has begun reads it as well: the same range.
     assert len(set(server.requests)) <= len(data) + 1
 
 
 def test_a_shard_is_fetched_once_into_a_cache(server: RangeServer, tars: list[Path], tmp_path: Path) -> None:
-    """Then it is read from there: only its version is asked for, while the first epoch runs."""
+    """Then the index is read from there: only the object's version is requested, while the first epoch runs."""
     source, cache = server.url("{000..002}.tar"), tmp_path / "shards"
     expected = batches(feedline.open(tars))
     assert batches(feedline.open(source, cache=str(cache))) == expected
@@ -239,7 +239,7 @@ def test_a_bucket_holds_the_same_data(tars: list[Path], tmp_path: Path) -> None:
 
 
 def ranges_of(server: RangeServer, path: Path) -> list[tuple[int, int]]:
-    """First byte and the one behind the last of each request for the file, openings left out."""
+    """Returns the first byte and the end of each request for the file, without those for opening."""
     size = path.stat().st_size
     asked = [re.fullmatch(r"bytes=(\d+)-(\d+)", said) for name, said in server.requests if name == f"/{path.name}"]
     assert all(asked), "each request says which bytes it wants"
@@ -250,7 +250,7 @@ def ranges_of(server: RangeServer, path: Path) -> list[tuple[int, int]]:
 def test_eight_processes_on_a_cold_cache_fetch_each_byte_once_and_the_second_epoch_none(
     server: RangeServer, tars: list[Path], tmp_path: Path
 ) -> None:
-    for tar in tars:  # larger than what comes with the opening
+    for tar in tars:  # larger than the data that is read when opening
         assert tar.stat().st_size > 2 * OPENING
     source, cache = server.url("{000..002}.tar"), tmp_path / "shards"
 

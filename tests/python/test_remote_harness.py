@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arithmetic of `tools/bench --remote`: what is asked of clients, ratios within a round, who counts as wrong."""
+"""The arithmetic of `tools/bench --remote`: requests of clients, ratios within a round, and wrong results."""
 
 from __future__ import annotations
 

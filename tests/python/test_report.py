@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""feedline report: a page that loads nothing and runs nothing, whatever the record holds, and that shows something."""
+"""feedline report: a page that loads nothing and runs nothing, for any record, and that shows its figures."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CHROMIUM = next(
 
 
 class Page(HTMLParser):
-    """What a browser would make of it, as far as this matters here."""
+    """Parses the page like a browser, as far as this is needed here."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class Page(HTMLParser):
 
 
 def assert_closed(text: str) -> Page:
-    """Nothing in the page runs, and nothing points out of it."""
+    """Nothing in the page runs, and no link leaves it."""
     found = Page(text)
     assert not {"script", "img", "link", "iframe", "object", "embed", "base", "form", "a"} & set(found.tags)
     for name, value in found.attributes:
@@ -93,10 +93,10 @@ def test_everything_that_the_record_holds_is_there() -> None:
 
 
 def with_strings(value: Any, text: str) -> Any:
-    """The same with `text` for every string but those of which the schema has a list."""
+    """Returns the record with `text` for every string except those for which the schema has a list."""
     if isinstance(value, dict):
-        kept = ("better", "unit", "basis") + (("name",) if "bytes_per_s" in value else ())
-        return {key: item if key in kept else with_strings(item, text) for key, item in value.items()}
+        unchanged = ("better", "unit", "basis") + (("name",) if "bytes_per_s" in value else ())
+        return {key: item if key in unchanged else with_strings(item, text) for key, item in value.items()}
     if isinstance(value, list):
         return [with_strings(item, text) for item in value]
     return text if isinstance(value, str) else value

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a notebook or a terminal shows of datasets, loaders and statistics, and the bar of an epoch."""
+"""The representation of datasets, loaders and statistics in a notebook or a terminal, and the progress bar of an
+epoch.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ from feedline.loader.statistics import Statistics
 
 
 class Cells(HTMLParser):
-    """The text of every cell; fails where elements do not close as they open."""
+    """Returns the text of every cell; fails if elements are not closed in the right order."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -47,7 +49,7 @@ class Cells(HTMLParser):
 
 @pytest.fixture
 def dataset(tmp_path: Path) -> feedline.Dataset:
-    """21 images in 3 classes, in a folder whose name is no HTML."""
+    """21 images in 3 classes, in a folder whose name contains HTML characters."""
     made_data.make_folder(tmp_path / "<b>photos&", per_class=7)
     return feedline.open(tmp_path / "<b>photos&").resize((8, 8))
 
@@ -185,7 +187,7 @@ def test_progress_continues_where_a_state_was_taken(dataset: feedline.Dataset) -
 
 
 def test_the_share_of_waiting_is_that_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A clock of ours: a batch takes 3 s to come and 1 s to train on; the last one ends the loader."""
+    """A simulated clock: a batch takes 3 s to arrive and 1 s to train on; the last one ends the loader."""
     now = [0.0]
     monkeypatch.setattr(progress, "time", SimpleNamespace(perf_counter=lambda: now[0]))
     given = [0]

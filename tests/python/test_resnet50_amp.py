@@ -55,12 +55,12 @@ def test_a_run_in_two_parts_is_the_run(folder: Path, tmp_path: Path, example: Mo
     of = ["--precision", precision]
     found = example.main(words(folder, *of, "--steps", 6, "--checkpoint", whole))
     example.main(words(folder, *of, "--steps", 3, "--checkpoint", parts))
-    again = example.main(words(folder, *of, "--steps", 6, "--checkpoint", parts))  # over the end of an epoch
+    again = example.main(words(folder, *of, "--steps", 6, "--checkpoint", parts))  # across the end of an epoch
     assert found["steps"] == again["steps"] == 6 and 0 <= found["waited"] <= 1
     assert found["loss"] == again["loss"]
     for name, value in weights(whole).items():
         assert torch.equal(value, weights(parts)[name]), name
-        assert value.dtype in (torch.float32, torch.int64)  # autocast leaves weights as they are
+        assert value.dtype in (torch.float32, torch.int64)  # autocast does not change weights
 
 
 def test_the_work_is_done_in_the_precision(folder: Path, example: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,7 +75,7 @@ def test_the_work_is_done_in_the_precision(folder: Path, example: ModuleType, mo
 
 
 def test_what_compiles_is_trained(folder: Path, example: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    compiled: list[Any] = []  # compiling itself takes minutes of a CPU
+    compiled: list[Any] = []  # compilation itself takes minutes of CPU time
 
     def stand_in(model: Any) -> Any:
         return lambda images: compiled.append(images.dtype) or model(images)
@@ -105,11 +105,11 @@ def test_as_a_rank(folder: Path, tmp_path: Path, example: ModuleType, monkeypatc
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
-    place = {"RANK": 0, "LOCAL_RANK": 0, "WORLD_SIZE": 1, "LOCAL_WORLD_SIZE": 1, "MASTER_PORT": port}
-    for name, value in {**place, "MASTER_ADDR": "127.0.0.1"}.items():
+    rank_variables = {"RANK": 0, "LOCAL_RANK": 0, "WORLD_SIZE": 1, "LOCAL_WORLD_SIZE": 1, "MASTER_PORT": port}
+    for name, value in {**rank_variables, "MASTER_ADDR": "127.0.0.1"}.items():
         monkeypatch.setenv(name, str(value))
     ranked = example.main(words(folder, "--precision", "fp32", "--steps", 3, "--checkpoint", tmp_path / "ranked.pt"))
-    for name in place:
+    for name in rank_variables:
         monkeypatch.delenv(name)
     alone = example.main(words(folder, "--precision", "fp32", "--steps", 3, "--checkpoint", tmp_path / "alone.pt"))
     assert ranked["loss"] == pytest.approx(alone["loss"], rel=1e-5)

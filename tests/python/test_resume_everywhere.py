@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every source x every plan x 1, 2, 3, 4, 8 ranks x threads: interrupted at every step, all ranks together go on as the
-uninterrupted run does, sample for sample and byte for byte.
+"""Every source x every plan x 1, 2, 3, 4, 8 ranks x threads: interrupted at every step, all ranks together continue
+like the uninterrupted run, sample for sample and byte for byte.
 
-A global batch is what all ranks deliver at one step, in the order of their ranks. As long as batch_size x world_size
-stays the same it must not depend on the number of ranks, so one uninterrupted run of one rank is what every other run
-is compared with.
+A global batch consists of the samples that all ranks deliver at one step, in the order of the ranks. As long as
+batch_size x world_size stays the same, it must not depend on the number of ranks, so every run is compared with one
+uninterrupted run of one rank.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ WORLD_SIZES = (1, 2, 3, 4, 8)
 THREADS = (1, 2, 4)
 EPOCHS = 2
 
-# samples and bytes of one step, all ranks
+# samples and bytes of one step, of all ranks
 Step = tuple[list[int], bytes]
 
 PLANS: dict[str, dict[str, Any]] = {
@@ -99,24 +99,26 @@ def loader(dataset: feedline.Dataset, rank: int, world_size: int, threads: int, 
 
 
 def steps(dataset: feedline.Dataset, world_size: int, threads: int, state: Any = None, **options: Any) -> list[Step]:
-    """What all ranks deliver, step by step, from `state` on. Ranks that have nothing at a step add nothing."""
-    result: dict[tuple[int, int], Step] = {}  # epoch, and step from where it was continued
+    """Returns the samples of all ranks, step by step, from `state` on. Ranks without a batch at a step add nothing."""
+    result: dict[tuple[int, int], Step] = {}  # epoch, and step since it was resumed
     for rank in range(world_size):
         with loader(dataset, rank, world_size, threads, **options) as one:
             if state is not None:
                 one.load_state_dict(state)
             counts: Counter[int] = Counter()
             for batch in one:
-                place = (one.epoch, counts[one.epoch])
+                position = (one.epoch, counts[one.epoch])
                 counts[one.epoch] += 1
-                samples, data = result.get(place, ([], b""))
+                samples, data = result.get(position, ([], b""))
                 rows = b"".join(row_bytes(batch, i) for i in range(len(batch[0])))
-                result[place] = (samples + one.last_samples, data + rows)
-    return [result[place] for place in sorted(result)]
+                result[position] = (samples + one.last_samples, data + rows)
+    return [result[position] for position in sorted(result)]
 
 
 def row_bytes(batch: Any, row: int) -> bytes:
-    """Of a sample, without what pads it: to the longest of a rank's batch, which other ranks' batches need not have."""
+    """Returns a sample without its padding, which depends on the longest sample in a rank's batch and differs from
+    other ranks' batches.
+    """
     parts = []
     for name, field in zip(batch._fields, batch, strict=True):
         lengths = getattr(batch, f"{name}_length", getattr(batch, "length", None))
@@ -126,13 +128,13 @@ def row_bytes(batch: Any, row: int) -> bytes:
 
 
 def epoch_of(dataset: feedline.Dataset, **options: Any) -> int:
-    """Steps of an epoch."""
+    """Returns the number of steps of an epoch."""
     with loader(dataset, 0, 1, 1, **options) as one:
         return len(one) // EPOCHS
 
 
 def states_of_ranks(dataset: feedline.Dataset, world_size: int, threads: int, **options: Any) -> list[list[Any]]:
-    """Of every rank: the state before the first step, and after every one."""
+    """Returns for every rank the state before the first step, and after every step."""
     result = []
     for rank in range(world_size):
         with loader(dataset, rank, world_size, threads, **options) as one:
@@ -145,7 +147,7 @@ def states_of_ranks(dataset: feedline.Dataset, world_size: int, threads: int, **
 
 
 def as_one_sequence(found: list[Step], wanted: list[Step], where: str) -> None:
-    """Sample for sample. Steps are compared too where ranks cannot shift them against each other."""
+    """Compares sample for sample, and also the steps if ranks cannot shift them against each other."""
     assert [s for samples, _ in found for s in samples] == [s for samples, _ in wanted for s in samples], where
     assert b"".join(data for _, data in found) == b"".join(data for _, data in wanted), where
 
@@ -174,7 +176,7 @@ def test_every_step_of_every_plan(sources: dict[str, feedline.Dataset], source: 
         assert all(states == per_rank[0] for states in per_rank), "ranks disagree on where they stand"
         for step, state in enumerate(per_rank[0]):
             other = WORLD_SIZES[(turn + step) % len(WORLD_SIZES)]
-            # the rest of the epoch that runs, and EPOCHS - 1 more: as many as are known
+            # the rest of the current epoch, and EPOCHS - 1 more: as many as are known
             found = steps(dataset, other, THREADS[step % len(THREADS)], json.loads(state), **options)
             rest = whole[step:]
             assert found[: len(rest)] == rest, f"{world_size} ranks interrupted at step {step}, resumed on {other}"
@@ -183,7 +185,7 @@ def test_every_step_of_every_plan(sources: dict[str, feedline.Dataset], source: 
 @pytest.mark.parametrize("uneven", ["pad", "exact", "drop"])
 @pytest.mark.parametrize("source", ["arrays", "tokens", "mixture"])
 def test_remainders_too(sources: dict[str, feedline.Dataset], source: str, uneven: str) -> None:
-    """With what does not divide: the same ranks go on as the same ranks would have."""
+    """With a remainder: the same number of ranks continues with the same batches."""
     dataset, options = sources[source], {"shuffle": True, "uneven": uneven}
     for turn, world_size in enumerate(WORLD_SIZES):
         threads = THREADS[turn % len(THREADS)]
@@ -206,7 +208,7 @@ def test_remainders_too(sources: dict[str, feedline.Dataset], source: str, uneve
 def test_resumes_of_resumes_with_everything_else_changed(
     sources: dict[str, feedline.Dataset], source: str, tmp_path: Path
 ) -> None:
-    """A chain of runs of a few steps, each with other ranks, threads and batch size: every sample once."""
+    """A series of runs of a few steps, each with other ranks, threads and batch size: every sample once."""
     dataset = sources[source]
     rng = np.random.default_rng(5)
     with dataset.loader(7, shuffle=True, seed=11, epochs=1, output="numpy") as one:
@@ -232,5 +234,5 @@ def test_resumes_of_resumes_with_everything_else_changed(
                     states.append(one.state_dict())
             steps_done = max(map(len, delivered))
             seen += [s for step in range(steps_done) for mine in delivered if step < len(mine) for s in mine[step]]
-            state = states[0]  # rank 0 is never behind
+            state = states[0]  # rank 0 is never behind other ranks
         assert seen == order

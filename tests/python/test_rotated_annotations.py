@@ -19,7 +19,7 @@ import feedline
 Image = pytest.importorskip("PIL.Image")
 ImageOps = pytest.importorskip("PIL.ImageOps")
 
-WIDTH, HEIGHT = 40, 24  # of the photo as it is shown
+WIDTH, HEIGHT = 40, 24  # of the photo as displayed
 LEFT, TOP, RIGHT, BOTTOM = 4, 6, 14, 18  # of a white rectangle in it, whose first pixel is a keypoint
 SWAPS = (5, 6, 7, 8)
 
@@ -28,7 +28,7 @@ def write_photo(path: Path, orientation: int) -> None:
     """Writes a photo whose rectangle is in the right place after its EXIF orientation is applied."""
     shown = np.zeros((HEIGHT, WIDTH, 3), np.uint8)
     shown[TOP:BOTTOM, LEFT:RIGHT] = 255
-    # the inverse orientation turns the photo back
+    # the inverse orientation, which restores the photo
     inverse = {6: 8, 8: 6}.get(orientation, orientation)
     exif = Image.Exif()
     exif[0x0112] = inverse
@@ -165,7 +165,7 @@ def write_yolo_lossy(root: Path, orientation: int, name: str) -> str:
 
 
 def rectangle_in(photo: Path, frame: str) -> tuple[list[int], tuple[int, int]]:
-    """The white rectangle's edges, and the size, of the stored or the turned photo."""
+    """Returns the white rectangle's edges, and the size, of the stored or the rotated photo."""
     image = Image.open(photo)
     pixels = np.asarray((ImageOps.exif_transpose(image) if frame == "shown" else image).convert("L")) > 127
     rows, columns = np.nonzero(pixels)
@@ -194,7 +194,7 @@ def test_packed_boxes_fit_the_stored_image(tmp_path: Path) -> None:
 
 
 def test_inspect_counts_turned_photos(tmp_path: Path) -> None:
-    from feedline.data import stored_images
+    from feedline.data.inspect import stored_images
 
     source = write_yolo_lossy(tmp_path, 6, "photo.avif")
     seen = stored_images.look(source, None, None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights of samples and balanced classes: distributions, ranks, resume, changes between epochs, refusals."""
+"""Weights of samples and balanced classes: distributions, ranks, resume, changes between epochs, errors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def labelled() -> feedline.Dataset:
 
 
 def epochs(dataset: feedline.Dataset, count: int, batch_size: int = 16, **options: Any) -> list[list[int]]:
-    """The samples of each epoch, in order."""
+    """Returns the samples of each epoch, in order."""
     with dataset.loader(batch_size, output="numpy", **options) as loader:
         return [[sample for _ in loader for sample in loader.last_samples] for _ in range(count)]
 
@@ -42,7 +42,7 @@ def chi_square_p(counts: Counter[int], shares: np.ndarray) -> float:
 
 @pytest.mark.parametrize("seed", [0, 7])
 def test_draws_follow_the_weights(seed: int) -> None:
-    """The distribution of torch's WeightedRandomSampler with replacement: shares of the sum, zeros never."""
+    """The distribution of torch's WeightedRandomSampler with replacement: shares of the sum, never for weight zero."""
     weights = np.random.default_rng(3).gamma(0.7, size=100)
     weights[[0, 50, 99]] = 0
     drawn = all_of(feedline.arrays(x=np.arange(100)), 200, weights=weights, seed=seed)
@@ -99,7 +99,7 @@ def test_undersample_takes_as_many_of_each_class(shuffle: bool) -> None:
     assert chi_square_p(Counter({s: n for s, n in drawn.items() if s < 400}), np.ones(400)) > 0.001
     with dataset.loader(16, output="numpy", balanced="undersample") as loader:
         assert len(loader) == 4
-        assert "20 of each of 3 classes" in loader.explain()
+        assert "20 samples from each of 3 classes" in loader.explain()
 
 
 def test_positions_are_not_sorted_by_class() -> None:
@@ -195,8 +195,8 @@ def test_a_state_refuses_other_weights() -> None:
         rest = [s for _ in loader for s in loader.last_samples]
     assert len(json.dumps(state)) < 1024
     for options, words in (
-        ({"weights": 2.0 + LABELS}, "other sample weights, labels or indices"),
-        ({"balanced": True}, "other sample weights"),
+        ({"weights": 2.0 + LABELS}, "sample weights, labels or indices that differ"),
+        ({"balanced": True}, "sample weights, labels or indices that differ"),
         ({}, "taken with weights=, balanced= or sampler="),
     ):
         with (
@@ -209,7 +209,7 @@ def test_a_state_refuses_other_weights() -> None:
     with dataset.loader(16, output="numpy", balanced=True) as other:
         with pytest.raises(feedline.ConfigError, match="every sample once"):
             other.load_state_dict(before)
-        assert len([s for _ in other for s in other.last_samples]) == len(LABELS)  # the refusal changed nothing
+        assert len([s for _ in other for s in other.last_samples]) == len(LABELS)  # the refused call changed nothing
     with dataset.loader(16, output="numpy", balanced=True) as other:
         other.set_weights(1.0 + LABELS)
         other.load_state_dict(state)  # the state's weights were set before

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`loader(sampler=)`: torch's samplers and sequences as the order that ranks share, resume, refusals."""
+"""`loader(sampler=)`: torch's samplers and sequences as the order that ranks share; resume, errors."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Rotated:
 
 
 class Growing:
-    """A sampler without a length that yields other indices each time."""
+    """A sampler without a length that yields different indices each time."""
 
     def __init__(self) -> None:
         self.passes = 0
@@ -174,14 +174,14 @@ def test_one_state_resumes_the_shares_of_all_ranks() -> None:
             wanted = [indices(whole) for _ in range(3)]
             resumed.load_state_dict(state)
             assert [indices(resumed) for _ in range(2)] == [wanted[1][4:], wanted[2]]
-    with loader_of(0, seed=5) as other, pytest.raises(feedline.ConfigError, match="another order than in epoch 1"):
+    with loader_of(0, seed=5) as other, pytest.raises(feedline.ConfigError, match="a different order than in epoch 1"):
         other.load_state_dict(state)
 
 
 @pytest.mark.parametrize("kind", ["list", "set_epoch", "generator"])
 @pytest.mark.parametrize(("epoch", "step"), [(0, 0), (0, 3), (1, 1), (1, 5), (2, 0)])
 def test_resume(kind: str, epoch: int, step: int) -> None:
-    """Amid an epoch, at its start, and after its last batch."""
+    """During an epoch, at its start, and after its last batch."""
     torch = pytest.importorskip("torch")
 
     def loader_of(world_size: int = 1) -> feedline.Loader:
@@ -221,7 +221,10 @@ def test_a_state_refuses_another_order() -> None:
     for sampler in (Rotated(SIZE - 1), list(range(SIZE))[::-1]):
         with (
             dataset().loader(6, output="numpy", sampler=sampler) as loader,
-            pytest.raises(feedline.ConfigError, match=r"another order than in epoch 0|other sample weights, labels or"),
+            pytest.raises(
+                feedline.ConfigError,
+                match=r"a different order than in epoch 0|sample weights, labels or indices that differ",
+            ),
         ):
             loader.load_state_dict(state)
     with dataset().loader(6, output="numpy") as loader, pytest.raises(feedline.ConfigError, match="sampler="):
@@ -250,9 +253,9 @@ def test_repeated_indices_have_other_random_operations() -> None:
         ([0, 1, 30], "position 2 is 30, but the dataset has 30 samples"),
         ([0, -1], "position 1 is -1; indices must be from 0 to 29"),
         ([0, 1.5], "position 1 is 1.5, which is not an integer"),
-        ([True] * 30, r"position 0 is True; for a mask use ds.filter\(mask\)"),
+        ([True] * 30, r"position 0 is True; to select samples with a mask, use ds.filter\(mask\)"),
         ([[0, 1], [2, 3]], r"position 0 is \[0, 1\].*not the batch sampler"),
-        ([], "the sampler has no index"),
+        ([], "the sampler returned no indices"),
         ("0123", "must be a torch sampler or a sequence of indices"),
         (7, "must be a torch sampler or a sequence of indices"),
         (np.zeros((2, 2), int), "must be a torch sampler or a sequence of indices"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""feedline.arrays and feedline.tokens: the same loader over rows and windows."""
+"""feedline.arrays and feedline.tokens: the same loader for rows and windows."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_one_row_is_a_sample():
         ({"a": numpy.zeros((3, 2)), "b": numpy.zeros(4)}, '"b" has 4 rows, "a" has 3'),
         ({"a": numpy.zeros((0, 2))}, "no rows"),
         ({"a": numpy.zeros((3, 0))}, "no elements"),
-        ({"a": numpy.zeros(3, dtype=">f4")}, "foreign byte order"),
+        ({"a": numpy.zeros(3, dtype=">f4")}, "not in this machine.s byte order"),
         ({"a": numpy.zeros(3, dtype="complex64")}, "complex64"),
         ({"a": numpy.array(["x", "y"])}, "dtype"),
     ],
@@ -245,8 +245,8 @@ def test_a_file_of_half_tokens_is_refused(tmp_path):
 
 def test_a_token_outside_the_vocabulary_is_found_before_training(token_file):
     feedline.tokens(token_file, window=4, dtype="uint16", vocabulary=1000, check=True)
-    feedline.tokens(token_file, window=4, dtype="uint16", vocabulary=10)  # not asked to look
-    with pytest.raises(feedline.DataError, match="position 900 holds 900; the vocabulary has 900") as caught:
+    feedline.tokens(token_file, window=4, dtype="uint16", vocabulary=10)  # not requested to check
+    with pytest.raises(feedline.DataError, match="900 has token 900, but the vocabulary size is 900") as caught:
         feedline.tokens(token_file, window=4, dtype="uint16", vocabulary=900, check=True)
     assert caught.value.offset == 1800
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists of shards and indexes of other programs: those that are written say what is in the shards, those that are read
-open to the same samples, and one of other shards is an error."""
+"""Lists of shards and indexes of other programs: written lists describe the shards, lists that are read open to the
+same samples, and a list for other shards is an error.
+"""
 
 from __future__ import annotations
 
@@ -29,13 +30,13 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def shards(tars: list[Path], tmp_path: Path) -> list[Path]:
-    """Copies, in a folder of their own."""
+    """Copies the shards to a separate folder."""
     (tmp_path / "shards").mkdir()
     return [Path(shutil.copy(tar, tmp_path / "shards" / f"part-{i:02d}.tar")) for i, tar in enumerate(tars)]
 
 
 def run(*arguments: object, status: int = 0) -> dict[str, Any]:
-    """What `feedline index` prints as JSON, or says on standard error."""
+    """Returns the JSON output of `feedline index`, or its standard error."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         ended = run_command(["index", *map(str, arguments), "--json"])
@@ -185,7 +186,7 @@ def test_counts_that_differ_name_the_shard(shards: list[Path], tmp_path: Path) -
         ) as caught:
             feedline.open(wids(tmp_path / "x.json", said))
         assert caught.value.shard == str(shards[wrong])
-    feedline.open(wids(tmp_path / "x.json", said), missing="skip")  # which may leave some out
+    feedline.open(wids(tmp_path / "x.json", said), missing="skip")  # which may omit some
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads that share an iterator together get each row of an epoch once, and all of them get StopIteration."""
+"""Threads that share an iterator receive each row of an epoch once in total, and all of them get StopIteration."""
 
 import threading
 

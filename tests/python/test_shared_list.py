@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists that forked workers share: equal to what was given, and read without copies of pages."""
+"""Lists that forked workers share: equal to the originals, and read without copies of pages."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def private_bytes() -> int:
 
 
 def grown_by_reading(values) -> int:
-    """Bytes that a forked child has of its own, of reading all elements."""
+    """Returns the private bytes of a forked child after it has read all elements."""
     gc.collect()
     gc.freeze()
     reader, writer = os.pipe()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dataset.show(): samples as they are drawn, epoch beside epoch, with what belongs to them."""
+"""Dataset.show(): samples as they are drawn, with epochs side by side, and with their targets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from made_data import write_tar
 from PIL import Image
 
 import feedline
-from feedline.data import contact_sheet
+from feedline.data.inspect import contact_sheet
 
 CELL = 160
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Split and subset over every kind of source: exact, apart from each other, complete, and gone on with."""
+"""Split and subset for every kind of source: exact, disjoint, complete, and resumable."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, feedline.Data
 
 
 def content(dataset: feedline.Dataset, index: int) -> bytes:
-    """What is stored of a sample: of photos the file, which no random operation changes."""
+    """Returns the stored data of a sample: for photos, the file, which no random operation changes."""
     if any("crop" in operation for operation in dataset.operations):
         return dataset.encoded(index)
     return b"".join(
@@ -79,7 +79,7 @@ def labels_of(dataset: feedline.Dataset) -> list[int]:
 
 
 def rows(loader: feedline.Loader) -> list[bytes]:
-    """Batch by batch, all fields."""
+    """Returns all fields, batch by batch."""
     return [
         repr([np.asarray(v).tobytes() if not isinstance(v, list) else v for v in batch]).encode() for batch in loader
     ]
@@ -95,7 +95,7 @@ def test_every_sample_is_in_one_part(sources: dict[str, feedline.Dataset], name:
     assert parts[0].operations == whole.operations and parts[0].classes == whole.classes
     assert (parts[0].format, parts[0].schema) == (whole.format, whole.schema)
     order = {data: i for i, data in enumerate(contents(whole))}
-    if len(order) == len(whole):  # in the order of the whole
+    if len(order) == len(whole):  # in the order of the whole dataset
         assert all(list(map(order.__getitem__, part)) == sorted(map(order.__getitem__, part)) for part in held)
 
 
@@ -137,7 +137,7 @@ def test_classes_keep_their_share(sources: dict[str, feedline.Dataset], name: st
 
 
 def test_shards_of_a_part(sources: dict[str, feedline.Dataset]) -> None:
-    """By shards a part reads those that it has samples of, one after the other."""
+    """With shuffling by shards, a part reads the shards that contain its samples, one after the other."""
     part = sources["tar"].subset([0, 1, 2, 3, 30, 31])
     with part.loader(1, shuffle="shards", shuffle_window=1, epochs=1, output="numpy") as loader:
         order = [loader.last_samples[0] for _ in loader]
@@ -161,7 +161,7 @@ def test_subsets(sources: dict[str, feedline.Dataset]) -> None:
 
 @pytest.mark.parametrize("batch_size", [63, 64, 65, 500])
 def test_rows_of_large_batches_are_each_where_they_belong(batch_size: int) -> None:
-    """Rows go to the batch by many at a time."""
+    """Many rows at a time are copied to the batch."""
     whole = feedline.arrays(x=np.arange(3000).reshape(1000, 3), y=np.arange(1000, dtype=np.int32))
     part = whole.subset(range(999, -1, -2))
     with part.loader(batch_size, epochs=1, num_workers=2, output="numpy") as loader:
@@ -230,7 +230,7 @@ WRITTEN_DOWN = [2, 5, 6, 11, 19, 22]
 
 
 def test_the_same_seed_gives_the_same_parts_for_ever() -> None:
-    """Written down: who splits again next year must find the same samples."""
+    """The results are stored here, because a later split must find the same samples."""
     valid = feedline.arrays(x=np.arange(30)).split(0.8, seed=0)[1]
     assert [int(sample.x) for sample in valid] == WRITTEN_DOWN
 
@@ -255,7 +255,7 @@ def test_the_same_seed_gives_the_same_parts_for_ever() -> None:
         (lambda d: d.split(0.9, by_class=3), "by_class must be"),
         (lambda d: d.split(0.9, by_class=[0.5] * 20), "must be an integer"),
         (lambda d: feedline.arrays(a=np.zeros(9)).split(0.5, by_class=True), "the fields are a; pass by_class=NAME"),
-        (lambda d: feedline.arrays(y=np.zeros(9)).split(0.5, by_class=True), "one integer"),
+        (lambda d: feedline.arrays(y=np.zeros(9)).split(0.5, by_class=True), "has no integer in sample 0"),
         (lambda d: feedline.mix([d, d]).split(0.5), "mixture"),
         (lambda d: feedline.mix([d, d]).subset([0]), "mixture"),
         (lambda d: d.subset([]), "no sample"),

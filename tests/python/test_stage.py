@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A staged dataset is the source: the same samples in the same order, or nothing with that name."""
+"""A staged dataset equals the source: the same samples in the same order, or nothing with that name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from feedline.stage.copying import UNFINISHED
 
 
 def contents(source: Any) -> list[tuple[str, Any]]:
-    """Every sample, with its key, in order."""
+    """Returns every sample with its key, in order."""
     engine = feedline.open(source)._engine
     return [(engine.key(index), engine.files(index)) for index in range(len(engine))]
 
@@ -63,26 +63,26 @@ def test_a_manifest_is_copied_and_compared(packed: Path, tmp_path: Path) -> None
     with open(packed / "000001.tar", "r+b") as file:
         file.seek(2_000)
         file.write(b"\0\1\2\3")
-    with pytest.raises(feedline.DataError, match=r"000001\.tar has .* SHA-256 .* was packed with"):
+    with pytest.raises(feedline.DataError, match=r"000001\.tar has .* SHA-256 .* its manifest has"):
         staging.stage(source, tmp_path / "again")
     assert not (tmp_path / "again" / "000001.tar").exists()
     assert not list((tmp_path / "again").glob("*" + UNFINISHED))
 
 
 def test_it_continues_where_it_was_killed(tars: list[Path], tmp_path: Path, environment: dict[str, str]) -> None:
-    place, source = tmp_path / "staged", str(tars[0].parent / "{000..002}.tar")
+    target, source = tmp_path / "staged", str(tars[0].parent / "{000..002}.tar")
     size = [tar.stat().st_size for tar in tars]
     script = (
         "import os, signal\nfrom feedline import staging\n"
         f"def progress(done, total):\n    if done >= {size[0]}: os.kill(os.getpid(), signal.SIGKILL)\n"
-        f"staging.stage({source!r}, {str(place)!r}, num_workers=1, progress=progress)\n"
+        f"staging.stage({source!r}, {str(target)!r}, num_workers=1, progress=progress)\n"
     )
     assert subprocess.run([sys.executable, "-c", script], env=environment).returncode == -signal.SIGKILL
-    (place / ("001.tar" + UNFINISHED)).write_bytes(b"half")
-    staged = staging.stage(source, place)
+    (target / ("001.tar" + UNFINISHED)).write_bytes(b"half")
+    staged = staging.stage(source, target)
     assert staged.files_found == 1 and staged.copied_bytes == size[1] + size[2]
-    assert contents(staged.opens) == contents(source) and not list(place.glob("*" + UNFINISHED))
-    again = staging.stage(source, place)
+    assert contents(staged.opens) == contents(source) and not list(target.glob("*" + UNFINISHED))
+    again = staging.stage(source, target)
     assert (again.files_found, again.copied_bytes) == (3, 0)
 
 
@@ -97,12 +97,12 @@ def test_what_has_changed_is_copied_again(tars: list[Path], tmp_path: Path) -> N
 
 
 def test_files_of_others_are_never_replaced(tars: list[Path], tmp_path: Path) -> None:
-    place = tmp_path / "staged"
-    place.mkdir()
-    (place / "001.tar").write_text("mine")
+    target = tmp_path / "staged"
+    target.mkdir()
+    (target / "001.tar").write_text("mine")
     with pytest.raises(feedline.ConfigError, match="was not staged by this"):
-        staging.stage(tars, place)
-    assert (place / "001.tar").read_text() == "mine" and not (place / "000.tar").exists()
+        staging.stage(tars, target)
+    assert (target / "001.tar").read_text() == "mine" and not (target / "000.tar").exists()
     staging.stage(tars[0], tmp_path / "one")
     with pytest.raises(feedline.ConfigError, match="source was"):
         staging.stage(tars[1:], tmp_path / "one")
@@ -112,22 +112,24 @@ def test_room_is_looked_at_before_anything_is_copied(
     tars: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     needed = sum(tar.stat().st_size for tar in tars)
-    place = tmp_path / "staged"
+    target = tmp_path / "staged"
     with pytest.raises(feedline.ConfigError, match=f"{needed:,} bytes .* allows {needed - 1:,}"):
-        staging.stage(tars, place, limit=needed - 1)
+        staging.stage(tars, target, limit=needed - 1)
 
     class Full:
         f_bavail, f_frsize = 1, 4096
 
     monkeypatch.setattr(room.os, "statvfs", lambda path: Full)
     with pytest.raises(feedline.StorageError, match=f"{needed:,} bytes .* has 4,096 free"):
-        staging.stage(tars, place)
+        staging.stage(tars, target)
     monkeypatch.undo()
     monkeypatch.setattr(room, "storage_facts", lambda path: ({"kind": "memory"}, []))
     monkeypatch.setattr(room.host_limits, "memory_left", lambda: 1_000)
+    assert room.memory_note(1_000, tmp_path) == ""
+    assert "the copies occupy 1,001 bytes, and 1,000 are left" in room.memory_note(1_001, tmp_path)
     with pytest.raises(feedline.StorageError, match=r"which is in memory, .* 1,000 bytes left"):
-        staging.stage(tars, place)
-    assert not list(place.glob("*.tar*"))
+        staging.stage(tars, target)
+    assert not list(target.glob("*.tar*"))
 
 
 def test_a_disk_that_gives_other_bytes_is_noticed(
@@ -180,7 +182,7 @@ def test_faults_of_a_server_are_errors_or_change_nothing(tars: list[Path], tmp_p
 
 
 def _changes_later(server: RangeServer) -> None:
-    """From the third answer on it is another version."""
+    """From the third response on, it is another version."""
     begun = len(server.requests)
     server.fault = lambda number, path: "changed" if number >= begun + 2 else ""
 
@@ -203,8 +205,8 @@ def test_the_command_prints_how_to_open_it(tars: list[Path], tmp_path: Path) -> 
         done = subprocess.run([*command, *map(os.fspath, arguments)], capture_output=True, text=True)  # type: ignore[call-overload]
         return done.returncode, done.stdout + done.stderr
 
-    source, place = str(tars[0].parent / "{000..002}.tar"), tmp_path / "staged"
-    status, text = run(source, place)
-    assert status == 0 and f'feedline.open("{place}/{{000..002}}.tar")' in text
-    assert run(source, place / "other", "--limit", "10")[0] == 2
+    source, target = str(tars[0].parent / "{000..002}.tar"), tmp_path / "staged"
+    status, text = run(source, target)
+    assert status == 0 and f'feedline.open("{target}/{{000..002}}.tar")' in text
+    assert run(source, target / "other", "--limit", "10")[0] == 2
     assert run(tmp_path / "none.tar", tmp_path / "of_none")[0] == 3

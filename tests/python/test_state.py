@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run resumed anywhere goes on as the uninterrupted one: saved at every step, restored in another loader."""
+"""A run that is resumed at any point continues like the uninterrupted one: saved at every step, restored in another
+loader.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ def whole(train: feedline.Dataset) -> list[list[bytes]]:
 
 
 def states_of(loader: feedline.Loader) -> list[tuple[int, int, dict[str, Any]]]:
-    """(epoch, batches delivered, state) before the first, after every batch, and after every epoch."""
+    """Returns (epoch, batches delivered, state) before the first batch, after every batch, and after every epoch."""
     states = [(0, 0, through_json(loader.state_dict()))]
     for epoch in range(EPOCHS):
         for step, _ in enumerate(loader, 1):
@@ -47,7 +49,7 @@ def states_of(loader: feedline.Loader) -> list[tuple[int, int, dict[str, Any]]]:
 
 
 def check_resumes(make: Callable[[], feedline.Loader], whole: list[list[bytes]], states: list[Any]) -> None:
-    """A state taken after an epoch's last batch goes on with the next epoch, not with an empty one."""
+    """A state taken after an epoch's last batch continues with the next epoch, not with an empty one."""
     for epoch, step, state in states:
         wanted = [rest for rest in ([whole[epoch][step:], *whole[epoch + 1 :]] if epoch < EPOCHS else []) if rest]
         with make() as loader:
@@ -111,7 +113,7 @@ def test_a_state_is_of_what_was_delivered_not_of_what_was_prepared(train: feedli
 
 
 def test_resume_with_skipped_samples(tmp_path: Path) -> None:
-    """Refills come from the end of the order: what a resumed run has used up, it does not give again."""
+    """Refills come from the end of the order: a resumed run does not deliver samples that are used up."""
     import made_data
 
     root = made_data.make_folder(tmp_path / "train")
@@ -127,7 +129,9 @@ def test_resume_with_skipped_samples(tmp_path: Path) -> None:
 
 
 def test_completion_order_resumes_without_loss(tmp_path: Path) -> None:
-    """Delivered in any order, the samples before and after the interruption are together the epoch's."""
+    """In whatever order batches are delivered, the samples before and after the interruption together make up the
+    epoch.
+    """
     import made_data
 
     root = made_data.make_folder(tmp_path / "train")
@@ -213,7 +217,7 @@ def test_a_changed_dataset_is_refused_by_what_has_changed(tmp_path: Path) -> Non
         state = through_json(loader.state_dict())
     image = root / "apple" / "001.jpg"
     image.rename(root / "apple" / "0015.jpg")
-    assert "the same number of samples" in refusal(training(feedline.open(root)))
+    assert "the numbers of samples and fields are the same" in refusal(training(feedline.open(root)))
     (root / "apple" / "0015.jpg").unlink()
     assert "samples: 21 then, 20 now" in refusal(training(feedline.open(root)))
     tars = made_data.make_tars(root, tmp_path / "tars")
@@ -225,7 +229,7 @@ def test_a_changed_dataset_is_refused_by_what_has_changed(tmp_path: Path) -> Non
 
 
 def version_1(state: dict[str, Any], batch_size: int, world_size: int, ahead: Sequence[int] = ()) -> dict[str, Any]:
-    """A state as Feedline wrote it before states of version 2."""
+    """A state as Feedline wrote it before version 2 of states."""
     return {
         "version": 1,
         "fingerprint": state["fingerprint"],
@@ -254,7 +258,7 @@ def test_states_of_version_1_load(train: feedline.Dataset, whole: list[list[byte
 
 @pytest.mark.parametrize("batch_size", [1, 3, 4, 5, 21, 50])
 def test_another_batch_size_continues_at_the_same_sample(train: feedline.Dataset, batch_size: int) -> None:
-    """Whatever the batches are cut to from there on, the samples come in the order that they would have had."""
+    """With any later batch sizes, the samples are delivered in their original order."""
     with train.loader(**OPTIONS, epochs=1) as loader:
         order: list[int] = []
         states = []
@@ -291,7 +295,7 @@ def test_endless_epochs(train: feedline.Dataset, whole: list[list[bytes]]) -> No
 
 
 def test_set_epoch_while_the_next_is_prepared(train: feedline.Dataset, whole: list[list[bytes]]) -> None:
-    """What was filled ahead for another epoch is dropped, and nothing of it is seen."""
+    """Batches that were prefetched for another epoch are dropped, and never delivered."""
     with train.loader(**OPTIONS) as loader:
         assert run(loader, 1) == [whole[0]]
         loader.set_epoch(0)
@@ -303,7 +307,7 @@ def test_set_epoch_while_the_next_is_prepared(train: feedline.Dataset, whole: li
 
 
 def test_another_world_size_with_the_same_global_batch(train: feedline.Dataset) -> None:
-    """Two ranks of 2 go on where one rank of 4 stopped: together they give exactly the rest."""
+    """Two ranks with batches of 2 continue after one rank with batches of 4: together they deliver exactly the rest."""
     with train.loader(**OPTIONS) as loader:
         iterator = iter(loader)
         next(iterator)
@@ -350,7 +354,7 @@ def test_a_second_iter_ends_the_first(train: feedline.Dataset, whole: list[list[
 
 
 def test_a_restored_loader_reports_which_epoch_comes(train: feedline.Dataset, whole: list[list[bytes]]) -> None:
-    """`while loader.epoch < N` goes through N epochs, wherever the run was interrupted."""
+    """`while loader.epoch < N` runs N epochs, wherever the run was interrupted."""
     for ranks in (1, 2):
         options = {**OPTIONS, "batch_size": 4 // ranks, "world_size": ranks, "uneven": "exact"}
         with train.loader(**options, rank=0) as loader:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The chain from storage to the GPU: what each link is told from, which one sets the pace, and how it is drawn."""
+"""The chain from storage to the GPU: the source of each link's figures, the link that limits the rate, and its
+display.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feedline import record
-from feedline.profiler.summary.figures import Copies, Loop, Making, OnDevice, Summary
+from feedline.profiler.summary.figures import Copies, Loop, Making, OnDevice, Summary, WaitedFor
 from feedline.record import chain
 from feedline.record.figures import link
 from feedline.report import compare, page
@@ -19,12 +21,14 @@ from feedline.report import compare, page
 COPY = Copies(pinned=True, asked=True, per_step=1, bytes_per_step=38e6, host_ms=0.1, device_ms=1.9, timed=20)
 
 
-def summary(**on_device: Any) -> dict[str, Any]:
+def summary(waits: dict[str, float] | None = None, **on_device: Any) -> dict[str, Any]:
     stages = {"storage": 0.4, "decode": 0.6, "transform": 0.0, "python": 0.0, "collate": 0.0}
     return Summary(
         loop=Loop(steps=100, loop_s=4.0, step_ms=2.0, wait_ms=30.0, epochs=1),
         workers=4,
-        making=Making(batches=100, wall_ms=100.0, cpu_ms=60.0, stages=stages),
+        making=Making(
+            batches=100, wall_ms=100.0, cpu_ms=60.0, stages=stages, waited_for=WaitedFor(50, waits or {"file": 1.0})
+        ),
         on_device=OnDevice(watched_steps=30, **on_device),
     ).as_dict()
 
@@ -37,7 +41,7 @@ def test_copies_and_steps_are_timed_by_the_devices_own_events() -> None:
     links = by_name(chain.of_diagnosis(summary(copies=(COPY,), device_step_ms=12.5, timed_steps=20)))
     assert links["pcie"]["ms_per_batch"] == pytest.approx(1.9)
     assert links["pcie"]["bytes_per_s"] == pytest.approx(20e9)
-    assert "page-locked" in links["pcie"]["note"] and "device's events" in links["pcie"]["note"]
+    assert "page-locked" in links["pcie"]["note"] and "device events" in links["pcie"]["note"]
     assert links["gpu"]["ms_per_batch"] == 12.5, "not the 2 ms in which the loop launches the work"
     assert (links["storage"]["ms_per_batch"], links["host"]["ms_per_batch"]) == (40.0, 60.0)
     assert links["storage"]["at_once"] == links["host"]["at_once"] == 4
@@ -47,7 +51,7 @@ def test_copies_without_events_are_timed_by_their_calls_and_so_called() -> None:
     untimed = Copies(per_step=1, bytes_per_step=1e6, host_ms=3.0)
     one = by_name(chain.of_diagnosis(summary(copies=(untimed,))))["pcie"]
     assert one["ms_per_batch"] == 3.0 and one["bytes_per_s"] is None, "no rate out of a time that may hold waiting"
-    assert "inside the calls" in one["note"]
+    assert "in the calls" in one["note"]
 
 
 def test_what_was_not_seen_is_reported_as_missing() -> None:
@@ -59,7 +63,7 @@ def test_what_was_not_seen_is_reported_as_missing() -> None:
 
 
 def test_workers_that_make_batches_side_by_side_are_counted() -> None:
-    """40 + 60 ms by four workers are a batch each 25 ms: less than the GPU's 30, more than its 20."""
+    """40 + 60 ms by four workers make one batch per 25 ms: less than the GPU's 30, more than its 20."""
     fed = chain.of_diagnosis(summary(copies=(COPY,), device_step_ms=30.0, timed_steps=20))
     starved = chain.of_diagnosis(summary(copies=(COPY,), device_step_ms=20.0, timed_steps=20))
     assert chain.slowest(fed) == "gpu" and chain.slowest(starved) == "host"
@@ -75,6 +79,47 @@ def test_the_drawing() -> None:
         "|              |   #              #   |   20 GB/s    |   |              |",
         "+--------------+   +==============+   +--------------+   +--------------+",
     ]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "title"),
+    [
+        ({"file": 0.9, "lock": 0.1}, "storage"),
+        ({"store": 1.0}, "storage"),
+        ({"sleep": 1.0}, "waiting"),
+        ({"network": 0.7, "file": 0.3}, "waiting"),
+    ],
+)
+def test_a_wait_is_storage_only_if_files_or_stores_were_waited_for(kinds: dict[str, float], title: str) -> None:
+    made = summary(waits=kinds)
+    drawn = "\n".join(chain.lines(chain.of_diagnosis(made)))
+    assert (title in drawn) and ({"storage", "waiting"} - {title}).pop() not in drawn
+    document = made_records.diagnosis()
+    document["summary"] |= {"making": made["making"]}
+    assert title in {stage["name"] for stage in record.from_diagnosis(document)["stages"]}
+
+
+def test_a_wait_whose_reason_was_not_observed_is_not_called_storage() -> None:
+    made = summary()
+    made["making"]["waited_for"] = None
+    assert "storage" not in "\n".join(chain.lines(chain.of_diagnosis(made)))
+    made["loader"] = {"native": True}
+    assert "storage" in "\n".join(chain.lines(chain.of_diagnosis(made))), "native threads wait only for storage"
+
+
+def test_a_run_without_a_gpu_has_no_box_of_one() -> None:
+    assert chain.lines(chain.of_diagnosis(summary())) == [
+        "+--------------+   +==============+   +--------------+",
+        "|   storage    |   #     host     #   | loop's step  |",
+        "|    40 ms     |-->#    60 ms     #-->|     2 ms     |",
+        "|  /4 = 10 ms  |   #  /4 = 15 ms  #   |              |",
+        "+--------------+   +==============+   +--------------+",
+    ]
+    document = made_records.diagnosis()
+    document["summary"] |= {**summary(), "waits": document["summary"]["waits"]}
+    text = page(record.from_diagnosis(document))
+    assert ">loop&#x27;s step<" in text or ">loop's step<" in text
+    assert ">GPU<" not in text and ">PCIe<" not in text
 
 
 @settings(deadline=None, max_examples=200)
@@ -107,7 +152,7 @@ def test_the_page_marks_the_same_link_and_reports_how_many_work_at_once() -> Non
 
 
 def test_diff_judges_the_loops_own_work_whatever_the_chain_shows() -> None:
-    """A step that is timed on the device in one run and not in the other is no slower step."""
+    """A step that is timed on the device in only one of two runs is not a slower step."""
     records = []
     for extra in ({}, {"device_step_ms": 19.0, "timed_steps": 20}):
         document = made_records.diagnosis()

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`feedline inspect` counts how images are stored, and says of those that EXIF would turn how to turn them."""
+"""`feedline inspect` counts the formats of stored images, and for images with an EXIF rotation, describes how to apply
+it.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ import pytest
 from made_png import PALETTE, RGB, Kind, palette, png
 from PIL import Image
 
-from feedline.data import stored_images
+from feedline.data.inspect import stored_images
 
 pytest.importorskip("click", reason="click, for the command line, is not installed")
 pytest.importorskip("rich", reason="rich, for the command line, is not installed")
@@ -74,7 +76,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
 def test_images_are_counted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, printed = run(capsys, str(folder), "--json")
     found = json.loads(printed)
-    assert status == 0  # a note is no problem
+    assert status == 0  # a note is not a problem
     assert found["images"] == COUNTS
     assert list(found["images"]["formats"]) == ["jpeg", "png"]  # most frequent first
     finding, deep = found["findings"]

@@ -84,7 +84,7 @@ def test_names_of_missing_values_among_texts_are_texts(tmp_path: Path) -> None:
 @pytest.mark.parametrize("cell", ["9223372036854775808", "-9223372036854775809", "1e300"])
 def test_integers_of_more_than_64_bits(tmp_path: Path, cell: str) -> None:
     path = table(tmp_path, ["7", cell])
-    with pytest.raises(feedline.DataError, match=rf"line 3 has '{cell}' in the column 'label'.*64 bits"):
+    with pytest.raises(feedline.DataError, match=rf"line 3 has '{cell}' in the column 'label'.*64-bit integers"):
         labels(path)
     assert labels(path, "label:array")[1] == float(cell)
     if cell.lstrip("-").isdigit():
@@ -133,3 +133,42 @@ def test_missing_integers_are_none_in_single_samples_and_lists(tmp_path: Path) -
     mapped = dataset.map(lambda label: np.int64(-1 if label is None else label), fields="label")
     (batch,) = mapped.loader(3, output="numpy")
     assert batch.label.tolist() == [7, -1, 3]
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.jsonl"])
+def test_batches_have_the_numbers_of_single_samples(tmp_path: Path, name: str) -> None:
+    rows = [{"i": 3 * i, "x": i / 8, "c": ["cat", "dog"][i % 2]} for i in range(1000)]
+    path = tmp_path / name
+    if name.endswith(".csv"):
+        path.write_text("i,x,c\n" + "".join(f"{row['i']},{row['x']},{row['c']}\n" for row in rows))
+    else:
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    dataset = feedline.open(path, fields=("i", "x", "c:class"))
+    for source, options in (
+        (dataset, {}),
+        (dataset, {"shuffle": True, "world_size": 3, "rank": 1}),
+        (dataset.subset(range(900, 100, -7)), {"shuffle": True}),
+    ):
+        with source.loader(48, output="numpy", **options) as loader:
+            i, x, c = (np.concatenate(field) for field in zip(*map(tuple, loader), strict=True))
+        assert (i.dtype, x.dtype, c.dtype) == (np.int64, np.float64, np.int64)
+        assert len(i) == (334 if "rank" in options else len(source))
+        assert np.array_equal(x, i / 24) and np.array_equal(c, i // 3 % 2)
+        assert (sorted(i) == list(i)) == (not options)
+    with dataset.loader(64, shuffle=True, output="numpy") as loader:
+        batches = iter(loader)
+        whole = [np.array(next(batches)[0]) for _ in range(5)]
+        state = loader.state_dict()
+        whole += [np.array(batch[0]) for batch in batches]
+    with dataset.loader(64, shuffle=True, output="numpy") as loader:
+        loader.load_state_dict(state)
+        assert np.array_equal(np.concatenate([batch[0] for batch in loader]), np.concatenate(whole[5:]))
+
+
+def test_a_missing_number_is_an_error_of_its_row_only(tmp_path: Path) -> None:
+    path = table(tmp_path, ["" if i == 700 else str(i) for i in range(1000)])
+    dataset = feedline.open(path, fields="label:value")
+    with dataset.loader(100, on_error="skip", error_budget=1, output="numpy") as loader:
+        got = np.concatenate([batch[0] for batch in loader])
+        assert [error.record for error in loader.errors] == [700]
+    assert sorted(got) == [i for i in range(1000) if i != 700]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of samples: a CSV, TSV or JSONL file that names files, and a folder of images with one beside them."""
+"""Tables of samples: a CSV, TSV or JSONL file that names files, and a folder of images with such a table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Epoch = list[tuple[bytes, ...]]
 
 
 def photos_of(folder: Path) -> list[tuple[str, str]]:
-    """Paths below `folder`, and classes, in torchvision's order."""
+    """Returns paths below `folder`, and classes, in torchvision's order."""
     return [(str(photo.relative_to(folder)), photo.parent.name) for photo in sorted(folder.glob("*/*.jpg"))]
 
 
@@ -33,7 +33,7 @@ def epoch(dataset: feedline.Dataset, batch_size: int = 4, **options: Any) -> Epo
 
 @pytest.fixture
 def table(folder: Path, tmp_path: Path) -> Path:
-    """The photos of `folder` by name, with their classes as text."""
+    """Returns the photos of `folder` by name, with their classes as text."""
     (tmp_path / "photos").symlink_to(folder)
     path = tmp_path / "train.csv"
     with path.open("w", newline="", encoding="utf-8-sig") as file:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""stats() agrees with counts taken outside the engine."""
+"""stats() agrees with counts that are taken outside the engine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EPOCHS = 3
 def test_counts_are_the_true_ones(
     train: feedline.Dataset, folder: Path, config: Options, force: Callable[..., None]
 ) -> None:
-    # on a busy machine reads may take so long that they are made ahead, and buffers for them are kept
+    # on a busy machine, reads may take so long that they are prefetched, and buffers for them are kept
     force(read_ahead="never")
     started = time.perf_counter()
     with train.loader(4, shuffle=True, output="numpy", epochs=EPOCHS, **config(train, 4)) as loader:
@@ -49,7 +49,7 @@ def test_counts_are_the_true_ones(
     for stage in ("storage", "decode", "transform"):
         latency = stages[stage]["latency_ms"]
         assert 0 < latency["p50"] <= latency["p99"]
-        # every item took at most what all of them took together
+        # every item took at most as long as all of them together
         assert latency["p50"] <= 2000 * stages[stage]["busy_s"] / samples * 2 + 1
 
 

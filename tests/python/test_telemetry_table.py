@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every field of ``stats()`` beside a count taken outside the engine, over every kind of source.
+"""Every field of ``stats()`` is compared with a count that is taken outside the engine, for every kind of source.
 
-The tables below have a row for each field: what it must be, exactly or within bounds, from files' sizes, decoded
-images, arrays received and clocks read around the loop. A field without a row fails: whoever adds one says what it
-counts.
+The tables below have a row for each field: its expected value, exactly or within bounds, from file sizes, decoded
+images, received arrays and clocks that are read around the loop. A field without a row fails the test, so a new field
+must state what it counts.
 """
 
 from __future__ import annotations
@@ -36,29 +36,29 @@ KEPT = (40, 44)
 STAGES = ("storage", "decode", "transform", "batch", "consumer")
 
 
-Count = int | tuple[int, int]  # exactly, or the bounds that it lies within
+Count = int | tuple[int, int]  # exactly, or its bounds
 
 
 @dataclass
 class Source:
-    """What is loaded, and what is known of it without the engine. Of one epoch, where nothing else is said."""
+    """The data, and what is known about it without the engine. For one epoch unless stated otherwise."""
 
     dataset: feedline.Dataset
     samples: int
-    reads: Count  # of all epochs: samples that a thread went for
+    reads: Count  # of all epochs: samples that a thread decoded, of all epochs
     read_bytes: Count  # of all epochs
     images: Count = 0  # decoded, of all epochs
     decoded_bytes: Count = 0  # of all epochs
     transformed: Count = 0  # images, of all epochs
     bad: int = 0  # of all epochs
     cache: Mapping[str, Any] | None = None
-    mapped: list[float] | None = None  # how long the function of map() took, each time that it was called
+    mapped: list[float] | None = None  # how long each call of map()'s function took
     options: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass
 class Run:
-    """A loop over a source, counted from outside."""
+    """A loop over a source, counted outside the engine."""
 
     source: Source
     threads: int | None  # as given
@@ -98,7 +98,7 @@ def run_of(source: Source, threads: int | None = 2, budget: int | None = None) -
     return run
 
 
-# ---- the tables: a field, and what it is to be: a number, or the bounds that it lies within ----
+# ---- the tables: a field, and its expected value: a number, or bounds ----
 
 Bounds = tuple[float, float]
 Row = Callable[[Run], Any]
@@ -124,13 +124,13 @@ LOADER: dict[str, Row] = {
 
 
 def transformed_bytes(run: Run) -> Count:
-    """What was received, and no more than was transformed."""
+    """The received items, and at most as many as were transformed."""
     count = run.source.transformed
     return (run.image_bytes, count[1] * SIDE * SIDE * 3 * 4) if isinstance(count, tuple) else run.image_bytes
 
 
 def finished(run: Run) -> Count:
-    """Batches. The last of an epoch may be full before its samples are taken away to refill those before it."""
+    """Batches. The last one of an epoch may be full before its samples are removed to refill earlier batches."""
     taken = EPOCHS if run.source.options.get("on_error") == "skip" else 0
     return (run.batches, run.batches + taken) if taken else run.batches
 
@@ -140,7 +140,7 @@ def finished_bytes(run: Run) -> Count:
     return (run.bytes, most) if isinstance(finished(run), tuple) else run.bytes
 
 
-# items and bytes of each stage; what each counts is said in feedline.statistics
+# items and bytes of each stage; feedline.statistics describes what each counts
 PUT_OUT: dict[str, tuple[Row, Row]] = {
     "storage": (lambda run: run.source.reads, lambda run: run.source.read_bytes),
     "decode": (lambda run: run.source.images, lambda run: run.source.decoded_bytes),
@@ -148,7 +148,7 @@ PUT_OUT: dict[str, tuple[Row, Row]] = {
     "batch": (finished, finished_bytes),
     "consumer": (lambda run: run.batches, lambda run: run.bytes),
 }
-# threads that a stage's times are summed over; where nothing waits for room, or for input, there is nothing to sum
+# threads over which a stage's times are summed; if nothing waits for room or input, there is nothing to sum
 WORKED_BY: dict[str, Callable[[Run], int]] = {**dict.fromkeys(STAGES, threads_of), "consumer": lambda run: 1}
 BLOCKS, STARVES = ("batch",), ("batch", "consumer")
 
@@ -171,7 +171,7 @@ def stage_rows(name: str) -> dict[str, Row]:
     def stage(run: Run) -> dict[str, Any]:
         return run.stats["stages"][name]
 
-    def percentile(run: Run) -> Any:  # at least one item took so long, and all together no longer than the stage
+    def percentile(run: Run) -> Any:  # at least one item took this long, and all together no longer than the stage
         return (0, 2 * 1000 * stage(run)["busy_s"] + 0.002) if stage(run)["items"] else None
 
     return {
@@ -195,13 +195,13 @@ CONTROLLER: dict[str, Row] = {
     "threads": lambda run: (1, run.stats["controller"]["limit"]),
     "limit": lambda run: (1, len(os.sched_getaffinity(0))),
     "batches_ahead": lambda run: (1, run.stats["budget_bytes"] // run.largest_batch),
-    "changed": lambda run: len(run.stats["controller"]["changes"]),  # below 64, all are told
+    "changed": lambda run: len(run.stats["controller"]["changes"]),  # below 64, all are listed
     "changes": lambda run: run.stats["controller"]["changes"],  # test_changes_lead_to_what_is_now
 }
 
 
 MAP: dict[str, Row] = {
-    "calls": lambda run: len(run.source.mapped) - 1,  # the first one was for its dtype and shape
+    "calls": lambda run: len(run.source.mapped) - 1,  # the first call determined its dtype and shape
     "run_s": lambda run: (sum(run.source.mapped[1:]), threads_of(run) * run.wall_s),
     "waited_s": lambda run: (0, threads_of(run) * run.wall_s),
 }
@@ -226,6 +226,7 @@ def table_of(run: Run) -> dict[str, Row]:
     rows |= {"map": lambda run: None} if run.source.mapped is None else {f"map.{key}": row for key, row in MAP.items()}
     mixed = "mixup" in run.source.options
     rows |= {f"mix.{key}": row for key, row in MIX.items()} if mixed else {"mix": lambda run: None}
+    rows["checkpoints"] = lambda run: None  # of large JPEGs: tests/python/test_checkpoints.py
     rows["hedge"] = lambda run: None  # of URLs: tests/python/remote/test_verification.py
     auto = run.threads is None
     rows |= {f"controller.{key}": r for key, r in CONTROLLER.items()} if auto else {"controller": lambda run: None}
@@ -302,10 +303,12 @@ def of_tars(folder: Path, tmp_path: Path) -> Source:
 
 
 def of_cached_photos(folder: Path, tmp_path: Path) -> Source:
-    """Decoded in the first epoch, and taken from memory in the others, but for what begins before it is kept."""
-    folder = made_data.make_folder(tmp_path / "kept")  # a place of its own in memory
+    """Decoded in the first epoch and taken from memory in later ones, except for samples that begin before the image is
+    cached.
+    """
+    folder = made_data.make_folder(tmp_path / "kept")  # its own place in memory
     count = len(photo_sizes(folder))
-    kept = count * 3 * KEPT[0] * KEPT[1]
+    cached_bytes = count * 3 * KEPT[0] * KEPT[1]
     return photos(
         feedline.open(folder).resize(KEPT).cache("memory"),
         folder,
@@ -316,8 +319,8 @@ def of_cached_photos(folder: Path, tmp_path: Path) -> Source:
             "where": "memory",
             "samples": count,
             "present": count,
-            "bytes": (kept, 2 * kept),  # with what stands around each
-            "budget_bytes": (kept, memory_bytes()),
+            "bytes": (cached_bytes, 2 * cached_bytes),  # with its surrounding bytes
+            "budget_bytes": (cached_bytes, memory_bytes()),
             "full": False,
         },
     )
@@ -333,17 +336,17 @@ def of_pixels(folder: Path, tmp_path: Path) -> Source:
 
 
 def of_skipped(folder: Path, tmp_path: Path) -> Source:
-    """One photo of the 21 is damaged: it is read, and not decoded."""
+    """One of the 21 photos is damaged: it is read, but not decoded."""
     return with_damage(folder, tmp_path, "skip", reads=21)
 
 
 def of_replaced(folder: Path, tmp_path: Path) -> Source:
-    """As before, and another one is read in its place."""
+    """As above, and another photo is read instead."""
     return with_damage(folder, tmp_path, "replace", reads=22)
 
 
 def with_damage(folder: Path, tmp_path: Path, on_error: str, reads: int) -> Source:
-    """With "skip" a sample may be read in its place at the order's end before it is taken from there for a refill."""
+    """With "skip", a sample at the order's end may be read in its place, and later be used for a refill."""
     made = made_data.make_folder(tmp_path / "damaged")
     damaged = made / "birch" / "003.jpg"
     damaged.write_bytes(damaged.read_bytes()[:300])
@@ -372,7 +375,7 @@ def of_arrays(folder: Path, tmp_path: Path) -> Source:
 def of_tokens(folder: Path, tmp_path: Path) -> Source:
     numpy.arange(1000, dtype="<u2").tofile(tmp_path / "train.bin")
     windows = (1000 - 1) // 8
-    # a window of 8 and the token after it
+    # a window of 8 tokens and the next token
     return Source(
         feedline.tokens(tmp_path / "train.bin", window=8, dtype="uint16"),
         windows,
@@ -412,7 +415,7 @@ def of_mixed(folder: Path, tmp_path: Path) -> Source:
 def of_lengths(lengths: list[int], options: dict[str, Any]) -> Source:
     text = [numpy.full(length, i, dtype="i4") for i, length in enumerate(lengths)]
     data = feedline.arrays(text=feedline.ragged(text), label=numpy.arange(len(lengths)))
-    counted = sum(one.nbytes for one in text) + 8 * len(lengths)  # values and labels: how many they are is not stored
+    counted = sum(one.nbytes for one in text) + 8 * len(lengths)  # values and labels, whose number is not stored
     return Source(data, len(lengths), len(lengths) * EPOCHS, EPOCHS * counted, options=options)
 
 
@@ -456,7 +459,7 @@ def test_counts_never_go_back(folder: Path, tmp_path: Path) -> None:
 
 
 def test_changes_lead_to_what_is_now(folder: Path, tmp_path: Path, force: Callable[..., None]) -> None:
-    """Other numbers of threads and batches ahead at every batch: as many changes as batches came."""
+    """Changes the numbers of threads and prefetched batches for every batch: there are as many changes as batches."""
     force(random_threads=True)
     run = run_of(of_folder(folder, tmp_path), threads=None)
     controller = run.stats["controller"]
@@ -472,19 +475,19 @@ def test_changes_lead_to_what_is_now(folder: Path, tmp_path: Path, force: Callab
 
 def test_every_bucket_of_the_times_per_item_holds_items_and_together_all(folder: Path, tmp_path: Path) -> None:
     for make in (of_folder, of_arrays, of_buckets):
-        place = tmp_path / make.__name__
-        place.mkdir()
-        run = run_of(make(folder, place), threads=3)
+        run_folder = tmp_path / make.__name__
+        run_folder.mkdir()
+        run = run_of(make(folder, run_folder), threads=3)
         for name, histogram in run.histograms.items():
             stage = run.stats["stages"][name]
             assert sum(histogram) == stage["items"], (make.__name__, name)
-            # each item took at least its bucket's lower bound, and all of them together what the stage took
+            # each item took at least its bucket's lower bound, and all of them together as long as the stage
             least_s = sum(count * 2**bucket for bucket, count in enumerate(histogram) if bucket) / 1e6
             assert least_s <= stage["busy_s"] * 1.001 + 1e-6, (make.__name__, name)
 
 
 class Numbers:
-    """Arrays large enough for the memory that workers write to."""
+    """Arrays that are large enough for the memory to which workers write."""
 
     def __len__(self) -> int:
         return 20
@@ -517,7 +520,7 @@ def test_every_field_of_the_drop_in_is_what_was_counted_outside(workers: int, pe
         held, began = [], time.monotonic()
         for batch in loader:
             held.append(batch)
-            found = loader.stats()  # the last one with every batch in hand, and the workers still there
+            found = loader.stats()  # the last one, with every batch received and the workers still running
         seen = {
             "epoch": epoch,
             "batches": len(held),
@@ -538,7 +541,7 @@ def test_every_field_of_the_drop_in_is_what_was_counted_outside(workers: int, pe
 
 
 def test_what_bench_tells_of_a_stage_is_of_what_it_puts_out(folder: Path, tmp_path: Path) -> None:
-    """21 photos in batches of 7: every batch is whole, so that bytes are known exactly."""
+    """21 photos in batches of 7: every batch is full, so the number of bytes is known exactly."""
     pytest.importorskip("click", reason="the command line is not installed")
     sample, batch = 4 * 3 * SIDE * SIDE + 8, 7
     command = [
@@ -554,16 +557,16 @@ def test_what_bench_tells_of_a_stage_is_of_what_it_puts_out(folder: Path, tmp_pa
     out = tmp_path / "run.json"
     done = subprocess.run([*command, *arguments, "--record", str(out)], capture_output=True, text=True, check=True)
     made = json.loads(out.read_text())
-    counted, told = made["feedline"]["stages"], {stage["name"]: stage for stage in made["stages"]}
+    counted, reported = made["feedline"]["stages"], {stage["name"]: stage for stage in made["stages"]}
     assert counted["consumer"]["items"] == made["feedline"]["images"] / batch
     for name, each in (("batch", batch), ("consumer", batch), ("storage", 1), ("decode", 1), ("transform", 1)):
         stage, batches = counted[name], counted[name]["items"] * each / batch
-        assert told[name]["ms_per_batch"] == pytest.approx(1000 * stage["busy_s"] / batches)
-        assert told[name]["bytes_per_batch"] == pytest.approx(stage["bytes"] / batches)
+        assert reported[name]["ms_per_batch"] == pytest.approx(1000 * stage["busy_s"] / batches)
+        assert reported[name]["bytes_per_batch"] == pytest.approx(stage["bytes"] / batches)
     for name in ("batch", "consumer"):
         assert counted[name]["bytes"] == counted[name]["items"] * batch * sample
-        assert told[name]["bytes_per_batch"] == batch * sample
-    assert told["transform"]["bytes_per_batch"] == pytest.approx(batch * (sample - 8))
+        assert reported[name]["bytes_per_batch"] == batch * sample
+    assert reported["transform"]["bytes_per_batch"] == pytest.approx(batch * (sample - 8))
     rows = {row[1]: row for row in (line.split() for line in done.stdout.splitlines()) if len(row) > 5}
     assert rows["batch"][3] == "batches" and rows["transform"][3] == "images"
     assert " ".join(rows["batch"]).count(bytes_text(batch * sample)) == 1
@@ -571,7 +574,7 @@ def test_what_bench_tells_of_a_stage_is_of_what_it_puts_out(folder: Path, tmp_pa
 
 
 def test_a_record_of_bench_is_of_the_batches_that_came(folder: Path) -> None:
-    """An epoch of 21 in batches of 20 and 1: a batch has 10.5 rows on average, in every stage."""
+    """An epoch of 21 samples in batches of 20 and 1: a batch has 10.5 rows on average, in every stage."""
     stage = {"busy_s": 0.21, "bytes": 21_000, "blocked_s": 0.0, "starved_s": 0.0}
     stages = {name: {**stage, "items": 2 if name in ("batch", "consumer") else 21} for name in STAGES}
     ours = {"threads": 1, "images": 21, "images_per_s": 9.0, "cpu_s_per_1000_images": 1.0, "first_batch_s": 0.1}
@@ -582,5 +585,5 @@ def test_a_record_of_bench_is_of_the_batches_that_came(folder: Path) -> None:
         "feedline": {**ours, "held_bytes_peak": 0, "stages": stages},
     }
     made = of_bench(record.envelope("bench", ["feedline"], "photos"), result, [(0.1, 20, 0.1), (0.2, 1, 0.1)])
-    for told in made["stages"]:
-        assert (told["ms_per_batch"], told["bytes_per_batch"]) == pytest.approx((105, 10_500)), told["name"]
+    for reported in made["stages"]:
+        assert (reported["ms_per_batch"], reported["bytes_per_batch"]) == pytest.approx((105, 10_500)), reported["name"]

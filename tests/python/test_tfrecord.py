@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TFRecord files, written from the specification: the batches of the same photos in a folder, every kind of field, and
-damage that is named, left out where that can be, and never a wrong value."""
+"""TFRecord files, written from the specification: the batches of the same photos in a folder, every kind of field,
+errors that name damage or skip the sample if possible, and never a wrong value.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ Epoch = list[tuple[bytes, ...]]
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Plain copies of compressed files go where the test's files go."""
+    """Decompressed copies of files are stored with the test's files."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
@@ -62,7 +63,7 @@ def test_gives_the_batches_of_the_same_photos_in_a_folder(folder: Path, records:
 
 @pytest.mark.parametrize("name", ["braces", "joined", "one file"])
 def test_sources_are_named_as_tars_are(records: list[Path], tmp_path: Path, name: str) -> None:
-    whole = tmp_path / "whole.records"  # told by its content
+    whole = tmp_path / "whole.records"  # recognised by its content
     whole.write_bytes(b"".join(path.read_bytes() for path in records))
     source = {
         "braces": str(records[0].parent / "train-{00000..00002}-of-00003"),
@@ -132,7 +133,7 @@ def test_sequences_are_rows(tmp_path: Path) -> None:
 
 
 def test_every_flipped_bit_is_an_error_or_the_same_value(tmp_path: Path) -> None:
-    """Of two records whole; the last of them beside a good one, through a loader that leaves damaged samples out."""
+    """Two valid records; the second one together with a good one, through a loader that skips damaged samples."""
     good = b"".join(record(example({"n": i, "text": f"text {i}"})) for i in range(2))
     path, wanted = tmp_path / "x.tfrecord", [(0, "text 0"), (1, "text 1")]
     for bit in range(8 * len(good)):
@@ -161,7 +162,7 @@ def test_a_damaged_record_is_left_out_if_the_loader_allows_it(tmp_path: Path) ->
     path.write_bytes(content)
     dataset = feedline.open(path, fields=("n", "text"))
     with pytest.raises(
-        feedline.DataError, match=r"record 37 of the shard: the checksum of the record's data differs"
+        feedline.DataError, match=r"record 37 of the shard: the checksum of the record's data is wrong"
     ) as caught:
         list(dataset.loader(10, output="numpy"))
     assert caught.value.record == 37 and caught.value.stage == "format"
@@ -209,8 +210,9 @@ def test_indexes_of_others_are_used_and_never_trusted(tmp_path: Path, end: str) 
 
 
 def test_from_a_server_the_batches_are_the_same(records: list[Path], tmp_path: Path) -> None:
-    """A list and a compressed file are known by their names alone; the second opening takes the index that was
-    kept, and asks for no other program's."""
+    """A list and a compressed file are recognised only by their names; the second opening uses the stored index, and
+    does not request another program's.
+    """
     wanted = epoch(training(feedline.open(records)), shuffle=True)
     packed = records[0].parent / "packed.tfrecord.gz"
     packed.write_bytes(gzip.compress(b"".join(path.read_bytes() for path in records)))
@@ -230,7 +232,7 @@ def test_errors_of_choosing_fields_come_before_any_sample(tmp_path: Path) -> Non
     for fields, says in (
         ("y", r"no sample has the field 'y' .* there are: n \(int64\), x \(float\)"),
         ("n:image", "'n' cannot be of kind image"),
-        (None, "no feature is known to be the image"),
+        (None, "no feature can be recognised as the image"),
     ):
         with pytest.raises(feedline.ConfigError, match=says):
             feedline.open(path, fields=fields)
@@ -267,7 +269,7 @@ def test_verify_proves_and_names_damage(records: list[Path]) -> None:
 
 
 def test_verify_compares_the_stored_index(tmp_path: Path) -> None:
-    """Of a file that was replaced by one of the same size and time."""
+    """A file that was replaced by another of the same size and time."""
     first, short, long = (example({"n": i, "text": "abc"[:i]}) for i in (1, 2, 3))
     path = write(tmp_path / "x.tfrecord", [first, short, long])
     feedline.open(path, fields=("n", "text"))

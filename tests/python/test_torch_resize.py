@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resizes by torch's arithmetic are torch's, to the bit."""
+"""Resizes with torch's arithmetic equal torch's results, to the bit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PHOTOS = 400
 
 
 def _torchs(image: np.ndarray, size: tuple[int, int], mode: str) -> np.ndarray:
-    """What torchvision v2's resize() calls for a tensor of uint8."""
+    """The call of torchvision v2's resize() for a uint8 tensor."""
     tensor = torch.from_numpy(np.ascontiguousarray(image)).permute(2, 0, 1)[None]
     made = torch.nn.functional.interpolate(tensor, size, mode=mode, align_corners=False, antialias=True)
     return np.asarray(made[0].permute(1, 2, 0))
@@ -24,7 +24,7 @@ def _torchs(image: np.ndarray, size: tuple[int, int], mode: str) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def cases() -> list[tuple[np.ndarray, tuple[int, int]]]:
-    """Parts of photos of any size, to any size; extreme ones, constant ones and noise among them."""
+    """Parts of photos of any size, resized to any size, including extreme sizes, constant images and noise."""
     rng = np.random.default_rng(7)
     images = photographs.crops(PHOTOS, largest=260)
     images[::40] = [rng.integers(0, 256, image.shape, dtype=np.uint8) for image in images[::40]]
@@ -48,7 +48,9 @@ def test_pixels_are_torchs(cases: list[tuple[np.ndarray, tuple[int, int]]], mode
 
 @pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
 def test_a_part_of_a_resize_has_the_weights_of_the_whole(tmp_path, mode: str) -> None:
-    """What crops and flips leave of it is made alone, and a weight's bits depend on all."""
+    """Only the part that remains after crops and flips is calculated, although a weight's bits depend on the whole
+    axis.
+    """
     image = photographs.crops(1, largest=400)[0]
     folder = tmp_path / "a"
     folder.mkdir()

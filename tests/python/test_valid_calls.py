@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Edge cases of valid calls: images of Pillow, tensors that get other data, bfloat16, slices, extreme alphas."""
+"""Edge cases of valid calls: Pillow images, tensors with replaced data, bfloat16, slices, extreme alphas."""
 
 from __future__ import annotations
 

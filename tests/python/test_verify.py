@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `verify` says of sound datasets and of damaged ones: each kind of damage by its place."""
+"""The output of `verify` for valid and for damaged datasets: each kind of damage with its location."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from feedline.verifying import Verification
 
 @pytest.fixture
 def shards(tars: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """The three tars, to be damaged; and an index folder of this test's own."""
+    """The three tars, which tests damage; this test has its own index folder."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     folder = tmp_path / "shards"
     folder.mkdir()
@@ -32,7 +32,7 @@ def shards(tars: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.fixture
 def packed(folder: Path, tmp_path: Path) -> list[Path]:
-    """The photos as `pack` writes them, with a manifest."""
+    """The photos as written by `pack`, with a manifest."""
     packing.pack(folder, tmp_path / "packed", samples_per_shard=7)
     return sorted((tmp_path / "packed").glob("*.tar"))
 
@@ -55,7 +55,7 @@ def overwrite(path: Path, offset: int, data: bytes, *, keep_time: bool = False) 
 
 
 def inside(path: Path, key: str, extension: str = ".jpg", offset: int = 400) -> int:
-    """Where in the shard this byte of a sample's photo is."""
+    """Returns the offset in the shard of this byte of a sample's photo."""
     import tarfile
 
     with tarfile.open(path) as tar:
@@ -63,7 +63,7 @@ def inside(path: Path, key: str, extension: str = ".jpg", offset: int = 400) -> 
 
 
 def rename_members(path: Path, names: dict[str, str]) -> None:
-    """Writes other keys into the headers, and leaves size and time as they are."""
+    """Writes other keys into the headers, without changing size and time."""
     import tarfile
 
     with tarfile.open(path) as tar:
@@ -125,7 +125,7 @@ def test_damage_is_named_by_shard_and_sample(shards: list[Path]) -> None:
 def test_an_index_that_is_another_shards_is_noticed(
     shards: list[Path], tmp_path: Path, folder_of_indexes: bool
 ) -> None:
-    """A shard of the same size and time with other samples: its index seems to be its own."""
+    """A shard with the same size and time, but other samples: its index seems valid."""
     index = tmp_path / "indexes" if folder_of_indexes else None
     if index is not None:
         index.mkdir()
@@ -140,13 +140,13 @@ def test_equal_samples_are_counted_and_named(folder: Path, tmp_path: Path) -> No
     shutil.copy(first, made / "apple" / "again.jpg")
     verified = verifying.verify(made)
     assert codes(verified) == ["duplicate_samples"] and verified.sound and verified.duplicate_samples == 1
-    assert [[place.key for place in group] for group in verified.duplicates] == [
+    assert [[duplicate.key for duplicate in group] for group in verified.duplicates] == [
         sorted([f"apple/{first.name}", "apple/again.jpg"])
     ]
     shutil.copy(first, made / "crow" / "wrong.jpg")
     verified = verifying.verify(made)
     assert codes(verified) == ["labels_differ", "duplicate_samples"] and not verified.sound
-    assert verified.duplicate_samples == 2 and [place.label for place in verified.duplicates[0]][-1] == "crow"
+    assert verified.duplicate_samples == 2 and [duplicate.label for duplicate in verified.duplicates[0]][-1] == "crow"
 
 
 @pytest.mark.parametrize("values", [[1, 2, 3], [1, 2, 2]])
@@ -202,7 +202,7 @@ def test_equal_samples_of_different_shards_are_found(shards: list[Path]) -> None
     shutil.copy(shards[0], shards[2])
     verified = verifying.verify(shards)
     assert verified.duplicate_samples == 7 and len(verified.duplicates) == 7
-    assert [place.shard for place in verified.duplicates[0]] == [str(shards[0]), str(shards[2])]
+    assert [duplicate.shard for duplicate in verified.duplicates[0]] == [str(shards[0]), str(shards[2])]
     assert codes(verified) == ["duplicate_samples"]
     key = feedline.open(shards[2])._engine.key(0)
     overwrite(shards[2], inside(shards[2], key, ".cls", 0), b"7")
@@ -219,8 +219,8 @@ def test_it_continues_where_it_was_killed(shards: list[Path], tmp_path: Path, en
     )
     assert subprocess.run([sys.executable, "-c", script], env=environment).returncode == -signal.SIGKILL
     with open(state, "ab") as file:
-        file.write(b'{"name": "cut')  # as a kill in the middle of a line leaves it
-    overwrite(shards[0], shards[0].stat().st_size - 1, b"\0")  # the first shard is another one now
+        file.write(b'{"name": "cut')  # as left by a kill in the middle of a line
+    overwrite(shards[0], shards[0].stat().st_size - 1, b"\0")  # the first shard has been replaced
     verified = verifying.verify(shards, resume=state)
     assert verified.parts_found == 1 and verified._replace(parts_found=0) == verifying.verify(shards)
     assert verifying.verify(shards, resume=state).parts_found == 3

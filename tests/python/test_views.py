@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Views of an image are Pillow's pixels for what was drawn for each, whatever is decoded at once, and by how many."""
+"""Views of an image equal Pillow's pixels for the drawn values, however many are decoded together, and with any number
+of threads.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ Chain = Callable[[feedline.Dataset], feedline.Dataset]
 
 @pytest.fixture(scope="module")
 def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """JPEGs, PNGs and WebPs of differing sizes, some of them grey, in two classes."""
+    """JPEGs, PNGs and WebPs of different sizes, some of them grey, in two classes."""
     root = tmp_path_factory.mktemp("views")
     formats = (("JPEG", "jpg"), ("PNG", "png"), ("WEBP", "webp"))
     for i in range(PHOTOS):
@@ -42,7 +44,7 @@ def stored(root: Path) -> list[Image.Image]:
 
 
 def replayed(image: Image.Image, drawn: list[feedline.Drawn], view: str, size: int) -> np.ndarray:
-    """What Pillow makes of an image by what was drawn for all views, and for this one. (3, size, size)."""
+    """Returns Pillow's result for an image, for the values drawn for all views and for this one. (3, size, size)."""
     for one in drawn:
         if one.view not in ("", view):
             continue
@@ -53,7 +55,7 @@ def replayed(image: Image.Image, drawn: list[feedline.Drawn], view: str, size: i
             left, top, width, height = values
             image = image.crop((left, top, left + width, top + height))
             if one.operation == "random_resized_crop":
-                shape = (size, size) if one.view else (64, 70)  # of what all views share
+                shape = (size, size) if one.view else (64, 70)  # of the part that all views share
                 image = image.resize(shape, Image.Resampling.BILINEAR)
         elif one.name == "flip" and values[0]:
             image = image.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
@@ -124,8 +126,8 @@ def test_later_operations_are_for_every_view_and_draws_are_each_views_own(photos
         assert values.dtype == np.float32
         assert np.allclose(values, (pixels / np.float32(255) - mean) / std, atol=1e-5)
     flipped = plain.random_horizontal_flip(fields=["global_b", "local"])
-    behind = [[one.view for one in flipped.draw(i) if one.name == "flip"] for i in range(PHOTOS)]
-    assert behind[0] == ["global_a", "global_b", "global_b", *(f"local[{i // 2}]" for i in range(12))]
+    flips = [[one.view for one in flipped.draw(i) if one.name == "flip"] for i in range(PHOTOS)]
+    assert flips[0] == ["global_a", "global_b", "global_b", *(f"local[{i // 2}]" for i in range(12))]
     coins = np.array([[one.values[0] for one in flipped.draw(i) if one.name == "flip"] for i in range(PHOTOS)])
     assert len({tuple(column) for column in coins.T}) == coins.shape[1]  # no two draw alike
 
@@ -188,7 +190,7 @@ def test_fast_views_are_close_and_the_same_for_all_threads(tmp_path: Path):
         for one, other in zip(exact, once, strict=True):
             for pixels, nearly in zip(one[:2], other[:2], strict=True):
                 assert np.abs(pixels.astype(int) - nearly).mean() < 2
-        assert equal(exact, once) == ("fine" in repr(views) or fine in views.values())  # pixels, where one needs them
+        assert equal(exact, once) == ("fine" in repr(views) or fine in views.values())  # pixels, if one needs them
 
 
 # ---- the loader ----
@@ -251,7 +253,7 @@ def test_a_budget_counts_all_views(photos: Path):
         assert len(list(loader)) == 5
 
 
-# ---- beside cache, map, masks, lists ----
+# ---- with cache, map, masks, lists ----
 
 
 def test_a_cache_before_views_changes_nothing(photos: Path, tmp_path: Path):
@@ -260,12 +262,12 @@ def test_a_cache_before_views_changes_nothing(photos: Path, tmp_path: Path):
 
     expected = all_batches(made(feedline.open(photos).resize(72)))
     for where in ("memory", tmp_path / "kept.pixels"):
-        kept = made(feedline.open(photos).resize(72).cache(where))
-        assert [operation.split("(")[0] for operation in kept.operations] == [
+        cached = made(feedline.open(photos).resize(72).cache(where))
+        assert [operation.split("(")[0] for operation in cached.operations] == [
             "resize", "cache", "random_horizontal_flip", "views", "normalize",
         ]  # fmt: skip
-        assert equal(all_batches(kept), expected)
-        assert equal(all_batches(kept), expected)  # from what is kept
+        assert equal(all_batches(cached), expected)
+        assert equal(all_batches(cached), expected)  # from the cache
 
 
 def test_a_map_takes_views_as_fields(photos: Path):
@@ -335,7 +337,7 @@ def test_views_without_a_fixed_size_are_lists(photos: Path):
         assert next(iter(loader)).b[0].shape == (3, 3, 20, 20)
 
 
-# ---- how they are written ----
+# ---- arguments ----
 
 
 def test_views_are_written_as_names_as_a_list_or_as_an_object(photos: Path):
@@ -354,7 +356,7 @@ def test_views_are_written_as_names_as_a_list_or_as_an_object(photos: Path):
 
 def test_a_dataset_with_random_views_is_random(photos: Path):
     dataset = feedline.open(photos).views([BIG, BIG])
-    with pytest.warns(UserWarning, match="more often than there are samples"):
+    with pytest.warns(UserWarning, match="more often than the dataset has samples"):
         for _ in range(2):
             for index in range(PHOTOS):
                 dataset[index]
@@ -378,10 +380,10 @@ def test_a_dataset_with_random_views_is_random(photos: Path):
         (lambda d: d.views(a=BIG).views(b=BIG), "this chain already has views"),
         (lambda d: d.views(a=BIG).five_crop(8), "this chain already has views"),
         (lambda d: d.views(a=BIG).cache(), "place cache before views"),
-        (lambda d: d.normalize((0.5,), (0.5,)).views(a=BIG), "put it after views"),
+        (lambda d: d.normalize((0.5,), (0.5,)).views(a=BIG), "place it after views"),
         (lambda d: d.views(a=BIG, b=BIG.normalize((0.5,), (0.5,))).random_invert(), "'b': random_invert"),
         (lambda d: d.resize((30, 30)).five_crop(40), "corner_crop: the crop of 40 x 40 is larger"),
-        (lambda d: feedline.mix([d.views(a=BIG), d.views(a=BIG)]), "views; add them to the mixture"),
+        (lambda d: feedline.mix([d.views(a=BIG), d.views(a=BIG)]), "views; make views of the mixture"),
         (lambda d: feedline.arrays(x=np.zeros((3, 2))).views(a=BIG), "have no image"),
     ],
 )
@@ -397,7 +399,7 @@ def test_how_fast_what_views_need_is_decoded(photos: Path, tmp_path: Path):
     assert views_of(feedline.open(photos)).measure_decode(8, threads=2).images == 8
 
 
-# ---- views that are drawn as others: how the drop-in has several of one random crop ----
+# ---- views with the draws of other views, which the drop-in uses for several results of one random crop ----
 
 
 def test_views_are_drawn_alike_operation_by_operation(photos: Path) -> None:
@@ -417,7 +419,7 @@ def test_views_are_drawn_alike_operation_by_operation(photos: Path) -> None:
         assert np.array_equal(b, 255 - a if inverted else a)
         upside_down = not np.array_equal(c, b)
         assert np.array_equal(c, b[:, ::-1] if upside_down else b)
-        mirrored = not np.array_equal(d, a)  # its flip is its own
+        mirrored = not np.array_equal(d, a)  # it draws its flip separately
         assert np.array_equal(d, a[:, :, ::-1] if mirrored else a)
         kinds.add((inverted, upside_down, mirrored))
     assert len(kinds) > 5
@@ -428,10 +430,10 @@ def test_views_are_drawn_alike_operation_by_operation(photos: Path) -> None:
 @pytest.mark.parametrize(
     ("drawn_as", "says"),
     [
-        ([(0,), ()], "'a': view 0 does not have the same random_resized_crop to be drawn as"),
-        ([(), (1,)], "'b': view 1 does not have the same random_resized_crop"),
-        ([(), (-1,)], "'b': view -1 does not have the same random_resized_crop"),
-        ([(), (0, 0)], "'b': view 0 does not have the same random_vertical_flip"),
+        ([(0,), ()], "'a': drawn_as names view 0, which is not an earlier view"),
+        ([(), (1,)], "'b': drawn_as names view 1, which is not an earlier view with the same random_resized_crop"),
+        ([(), (-1,)], "'b': drawn_as names view -1, which is not an earlier view with the same random_resized_crop"),
+        ([(), (0, 0)], "'b': drawn_as names view 0, which is not an earlier view with the same random_vertical_flip"),
         ([(), (0, 0, 0)], "'b': the view has fewer operations than drawn_as"),
     ],
 )

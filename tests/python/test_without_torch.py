@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package works with NumPy alone, imports neither it nor torch by itself, and starts nothing at import."""
+"""The package works with only NumPy, imports neither NumPy nor torch by itself, and starts nothing at import."""
 
 from __future__ import annotations
 

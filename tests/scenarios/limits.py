@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits as a container has them, around a whole diagnosis: real ones, of control groups and of a /dev/shm of its own.
+"""Real limits like a container's, for a whole diagnosis: control groups, and a separate /dev/shm.
 
-They need root, and control groups that may be made; where those are missing a scenario is skipped with the reason.
-Version 1 and version 2 of control groups are known.
+They require root, and control groups that may be created; without these, a scenario is skipped with the reason.
+Versions 1 and 2 of control groups are supported.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _PERIOD_US = 100_000
 
 
 class NotPermitted(Exception):
-    """These limits cannot be set here; str() says why."""
+    """These limits cannot be set here; the text states the reason."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """None: no limit. Rates are of the disk on which temporary files lie."""
+    """None: no limit. Rates are those of the disk with temporary files."""
 
     cpus: float | None = None
     memory_bytes: int | None = None
@@ -36,7 +36,7 @@ class Limits:
     shared_memory_bytes: int | None = None
 
     def controllers(self) -> dict[str, dict[str, str]]:
-        """By controller: files of version 2 (then of version 1, behind a colon) and what is written to them."""
+        """Returns by controller: files of version 2 (then of version 1, after a colon) and the values to write."""
         wanted: dict[str, dict[str, str]] = {}
         if self.cpus is not None:
             quota = int(self.cpus * _PERIOD_US)
@@ -56,7 +56,7 @@ class Limits:
 
     @contextlib.contextmanager
     def groups(self) -> Iterator[list[Path]]:
-        """Folders of the groups to join, which are there until the end."""
+        """Yields the folders of the groups to join, which exist until the end."""
         made: list[Path] = []
         try:
             for controller, values in self.controllers().items():
@@ -75,7 +75,7 @@ class Limits:
 
 
 def refusal(limits: Limits) -> str | None:
-    """Why these limits cannot be set here."""
+    """Returns why these limits cannot be set here."""
     try:
         with limits.groups() as groups:
             child = os.fork()
@@ -93,7 +93,7 @@ def refusal(limits: Limits) -> str | None:
 
 
 def _disk() -> str:
-    """Its number: that of the whole disk, as a partition has no limits of its own."""
+    """Returns the number of the whole disk, because limits apply to whole disks only."""
     device = os.stat(tempfile.gettempdir()).st_dev
     folder = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}").resolve()
     if not folder.exists():

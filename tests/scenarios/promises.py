@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a diagnosis promises of a change, against what the change gives when it is made."""
+"""Compares the gain that a diagnosis promises for a change with the gain of making the change."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-NEAR = 0.2  # how far off a promise may be
-_WIDE = 2.0  # times its lower end: an interval whose upper end is further away cannot well be wrong
+NEAR = 0.2  # maximum error of a promise
+_WIDE = 2.0  # times its lower end: an interval with a larger upper end is too wide to be wrong
 
 
 @dataclass(frozen=True)
 class Change:
-    """Either arguments that the script's loader is given, or its second form, in which a cause is mended."""
+    """Either arguments for the script's loader, or its second form, which removes a cause."""
 
-    causes: tuple[str, ...]  # whose verdicts promise something of it
-    promised: tuple[float, float]  # share more steps per second, [low, high]
+    causes: tuple[str, ...]  # whose verdicts promise some of the gain
+    promised: tuple[float, float]  # share of additional steps per second, [low, high]
     settings: dict[str, Any] = field(default_factory=dict)
     mended: str = ""
-    workers: int | None = None  # that the diagnosis names, where the script itself must take them
+    workers: int | None = None  # settings in the diagnosis that the script itself must use
 
     @property
     def name(self) -> str:
@@ -32,7 +32,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Promise:
-    """A change that was made, and its script as it was, in turn: steps per second of (as it was, changed)."""
+    """A change that was made, alternating with the unchanged script: steps per second as (unchanged, changed)."""
 
     change: Change
     pairs: tuple[tuple[float, float], ...] = ()
@@ -40,17 +40,17 @@ class Promise:
 
     @property
     def before(self) -> float:
-        """Steps per second of the script as it was."""
+        """Returns the steps per second of the unchanged script."""
         return statistics.fmean(before for before, _ in self.pairs)
 
     @property
     def measured(self) -> float:
-        """Times the steps per second: the geometric mean, as half and twice as many are no gain."""
+        """Returns the ratio of steps per second: the geometric mean, so that half and twice as many cancel out."""
         return math.exp(statistics.fmean(math.log(after / before) for before, after in self.pairs))
 
     @property
     def promised(self) -> tuple[float, float, float]:
-        """Times the steps per second: the middle of the interval, as far from its low end as from its high one."""
+        """Returns the promised ratio: the geometric middle of the interval."""
         low, high = (1 + gain for gain in self.change.promised)
         return math.sqrt(low * high), low, high
 
@@ -65,7 +65,7 @@ class Promise:
 
     @property
     def inside(self) -> bool:
-        """Of an interval that says something."""
+        """Whether the interval is informative."""
         _, low, high = self.promised
         return low <= self.measured <= high and self.width <= _WIDE
 
@@ -120,7 +120,7 @@ def tried(
 
 
 def summary(promises: Iterable[Promise]) -> str:
-    """In a sentence, how many came true. Empty: none was tried."""
+    """Returns a sentence with the number of promises that were kept. Empty if none was tested."""
     made = [promise for promise in promises if promise.not_made is None]
     if not made:
         return ""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the planted scenarios under diagnosis and prints which causes were named: the confusion matrix.
 
-    tools/scenarios [NAME...] [--held-out | --blind] [--quick] [--applied] [--json FILE]
+    tools/scenarios [NAME...] [--held-out | --blind | --planted] [--quick] [--applied] [--json FILE]
 
 Exit status 0: at least 90 % named right, no wrong cause stated as certain, four of five rungs predicted within 20 %;
 with --applied four of five promised gains too.
@@ -24,7 +24,7 @@ from typing import Any
 import promises
 from limits import Limits, NotPermitted, refusal
 from promises import NEAR, Change, Promise
-from scenarios import BLIND, HELD_OUT, SCENARIOS, Scenario
+from scenarios import BLIND, HELD_OUT, PLANTED, SCENARIOS, Scenario
 
 from feedline.diagnose import causes, trial, verdict
 from feedline.diagnose.diagnosis import Diagnosis
@@ -37,34 +37,34 @@ from feedline.profiler.recordings import Recording
 from feedline.profiler.summary import timeline
 from feedline.profiler.summary.figures import Summary
 
-# Of a script's second form: the cause that it leaves out, and the workers that it was said to need.
+# For a script's second form: the cause that it omits, and the recommended number of workers.
 MENDED, WORKERS = "FEEDLINE_SCENARIO_MENDED", "FEEDLINE_SCENARIO_WORKERS"
 _RIGHT = 0.9  # of the scenarios
 _PREDICTED = 0.8  # of the predictions, and of the promised gains
 _LADDER_S = 8.0
-_ROUNDS = 2  # of a script as it is and with each change
-_QUIET = 0.125  # of the CPUs in use by other programs: above, a ladder is theirs as much as the loader's
+_ROUNDS = 2  # number of runs of a script as it is and with each change
+_QUIET = 0.125  # share of the CPUs in use by other programs: above it, a ladder measures them as much as the loader
 
 
 @dataclass(frozen=True)
 class Rung:
-    """Batches per second with so many workers.
+    """Batches per second with this many workers.
 
-    Of the loader alone, which is what the ladder measures, and of the loop, whose steps take their time too: as the
-    model has it, and with the measured rung in the place of the model's making of batches.
+    There are rates of the loader alone, which the ladder measures, and of the loop, which includes its steps: those
+    predicted by the model, and by the model with the measured rung instead of its production of batches.
     """
 
     workers: int
     predicted: float
     measured: float
-    low: float  # of what was measured, 95 %
+    low: float  # of the measurement, 95 %
     high: float
     loop_predicted: float
     loop_measured: float
 
     @property
     def near(self) -> bool:
-        """What the user is told is what a change does to the loop."""
+        """The message for users is the effect of a change on the loop."""
         return abs(self.loop_predicted / self.loop_measured - 1) <= NEAR
 
     @property
@@ -84,12 +84,12 @@ class Outcome:
 
     @property
     def quiet(self) -> bool:
-        """Whether the machine was this scenario's own, so that rates can be compared with predictions."""
+        """Whether only this scenario used the machine, so that rates can be compared with predictions."""
         return self.others_cpus is not None and self.others_cpus <= _QUIET * (os.cpu_count() or 1)
 
     @property
     def right(self) -> bool:
-        """All planted causes are named, and the first that is named is true of the script."""
+        """Whether all planted causes are reported, and the first reported one is true for the script."""
         named = [v.code for v in self.verdicts]
         true = self.scenario.causes + self.scenario.also
         return set(self.scenario.causes) <= set(named) and named[0] in true
@@ -101,9 +101,9 @@ class Outcome:
 
 
 def run(scenario: Scenario, ladder_s: float = 0.0, rounds: int = 0) -> Outcome:
-    """Diagnoses it; raises NotPermitted where its limits cannot be set.
+    """Diagnoses the script; raises NotPermitted if its limits cannot be set.
 
-    `ladder_s`: seconds of experiments at least. `rounds`: how often what the diagnosis proposes is then made.
+    `ladder_s`: minimum seconds of experiments. `rounds`: how often the proposed changes are made afterwards.
     """
     begin = time.monotonic()
     recording = _watch(scenario, max(scenario.budget, ladder_s))
@@ -127,7 +127,9 @@ def run(scenario: Scenario, ladder_s: float = 0.0, rounds: int = 0) -> Outcome:
 def _promises(
     scenario: Scenario, rounds: int, recording: Recording, summary: Summary, diagnosis: Diagnosis
 ) -> list[Promise]:
-    """What --apply would try, and the script's own second forms, as far as verdicts promise something of them."""
+    """Returns the changes that --apply would try, and the script's second forms, if verdicts promise some of their
+    gain.
+    """
     changes = []
     proposal = trial.propose(summary, diagnosis, recording)
     if trial.refusal(summary, recording, proposal) is None:
@@ -160,7 +162,7 @@ def _workers_of(code: str, summary: Summary) -> int | None:
 def _watch(
     scenario: Scenario, budget: float, change: Change | None = None, summary: Summary | None = None
 ) -> Recording:
-    """Runs it once, in its limits. A `change` needs the summary of the run that it was proposed for."""
+    """Runs the script once, with its limits. A `change` needs the summary of the run that proposed it."""
     if scenario.limits is not None and not (change and change.mended and scenario.unlimited):
         return _watch_inside(scenario.limits, scenario, budget, change, summary)
     return _watch_here(scenario, budget, change, summary)
@@ -186,7 +188,7 @@ def _rungs(recording: Recording, summary: Summary | None) -> list[Rung]:
     if summary is None or tried is None:
         return []
     rungs = []
-    for rung in tried.rungs:  # also those whose interval says that they tell little
+    for rung in tried.rungs:  # also those whose interval is reported as uninformative
         predicted = prediction.loader_rate(summary, rung.workers)
         modelled = prediction.cycle_ms(prediction.without_rungs(summary), rung.workers)
         ladder = replace(summary.ladder, rungs={rung.workers: rung.batches_per_s})
@@ -198,7 +200,7 @@ def _rungs(recording: Recording, summary: Summary | None) -> list[Rung]:
 
 
 def _watch_inside(limits: Limits, *arguments: Any) -> Recording:
-    """A process of its own joins the limits and makes the recording there, as it would in a container."""
+    """A separate process joins the limits and records there, as it would in a container."""
     refused = refusal(limits)
     if refused is not None:
         raise NotPermitted(refused)
@@ -209,7 +211,7 @@ def _watch_inside(limits: Limits, *arguments: Any) -> Recording:
             status = 1
             try:
                 limits.enter(groups)
-                # files of a script outlive it, as experiments read them again
+                # files of a script outlive it, because experiments read them again
                 os.environ["TMPDIR"] = folder
                 tempfile.tempdir = None
                 result.write_bytes(pickle.dumps(_watch_here(*arguments)))
@@ -229,12 +231,14 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="scenarios; all by default")
     parser.add_argument("--held-out", action="store_true", help="the scripts that the rules were not made with")
     parser.add_argument("--blind", action="store_true", help="those that were written blind, later")
+    parser.add_argument("--planted", action="store_true", help="forty, written from the list of causes")
     parser.add_argument("--quick", action="store_true", help="no ladder, and so nothing to compare predictions with")
     parser.add_argument("--applied", action="store_true", help="make the proposed changes: did their gains come true?")
     parser.add_argument("--json", type=Path, help="also write the outcomes here")
     arguments = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    scenarios = BLIND if arguments.blind else HELD_OUT if arguments.held_out else SCENARIOS
+    chosen_set = (arguments.planted, PLANTED), (arguments.blind, BLIND), (arguments.held_out, HELD_OUT)
+    scenarios = next((found for given, found in chosen_set if given), SCENARIOS)
     chosen = [s for s in scenarios if not arguments.names or s.script in arguments.names]
     outcomes = []
     for scenario in chosen:
@@ -272,17 +276,17 @@ def main() -> int:
     busy = sum(bool(outcome.rungs) and not outcome.quiet for outcome in outcomes)
     if busy:
         print(f"the rungs of {busy} scenarios are not compared: other programs used more than {_QUIET:.1%} of the CPUs")
-    promised = kept(outcomes)
+    promised = is_promise_kept(outcomes)
     if arguments.json:
         arguments.json.write_text(json.dumps([as_dict(outcome) for outcome in outcomes], indent=2) + "\n")
     named = right >= _RIGHT * len(outcomes) and certain == 0
     return 0 if named and near >= _PREDICTED * len(rungs) and promised else 1
 
 
-def kept(outcomes: list[Outcome]) -> bool:
+def is_promise_kept(outcomes: list[Outcome]) -> bool:
     """Prints how many promises came true; whether enough of those did that had the machine to themselves.
 
-    What is promised of copies is measured on the device that they go to: with a stand-in it says nothing of promises.
+    The promised gain of copies depends on the device: with a simulated device, it does not count.
     """
     promised = [(outcome, promise) for outcome in outcomes for promise in outcome.promises if not promise.not_made]
     made = [(outcome, promise) for outcome, promise in promised if not outcome.scenario.stand_in]
@@ -306,12 +310,12 @@ def _sentence(rung: Rung) -> str:
 
 
 def matrix(outcomes: list[Outcome]) -> str:
-    """Rows: the planted cause. Columns: the cause named first."""
+    """Rows: the planted cause. Columns: the cause reported first."""
     planted = sorted({outcome.scenario.causes[0] for outcome in outcomes})
     counts: dict[tuple[str, str], int] = {}
     for outcome in outcomes:
         first = outcome.verdicts[0].code if outcome.verdicts else "(none)"
-        # of two planted causes either may come first
+        # either of two planted causes may come first
         row = first if first in outcome.scenario.causes else outcome.scenario.causes[0]
         counts[row, first] = counts.get((row, first), 0) + 1
     columns = sorted({named for _, named in counts})

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The second held-out set: every script is there, says what it plants, and runs to its end in its short form.
+"""The second held-out set: every script exists, describes its planted cause, and runs to its end in its short form.
 
-Whether the causes are named is for tools/scenarios --blind; that they are planted, for blind/proof.py.
+tools/scenarios --blind tests whether the causes are reported, and blind/proof.py whether they exist.
 """
 
 import os
@@ -16,7 +16,7 @@ pytest.importorskip("PIL", reason="Pillow, which makes the images, is not instal
 pytest.importorskip("feedline", reason="the package is not installed")
 
 sys.path.insert(0, str(Path(__file__).parent))
-from scenarios import BLIND, BLIND_SCRIPTS, HELD_OUT, SCENARIOS
+from scenarios import BLIND, BLIND_SCRIPTS, HELD_OUT, PLANTED, PLANTED_SCRIPTS, SCENARIOS
 
 AROUND = {"planting.py", "proof.py", "short_runs.py"}
 
@@ -46,6 +46,14 @@ def test_the_table_and_the_folder_agree():
     }
 
 
+def test_the_forty_scripts_are_in_their_folder():
+    found = {path for path in PLANTED_SCRIPTS.glob("*.py") if path.name not in ("workload.py", "store.py")}
+    assert {scenario.path for scenario in PLANTED} == found and len(found) == 40
+    for scenario in PLANTED:
+        changed = "args.fixed" in scenario.path.read_text()
+        assert changed == bool(scenario.mended and not scenario.unlimited), scenario.script
+
+
 @pytest.mark.parametrize("scenario", BLIND, ids=lambda scenario: scenario.script)
 def test_a_planted_cause_can_be_taken_away(scenario):
     """By a switch in the script, or by leaving out the container's limits."""
@@ -55,5 +63,5 @@ def test_a_planted_cause_can_be_taken_away(scenario):
 
 
 def test_no_name_is_used_twice():
-    names = [scenario.script for scenario in (*SCENARIOS, *HELD_OUT, *BLIND)]
+    names = [scenario.script for scenario in (*SCENARIOS, *HELD_OUT, *BLIND, *PLANTED)]
     assert len(names) == len(set(names))

@@ -100,20 +100,20 @@ def test_promises_that_did_not_come_true_fail_a_run_on_a_quiet_machine_only(caps
         return runner.Outcome(scenario, [], 1.0, 0.0, others, [], list(found))
 
     near, off = promise((10, 15)), promise((10, 10))
-    assert runner.kept([outcome(0.0, near, near, near, near, off)])
-    assert not runner.kept([outcome(0.0, near, near, near, off)])
-    assert runner.kept([outcome(100.0, off), outcome(0.0, near), outcome(0.0)])
+    assert runner.is_promise_kept([outcome(0.0, near, near, near, near, off)])
+    assert not runner.is_promise_kept([outcome(0.0, near, near, near, off)])
+    assert runner.is_promise_kept([outcome(100.0, off), outcome(0.0, near), outcome(0.0)])
     stand_in = next(scenario for scenario in SCENARIOS if scenario.stand_in)
-    assert runner.kept([outcome(0.0, near), outcome(0.0, off, scenario=stand_in)])
+    assert runner.is_promise_kept([outcome(0.0, near), outcome(0.0, off, scenario=stand_in)])
     assert "1 more, on a stand-in device" in capsys.readouterr().out
 
 
 def test_every_script_that_is_reported_to_have_a_second_form_has_one():
-    told = {one.path: set() for one in (*SCENARIOS, *HELD_OUT)}
+    known = {one.path: set() for one in (*SCENARIOS, *HELD_OUT)}
     for one in (*SCENARIOS, *HELD_OUT):
         if not one.unlimited:  # else it is its container that has
-            told[one.path] |= set(one.mended)
-    for path, causes in told.items():
+            known[one.path] |= set(one.mended)
+    for path, causes in known.items():
         text = path.read_text()
         own = set(re.findall(r'mended\("(\w+)"\)', text))
         for module in re.findall(r"^from (\w+) import", text, re.MULTILINE):

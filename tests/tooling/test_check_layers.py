@@ -327,6 +327,54 @@ def test_a_readme_is_demanded_and_short(tree):
     assert tree.check() == (1, ["src/format/README.md:41: readme: has more than 40 lines"])
 
 
+@pytest.mark.parametrize(("folder", "ending"), [("src/base", ".h"), ("tools", ".py")])
+def test_a_folder_of_more_than_30_units_is_found(tree, folder, ending):
+    (tree.root / "src/base/clock.h").rename(tree.root / "src/base/part.h")
+    for path in ("src/decode/jpeg.h", "src/format/tar.h", "src/format/columns/csv.h"):
+        tree.source(path, "")
+    count = 30 if folder == "src/base" else 31
+    for i in range(count):
+        tree.write(
+            f"{folder}/part{i}{ending}", f"{'//' if ending == '.h' else '#'} SPDX-License-Identifier: Apache-2.0\n"
+        )
+    assert tree.check() == (1, [f"{folder}:1: units: has 31 units, more than 30: group them in rooms"])
+    (tree.root / folder / f"part0{ending}").unlink()
+    assert tree.check() == (0, [])
+
+
+def test_sources_of_a_header_tests_and_rooms_are_no_units(tree):
+    for i in range(29):  # with clock.h: 30
+        tree.source(f"src/base/part{i}.h", "")
+        tree.source(f"src/base/part{i}.cpp", "")
+        tree.source(f"src/base/part{i}_test.cpp", "")
+    for i in range(31):
+        tree.source(f"src/base/parts{i % 2}/part{i}.h", "")
+        tree.source(f"tests/part{i}.h", "")
+    assert tree.check() == (0, [])
+
+
+def test_a_slash_stands_for_a_folder_and_its_rooms(tree):
+    tree.write("src/plan/README.md", "# takes, gives\n")
+    tree.source("src/plan/plan.h", '#include "format/columns/csv.h"\n#include "format/tar.h"\n#include <zlib.h>')
+    tree.write("tools/layers.txt", TABLE + "src/plan src/base src/format\nonly zlib.h src/plan\n")
+    assert tree.check() == (1, ["src/plan/plan.h:2: layer: src/plan may not include src/format/columns"])
+    tree.write("tools/layers.txt", TABLE + "src/plan src/base src/format/\nonly zlib.h src/plan/\n")
+    assert tree.check() == (0, [])
+
+
+def test_tests_of_a_room_may_use_the_rooms_next_to_it(tree):
+    tree.write("tools/layers.txt", TABLE + "src/format/rows src/base\n")
+    tree.source("src/format/rows/rows.h", "")
+    tree.source("src/format/columns/csv_test.cpp", '#include "format/rows/rows.h"')
+    tree.source("src/format/tar_test.cpp", '#include "format/rows/rows.h"')
+    assert tree.check() == (0, [])
+    tree.source("src/format/columns/csv.cpp", '#include "format/rows/rows.h"')
+    assert tree.check() == (
+        1,
+        ["src/format/columns/csv.cpp:2: layer: src/format/columns may not include src/format/rows"],
+    )
+
+
 def test_a_table_that_turns_back_is_refused(tree):
     tree.write("tools/layers.txt", TABLE.replace("src/base\n", "src/base src/format\n", 1))
     status, lines = tree.check()
@@ -340,7 +388,7 @@ def test_the_build_links_no_more_than_the_table_allows():
     for line in (ROOT / "tools/layers.txt").read_text().splitlines():
         words = line.partition("#")[0].split()
         if words and words[0].startswith("src/"):
-            table[words[0][4:]] = {word[4:] for word in words[1:]}
+            table[words[0][4:]] = {word[4:].rstrip("/") for word in words[1:]}
     linked = {}
     for call in re.findall(r"^feedline_layer\(([^)]*)\)", (ROOT / "CMakeLists.txt").read_text(), re.MULTILINE):
         words = re.split(r"\s(?:LIBS|FIXTURES)\s", call)[0].split()

@@ -100,7 +100,7 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return Built(folder / "program", [*runner, str(folder / "program")])
 
 
-def told(found: os.stat_result) -> str:
+def printed(found: os.stat_result) -> str:
     return f"0 {found.st_ino} {found.st_size} {found.st_mode:o} {int(found.st_mtime)}"
 
 
@@ -114,7 +114,7 @@ def test_functions_are_glibcs_and_the_kernels(program: Built, tmp_path: Path, x:
         command = [*program.run, file, link, repr(x), repr(y)]
         done = subprocess.run(command, stdin=opened, capture_output=True, text=True, check=True)
     lines = done.stdout.splitlines()
-    assert lines[:5] == [told(path) for path in (file.stat(), file.lstat(), link.stat(), link.lstat(), file.stat())]
+    assert lines[:5] == [printed(path) for path in (file.stat(), file.lstat(), link.stat(), link.lstat(), file.stat())]
     assert lines[5] == "-1 1"
     numbers = [float.fromhex(text) for text in lines[6].split()]
     expected = [math.exp(x), math.log(x), math.pow(x, y), float.fromhex(lines[6].split()[3])]

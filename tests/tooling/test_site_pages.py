@@ -112,10 +112,10 @@ def test_numbered_notes_are_no_links_by_name(pages: Any, tmp_path: Path) -> None
 def test_a_page_from_a_disk_asks_its_worker_without_anything_fetched(tmp_path: Path) -> None:
     shim = (TOOLS.parent / "docs" / "iframe-worker.js").as_uri()
     (tmp_path / "worker.js").write_text('addEventListener("message", (e) => postMessage(`${e.data} found`));')
-    asks = 'const worker = new Worker("worker.js"); worker.postMessage("shuffle");'
+    script = 'const worker = new Worker("worker.js"); worker.postMessage("shuffle");'
     shows = 'worker.addEventListener("message", (e) => { document.title = e.data; });'
     page = tmp_path / "index.html"
-    page.write_text(f'<head><script src="{shim}"></script></head><body><script>{asks}{shows}</script></body>')
+    page.write_text(f'<head><script src="{shim}"></script></head><body><script>{script}{shows}</script></body>')
     command = [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
     command += ["--virtual-time-budget=5000", "--dump-dom", page.as_uri()]
     seen = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)

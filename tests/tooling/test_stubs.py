@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stub of the extension that ships is the one its bindings make: a change of the surface shows in review.
+"""The stub of the extension that is shipped equals the generated one, so a change of the interface is visible in
+review.
 
-After a wanted change: `python -m nanobind.stubgen -m feedline._engine -o python/feedline/_engine.pyi` in .venv.
+After an intended change: `python -m nanobind.stubgen -m feedline._engine -o python/feedline/_engine.pyi` in .venv.
 """
 
 import ast

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wheels on other systems, installed there with their own pip: `tools/test --systems`.
+"""The wheels on other systems, installed there with the systems' own pip: `tools/test --systems`.
 
-FEEDLINE_SYSTEMS names the folder with their roots (`tools/systems` makes them), FEEDLINE_WHEELS one with wheels.
-Entering a system takes root; one for another processor is run by qemu-user. Not run without the two.
+FEEDLINE_SYSTEMS names the folder with the systems' roots (`tools/systems` creates them), FEEDLINE_WHEELS a folder with
+wheels. Entering a system requires root; a system for another processor is run by qemu-user. Without both variables, the
+tests are skipped.
 """
 
 from __future__ import annotations

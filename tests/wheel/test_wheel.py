@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The repaired wheel works in an empty environment with what it names alone, and brings every codec it uses.
+"""The repaired wheel works in an empty environment with only its declared dependencies, and contains every codec that
+it uses.
 
-The wheel is the one FEEDLINE_WHEEL names, else the one for this Python in dist/, else tools/wheel makes it. One for
-another processor is looked into where tools/wheel has made it.
+The wheel is the one that FEEDLINE_WHEEL names, or the one for this Python in dist/, or tools/wheel creates it. A wheel
+for another processor is examined if tools/wheel has created it.
 """
 
 import base64

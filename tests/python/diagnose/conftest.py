@@ -3,4 +3,5 @@ import sys
 from pathlib import Path
 
 here = Path(__file__).parent
-sys.path += [str(here), str(here.parent / "profiler")]  # after those of the parent folder, which has a conftest too
+# after the fixtures of the parent folder, which also has a conftest.py
+sys.path += [str(here), str(here.parent / "profiler")]

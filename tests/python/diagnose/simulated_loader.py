@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A discrete-event simulation of a training loop over torch's loader, written without the model that it is to judge.
+"""A discrete-event simulation of a training loop over torch's loader, written independently of the model that it tests.
 
-Workers take their tasks in turn, each from a queue of its own; the loop takes batches in order, gives the next task to
-the worker whose turn it is, unpacks, and steps. Whoever wants to run shares the CPUs evenly with all others who do.
+Workers take their tasks in turn, each from its own queue; the loop takes batches in order, gives the next task to the
+worker whose turn it is, unpacks, and steps. All processes that want to run share the CPUs evenly.
 """
 
 import heapq
@@ -22,19 +22,19 @@ class Load:
     unpack_ms: float = 0.0  # CPU, in the loop
     step_wait_ms: float = 0.0  # of the step, on a device
     step_cpu_ms: float = 0.0
-    spread: float = 0.0  # standard deviation of a batch's making, in parts of its mean
-    times: tuple = ()  # in place of `spread`: of each batch's making, in parts of its mean, again and again
+    spread: float = 0.0  # standard deviation of the production time of a batch, relative to its mean
+    times: tuple = ()  # instead of `spread`: production times of successive batches, relative to their mean, repeated
 
 
 class _Machine:
-    """Virtual time, in which things wait or share CPUs."""
+    """Virtual time, in which processes wait or share CPUs."""
 
     def __init__(self, cpus):
         self.cpus, self.now, self._order = cpus, 0.0, count()
         self._waiting, self._running = [], {}  # (end, order, process); process: work that is left
 
     def advance(self):
-        """To the next end; returns the process."""
+        """Advances to the next end; returns the process."""
         rate = min(1.0, self.cpus / len(self._running)) if self._running else 0.0
         first = min(self._running, key=self._running.get, default=None)
         ends = self.now + self._running[first] / rate if first is not None else math.inf
@@ -56,7 +56,7 @@ class _Machine:
 
 
 def batches_per_s(load, workers, prefetch=2, cpus=4, batches=400, seed=0):
-    """Of the second half of so many batches."""
+    """Returns the rate of the second half of this many batches."""
     draw = random.Random(seed)
     machine = _Machine(cpus)
     sigma = math.sqrt(math.log(1 + load.spread**2))
@@ -65,7 +65,7 @@ def batches_per_s(load, workers, prefetch=2, cpus=4, batches=400, seed=0):
         return draw.lognormvariate(-(sigma**2) / 2, sigma) if sigma else 1.0
 
     def phases(name):
-        """Endless: yields (kind, ms) and is told nothing."""
+        """Endless: yields (kind, ms) and receives nothing."""
         for turn in count():
             times = stretched() if not load.times or name != "loop" else load.times[turn % len(load.times)]
             if name == "loop":
@@ -99,7 +99,7 @@ def batches_per_s(load, workers, prefetch=2, cpus=4, batches=400, seed=0):
             step(number % workers)
 
     def step(process):
-        """Lets a process go on until it waits, runs or blocks."""
+        """Resumes a process until it waits, runs or blocks."""
         nonlocal taken
         while True:
             kind, ms = blocked.pop(process, None) or next(programs[process])

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hand-made summaries: a quiet four-core machine, and what each cause changes there."""
+"""Generated summaries: an idle four-core machine, and the changes that each cause makes to its figures."""
 
 from dataclasses import fields, replace
 
-from feedline.profiler.summary.figures import Copies, Gpu, Host, Making, Place, Summary, WaitedFor, Waits
+from feedline.profiler.summary.figures import Copies, Gpu, Host, Making, Summary, WaitedFor, WaitLocation, Waits
 
 LOADER = {"num_workers": 4, "batch_size": 32, "persistent_workers": False, "native": False, "cuda": False}
 EVEN = {"storage": 0.0, "decode": 0.0, "transform": 0.0, "python": 0.0, "collate": 0.0}
@@ -18,8 +18,8 @@ def stages(**shares):
 
 
 IN_FILES = WaitedFor(60, {"file": 1.0})
-OF_STORE = WaitedFor(60, {"store": 0.95, "sleep": 0.05}, (Place("store", "train.py:8 in __getitem__()", 0.95),))
-ASLEEP = WaitedFor(60, {"sleep": 1.0}, (Place("sleep", "train.py:8 in __getitem__()", 1.0),))
+OF_STORE = WaitedFor(60, {"store": 0.95, "sleep": 0.05}, (WaitLocation("store", "train.py:8 in __getitem__()", 0.95),))
+ASLEEP = WaitedFor(60, {"sleep": 1.0}, (WaitLocation("sleep", "train.py:8 in __getitem__()", 1.0),))
 
 
 GROUP_OF = {
@@ -30,7 +30,7 @@ GROUP_OF = {
 
 
 def but(measured, **figures):
-    """The same summary with other figures, in whatever group they are."""
+    """Returns the same summary with other figures, in any of its groups."""
     for name, value in figures.items():
         group = GROUP_OF.get(name)
         change = {name: value} if group is None else {group: replace(getattr(measured, group), **{name: value})}
@@ -39,7 +39,7 @@ def but(measured, **figures):
 
 
 def summary(waits=None, making=None, host=None, **others):
-    """200 steps of 10 ms; whatever the waits say is in the loop's time too."""
+    """200 steps of 10 ms; all waits are included in the loop's time."""
     waits = waits or waiting(production=0.02)
     step_s = 200 * 0.010
     made = {
@@ -96,13 +96,13 @@ IDLE = Gpu((0,), "A100", 80, utilisation=0.3, lowest=0.1, highest=0.9, memory_by
 
 
 def on_gpu(*copies, waits=None, gpu=BUSY, device=None, **others):
-    """200 steps of 10 ms on a GPU, 100 of them watched; in lower precision unless `device` says otherwise."""
+    """200 steps of 10 ms on a GPU, 100 of them watched; in lower precision unless `device` has other values."""
     reduced = {**FLOAT32, "autocast": ["torch.bfloat16"]}
     return summary(waits, loader=CUDA, watched_steps=100, copies=copies, gpu=gpu, device=device or reduced, **others)
 
 
 def copied(device_ms, pinned=False, asked=False, **others):
-    """Two tensors of 20 MB in all per step."""
+    """Copies two tensors of 20 MB in total per step."""
     return Copies(pinned, asked, per_step=2, bytes_per_step=20e6, host_ms=9.0, device_ms=device_ms, timed=200, **others)
 
 
@@ -144,9 +144,10 @@ BY_CAUSE = {
     "unpinned_copy": on_gpu(copied(6.0)),
     "blocking_copy": on_gpu(copied(6.0, pinned=True)),
 }
-BESIDE_COMPUTING = {"precision_not_reduced": on_gpu(device=FLOAT32)}  # named with compute_bound, which comes first
+# reported together with compute_bound, which comes first
+BESIDE_COMPUTING = {"precision_not_reduced": on_gpu(device=FLOAT32)}
 
 
 def without(measured, signal, **host):
-    """The same summary where a signal could not be read."""
+    """Returns the same summary with one signal missing."""
     return replace(measured, missing={signal: "not here"}, host=replace(measured.host, **host))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever a script does, its exit status and output come through, and the diagnosis says what it could not see."""
+"""Whatever a script does, its exit status and output are forwarded, and the diagnosis lists what was not observed."""
 
 import json
 import os
@@ -28,13 +28,14 @@ if __name__ == "__main__":
 
 @pytest.fixture
 def watch(tmp_path):
-    """Runs a script under diagnose: (exit status, standard output, standard error, diagnosis)."""
+    """Runs a script under diagnose; returns (exit status, standard output, standard error, diagnosis)."""
 
-    def run(source, *options, python=(sys.executable,), arguments=(), environment=None, **popen):
+    def run(source, *options, python=(sys.executable,), arguments=(), environment=None, before=(), **popen):
         script = tmp_path / "train.py"
         script.write_text(textwrap.dedent(source))
         output = tmp_path / "diagnosis.json"
-        command = [*FEEDLINE, "diagnose", "--quick", "--output", str(output), *options, "--", *python, str(script)]
+        command = [*before, *FEEDLINE, "diagnose", "--quick", "--output", str(output), *options]
+        command += ["--", *python, str(script)]
         done = subprocess.run(
             [*command, *arguments], capture_output=True, text=True, env={**os.environ, **(environment or {})}, **popen
         )
@@ -49,7 +50,7 @@ def test_output_and_status_come_through(watch):
     assert (status, out) == (7, "out")
     assert err.startswith("err\n")
     assert found["exit_status"] == 7
-    assert found["summary"]["steps"] == 100  # also where one event stands for several
+    assert found["summary"]["steps"] == 100  # also if one event represents several
     assert {"verdicts", "abstained", "step_ms", "wait_ms", "overhead_share"} <= set(found)
     for verdict in found["verdicts"]:
         assert {"cause", "share", "confidence", "evidence", "fix", "predicted_gain"} <= set(verdict)
@@ -67,7 +68,7 @@ def test_a_crash_is_the_scripts_own(watch):
     assert status == 1
     said = err.split("feedline diagnose")[0]
     assert "ValueError: my own mistake" in said and "feedline/profiler" not in said and "feedline/diagnose" not in said
-    assert 0 < found["summary"]["steps"] <= 50  # those after the last event are not known
+    assert 0 < found["summary"]["steps"] <= 50  # stages after the last event are unknown
     assert any("exit status 1" in note for note in found["notes"])
 
 
@@ -99,7 +100,7 @@ def test_a_killed_script_ends_as_killed_and_leaves_what_it_recorded(watch):
     status, _, _, found = watch(LOOP + "        if step == 60: import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
     assert status == -signal.SIGKILL
     assert found["exit_status"] == -9
-    assert 0 < found["summary"]["steps"] <= 60  # those after the last event are not known
+    assert 0 < found["summary"]["steps"] <= 60  # stages after the last event are unknown
     assert any("SIGKILL" in note for note in found["notes"])
 
 
@@ -112,6 +113,59 @@ def test_a_signal_reaches_the_script(tmp_path):
     assert process.stdout.readline() == b"up\n"
     process.send_signal(signal.SIGTERM)
     assert process.wait(300) == 11
+
+
+def test_a_script_that_ignores_ctrl_c_runs_to_its_end_and_is_diagnosed(tmp_path):
+    script, output = tmp_path / "train.py", tmp_path / "diagnosis.json"
+    ignoring = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+    script.write_text(ignoring + LOOP + "        if step == 10: print('up', flush=True)\n    sys.exit(12)")
+    command = [*FEEDLINE, "diagnose", "--quick", "--output", str(output), "--", sys.executable, str(script)]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert process.stdout.readline() == "up\n"
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    _, err = process.communicate(timeout=300)
+    assert process.returncode == 12 and "Traceback" not in err
+    found = json.loads(output.read_text())
+    assert found["summary"]["steps"] == 100 and found["death"] is None
+
+
+def test_megabytes_of_output_come_through_whole(watch):
+    """More than a pipe holds, on both streams."""
+    lines = "    for _ in range(20_000): print('o' * 99); print('e' * 99, file=sys.stderr)\n"
+    status, out, err, found = watch(LOOP + lines + "    sys.exit(4)")
+    assert status == 4 and out == ("o" * 99 + "\n") * 20_000
+    assert err.count("e" * 99 + "\n") == 20_000
+    assert found["summary"]["steps"] == 100
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_script_that_forks_early_is_judged_by_the_process_with_the_loop(watch, late):
+    """A launcher that forks and waits, before torch is imported or after."""
+    fork = "import os, sys\n{}pid = os.fork()\nif pid: sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))\n"
+    status, _, err, found = watch(fork.format("import torch\n" * late) + LOOP + "    sys.exit(8)")
+    assert status == 8 and "Traceback" not in err
+    assert found["summary"]["steps"] == 100 and found["verdicts"]
+
+
+@pytest.mark.parametrize("end", ["import os; os._exit(3)", "import os; os.kill(os.getpid(), 15)"])
+def test_a_script_that_ends_at_once_is_not_judged(watch, end):
+    """Without a goodbye, in its first line or with its first batch."""
+    expected = 3 if "_exit" in end else -15
+    for source in (end, LOOP + f"        {end}"):
+        status, _, err, found = watch(source)
+        assert status == expected and "Traceback" not in err and found["verdicts"] == []
+
+
+def test_a_container_without_sys_is_diagnosed(watch):
+    """/sys is empty, as some sandboxes have it: the machine's facts are missing, and no more."""
+    inside = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", 'mount -t tmpfs none /sys && exec "$@"']
+    if subprocess.run([*inside, "sh", "true"], capture_output=True).returncode != 0:
+        pytest.skip("this user may not mount a file system in a namespace")
+    status, _, err, found = watch(LOOP + "    sys.exit(6)", before=[*inside, "sh"])
+    assert status == 6 and "Traceback" not in err
+    assert found["summary"]["steps"] == 100 and found["verdicts"]
 
 
 def test_a_closed_pipe_is_the_scripts_own(tmp_path):
@@ -143,7 +197,7 @@ def test_grandchildren_may_outlive_the_script(watch, tmp_path):
     marker = tmp_path / "grandchild"
     source = LOOP + f"    import subprocess; subprocess.Popen(['sh', '-c', 'sleep 3; touch {marker}'])\n"
     begin = time.monotonic()
-    command_output = watch(source)[1]  # they hold the pipe, as without us
+    command_output = watch(source)[1]  # they keep the pipe open, as without diagnose
     assert command_output == "" and time.monotonic() - begin >= 2
     assert marker.exists()
 
@@ -158,7 +212,7 @@ def test_the_users_own_sitecustomize_runs(watch, tmp_path):
 
 
 def test_a_long_run_is_bounded(watch):
-    """More steps than the ring holds: the latest are judged."""
+    """If there are more steps than the ring can hold, the latest ones are used."""
     source = """
     import torch
     for batch in torch.utils.data.DataLoader(range(800000), batch_size=8, collate_fn=len):
@@ -166,7 +220,7 @@ def test_a_long_run_is_bounded(watch):
     """
     status, _, _, found = watch(source)
     assert status == 0 and 0 < found["summary"]["steps"] <= 100000
-    assert 0 < found["overhead_share"] < 0.2  # stated; how small it is, tools/scenarios tells
+    assert 0 < found["overhead_share"] < 0.2  # the overhead is reported; tools/scenarios measures how small it is
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])

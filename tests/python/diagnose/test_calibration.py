@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verdicts on the made-up runs stay the same: causes, shares, confidence and predicted gains, to the last digit.
+"""The verdicts on the simulated runs stay the same: causes, shares, confidence and predicted gains, to the last digit.
 
 A commit that adds a cause, or changes a number of a rule on purpose, also changes `calibration.json` and gives the
 reason. `.venv/bin/python tests/python/diagnose/test_calibration.py` writes the file.
@@ -17,7 +17,7 @@ RUNS = {**BY_CAUSE, **BESIDE_COMPUTING}
 FILE = Path(__file__).parent / "calibration.json"
 
 
-def told(measured):
+def figures_of(measured):
     diagnosis = evaluate(measured)
     return {
         "abstained": sorted(one.code for one in diagnosis.abstained),
@@ -27,7 +27,7 @@ def told(measured):
 
 @pytest.mark.parametrize("cause", RUNS)
 def test_the_same_is_reported_as_before(cause):
-    assert told(RUNS[cause]) == json.loads(FILE.read_text())[cause]
+    assert figures_of(RUNS[cause]) == json.loads(FILE.read_text())[cause]
 
 
 def test_every_run_has_its_figures():
@@ -35,5 +35,5 @@ def test_every_run_has_its_figures():
 
 
 if __name__ == "__main__":
-    rows = [f"  {json.dumps(cause)}: {json.dumps(told(measured))}" for cause, measured in RUNS.items()]
+    rows = [f"  {json.dumps(cause)}: {json.dumps(figures_of(measured))}" for cause, measured in RUNS.items()]
     FILE.write_text("{\n" + ",\n".join(rows) + "\n}\n")

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What must never be stated as certain. Each limit is shown to be the one that its case hangs on."""
+"""Tests which findings must never be reported as certain. Each case depends on a single limit, which is shown to be
+decisive.
+"""
 
 import json
 from dataclasses import replace
@@ -19,13 +21,13 @@ SLOW = BY_CAUSE["cpu_decode"]  # half of the time, certain
 PACKED = {"pickle_ms": 4.0, "unpickle_ms": 4.0, "busy": 0.2}
 CROWD = {"others_cpus": 3.0}
 
-# What a limit is for: (a run on which nothing else speaks against the cause, the cause)
+# Reason for a limit: (a run in which nothing else contradicts the cause, the cause)
 CASES = {
     "a signal is missing": (without(SLOW, "stages"), "cpu_decode"),
     "few steps": (but(SLOW, steps=12), "cpu_decode"),
     "a busy machine": (summary(waiting(production=0.25), host=CROWD), "cpu_decode"),
     "a small share": (summary(waiting(startup=0.08, border=0.04)), "worker_startup"),
-    "only a small share of the time": (summary(waiting(handover=0.25, packed=0.25), PACKED), "worker_handover"),
+    "the share of the time is small": (summary(waiting(handover=0.25, packed=0.25), PACKED), "worker_handover"),
     "CPU time under memory pressure": (
         summary(HALF, {"stages": stages(collate=1.0)}, {"memory_pressure": 0.1, "memory_events": 4}),
         "collate",
@@ -60,13 +62,15 @@ SHORT = {"memory_pressure": 0.3, "memory_events": 20}
 @pytest.mark.parametrize("rungs", [{}, {2: 20.0, 4: 40.0}])
 @pytest.mark.parametrize("short", [True, False])
 def test_where_memory_is_short_only_a_measurement_speaks_for_more_workers(short, rungs):
-    """Two busy workers of eight CPUs, half at work and half waiting: each more would take memory of its own."""
+    """Two busy workers on eight CPUs, half working and half waiting: each additional worker would need its own
+    memory.
+    """
     host = {"cpus": 8.0, "wanted_cpus": 2.0, "used_cpus": 2.0, **(SHORT if short else {})}
     split = {"stages": stages(storage=0.5, python=0.5), "busy": 0.98}
     diagnosis = evaluate(summary(waiting(production=0.95), split, host, workers=2, rungs=rungs))
     proposed = [v.code for v in diagnosis.verdicts if v.fix.startswith("num_workers=")]
     assert bool(proposed) is (bool(rungs) or not short)
-    assert ("memory is short" in diagnosis.more_workers) is (short and not rungs)
+    assert ("memory is already short" in diagnosis.more_workers) is (short and not rungs)
     assert ("would help" in diagnosis.more_workers) is bool(proposed)
 
 
@@ -118,7 +122,7 @@ def test_few_steps_make_nothing_certain(cause):
 
 
 def test_a_thread_that_fetches_for_another_promises_no_gain():
-    """What the other one does with the batches may take as long as they do."""
+    """The other process may work on the batches for as long."""
     assert evaluate(SLOW).verdicts[0].gain[0] > 0
     assert evaluate(replace(SLOW, missing={"consumer": "who"})).verdicts[0].gain[0] == 0
 
@@ -131,18 +135,18 @@ def test_a_stream_that_divides_itself_promises_no_gain_of_more_workers():
     first = evaluate(stream).verdicts[0]
     assert first.code == "storage_latency" and first.gain[0] == 0
     assert any("IterableDataset" in sentence for sentence in first.against)
-    assert any("made 31 batches, another 8" in sentence for sentence in first.against)
+    assert any("produced 31 batches, while another ran out of work after 8" in sentence for sentence in first.against)
     assert "up to" in evaluate(stream).more_workers
 
 
 @pytest.mark.parametrize(
     ("host", "named"),
     [
-        ({"memory_events": 0, "major_faults_per_s": 1.0}, False),  # other programs are at their limit
+        ({"memory_events": 0, "major_faults_per_s": 1.0}, False),  # other programs use all CPUs
         ({"memory_events": 0, "major_faults_per_s": 400.0}, True),
-        ({"memory_events": 0, "major_faults_per_s": 1.0, "in_kernel": 0.6}, True),  # it looks for pages itself
+        ({"memory_events": 0, "major_faults_per_s": 1.0, "in_kernel": 0.6}, True),  # the cause checks for pages itself
         ({"memory_events": 3, "major_faults_per_s": 1.0}, True),
-        ({"memory_events": None, "major_faults_per_s": None}, True),  # not known: named, and not certain
+        ({"memory_events": None, "major_faults_per_s": None}, True),  # unknown: reported, but not as certain
     ],
 )
 def test_pressure_on_the_memory_of_others_is_not_this_runs(host, named):
@@ -151,7 +155,7 @@ def test_pressure_on_the_memory_of_others_is_not_this_runs(host, named):
     assert not named or host["memory_events"] or found["memory_pressure"].confidence < CERTAIN
 
 
-# What a cause needs to be certain, written down beside the rules and not taken from them.
+# The requirements for a cause to be certain, written here independently of the rules.
 MAKING = {"stages", "processes"}
 NEEDED = {
     **dict.fromkeys(("cpu_decode", "cpu_transform", "collate"), MAKING),
@@ -168,7 +172,7 @@ SIGNALS = ("stages", "processes", "io", "host", "throttled", "pressure", "disk",
 
 @st.composite
 def blinded(draw):
-    """Any summary, with any signals missing, and any part of the hand-over packing."""
+    """Any summary, with any signals missing, and any share of packing in the hand-over."""
     measured = draw(summaries())
     missing = dict.fromkeys(draw(st.sets(st.sampled_from(SIGNALS), max_size=4)), "why")
     packed = draw(st.one_of(st.none(), st.floats(0, 1).map(lambda part: part * measured.waits.handover)))
@@ -196,7 +200,7 @@ def test_nothing_is_certain_without_what_could_speak_against_it(measured):
 @given(blinded())
 def test_the_json_object_is_as_documented(measured):
     found = json.loads(json.dumps(evaluate(measured).as_dict(), allow_nan=False))
-    assert set(found) == {"verdicts", "abstained", "more_workers", "drop_in"}
+    assert set(found) == {"verdicts", "abstained", "death", "more_workers", "drop_in"}
     for verdict in found["verdicts"]:
         assert set(verdict) == {
             "cause", "share", "confidence", "evidence", "counter_evidence", "fix", "predicted_gain"

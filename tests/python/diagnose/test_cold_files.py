@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Beside a run that read from the disk the ladder does too: files leave the page cache as they are opened."""
+"""If the run read from the disk, the ladder does too: files are removed from the page cache when they are opened."""
 
 import math
 import mmap
@@ -58,7 +58,7 @@ def test_beyond_a_gibibyte_files_are_left_and_it_is_reported(paths, monkeypatch)
 
 
 def test_files_that_stay_open_are_dropped_before_a_rung_and_mapped_ones_cannot_be(paths, monkeypatch):
-    everything = cold_files.open_for_reading  # also what other tests of this process left open
+    everything = cold_files.open_for_reading  # includes files that other tests of this process left open
     monkeypatch.setattr(cold_files, "open_for_reading", lambda: [path for path in everything() if path in paths])
     with open(paths[0], "rb") as file:
         cold = ColdFiles()

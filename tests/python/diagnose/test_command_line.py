@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with the command line is said before any work; experiments show how they get on, and end at Ctrl-C."""
+"""Errors in the command line are reported before any work; experiments show their progress, and end at Ctrl-C."""
 
 import importlib
 import os
@@ -33,7 +33,7 @@ if __name__ == "__main__":
             print("step", flush=True)
     print("done", flush=True)
 """
-LONG_S = 60  # of experiments, or of a script: who waits for them is not interrupted
+LONG_S = 60  # seconds of experiments, or of a script: a command that takes this long was not interrupted
 
 
 def started(folder, *options, epochs=1, **popen):
@@ -77,10 +77,10 @@ def test_options_of_the_command_are_its_own(tmp_path):
     assert done.returncode == 0 and done.stdout == "['--bugdet', '--json']\n"
 
 
-@pytest.mark.parametrize("place", ["nowhere/found.json", "a_file/found.json"])
-def test_an_output_that_cannot_be_written_is_reported_before_the_command_runs(tmp_path, place):
+@pytest.mark.parametrize("target", ["nowhere/found.json", "a_file/found.json"])
+def test_an_output_that_cannot_be_written_is_reported_before_the_command_runs(tmp_path, target):
     (tmp_path / "a_file").write_text("")
-    ran, output = tmp_path / "ran", tmp_path / place
+    ran, output = tmp_path / "ran", tmp_path / target
     done = subprocess.run(
         [*FEEDLINE, "diagnose", "--quick", "--output", output, "--", "touch", ran], capture_output=True, text=True
     )
@@ -130,7 +130,7 @@ def test_a_script_that_is_interrupted_is_followed_by_no_experiments(tmp_path):
 
 @pytest.mark.parametrize("is_terminal", [True, False])
 def test_a_terminal_gets_lines_that_fit_and_a_file_whole_ones(is_terminal, monkeypatch, capsys):
-    verb = importlib.import_module("feedline.cli.diagnose")
+    verb = importlib.import_module("feedline.cli.commands.diagnose")
     monkeypatch.setattr(verb, "ERR", Console(stderr=True, force_terminal=is_terminal, width=50))
     text = "  step 3 ms\n\n        -> num_workers=4. Ask for more at a time, or keep what was fetched in files near.\n"
     verb._print(text)

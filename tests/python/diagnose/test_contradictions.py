@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No verdict is certain against a figure of the same run: each rule has a case that hangs on it alone."""
+"""No verdict is certain if it contradicts a figure of the same run: each rule has a case that depends on it alone."""
 
 from dataclasses import replace
 
@@ -18,9 +18,9 @@ FLAT = {"rungs": {4: 40.0, 8: 90.0}, "rung_intervals": {4: (39.0, 41.0), 8: (88.
 STOPPED = {"throttled": 0.5, "quota_cpus": 1.5, "used_cpus": 1.4}
 PACKED = {"pickle_ms": 4.0, "unpickle_ms": 4.0, "message_bytes": 5e5}
 
-# What a rule is for: (a run that is certain without what contradicts it, the contradiction, the cause)
+# Reason for a rule: (a run that is certain without the contradiction, the contradiction, the cause)
 CASES = {
-    "the files' location does not matter": (
+    "the location of the files does not matter": (
         summary(HALF, READING, {**DISK, "disk_small_read_ms": 2.5}),
         lambda run: replace(run, host=replace(run.host, cold_share=0.98)),
         "small_files",
@@ -80,6 +80,16 @@ CASES = {
         lambda run: replace(run, host=replace(run.host, used_cpus=0.5)),
         "cpu_decode",
     ),
+    "other programs used the CPUs": (
+        summary(HALF, {"stages": stages(transform=1.0), "wall_ms": 20.0, "cpu_ms": 19.0}),
+        lambda run: replace(run, host=replace(run.host, others_cpus=3.0)),
+        "cpu_transform",
+    ),
+    "workers wait for other programs": (
+        BY_CAUSE["oversubscribed"],
+        lambda run: replace(run, host=replace(run.host, others_cpus=3.0, used_cpus=0.9)),
+        "oversubscribed",
+    ),
 }
 
 
@@ -103,9 +113,62 @@ def test_a_contradicted_cause_is_not_certain_promises_nothing_and_reports_why(na
     assert found(contradict(run), cause).confidence > contradictions.MOST, "another rule speaks against it, too"
 
 
+def test_cpus_of_other_programs_acquit_only_work_that_fits_without_them():
+    """4 workers that need 80 ms for a batch of a 10 ms step are the limit on an idle machine, too."""
+    busy = {"others_cpus": 3.0}
+    assert found(summary(HALF, {"stages": stages(transform=1.0)}, busy), "cpu_transform").confidence >= CERTAIN
+    few = summary(HALF, {"stages": stages(transform=1.0), "busy": 0.6}, busy, workers=1)
+    doubted = found(few, "cpu_transform")
+    assert doubted.confidence < CERTAIN and "with one more worker" in " ".join(doubted.against)
+
+
+def test_a_disk_that_the_cpus_keep_idle_is_not_forgotten():
+    """The batches of 4 workers need 20 ms each; without other programs, they would read 5 times as fast."""
+    busy = {"others_cpus": 3.0, "read_bytes_per_s": 200e6, "device_share": 1.0}
+    run = summary(waiting(production=0.9), {"stages": stages(python=1.0)}, busy)
+    assert found(run, "cpu_transform").confidence >= CERTAIN
+    probed = replace(run, host=replace(run.host, disk_ceiling_bytes_per_s=400e6))
+    doubted = found(probed, "cpu_transform")
+    assert doubted.confidence < CERTAIN and "reached 400 MB/s" in " ".join(doubted.against)
+
+
+def test_reads_that_a_disk_cannot_serve_so_fast_are_not_forgotten():
+    """4 workers make 32 samples in 15 ms, or 2,133 per second: too many for reads of 2.5 ms."""
+    busy = {"others_cpus": 3.0, "device_share": 1.0}
+    run = summary(waiting(production=0.9), {"stages": stages(python=1.0), "wall_ms": 60.0, "cpu_ms": 60.0}, busy)
+    for read_ms, certain in ((1.5, True), (2.5, False)):
+        verdict = found(replace(run, host=replace(run.host, disk_small_read_ms=read_ms)), "cpu_transform")
+        assert (verdict.confidence >= CERTAIN) is certain
+        assert certain or "1600 samples/s with 4 at a time" in " ".join(verdict.against)
+
+
+def test_a_waiting_run_on_a_busy_machine_has_too_few_workers():
+    """It wants 3.9 of 4 CPUs as it waits for them; without the other programs, it would need less than half."""
+    run = BY_CAUSE["too_few_workers"]
+    waiting_for_cpus = replace(run, host=replace(run.host, wanted_cpus=3.9, used_cpus=0.5))
+    assert "too_few_workers" not in {verdict.code for verdict in evaluate(waiting_for_cpus).verdicts}
+    beside_others = replace(waiting_for_cpus, host=replace(waiting_for_cpus.host, others_cpus=3.5))
+    assert evaluate(beside_others).verdicts[0].code == "too_few_workers"
+
+
+@pytest.mark.parametrize("bytes_of_a_file, cause", [(9_000, "small_files"), (600 << 20, "storage_latency")])
+def test_a_small_part_of_a_large_file_is_not_a_small_file(bytes_of_a_file, cause):
+    files = {"files_seen": 1, "file_bytes": bytes_of_a_file}
+    disk = {"read_bytes_per_sample": 9e3, "device_share": 0.9, "read_bytes_per_s": 3e6}
+    assert evaluate(summary(HALF, READING, {**disk, **files})).verdicts[0].code == cause
+
+
+@pytest.mark.parametrize("delayed, first", [(0.0, "worker_handover"), (0.75, "python_main_process")])
+def test_a_sampler_takes_longer_while_it_waits_for_a_cpu(delayed, first):
+    """next() needs 3 ms of CPU in a cycle of 20 ms. The loop waits for half of the cycle."""
+    run = summary(waiting(handover=0.5, packed=0.5, packed_cpu=0.5), {**PACKED, "busy": 0.2, "next_cpu_ms": 3.0})
+    run = replace(run, host=replace(run.host, step_delayed=delayed))
+    assert evaluate(run).verdicts[0].code == first
+
+
 @pytest.mark.parametrize("cause", ["storage_latency", "storage_bandwidth", "small_files"])
 def test_waits_that_were_no_files_are_never_storages(cause):
-    """20 ms of sleep and then a small file: its bytes came from the disk once, and its time did not go there."""
+    """20 ms of sleep and then a small file: its bytes came from the disk once, but took none of the time."""
     slept = {"waited_for": BY_CAUSE["blocked_outside_files"].making.waited_for}
     for disk in (DISK, FULL, {"device_share": 1.0, "read_bytes_per_sample": 12e3}):
         named = {verdict.code: verdict for verdict in evaluate(summary(HALF, {**READING, **slept}, disk)).verdicts}

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Experiments on a copy of a process that uses a device, which a copy must not touch. The device is in Python."""
+"""Experiments on a copy of a process that uses a device, which a copy must not access. The device is simulated in
+Python.
+"""
 
 from pathlib import Path
 
@@ -14,7 +16,7 @@ if not hasattr(registration, "_setup_privateuseone_for_python_backend"):
     pytest.skip("this torch has no devices that are written in Python", allow_module_level=True)
 
 SCRIPTS = Path(__file__).parents[2] / "scenarios" / "scripts"
-# As a script with a GPU has them: a model there, work on several threads before, garbage with events in it.
+# As in scripts with a GPU: a model on the device, earlier work in several threads, and events in unreachable objects.
 SCRIPT = """
 import gc, os, sys, time
 sys.path.insert(0, {scripts!r})
@@ -62,7 +64,7 @@ def has_three_rungs(found):
 
 @pytest.mark.measures
 def test_the_ladder_is_climbed_without_the_device(tmp_path):
-    # a collection would end what the garbage holds, and a parallel sum without its threads would not end
+    # a collection would destroy the unreachable objects, and a parallel sum without its threads would hang
     tried = diagnosed(tmp_path, has_three_rungs, "gc.collect(); (large * 2).sum()", "abort")
     assert tried["refused"] is None and has_three_rungs({"experiments": tried})
     assert not [one for one in tried["not_tried"] if one["change"].startswith("num_workers")]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decoding is known as such for the formats of which Pillow's own classes decode in a method of theirs."""
+"""Decoding is recognised for formats that classes of Pillow decode in one of their own methods."""
 
 import pytest
 from watched import watched
@@ -33,7 +33,7 @@ def test_decoding_is_known(name, tmp_path):
     status, _, _, found = watched(tmp_path, SCRIPT.format(name=name, options=FORMATS[name]), "--quick")
     assert status == 0
     stages = found["summary"]["making"]["stages"]
-    # The first collation is no part of the ratio: on a busy machine it may take longer than all the decoding.
+    # The first collation does not count: on a busy machine, it may take longer than all decoding.
     assert stages["decode"] > 2 * (stages["python"] + stages["transform"])
 
 
@@ -42,4 +42,4 @@ def test_reading_the_header_is_decoding(tmp_path):
     assert "photo.width" in script
     status, _, _, found = watched(tmp_path, script.replace("return 64", "return 512"), "--quick")
     stages = found["summary"]["making"]["stages"]
-    assert status == 0 and stages["decode"] > stages["python"] / 2  # what collating costs at first may be most of all
+    assert status == 0 and stages["decode"] > stages["python"] / 2  # the first collation may take most of the time

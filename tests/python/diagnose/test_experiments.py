@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ladder on a copy of the script's process: it measures, the script notices nothing, and nothing is left behind."""
+"""The ladder on a copy of the script's process: it measures, the script is not affected, and nothing is left over."""
 
 import json
 import os
@@ -13,12 +13,15 @@ from watched import LARGER_BUDGET, rungs_of, with_experiments
 pytest.importorskip("torch", reason="torch, whose loader is watched, is not installed")
 pytest.importorskip("click", reason="click, for the command line, is not installed")
 
+from feedline.diagnose.experiments.text import lines as text_lines
+from feedline.profiler.experiments import DatasetCopies, Experiments
+
 FEEDLINE = [sys.executable, "-c", "import sys; from feedline.cli import main; sys.exit(main())"]
 SCRIPT = """
 import os, random, sys, time, torch
 class Slow(torch.utils.data.Dataset):
     handle = lambda self: None  # no dataset that pickles
-    def __init__(self): self.unpicklable = lambda: 0
+    def __init__(self): self.unpicklable, self.names = lambda: 0, [f"{i:032d}" for i in range(10_000)]
     def __len__(self): return 64
     def __getitem__(self, i):
         time.sleep(0.02)
@@ -37,7 +40,7 @@ if __name__ == "__main__":
 
 
 def two_are_faster(found):
-    """Reading waits, so two workers make more batches on however busy a machine."""
+    """Reading waits, so two workers make more batches even on a busy machine."""
     rungs = rungs_of(found)
     return {0, 1, 2} <= set(rungs) and rungs[2]["batches_per_s"] > 1.3 * rungs[1]["batches_per_s"]
 
@@ -56,7 +59,9 @@ def test_the_ladder_is_climbed_and_the_script_notices_nothing(tmp_path):
         assert rung["low"] <= rung["batches_per_s"] <= (rung["high"] or rung["batches_per_s"]) and rung["batches"] >= 3
     assert two_are_faster(found)
     assert {entry["workers"] for entry in found["what_if"]} == set(rungs)
-    assert found["verdicts"][0]["cause"] == "blocked_outside_files"  # a sleep is no file's
+    copied = found["experiments"]["dataset"]
+    assert copied["whole"] and 32 * 10_000 < copied["bytes"] < 2 * 32 * 10_000, "of each worker"
+    assert found["verdicts"][0]["cause"] == "blocked_outside_files"  # a sleep is not a wait for a file
     assert "would help" in found["more_workers"] and "measured" in found["more_workers"]
     assert processes_with(str(script)) == []
     assert list(tmp_path.glob("feedline-diagnose-*")) == []
@@ -76,7 +81,7 @@ if __name__ == "__main__":
 
 
 def was_too_short(tried):
-    """Whether there was no time for something."""
+    """Whether a step was omitted for lack of time."""
     reasons = [tried["refused"] or "", *(one["why"] for one in tried["not_tried"])]
     return any("budget" in why or "did not finish within" in why for why in reasons)
 
@@ -89,7 +94,7 @@ def test_one_change_at_a_time_is_tried_next_to_the_ladder(tmp_path):
         with file.open("wb") as written:
             written.write(os.urandom(30_000))
             written.flush()
-            os.fsync(written.fileno())  # the cache keeps what is not written yet
+            os.fsync(written.fileno())  # dirty pages could not be evicted
     for budget in ("12s", LARGER_BUDGET):
         command = [*FEEDLINE, "diagnose", "--budget", budget, "--output", output, "--", sys.executable, script, *files]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -130,3 +135,17 @@ def test_a_budget_is_a_time():
     command = [*FEEDLINE, "diagnose", "--budget", "soon", "--", "true"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 2 and "60s" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "size, whole, workers, text",
+    [
+        (85_000_000, True, 4, "while it reads them: 85 MB, 340 MB for 4 workers; workers would share"),
+        (85_000_000, False, 4, "while it reads them: at least 85 MB, at least 340 MB for 4 workers;"),
+        (85_000_000, True, 0, "while it reads them: 85 MB; workers would share"),
+        (2_000_000, True, 4, None),
+    ],
+)
+def test_the_copies_of_a_dataset_are_priced_by_workers(size, whole, workers, text):
+    found = text_lines(Experiments(dataset=DatasetCopies(size, whole)), {}, workers)[1:]
+    assert [text in line for line in found] == ([True] if text else [])

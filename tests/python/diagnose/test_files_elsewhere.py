@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files on NFS, behind a FUSE mount or on a parallel file system: what diagnose advises there is not more workers."""
+"""For files on NFS, on a FUSE mount or on a parallel file system, diagnose does not simply recommend more workers."""
 
 from dataclasses import replace
 
@@ -13,8 +13,8 @@ from feedline.profiler.dataset_files import place_of
 LATE = BY_CAUSE["storage_latency"]
 
 
-def on(place, measured=LATE):
-    return replace(measured, host=replace(measured.host, files_place=place))
+def on(family, measured=LATE):
+    return replace(measured, host=replace(measured.host, files_place=family))
 
 
 def verdict(measured):
@@ -23,7 +23,7 @@ def verdict(measured):
 
 
 @pytest.mark.parametrize(
-    ("place", "words", "page"),
+    ("family", "words", "page"),
     [
         ("nfs", "cache=PATH", "nfs_mount"),
         ("parallel", "feedline pack", "parallel_mount"),
@@ -31,14 +31,14 @@ def verdict(measured):
         ("share", "feedline stage", "shared_folder_mount"),
     ],
 )
-def test_what_helps_there_is_reported_with_its_page(place, words, page):
-    fix = verdict(on(place)).fix
+def test_what_helps_there_is_reported_with_its_page(family, words, page):
+    fix = verdict(on(family)).fix
     assert words in fix and f"feedline explain {page}" in fix and not fix.startswith("num_workers")
 
 
-@pytest.mark.parametrize("place", [None, "overlay", "memory"])
-def test_of_a_disk_of_this_machine_more_reads_at_a_time_are_advised(place):
-    assert verdict(on(place)) == verdict(LATE) and "more reads in flight" in verdict(LATE).fix
+@pytest.mark.parametrize("family", [None, "overlay", "memory"])
+def test_of_a_disk_of_this_machine_more_reads_at_a_time_are_advised(family):
+    assert verdict(on(family)) == verdict(LATE) and "more reads in flight" in verdict(LATE).fix
 
 
 def test_more_workers_are_advised_where_they_were_measured_to_help():
@@ -48,7 +48,7 @@ def test_more_workers_are_advised_where_they_were_measured_to_help():
 
 
 def test_the_pages_that_are_named_are_there():
-    from feedline.cli.explain import pages_of
+    from feedline.cli.commands.explain import pages_of
 
     codes = {page.code for page in pages_of()}
     assert {"nfs_mount", "parallel_mount", "object_mount", "shared_folder_mount"} <= codes

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a verdict promises if its cause were gone: held against simulated loops, and against loops counted by hand."""
+"""Compares promised gains with simulated loops, and with loops calculated by hand."""
 
 import random
 import statistics
@@ -18,7 +18,7 @@ NEAR = 0.2
 
 
 def summary_of(load, parts, workers, cpus):
-    """Of a simulated loop; `parts`: of what runs while a batch is made."""
+    """Returns the summary of a simulated loop; `parts`: the stages of making a batch."""
     made = load.wait_ms + load.cpu_ms
     shares = {name: part * load.cpu_ms / made for name, part in parts.items()}
     step = load.step_wait_ms + load.step_cpu_ms
@@ -35,7 +35,7 @@ def summary_of(load, parts, workers, cpus):
 
 
 def simulated():
-    """(promised, measured) of random loops from which one stage is taken away."""
+    """Returns (promised, measured) of random loops from which one stage is removed."""
     draw = random.Random(7)
     for case in range(60):
         made, waits, decode = draw.uniform(10, 80), draw.random(), draw.uniform(0.1, 0.9)
@@ -65,23 +65,25 @@ def test_a_promise_is_what_a_simulated_loop_gains():
         statistics.mean(near),
         statistics.mean(inside),
     )
-    assert max((1 + high) / (1 + low) for (low, high), _ in found) < 1.4  # or it could not be wrong
-    assert sum(measured > 0.5 for _, measured in found) > 10  # nor is it that nothing gains
+    assert max((1 + high) / (1 + low) for (low, high), _ in found) < 1.4  # otherwise it could not be wrong
+    assert sum(measured > 0.5 for _, measured in found) > 10  # the promise is also not that nothing is gained
 
 
 def test_what_keeps_the_cpus_busy_is_not_hidden_by_faster_reads():
-    """Three workers, each half waiting, on two CPUs that are used up: the share of waiting is not a gain."""
+    """Three workers, each half waiting, fully use two CPUs: the share of waiting is not a gain."""
     load = Load(wait_ms=40.0, cpu_ms=40.0, step_wait_ms=1.0, spread=0.05)
     seen = summary_of(load, {"python": 1.0}, workers=3, cpus=2)
     before, after = (batches_per_s(one, 3, cpus=2) for one in (load, replace(load, wait_ms=0.0)))
     low, high = gains.without_stages(seen, "storage")
     assert low <= after / before - 1 <= high + 0.02 < 0.6
-    assert 0.9 * 0.5 / (1 - 0.9 * 0.5) > 0.8  # what the share would promise
+    assert 0.9 * 0.5 / (1 - 0.9 * 0.5) > 0.8  # the gain that the share would promise
 
 
 @pytest.mark.parametrize("wait", ["border", "straggler"])
 def test_what_the_loop_waits_for_besides_stays(wait):
-    """Batches of 40 ms by one worker, steps of 10, and as much again for something else: no decoding gains twice."""
+    """One worker takes 40 ms per batch, steps take 10, and other work takes as long as decoding: removing decoding
+    gains less than the factor two.
+    """
     made = {"wall_ms": 40.0, "cpu_ms": 40.0, "pickle_ms": 0.0, "unpickle_ms": 0.0}
     seen = summary(waiting(production=0.75), made, workers=1, loop_s=200 * 0.04)
     assert gains.without_stages(seen, "decode")[0] > 2
@@ -103,7 +105,7 @@ def test_workers_that_persist_start_once(epochs, start_s, work_s):
 
 
 def test_a_start_after_an_order_that_takes_longer_comes_back_for_its_forks_only():
-    """The order is drawn while workers start: 600 ms of it hide 230 ms of a start but for the 30 ms of forking."""
+    """The order is drawn while workers start: its 600 ms hide 230 ms of the start, except for 30 ms of forking."""
     epochs, steps_ms, start_ms, rest_ms = 10, 100.0, 230.0, 400.0
     whole = epochs * (steps_ms + start_ms) + (epochs - 1) * rest_ms
     waits = waiting(startup=epochs * start_ms / whole, border=(epochs - 1) * rest_ms / whole)
@@ -111,14 +113,14 @@ def test_a_start_after_an_order_that_takes_longer_comes_back_for_its_forks_only(
     seen = summary(waits, {"wall_ms": 1.0, "startup_ms": 200.0}, epochs=epochs, loop_s=loop_s)
     low, high = named("worker_startup").gain(seen, seen.waits.startup)
     assert low <= 1000 * loop_s / (1000 * loop_s - 30 * (epochs - 1)) - 1 <= high < 0.2
-    quick = replace(seen, waits=waiting(startup=0.8, border=0.08))  # no order took that long
+    quick = replace(seen, waits=waiting(startup=0.8, border=0.08))  # drawing the order did not take that long
     assert named("worker_startup").gain(quick, 0.8)[0] > 1
-    filling = replace(seen, making=replace(seen.making, wall_ms=500.0))  # what is waited for is the first batch
+    filling = replace(seen, making=replace(seen.making, wall_ms=500.0))  # the loop waits for the first batch
     assert named("worker_startup").gain(filling, filling.waits.startup)[0] > 0.3
 
 
 def test_a_full_shared_memory_that_costs_nothing_promises_nothing():
-    """It is named for what it may do, not for what it takes."""
+    """The cause is reported for its possible effect, not for its time."""
     costly = BY_CAUSE["shared_memory_limit"]
     (found,) = (v for v in evaluate(costly).verdicts if v.code == "shared_memory_limit")
     assert found.gain[0] > 0.2
@@ -128,7 +130,9 @@ def test_a_full_shared_memory_that_costs_nothing_promises_nothing():
 
 
 def test_the_work_of_a_pool_stays():
-    """Two workers whose threads use up two CPUs: only the waiting for them can go, and what making the pools takes."""
+    """Two workers whose threads fully use two CPUs: only waiting for CPUs can be saved, and the time for creating
+    pools.
+    """
     making = {"wall_ms": 48.0, "cpu_ms": 8.0, "stages": stages(python=0.75, storage=0.25), "nested_pools": 40}
     for pools in (0.0, 4.0):
         made = {**making, "pools_ms": pools}
@@ -141,28 +145,30 @@ def test_the_work_of_a_pool_stays():
 
 @pytest.mark.parametrize(("message_bytes", "objects"), [(400_000.0, True), (400.0, False)])
 def test_objects_that_are_not_unpacked_need_not_be_let_go_of(message_bytes, objects):
-    """Of cycles of 10 ms, half is hand-over; the step runs for 1 ms, which is freed objects' or not."""
+    """Half of each cycle of 10 ms is hand-over; the step runs for 1 ms, which may or may not be spent freeing
+    objects.
+    """
     seen = summary(HALF, {"message_bytes": message_bytes, "unpickle_ms": 3.0}, step_cpu_ms=1.0, steps=100, loop_s=1.0)
     low, high = named("worker_handover").gain(seen, 0.5)
     assert (low, high) == (gains.of_share(seen, 0.5)[0], gains.of_share(seen, 0.6 if objects else 0.5)[1])
 
 
 def test_reads_that_wait_for_no_device_may_take_the_kernel_less():
-    """Two workers wait 96 of 100 ms for a disk and run for 4, half of that in the kernel; a step takes 1 ms."""
+    """Two workers wait 96 of 100 ms for a disk and run for 4, half of it in the kernel; a step takes 1 ms."""
     made = {"wall_ms": 100.0, "cpu_ms": 4.0, "stages": stages(python=0.04, storage=0.96), "pickle_ms": 0.0}
     host = {"cpus": 4.0, "in_kernel": 0.5, "device_share": 1.0}
     seen = summary(HALF, {**made, "unpickle_ms": 0.0}, host, workers=2, step_ms=0.5)
     low, high = gains.without_stages(seen, "storage")
     assert 1 + low == pytest.approx(50 / 2 / prediction.LONGER, rel=0.05)
     assert 1 + high == pytest.approx(50 / 1 / prediction.SHORTER, rel=0.05)
-    # what is in the page cache already, or waits for something else, takes the kernel what it takes
+    # for pages in the page cache and for other waits, the kernel's time remains
     cached = replace(seen, host=replace(seen.host, device_share=0.0))
     assert 1 + gains.without_stages(cached, "storage")[1] == pytest.approx(50 / 2 / prediction.SHORTER, rel=0.05)
 
 
 @pytest.mark.parametrize(("made_ms", "much_faster"), [(40.0, True), (6.0, False)])
 def test_a_loop_that_goes_round_much_faster_may_hand_over_in_less(made_ms, much_faster):
-    """Two workers do nothing but transform; a step takes 1 ms, and the loop's process 1 ms for what it is handed."""
+    """Two workers only transform; a step takes 1 ms, and receiving batches takes the loop's process 1 ms."""
     made = {
         "wall_ms": made_ms,
         "cpu_ms": made_ms,
@@ -217,7 +223,7 @@ def test_a_loop_without_its_synchronisation_waits_for_its_loader():
 
 
 def test_a_loop_without_its_synchronisation_goes_no_faster_than_its_loader_was_measured():
-    """A step of 10 ms, nine of them in calls, and batches that the model has made in 1 ms, and a rung in 4."""
+    """A step of 10 ms, nine of them in calls, and batches that take 1 ms in the model and 4 ms in a rung."""
     making = {"wall_ms": 1.0, "cpu_ms": 1.0, "stages": stages(python=1.0)}
     seen = summary(synchronising=0.9, synchronising_calls=500.0, workers=1, step_ms=10.0)
     seen = replace(seen, making=replace(seen.making, **making), host=replace(seen.host, cpus=4.0))
@@ -229,7 +235,7 @@ def test_a_loop_without_its_synchronisation_goes_no_faster_than_its_loader_was_m
 
 @pytest.mark.parametrize("cause", sorted(set(BY_CAUSE) - {"unpinned_copy", "blocking_copy", "host_to_device"}))
 def test_no_promise_is_too_wide_to_be_wrong(cause):
-    """The copies' are: what a side stream hides is not known before it is tried."""
+    """The gain for copies is undecided: how much a side stream hides is unknown until it is tried."""
     for verdict in evaluate(BY_CAUSE[cause]).verdicts:
         low, high = verdict.gain
         assert 0 <= low <= high and (1 + high) / (1 + low) < 2, (cause, verdict)

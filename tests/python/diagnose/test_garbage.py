@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Python's garbage collections take of a loop is counted, timed, and told with the cause that sets them off."""
+"""The time that Python's garbage collections take in a loop is counted, and reported with the cause that triggers
+them.
+"""
 
 from dataclasses import replace
 
@@ -15,7 +17,9 @@ from feedline.profiler.summary.figures import Garbage
 
 
 def loop_with_collections(held, count):
-    """Ten waits of 5 ms and steps of 5; those numbered in `held` take 45 ms and hold a collection. Counted: `count`."""
+    """Ten waits of 5 ms and steps of 5; those with numbers in `held` take 45 ms and contain a collection. Counted:
+    `count`.
+    """
     recorded, at = [event(events.ITER, 0, 1), event(events.COLLECTIONS, 1, 0, a=7)], 1.0
     for number in range(10):
         wait = 45 if number in held else 5
@@ -38,7 +42,7 @@ def test_collections_that_were_not_seen_take_as_long_as_those_that_were():
 
 def test_of_collections_that_no_one_saw_only_the_number_is_known():
     assert loop_with_collections(held=[], count=3).garbage == Garbage(3)
-    # the wait for an epoch's first batch is for workers too
+    # the wait for an epoch's first batch includes the start of workers
     assert loop_with_collections(held=[0], count=1).garbage == Garbage(1)
 
 
@@ -52,12 +56,12 @@ def test_a_process_without_records_of_it_has_no_figure():
     assert timeline.summarise(recording([record_of(1, 0, loop)])).garbage is None
 
 
-@pytest.mark.parametrize(("share", "told"), [(0.4, True), (0.02, False), (None, False)])
-def test_they_are_reported_with_what_makes_the_objects(share, told):
+@pytest.mark.parametrize(("share", "is_reported"), [(0.4, True), (0.02, False), (None, False)])
+def test_they_are_reported_with_what_makes_the_objects(share, is_reported):
     summary = replace(BY_CAUSE["worker_handover"], garbage=Garbage(8, 80.0 if share else None, share))
     (found,) = (v for v in evaluate(summary).verdicts if v.code == "worker_handover")
-    assert any("8 full garbage collections in Python, 80 ms each" in line for line in found.evidence) is told
-    assert sum("gc.freeze()" in line for v in evaluate(summary).verdicts for line in v.evidence) == told
+    assert any("8 full garbage collections in Python, 80 ms each" in line for line in found.evidence) is is_reported
+    assert sum("gc.freeze()" in line for v in evaluate(summary).verdicts for line in v.evidence) == is_reported
 
 
 SCRIPT = """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Causes on the GPU's side, on hand-made summaries: named, not named, abstained from, and beside others."""
+"""Causes on the GPU's side, with generated summaries: reported, not reported, abstained, and together with others."""
 
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ def test_a_script_without_a_gpu_is_asked_nothing():
 
 
 def test_a_share_is_the_time_on_the_device_and_not_in_the_call():
-    """10 ms steps whose copies take 3 ms of the stream, in calls that wait 9 ms, most of it for kernels."""
+    """Steps of 10 ms whose copies take 3 ms of the stream, in calls that wait 9 ms, most of it for kernels."""
     found = verdicts(on_gpu(copied(3.0)))
     assert found["unpinned_copy"].share == pytest.approx(0.3 * 0.98, abs=0.01)
     assert found["compute_bound"].share == pytest.approx(0.98 - 0.3, abs=0.02)
@@ -53,7 +53,7 @@ def test_each_kind_of_copy_has_its_cause(pinned, asked, cause, certain):
 
 def test_the_step_on_the_device_is_reported_next_to_the_wait():
     timed = but(on_gpu(copied(3.0)), device_step_ms=7.25, timed_steps=40)
-    assert any("needs 7.25 ms per step (stream events, 40 steps timed)" in line for line in gpu_text.lines(timed))
+    assert any("takes 7.25 ms per step (stream events, 40 steps timed)" in line for line in gpu_text.lines(timed))
     few = but(timed, timed_steps=2)
     assert not any("7.25" in line for line in gpu_text.lines(few))
 
@@ -95,7 +95,7 @@ TINY = Copies(True, True, per_step=1, bytes_per_step=1024, host_ms=0.2, device_m
 
 
 def test_a_copy_takes_no_longer_than_its_bytes_do():
-    """What an H200 gave: 0.39 ms between the events of 1 kB, in a step of 7.12 ms, where the stream waited."""
+    """Measured on an H200: 0.39 ms between the events of 1 kB, in a step of 7.12 ms, while the stream waited."""
     for timed in (TINY, replace(TINY, timed=200), replace(TINY, device_ms=None, timed=0)):
         measured = but(on_gpu(timed), steps=80, loop_s=80 * 0.00712, step_ms=7.12)
         assert not COPY_CAUSES & (set(verdicts(measured)) | set(abstained(measured)))
@@ -108,11 +108,11 @@ def test_many_small_copies_are_named_as_far_as_they_can_take_time():
     assert found.confidence <= 0.6 and any("8.00 ms apart" in sentence for sentence in found.evidence)
 
 
-# -- gains: a loop that copies and then computes, and what it would be without that
+# -- gains: a loop that copies and then computes, and its time without the copy
 
 
 def of_loop(copy_ms, compute_ms, size, pinned, asked, host_ms=None):
-    """The summary of a loop over such steps, whose host waits in the calls unless they were asked not to."""
+    """Returns the summary of a loop with such steps, whose calls block the host unless they are non-blocking."""
     cycle = copy_ms + compute_ms
     held = (0.05 if asked else copy_ms) if host_ms is None else host_ms
     copies = Copies(pinned, asked, False, 1.0, size, held, copy_ms, 50)
@@ -122,7 +122,9 @@ def of_loop(copy_ms, compute_ms, size, pinned, asked, host_ms=None):
 
 @pytest.mark.parametrize(("pinned", "asked"), [(False, False), (True, False), (True, True)])
 def test_a_gain_holds_what_the_loop_would_gain_and_no_more_than_it_can(pinned, asked):
-    """The link gives 53 GB/s and pageable memory 9.6, as an H200 does. Page-locked bytes cross it all the same."""
+    """The link transfers 53 GB/s and pageable memory 9.6, as on an H200. Page-locked bytes take time on the link,
+    too.
+    """
     for megabytes in (4, 16, 64, 256):
         for compute_ms in (0.01, 0.3, 2.0, 8.0):
             size = megabytes * 1e6
@@ -140,7 +142,7 @@ def test_a_gain_holds_what_the_loop_would_gain_and_no_more_than_it_can(pinned, a
 
 
 def test_copies_that_seem_longer_than_the_step_promise_no_miracle():
-    """What an H200 gave: 67.1 MB in 7.94 ms, timed once, of steps of 6.74 ms."""
+    """Measured on an H200: 67.1 MB in 7.94 ms, timed once, with steps of 6.74 ms."""
     measured = but(of_loop(7.94, 0.0, 67.1e6, False, False, host_ms=7.67), loop_s=100 * 0.00674, step_ms=6.74)
     found = verdicts(measured)["unpinned_copy"]
     assert found.share > 0.95 and found.gain[1] <= 6.74 / (67.1 / 64) - 1 + 0.01
@@ -225,7 +227,7 @@ def test_calls_that_wait_for_a_busy_gpu_are_no_loss():
 
 def test_calls_next_to_an_idle_gpu_are_named_as_far_as_it_is_idle():
     found = verdicts(on_gpu(synchronising=0.9, synchronising_calls=300.0, gpu=IDLE))["loop_synchronisation"]
-    assert found.share == pytest.approx(0.68)  # 1 - 0.30 - 0.02, though the calls take 0.88
+    assert found.share == pytest.approx(0.68)  # 1 - 0.30 - 0.02, although the calls take 0.88
     assert 0.6 < found.confidence < CERTAIN
 
 
@@ -240,7 +242,7 @@ def test_without_nvml_one_call_per_step_is_abstained_from():
     assert "the step's own work" in abstained(measured)["loop_synchronisation"]
 
 
-# -- what is said of GPU-Util
+# -- statements about GPU-Util
 
 
 @pytest.mark.parametrize(
@@ -248,7 +250,7 @@ def test_without_nvml_one_call_per_step_is_abstained_from():
     [
         (IDLE, 0.6, "idle while the loop waits for the loader (60% of its time), alternating with work"),
         (replace(BUSY, utilisation=0.93), 0.4, "is high whenever any kernel runs"),
-        (IDLE, 0.02, "not caused by the loader"),
+        (IDLE, 0.02, "is not the cause"),
         (BUSY, 0.02, "not how much of the GPU"),
     ],
 )
@@ -281,11 +283,11 @@ def test_an_unfed_gpu_is_joined_with_what_the_host_shows():
     waits = waiting(production=0.5)
     for used, words in (
         (0.4, "wait for storage or the network"),
-        (3.9, "batch production is CPU-bound"),
+        (3.9, "production of batches is CPU-bound"),
         (2.5, "producing batches and waiting"),
     ):
         (hint,) = gpu_text.hints(on_gpu(gpu=low, waits=waits, host={"used_cpus": used}))
-        assert "in a sawtooth and half of its memory is free, while the loop waits for data" in hint
+        assert "in a sawtooth and half of the GPU's memory is free, while the loop waits for data" in hint
         assert f"4 workers and the loop use {used} of 4 CPUs" in hint
         assert words in hint
     assert not gpu_text.hints(on_gpu(gpu=replace(low, memory_used_bytes=70 << 30), waits=waits))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A wait for a batch that is made already: what of it is packing and unpacking, and what only waited."""
+"""Waits for a batch that is already made: divided into packing and unpacking, and pure waiting."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ LOADER = {"pid": 1, "number": 0, "num_workers": 1}
 
 
 def run(waits_ms, step_ms, works, packs, unpickle_cpu_ms, next_cpu_ms, longest_ms=lambda ms: 0.0):
-    """A loop of process 1 and its worker 2. `works`: (begin, ms); `packs`: (begin, ms, CPU ms)."""
+    """A loop in process 1 and its worker 2. `works`: (begin, ms); `packs`: (begin, ms, CPU ms)."""
     main = [event(events.ITER, 0, 0.5), event(events.PASS, 0.5, 0, b=1)]
     at = 1.0
     for task, wait_ms in enumerate(waits_ms):
@@ -42,7 +42,7 @@ def run(waits_ms, step_ms, works, packs, unpickle_cpu_ms, next_cpu_ms, longest_m
 
 
 def test_a_batch_that_was_packed_long_ago_costs_what_next_runs():
-    """The loop takes 12 ms, its next() 2 ms, 0.6 of which it runs: the rest waits for a CPU or a wake-up."""
+    """The loop takes 12 ms, its next() 2 ms. next() runs for 0.6 ms and otherwise waits for a CPU or a wake-up."""
     works = [(14 * max(task - 2, 0) + 0.2, 0.5) for task in range(TASKS)]
     packs = [(begin + ms, 0.3, 0.2) for begin, ms in works]
     found = run([2.0] * TASKS, 12.0, works, packs, 0.5, 0.6)
@@ -53,7 +53,7 @@ def test_a_batch_that_was_packed_long_ago_costs_what_next_runs():
 
 @pytest.mark.parametrize(("cpu_ms", "share"), [(8.0, 0.8), (2.0, 0.2)])
 def test_a_batch_waits_for_those_before_it_to_be_packed(cpu_ms, share):
-    """All batches are made at once, and packing takes 8 ms each, with a CPU or without one."""
+    """All batches are made at the same time, and packing takes 8 ms each, with or without a CPU."""
     works = [(0.2 + 0.01 * task, 0.01) for task in range(TASKS)]
     packs = [(1 + 10 * task, 8.0, cpu_ms) for task in range(TASKS)]
     found = replace(run([9.0] * TASKS, 1.0, works, packs, 0.1, 0.1), missing={})
@@ -64,7 +64,9 @@ def test_a_batch_waits_for_those_before_it_to_be_packed(cpu_ms, share):
 
 
 def test_a_batch_that_is_made_waits_for_a_sample_that_keeps_the_interpreter():
-    """Each tenth batch takes 80 ms, for one sample of it; the one before it is made, and is sent when that is over."""
+    """Every tenth batch takes 80 ms because of one sample; the batch before it is already made, and is sent
+    afterwards.
+    """
     waits_ms, works, packs, at = [], [], [], 1.0
     for task in range(TASKS):
         late = task % 10 == 9
@@ -73,7 +75,7 @@ def test_a_batch_that_is_made_waits_for_a_sample_that_keeps_the_interpreter():
         at += waits_ms[-1] + 10.0
     works = [(works[task - 1][0] + 0.6, 80.0) if task % 10 == 9 else works[task] for task in range(TASKS)]
     packs = [(begin + ms, 0.2, 0.1) for begin, ms in works]
-    seen = iter([0.1] * 9 + [79.6] + [0.0] * 30)  # of the others it is not known that it is one sample
+    seen = iter([0.1] * 9 + [79.6] + [0.0] * 30)  # for the other batches, it is unknown whether one sample is slow
     found = run(waits_ms, 10.0, works, packs, 0.1, 0.1, longest_ms=lambda ms: next(seen))
     assert found.waits.straggler == pytest.approx(8.0 / 18.0, abs=0.05)
     assert found.waits.handover < 0.05
@@ -82,7 +84,7 @@ def test_a_batch_that_is_made_waits_for_a_sample_that_keeps_the_interpreter():
 
 
 def test_packing_that_no_event_tells_of_is_not_known():
-    """Page-locked batches are unpacked by a thread; Feedline's own workers pack for themselves."""
+    """A thread unpacks page-locked batches; Feedline's own workers pack their batches themselves."""
     works = [(10 * task + 0.2, 0.5) for task in range(TASKS)]
     found = run([9.0] * TASKS, 1.0, works, [], 0.0, 0.1)
     assert found.waits.packed is None and found.waits.handover > 0.8
@@ -103,7 +105,7 @@ def test_packing_that_a_full_machine_stretches_is_named_next_to_a_computing_loop
 
 
 def test_a_lack_of_cpus_stretches_packing_and_unpacking_as_all_work():
-    """Process 1 waits for a CPU as long as it runs one, as its worker does: see test_signals."""
+    """Process 1 waits for a CPU as long as it runs, like its worker: see test_signals."""
     works = [(200 * task + 0.2, 0.5) for task in range(TASKS)]
     packs = [(200 * task + 60, 30.0, 10.0) for task in range(TASKS)]
     found = run([90.0] * TASKS, 110.0, works, packs, 5.0, 5.0)
@@ -112,7 +114,7 @@ def test_a_lack_of_cpus_stretches_packing_and_unpacking_as_all_work():
 
 
 def test_the_work_of_handing_over_is_not_hidden_by_busy_workers():
-    """What only waits gives way to the making of later batches; packing and unpacking take their time all the same."""
+    """Pure waiting is attributed to making later batches, packing and unpacking are not."""
     shares = {v.code: v.share for v in evaluate(summary(waiting(handover=0.5, packed=0.2), {"busy": 0.96})).verdicts}
     assert shares["worker_handover"] == pytest.approx(0.2) and shares["cpu_decode"] == pytest.approx(0.3)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C during experiments waits for nothing of the script's, and after it nothing begins."""
+"""Ctrl-C during experiments does not wait for the script, and no new work begins afterwards."""
 
 import os
 import signal
@@ -14,7 +14,8 @@ from watched import FEEDLINE
 pytest.importorskip("torch", reason="torch, whose loader is watched, is not installed")
 pytest.importorskip("click", reason="click, for the command line, is not installed")
 
-# Experiments are made on a copy of this process: there a sample takes as long as a test may, and so may an attempt.
+# Experiments run in a copy of this process: in the copy, a sample takes as long as a whole test may take, so an
+# experiment does too.
 STUCK = """
 import os, time, torch
 from feedline.diagnose.experiments import worker_sweep

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a copy of a script's process counts on a rung, and what a hand-over costs: on loaders whose times are known."""
+"""What a copy of a script's process measures on a rung, and the cost of a hand-over: with loaders whose times are
+known.
+"""
 
 import collections
 import itertools
@@ -16,7 +18,7 @@ from feedline.profiler import process_copies  # noqa: E402
 
 
 class Clock:
-    """Stands for `time`: it goes on where a loader says so."""
+    """A simulated `time` module, whose clock advances when a loader requests it."""
 
     def __init__(self):
         self.now = 100.0
@@ -29,7 +31,7 @@ class Clock:
 
 
 class Timed:
-    """A loader whose batches come after so many seconds each, epoch by epoch."""
+    """A loader whose batches take this many seconds each, epoch by epoch."""
 
     def __init__(self, clock, seconds):
         self.clock, self.seconds, self.given = clock, seconds, 0
@@ -52,7 +54,7 @@ def clock(monkeypatch):
 
 
 def test_an_epochs_begin_is_spread_over_its_batches(clock):
-    """Ten batches of 10 ms and an order of 900 ms: half a second would hold one begin, or none."""
+    """Ten batches of 10 ms and an order of 900 ms: half a second would contain one epoch start, or none."""
     epochs = Timed(clock, [0.91, *[0.01] * 9])
     for seconds in (0.1, 0.5, 1.3):
         assert loader_rates.rate(epochs, 0, seconds)["batches_per_s"] == pytest.approx(10.0, rel=0.01)
@@ -77,14 +79,14 @@ def test_an_epoch_that_lasts_too_long_is_not_waited_for(clock):
 
 
 def test_batches_that_come_together_are_counted_as_rounds(clock):
-    """Eight workers that share a CPU give eight batches at once."""
+    """Eight workers that share a CPU return eight batches at once."""
     rounds = Timed(clock, [0.4, *[0.0] * 7] * 1000)
     for seconds in (0.3, 0.7, 1.0):
         assert loader_rates.rate(rounds, 8, seconds)["batches_per_s"] == pytest.approx(20.0, rel=0.01)
 
 
 def test_a_long_batch_is_counted_with_those_that_it_held_up(clock):
-    """The ring of two workers runs dry behind one batch in eight; what it held up comes at once."""
+    """The ring of two workers runs empty after one batch in eight; the delayed batches then arrive at once."""
     held = Timed(clock, list(itertools.chain.from_iterable([[1.0, 0, 0, 0, 0.1, 0.1, 0.1, 0.1]] * 200)))
     assert loader_rates.rate(held, 2, 2.0)["batches_per_s"] == pytest.approx(8 / 1.4, rel=0.35)
 
@@ -116,8 +118,8 @@ def test_handing_over_costs_what_the_batch_is_and_not_its_making():
         return torch.tensor(index)
 
     small = handover.measure(loader_of(slowly), 0.2)
-    values = handover.measure(loader_of(lambda index: [index] * 100_000, collate_fn=list), 0.2)
-    assert 0 < small["packing_ms"] + small["unpacking_ms"] < 20  # of 80 ms that its making takes
+    values = handover.measure(loader_of(lambda index: [index] * 500_000, collate_fn=list), 0.2)
+    assert 0 < small["packing_ms"] + small["unpacking_ms"] < 20  # of the 80 ms for making it
     assert min(values["packing_ms"], values["unpacking_ms"]) > 3 * min(small["packing_ms"], small["unpacking_ms"])
     assert all(cost >= 0 for cost in (*small.values(), *values.values()))
 
@@ -141,7 +143,7 @@ def test_what_packs_a_batch_meanwhile_is_no_part_of_copying_the_next(monkeypatch
 
     def copied(batch, as_collated):
         begin = time.process_time()
-        while time.process_time() - begin < 0.1:  # of the other thread
+        while time.process_time() - begin < 0.1:  # CPU time of the other thread
             time.sleep(0.02)
         done.set()
         return batch
@@ -149,7 +151,7 @@ def test_what_packs_a_batch_meanwhile_is_no_part_of_copying_the_next(monkeypatch
     monkeypatch.setattr(handover, "_copied", copied)
     packing = threading.Thread(target=lambda: collections.deque(iter(done.is_set, True), maxlen=0))
     packing.start()
-    clocks, _ = handover._Copies(torch.zeros(1), anew=True, as_collated=False)[0]
+    clocks, _ = handover._Copies(torch.zeros(1), is_copied=True, as_collated=False)[0]
     packing.join()
     assert clocks.copying < 0.05
 
@@ -193,7 +195,7 @@ def test_every_rung_draws_the_same_order():
 
 
 def test_only_the_loader_that_was_copied_reports_it(tmp_path, monkeypatch):
-    """The second process of a run is told that another was first; its loader is not the one that was tried."""
+    """The second process of a run is informed that another one was first; its loader is not the one that was tested."""
     forked = []
     monkeypatch.setattr(process_copies, "fork_away", forked.append)
     loader = torch.utils.data.DataLoader(range(4))

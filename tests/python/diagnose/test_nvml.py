@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`feedline diagnose` beside a stand-in of NVML, found by the dynamic linker as the driver's would be."""
+"""`feedline diagnose` with a simulated NVML, which the dynamic linker finds like the driver's library."""
 
 import json
 import os
@@ -47,7 +47,7 @@ def test_gpu_util_is_next_to_the_waits_and_is_explained(folder, tmp_path):
     assert gpu["utilisation"] == pytest.approx(0.3) and gpu["capability"] == 80 and gpu["indices"] == [0]
     assert gpu["memory_used_bytes"] == 12 << 30 and gpu["received_bytes_per_s"] == pytest.approx(1.2e9)
     assert "GPU 0: GPU-Util 30% (30% to 30%), memory peak 12.0 of 80 GiB, receives 1.2 GB/s, 60 W" in text
-    assert "not caused by the loader" in text and "lowered the GPU's clocks" in text
+    assert "is not the cause" in text and "lowered the GPU's clocks" in text
     assert found["verdicts"][0]["cause"] == "compute_bound"
     assert "GPU 0: its temperature is unavailable: Not Supported" in found["notes"]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops of styles that users have: loaders that look alike side by side, a thread that fetches, iterators by hand."""
+"""Loops in various styles: similar loaders in one loop, a fetching thread, and iterators used directly."""
 
 import time
 
@@ -18,7 +18,7 @@ from feedline.profiler.summary import timeline
 
 
 class Loader:
-    """Can be referred to weakly."""
+    """Supports weak references."""
 
 
 def test_loaders_that_look_alike_are_two_while_both_live(tmp_path):
@@ -26,20 +26,20 @@ def test_loaders_that_look_alike_are_two_while_both_live(tmp_path):
     one, other = Loader(), Loader()
     assert [recorder.number_of_loader(facts, loader) for loader in (one, other, one, other)] == [0, 1, 0, 1]
     del other
-    third = Loader()  # as a script makes one anew in every epoch
+    third = Loader()  # as in scripts that create a loader in every epoch
     assert recorder.number_of_loader(facts, third) == 1 and recorder.number_of_loader(facts, one) == 0
     assert recorder.number_of_loader({"batch_size": 9}, third) == 2
     assert sorted(path.name.split(".")[1] for path in tmp_path.glob("*.loader")) == ["0", "1", "2"]
 
 
 def test_loaders_without_end_take_no_more_numbers(tmp_path):
-    recorder, kept = Recorder(str(tmp_path)), [Loader() for _ in range(500)]
-    assert max(recorder.number_of_loader({}, loader) for loader in kept) < 64
+    recorder, alive = Recorder(str(tmp_path)), [Loader() for _ in range(500)]
+    assert max(recorder.number_of_loader({}, loader) for loader in alive) < 64
 
 
 @pytest.mark.parametrize("by_thread", [False, True])
 def test_a_thread_that_calls_next_is_not_who_uses_the_batches(by_thread):
-    """Its steps are the pauses of a full queue: a loop that takes from it may still wait, or not at all."""
+    """Its steps are the pauses of a full queue: a loop that reads from the queue may or may not wait."""
     main = record_of(1, 0, loop(0, [8.0] * 30, 2.0))
     main.events[:] = [found._replace(thread=7 if by_thread else 1) for found in main.events]
     found = timeline.summarise(recording([main, worker(2, 1, 1, 8.0, 30)], [{"pid": 1, "number": 0, "num_workers": 1}]))
@@ -67,7 +67,7 @@ def test_a_thread_promises_nothing_by_more_workers():
 
 @pytest.mark.parametrize(("collects", "waits", "slow"), [(True, 0.0, False), (False, 0.3, True), (True, 0.3, True)])
 def test_a_sample_in_which_garbage_was_collected_is_not_slow_for_that(tmp_path, collects, waits, slow):
-    """Of 40 samples of 10 ms one takes much longer: as the collector ran in it, or by itself, or both."""
+    """One of 40 samples of 10 ms takes much longer, because of the garbage collector, by itself, or both."""
 
     class OneIsLate:
         def __getitem__(self, index):
@@ -83,8 +83,8 @@ def test_a_sample_in_which_garbage_was_collected_is_not_slow_for_that(tmp_path, 
     for index in range(40):
         timed[index]
     (ring,) = tmp_path.glob("*.ring")
-    kept = [e for e in map(Event._make, _engine.read_events(str(ring))["events"]) if e.kind == events.SAMPLE and e.b]
-    assert (30 in [sample.a for sample in kept]) is slow
+    alive = [e for e in map(Event._make, _engine.read_events(str(ring))["events"]) if e.kind == events.SAMPLE and e.b]
+    assert (30 in [sample.a for sample in alive]) is slow
     assert (timed.longest >= 300e6) is slow
 
 
@@ -135,11 +135,11 @@ def test_of_twins_the_slow_one_is_judged(tmp_path):
     pytest.importorskip("torch", reason="torch, whose loader is watched, is not installed")
     status, _, _, found = watched(tmp_path, TWINS, "--quick")
     assert status == 0 and found["summary"]["making"]["batches"] == 30
-    assert found["summary"]["making"]["sample_ms"] >= 15  # it sleeps so long
+    assert found["summary"]["making"]["sample_ms"] >= 15  # the duration of its sleep
 
 
 def test_threads_may_take_turns_with_an_iterator(tmp_path):
-    """Each has a CPU clock of its own: what ran between two batches seems to be less than nothing."""
+    """Each process has its own CPU clock, so the time between two batches seems to be negative."""
     source = """
     from concurrent.futures import ThreadPoolExecutor
     import torch

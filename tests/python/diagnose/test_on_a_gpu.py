@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies, NVML and copied processes on a real GPU, where there is one."""
+"""Copies, NVML and copied processes on a real GPU, if there is one."""
 
 import shlex
 import sys
@@ -57,7 +57,8 @@ def test_nvml_and_torch_mean_the_same_gpu(found):
     assert found.on_device.gpu.highest > 0 and found.on_device.gpu.memory_used_bytes > 64 << 20
 
 
-# A copy must leave alone: events in garbage, page-locked memory that a stream has read, the memory on the GPU itself.
+# A copied process must not access these: events in unreachable objects, page-locked memory that a stream has read, and
+# GPU memory.
 COPIED = """
 import gc, sys, time, torch
 gc.disable()
@@ -86,7 +87,7 @@ def test_a_process_that_uses_a_gpu_is_copied_and_keeps_nothing_there(tmp_path, c
     python = f"{shlex.quote(sys.executable)} -W ignore"
     before = torch.cuda.mem_get_info()
     script.write_text(COPIED.replace("SAMPLE", "gc.collect()"))
-    command = f"{python} {script} && {python} -c {shlex.quote(FREE)}"  # while the second one runs, the copy sleeps
+    command = f"{python} {script} && {python} -c {shlex.quote(FREE)}"  # the copy sleeps while the second one runs
     recording = watch(["sh", "-c", command], budget=12.0)
     assert recording.returncode == 0, recording.notes
     used = int(capfd.readouterr().out.split("used ")[1].split()[0])

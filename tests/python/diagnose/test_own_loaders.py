@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Feedline's own loaders: their threads' stages, verdicts in their own words, and the ladder of threads."""
+"""Feedline's own loaders: the stages of their threads, verdicts with their own wording, and the ladder of threads."""
 
 import numpy as np
 import pytest
@@ -87,7 +87,7 @@ def test_more_threads_do_not_shorten_what_is_read_ahead():
         evaluate(own).more_workers
         == "more threads will not help: reads are already prefetched, and storage limits the rate"
     )
-    assert fixes[1].startswith("num_workers=8. Keep more reads in flight: more threads")
+    assert fixes[1].startswith("num_workers=8. Keep more reads in flight: use more threads")
 
 
 def test_fixes_are_in_the_loaders_own_words():
@@ -111,7 +111,7 @@ def test_small_samples_are_small_files_where_each_has_one(form, cause):
 
 
 def test_what_threads_read_is_counted_by_their_engine():
-    """They may read by no call that /proc counts; of a file of 2,000 bytes the disk gives 4,096."""
+    """They may read by calls that /proc does not count; for a file of 2,000 bytes, the disk reads 4,096."""
     facts = engine(storage=1.0)
     facts["engine"]["stages"]["storage"] |= {"items": 80.0, "bytes": 80 * 2000.0}
     window = host_summary.Window(seconds=1.0, tree=dict.fromkeys(host_summary._GROWING, 0.0))
@@ -160,7 +160,7 @@ def test_the_stages_of_an_own_loader_are_its_telemetry(tmp_path, photos):
     assert measured["making"]["stages"]["decode"] > 0.5
     assert measured["making"]["cpu_ms"] > 0 and measured["making"]["busy"] > 0
     assert not {"cpu_decode", "cpu_transform", "storage_latency"} & {a["cause"] for a in found["abstained"]}
-    # a forked copy whose engine never ran makes loaders of its own
+    # a forked copy whose engine never ran can create loaders
     rungs = rungs_of(found)
     assert 1 in rungs and 0 not in rungs and all(rung["batches"] >= 3 for rung in rungs.values())
 
@@ -191,7 +191,7 @@ def test_a_lowered_loader_tells_its_stages_and_climbs_too(tmp_path, photos):
     status, _, err, found = with_experiments(tmp_path, source, "2s", lambda found: {0, 1} <= rungs_of(found).keys())
     assert status == 0, err
     measured = found["summary"]
-    # each epoch has an engine of its own: of one that is done before a look is due and can be paid, nothing is known
+    # each epoch has its own engine; if it ends before it is sampled, nothing is known about it
     assert measured["loader"]["native"] and 8 <= measured["loader"]["engine"]["batches"] <= 32
     assert measured["making"]["stages"]["decode"] > 0.5
     assert {0, 1} <= rungs_of(found).keys()

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What page-locked memory is worth, measured after the run: on a device in Python, from where it is twice as fast."""
+"""The gain of page-locked memory, measured after the run, with a device in Python for which copies from it are twice as
+fast.
+"""
 
 import os
 import sys
@@ -21,7 +23,9 @@ BATCH = {"device": "standin", "batch_bytes": [8 << 20, 4096], "copied_well": Fal
 
 @pytest.fixture
 def device(tmp_path):
-    """Makes the device known to the process that times copies, which imports nothing of a script's. Its PYTHONPATH."""
+    """Returns the PYTHONPATH with which the process that times copies, which imports nothing from the script, finds the
+    device.
+    """
     registration = pytest.importorskip("torch.utils.backend_registration")
     if not hasattr(registration, "_setup_privateuseone_for_python_backend"):
         pytest.skip("this torch has no devices that are written in Python")
@@ -76,8 +80,8 @@ def test_nothing_is_tried_where_no_copy_could_gain(facts):
     assert pinning.measure(facts, 60.0) == ([], [])
 
 
-# Of half the time, half is saved, to six tenths of it, less a tenth where next() page-locks; or half of nine tenths of
-# it, to all of it.
+# Copies take half of the time: half to six tenths of it are saved, less a tenth if next() page-locks; for blocking
+# copies, half of nine tenths of it up to all of it.
 @pytest.mark.parametrize(
     ("pinned", "workers", "cause", "low", "high"),
     [
@@ -127,7 +131,7 @@ def test_the_gain_of_a_run_that_copies_from_pageable_memory_is_reported(tmp_path
     assert "pin_memory=True: " in text
     assert any("measured after the run" in sentence for sentence in unpinned["evidence"])
     locked = changes["pin_memory=True"]
-    own = locked["own_ms"] / locked["before_low"]  # there are no workers
+    own = locked["own_ms"] / locked["before_low"]  # without workers
     parts = max(1 - locked["ratio_high"] - own, 0.0), 1 - locked["ratio_low"]
     for gain, part in zip(unpinned["predicted_gain"], parts, strict=True):
         saved = unpinned["share"] * part

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A script with autocast off, of bfloat16 and of float16: forced, measured, and refused where it tells nothing."""
+"""Trials of autocast off, with bfloat16 and with float16: forced, measured, and refused if they would not be
+informative.
+"""
 
 import json
 import sys
@@ -11,7 +13,7 @@ from summaries import FLOAT32, but, on_gpu, summary
 pytest.importorskip("click", reason="click, for the command line, is not installed")
 from click.testing import CliRunner
 
-from feedline.cli.diagnose import diagnose
+from feedline.cli.commands.diagnose import diagnose
 from feedline.diagnose import precision_trial
 from feedline.diagnose.experiments.forced_autocast import Forced
 from feedline.diagnose.precision_trial import PrecisionTrial, Way
@@ -54,15 +56,15 @@ def test_each_run_has_its_own_autocast_whatever_the_script_asks(tmp_path, capfd)
     command = [sys.executable, "-W", "ignore", str(script), str(found)]
     tried = precision_trial.compare(command, "cpu", ("off", "bfloat16"))
     assert [(way.autocast, way.why) for way in tried.ways] == [("off", None), ("bfloat16", None)]
-    out, told = capfd.readouterr()
-    assert out == "" and told.count("what it prints") == 2
+    out, errors = capfd.readouterr()
+    assert out == "" and errors.count("what it prints") == 2
     kinds = [dict(json.loads(line)) for line in found.read_text().splitlines()]
     for kind, name in zip(kinds, ("float32", "bfloat16"), strict=True):
         assert kind["step"] == kind["own"] == f"torch.{name}"
         assert kind["sample"] == kind["left"] == kind["after"] == "torch.float32"
     base, half = tried.ways
     for way in tried.ways:
-        assert way.low <= way.steps_per_s <= way.high and way.memory_bytes is None  # there is no GPU
+        assert way.low <= way.steps_per_s <= way.high and way.memory_bytes is None  # without a GPU
     assert base.ratio is None and half.ratio == pytest.approx(half.steps_per_s / base.steps_per_s)
     assert half.ratio_low <= half.ratio <= half.ratio_high
     assert "compare the losses" in tried.lines()[-1] and "GradScaler" in tried.lines()[-1]
@@ -70,7 +72,7 @@ def test_each_run_has_its_own_autocast_whatever_the_script_asks(tmp_path, capfd)
 
 @pytest.fixture
 def forced(monkeypatch):
-    """forced(dtype) gives a `Forced` and its next(); torch is put right again."""
+    """forced(dtype) returns a `Forced` and its next(); torch is restored afterwards."""
     monkeypatch.setattr(torch.autocast, "__enter__", torch.autocast.__enter__)
     hooks = []
     module = SimpleNamespace(register_optimizer_step_post_hook=hooks.append)
@@ -98,7 +100,7 @@ def test_a_loop_inside_a_step_leaves_the_step_as_it_was(forced):
     assert torch.is_autocast_enabled("cpu")
     with pytest.raises(StopIteration):
         step(inner)
-    assert torch.is_autocast_enabled("cpu")  # the step around it goes on
+    assert torch.is_autocast_enabled("cpu")  # the enclosing step continues
     step(outer)
     with pytest.raises(StopIteration):
         step(outer)
@@ -140,7 +142,7 @@ def test_a_type_that_cannot_be_entered_is_reported(forced, monkeypatch):
     assert notes["why"] == "Current CUDA Device does not support bfloat16." and notes["steps"] == 1
 
 
-# -- what is refused, and what is told
+# -- refusals and messages
 
 RUN = Recording(["x"], 0, 0, 1, [], [], {}, [], 1)
 HALF = {**FLOAT32, "elements": {"torch.bfloat16": 100, "torch.float32": 10}}
@@ -176,7 +178,11 @@ def test_the_command_line_reports_why_nothing_was_tried(monkeypatch, tmp_path):
 def test_a_difference_within_the_intervals_is_called_none():
     base = Way("off", 10.0, 9.5, 10.5, memory_bytes=8 << 30)
     same, faster = Way("bfloat16", 10.2, 9.7, 10.7), Way("float16", 16.0, 15.0, 17.0, memory_bytes=5 << 30)
-    ways = (base, *(precision_trial._beside(base, way) for way in (same, faster)), Way("float16", why="it failed"))
+    ways = (
+        base,
+        *(precision_trial._compared_with(base, way) for way in (same, faster)),
+        Way("float16", why="it failed"),
+    )
     off, bf16, fp16, failed = PrecisionTrial(ways).lines()[1:5]
     assert "no difference shown" in bf16 and "memory" not in bf16
     assert "1.60 times [1.43, 1.79]" in fp16 and "5.00 GiB" in fp16 and "no difference" not in fp16

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits for a store behind a network are named, whoever asks it: a library, a program, or Feedline's client."""
+"""Waits for remote storage are reported, whether a library, a program or Feedline's client sends the requests."""
 
 import shutil
 import subprocess
@@ -21,7 +21,8 @@ from feedline.profiler.summary.figures import Store, WaitedFor
 KNOWN = pytest.mark.skipif(not system_calls.are_known(), reason="this kernel does not tell in what call a thread is")
 LATENCY_S = 0.03
 NATIVE = {**LOADER, "class": "feedline.Loader", "native": True}
-STORE = Store("store.example:443", 6400, 6400 * 110_000, 50.3, 80e6)  # a batch has 32, of which there are 200
+# a batch has 32 samples, and there are 200 batches
+STORE = Store("store.example:443", 6400, 6400 * 110_000, 50.3, 80e6)
 
 
 def codes(measured):
@@ -30,7 +31,7 @@ def codes(measured):
 
 @pytest.fixture
 def server(tmp_path):
-    """Photos in a tar, far from each other, of a server that takes its time."""
+    """Photos in a tar, far apart, on a slow server."""
     members = []
     for photo in sorted(make_folder(tmp_path / "photos", 16).glob("*/*.jpg")):
         key = f"{photo.parent.name}_{photo.stem}"
@@ -46,11 +47,11 @@ def test_of_feedlines_threads_the_requests_are_the_evidence():
     waiting = summary(HALF, {"stages": stages(storage=1.0), "cpu_ms": 2.0, "store": STORE}, loader=NATIVE)
     found = verdict.evaluate(waiting).verdicts[0]
     assert found.code == "remote_storage"
-    assert "received 6400 requests, for 110 KB each; time to first byte was 50.3 ms" in found.evidence[2]
+    assert "received 6400 requests of 110 KB each; time to first byte was 50.3 ms" in found.evidence[2]
     assert "80.0 MB/s" in found.evidence[2]
     assert "cache=PATH" in found.fix and 'shuffle="shards"' in found.fix and "feedline stage" in found.fix
     assert "num_workers" not in found.fix
-    # the same run that decodes, and one whose bytes come from a disk: its cache, perhaps
+    # the same run with decoding, and one whose bytes come from a disk, which may be a cache
     decoding = replace(waiting, making=replace(waiting.making, stages=stages(decode=1.0)))
     assert "remote_storage" not in codes(decoding)
     by_disk = replace(waiting, making=replace(waiting.making, store=replace(STORE, bytes=6400 * 40_000)))
@@ -118,7 +119,7 @@ def test_a_loader_of_feedlines_that_reads_urls(server, tmp_path):
 
 @KNOWN
 def test_a_program_that_fetches_is_distinguished_from_one_that_does_not(tmp_path):
-    """As of webdataset's `pipe:curl`: what is waited for is a child's output."""
+    """As with webdataset's `pipe:curl`: the worker waits for the output of a child process."""
     for name, fetches in (("curl", True), ("sleeper", False)):
         program = tmp_path / name
         shutil.copy(shutil.which("sleep"), program)
@@ -133,10 +134,10 @@ def test_a_program_that_fetches_is_distinguished_from_one_that_does_not(tmp_path
 
 
 def test_only_a_librarys_own_code_asks_stores(tmp_path):
-    """A script in a folder that is called like one does not."""
+    """A script in a folder with such a name is not treated as remote."""
     frames = []
-    for place in (tmp_path / "requests" / "train.py", tmp_path / "site-packages" / "requests" / "sessions.py"):
+    for script_path in (tmp_path / "requests" / "train.py", tmp_path / "site-packages" / "requests" / "sessions.py"):
         scope = {"frames": frames, "sys": sys}
-        exec(compile("def ask(): frames.append(sys._getframe())\nask()", str(place), "exec"), scope)
+        exec(compile("def ask(): frames.append(sys._getframe())\nask()", str(script_path), "exec"), scope)
     assert [wait_sampler.asks_store(frame) for frame in frames] == [False, True]
     assert not wait_sampler.asks_store(None)

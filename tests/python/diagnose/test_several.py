@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several loaders in one loop, several ranks, several threads in a worker: each is judged by what is its own."""
+"""Several loaders in one loop, several ranks, several threads in a worker: each is judged by its own figures."""
 
 from dataclasses import replace
 
 import pytest
-from summaries import BY_CAUSE, summary, waiting
+from summaries import BY_CAUSE, stages, summary, waiting
 from test_signals import MS, event, record_of, recording
 from watched import recorded, watched
 
@@ -42,17 +42,17 @@ def test_of_loaders_side_by_side_the_one_that_is_waited_for_is_judged_with_its_o
 
 
 def test_of_loaders_that_are_waited_for_alike_the_one_whose_batches_take_longest_to_make_is_judged():
-    """The first that is asked is late for want of a CPU; the other's batches are made while it is waited for."""
+    """The first loader is late for lack of a CPU; the other's batches are made during this wait."""
     late, slow = loop(0, [4.0] * 30, 6.0), loop(1, [3.0] * 30, 7.0)
     makers = [worker(2, 1, 1, 0.5, 30), worker(3, 1, 2, 8.0, 30)]
     found = timeline.summarise(recording([record_of(1, 0, [*late, *slow]), *makers]))
     assert found.making.wall_ms == pytest.approx(8.0)
-    # two workers that take as long as one of the other loader's are no slower
+    # two workers that are as slow as one worker of the other loader are not slower
     twice = [{"pid": 1, "number": 1, "num_workers": 2}, {"pid": 1, "number": 0, "num_workers": 1}]
     shared = [worker(2, 1, 1, 5.0, 30), worker(3, 1, 2, 8.0, 15), worker(4, 1, 2, 8.0, 15)]
     found = timeline.summarise(recording([record_of(1, 0, [*late, *slow]), *shared], twice))
     assert found.making.wall_ms == pytest.approx(5.0)
-    # without workers batches are made while they are waited for
+    # without workers, batches are made while the loop waits for them
     own = timeline.summarise(recording([record_of(1, 0, [*loop(0, [9.0] * 30, 3.0), *loop(1, [5.0] * 30, 7.0)]),
                                         worker(3, 1, 2, 8.0, 30)]))  # fmt: skip
     assert own.waits.step < 0.3
@@ -79,7 +79,7 @@ def test_a_rank_is_slow_only_where_its_batches_take_longer(second_ms, alike):
 
 @pytest.mark.parametrize("longest", [0, 1])
 def test_the_other_ranks_wait_for_a_slow_one_in_their_steps(longest):
-    """Of two ranks without workers, whichever loop is seen for longer."""
+    """Two ranks without workers; either loop may be observed for longer."""
     ranks, waits_ms = [], (0.5, 18.0)
     for rank, wait_ms in enumerate(waits_ms):
         passed = loop(0, [wait_ms] * 30, 20.0 - wait_ms + (rank == longest) * 0.1)
@@ -115,9 +115,12 @@ def test_time_in_which_threads_of_a_worker_run_is_no_waiting_for_storage():
                 events.SAMPLE: Total(80, 990 * MS, 45 * MS)}.get(kind, Total())  # fmt: skip
 
     assert batch_production.stages_of(sum_of, 0.0, True)["storage"] > 0.9
-    beside = batch_production.stages_of(sum_of, 0.0, True, beside=0.9)
-    assert beside["python"] > 0.9 and beside["storage"] < 0.1
-    assert sum(beside.values()) == pytest.approx(1)
+    shared = batch_production.stages_of(sum_of, 0.0, True, other_cpu=0.9)
+    assert shared["python"] > 0.9 and shared["storage"] < 0.1
+    assert sum(shared.values()) == pytest.approx(1)
+    # a thread that waits three times as long for a CPU as it runs takes four times its CPU time
+    busy = batch_production.stages_of(sum_of, 3.0, True, other_cpu=0.22)
+    assert busy["storage"] < 0.2 < 0.7 < busy["python"]
 
 
 SOURCE = """
@@ -127,7 +130,7 @@ class Samples(torch.utils.data.Dataset):
     kept = None
     def __len__(self): return 64
     def __getitem__(self, i):
-        if {anew} or self.kept is None:
+        if {again} or self.kept is None:
             self.kept = ThreadPoolExecutor(2)
         return self.kept.submit(torch.tensor, i).result()
 if __name__ == "__main__":
@@ -136,11 +139,36 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("anew", [True, False])
-def test_threads_are_a_nested_pool_where_they_are_made_again_and_again(tmp_path, anew):
+@pytest.mark.parametrize("again", [True, False])
+def test_threads_are_a_nested_pool_where_they_are_made_again_and_again(tmp_path, again):
     pytest.importorskip("torch", reason="torch, whose loader is watched, is not installed")
-    status, _, _, found = watched(tmp_path, SOURCE.format(anew=anew), "--quick")
-    assert status == 0 and (found["summary"]["making"]["nested_pools"] > 0) is anew
+    status, _, _, found = watched(tmp_path, SOURCE.format(again=again), "--quick")
+    making = found["summary"]["making"]
+    assert status == 0 and (making["nested_pools"] > 0) is again and making["collating_pools"] == 0
+
+
+POOLS_OF_COLLATION = """
+import multiprocessing.pool, time, torch
+def collate(samples):
+    with multiprocessing.pool.ThreadPool(2) as pool:
+        return torch.tensor(pool.map(lambda sample: time.sleep(0.01) or sample, samples))
+if __name__ == "__main__":
+    for batch in torch.utils.data.DataLoader(range(240), 4, num_workers=1, collate_fn=collate): pass
+"""
+
+
+def test_pools_that_collation_makes_are_nested_pools(tmp_path):
+    pytest.importorskip("torch", reason="torch, whose loader is watched, is not installed")
+    status, _, _, found = watched(tmp_path, POOLS_OF_COLLATION, "--quick")
+    making = found["summary"]["making"]
+    assert status == 0 and making["nested_pools"] > 0 and making["collating_pools"] == 1
+    assert found["verdicts"][0]["cause"] == "nested_pool"
+
+
+@pytest.mark.parametrize("collating, first", [(1.0, "nested_pool"), (0.0, "collate")])
+def test_time_of_collation_is_that_of_pools_only_if_it_makes_them(collating, first):
+    pools = {"stages": stages(collate=0.9, python=0.1), "nested_pools": 40, "collating_pools": collating}
+    assert evaluate(summary(waiting(production=0.5), pools)).verdicts[0].code == first
 
 
 TWO = """
@@ -161,7 +189,7 @@ def test_workers_are_distinguished_by_the_loader_that_started_them(tmp_path):
     pytest.importorskip("torch", reason="torch, whose loader is watched, is not installed")
     status, _, _, found = watched(tmp_path, TWO, "--quick")
     assert status == 0
-    assert found["summary"]["making"]["batches"] in (40, 10)  # of one of them, and not of both
+    assert found["summary"]["making"]["batches"] in (40, 10)  # for one of them, and not for both
 
 
 NESTED = """
@@ -179,7 +207,7 @@ if __name__ == "__main__":
 
 
 def test_a_worker_that_is_forked_inside_next_is_in_no_next_itself(tmp_path):
-    """What it unpacks are its tasks: a hook for each was most of what watching cost it."""
+    """It unpickles its tasks: a hook for each of them was most of the overhead."""
     pytest.importorskip("torch", reason="torch, whose loader is watched, is not installed")
     processes = recorded(tmp_path, NESTED).processes
     (worker,) = (process for process in processes if events.WORK in process.totals)

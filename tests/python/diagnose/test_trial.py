@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The proposed change, tried in a second run: what is proposed, and whether the prediction came true."""
+"""The proposed change, tested in a second run: the proposal, and whether the prediction was right."""
 
 import json
 import os
@@ -75,14 +75,14 @@ def test_what_a_loaders_arguments_can_express_is_proposed(cause, settings):
 
 
 def test_times_that_go_away_add_up_and_not_gains():
-    """Of a cycle's ten parts the start of workers takes four, and three of what is left go with more workers."""
+    """The start of workers takes four tenths of a cycle, and more workers save three tenths of the rest."""
     summary = BY_CAUSE["worker_startup"]
     starts, making = verdict("worker_startup", 10 / 6 - 1), verdict("too_few_workers", 10 / 7 - 1)
     found = trial.propose(summary, Diagnosis([starts, making]), recording())
     assert found.settings.keys() == {"persistent_workers", "num_workers"}
     assert found.predicted == pytest.approx((10 / 3 - 1, 10 / 3 - 1), abs=1e-3)
     alone = trial.propose(summary, Diagnosis([making, verdict("oversubscribed", 5.0)]), recording())
-    assert alone.predicted == pytest.approx((10 / 7 - 1, 10 / 7 - 1), abs=1e-3)  # one number of workers only
+    assert alone.predicted == pytest.approx((10 / 7 - 1, 10 / 7 - 1), abs=1e-3)  # only one number of workers
 
 
 def test_a_run_whose_settings_were_all_refused_measured_nothing_of_them():
@@ -99,7 +99,7 @@ def test_a_run_whose_settings_were_all_refused_measured_nothing_of_them():
 
 def test_a_longer_prefetch_is_proposed_where_it_was_measured_to_gain_and_can():
     even = BY_CAUSE["worker_startup"]
-    # four workers with steps of 10 ms: one batch in 32 takes 200 ms, and what is held meanwhile is used up
+    # four workers with steps of 10 ms: one batch in 32 takes 200 ms, and prefetched batches are used up in the meantime
     uneven = replace(even, making=replace(even.making, wall_ms=20.0, cpu_ms=2.0, times=(0.72,) * 31 + (9.7,)))
     gaining = proposed(uneven, prefetching(1.2, 1.1, 9.0))
     assert gaining.settings == {"persistent_workers": True, "prefetch_factor": 4}
@@ -111,12 +111,12 @@ def test_a_longer_prefetch_is_proposed_where_it_was_measured_to_gain_and_can():
     )
     assert "prefetch_factor" not in proposed(uneven, prefetching(1.2, 0.9, 1.5)).settings
     assert "prefetch_factor" not in proposed(uneven, prefetching(1.01, 1.001, 1.02)).settings
-    # where all batches take as long, a longer queue makes nothing faster: what was measured was chance
+    # if all batches take equally long, a longer queue has no effect: the measured gain was chance
     assert "prefetch_factor" not in proposed(even, prefetching(1.2, 1.1, 1.3)).settings
 
 
 def test_batches_that_were_made_during_the_first_wait_are_not_counted():
-    """Eight workers give eight batches at once after their first wait, and one each 10 ms from then on."""
+    """Eight workers return eight batches at once after their first wait, and then one every 10 ms."""
     at_once = [(0.0, 0.0)] + [(0.001 * (n + 1), 1.0) for n in range(8)]
     steady = [(0.008 + 0.01 * (n + 1), 1.0) for n in range(32)]
     from_then = trial._without_first(at_once + steady, 8)
@@ -166,11 +166,11 @@ def diagnosed(tmp_path):
 @pytest.mark.measures
 def test_the_change_is_tried_and_its_gain_measured(tmp_path):
     done, applied = diagnosed(tmp_path)
-    assert done.stdout == "workers 1\n"  # of the run that was asked for
+    assert done.stdout == "workers 1\n"  # of the original run
     workers = applied["settings"]["num_workers"]
     assert workers > 1 and f"workers {workers}" in done.stderr
     assert applied["refused"] == {} and applied["not_tried"] is None
-    # reading waits: with more workers there are more batches on however busy a machine
+    # reading waits: more workers make more batches even on a busy machine
     assert applied["measured"] > 0.3
     assert applied["measured_low"] <= applied["measured"] <= applied["measured_high"]
     assert f"applied num_workers={workers}" in done.stderr and "predicted" in done.stderr

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verdicts on hand-made summaries: every cause is named, alone and beside another, and nothing is certain unseen."""
+"""Verdicts on generated summaries: every cause is reported, alone and together with another, and nothing is certain
+without its signals.
+"""
 
 from dataclasses import replace
 
@@ -42,12 +44,12 @@ def test_a_planted_cause_comes_first(cause):
     assert first.evidence and first.fix
     low, high = first.gain
     assert 0 <= low <= high
-    # a loader that is not what sets the pace is no fault
+    # a loader that does not limit the rate is not at fault
     assert first.severity == ("note" if cause == "compute_bound" else severity_of(first.share))
 
 
-# What else those summaries show for certain, with its share: what the planted cause leaves of the half that is waited
-# for and made by decoding, or of the step.
+# Other causes that these summaries show for certain, with their shares: the rest of the half that is spent waiting and
+# is caused by decoding, or of the step.
 BESIDE = {
     "oversubscribed": {"cpu_decode": 0.5 * (1 - 0.7)},
     "cpu_quota": {"cpu_decode": 0.5 * (1 - 0.5)},
@@ -114,7 +116,7 @@ def test_without_stages_no_stage_is_blamed():
 
 
 def test_other_programs_make_no_cause():
-    """A machine full of other work: finished batches wait for a CPU, and the loader is not to blame."""
+    """A machine that is busy with other work: finished batches wait for a CPU, and the loader is not the cause."""
     waits = waiting(handover=0.3)
     busy = summary(waits, {"busy": 0.2}, {"others_cpus": 3.9, "used_cpus": 0.2, "wanted_cpus": 0.9})
     assert names(evaluate(busy)) == ["compute_bound"]
@@ -124,7 +126,9 @@ def test_other_programs_make_no_cause():
 
 
 def test_batches_that_arrive_late_from_busy_workers_wait_for_their_making():
-    """The sending thread shares the interpreter with the next batch's Python: late, but not what sets the pace."""
+    """The sending thread shares the interpreter with the next batch's Python code: it is late, but does not limit the
+    rate.
+    """
     late = summary(waiting(handover=0.5), {"stages": stages(python=1.0), "busy": 0.96, "delayed": 0.02})
     assert names(evaluate(late)) == ["cpu_transform"]
     idle = summary(waiting(handover=0.5), {"stages": stages(python=1.0), "busy": 0.3, "delayed": 0.02})
@@ -160,15 +164,15 @@ SMALL = {"device_share": 1.0, "read_bytes_per_sample": 12e3, "read_bytes_per_s":
     [
         ({**FROM_DISK, "disk_ceiling_bytes_per_s": 110e6}, "storage_bandwidth", True),
         ({**FROM_DISK, "disk_ceiling_bytes_per_s": 900e6}, "storage_latency", True),
-        (FROM_DISK, "storage_latency", False),  # nobody measured whether the disk is full
-        # 400 requests per second, of whatever size
+        (FROM_DISK, "storage_latency", False),  # it was not measured whether the disk is saturated
+        # 400 requests per second of any size
         ({**SMALL, "disk_ceiling_bytes_per_s": 4.8e6, "disk_small_read_ms": 2.5}, "small_files", True),
-        # as many bytes per second, in requests of whatever size: packing them saves nothing
+        # this many bytes per second in requests of any size: packing them saves nothing
         ({**SMALL, "disk_ceiling_bytes_per_s": 4.8e6, "disk_small_read_ms": 0.8}, "storage_bandwidth", True),
         ({**SMALL, "disk_ceiling_bytes_per_s": 50e6, "disk_small_read_ms": 0.1}, "small_files", True),
         (SMALL, "small_files", False),
-        ({**SMALL, "files_seen": 0}, "storage_latency", False),  # a worker's start reads as much
-        # a start's few pages from the disk, and nothing by the samples
+        ({**SMALL, "files_seen": 0}, "storage_latency", False),  # starting a worker reads as much
+        # the start reads a few pages from the disk, and samples read nothing
         ({**FROM_DISK, "read_bytes_per_sample": 150, "read_bytes_per_s": 50e3}, "storage_latency", False),
     ],
 )
@@ -189,7 +193,7 @@ def test_a_spent_quota_is_what_its_tasks_wait_for():
     limited = {"throttled": 0.2, "quota_cpus": 0.5, "used_cpus": 0.49, "cpus": 0.5, "wanted_cpus": 3.0}
     spent = {v.code: v for v in evaluate(summary(HALF, {"delayed": 0.8}, limited)).verdicts}
     assert spent["cpu_quota"].share == pytest.approx(0.4) and "oversubscribed" not in spent
-    # others take the CPUs: the quota is not what holds the run up
+    # other programs use the CPUs: the quota does not limit the run
     shared = {v.code: v for v in evaluate(summary(HALF, {"delayed": 0.8}, {**limited, "used_cpus": 0.2})).verdicts}
     assert shared["cpu_quota"].share == pytest.approx(0.1)
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a worker waits for is told by the system call that it is in, and at which line by its stack."""
+"""The system call in which a worker waits shows what it waits for, and its stack shows the line."""
 
 import os
 import socket
+import subprocess
 import sys
+import textwrap
 import threading
 
 import pytest
@@ -90,7 +92,7 @@ def test_a_number_is_one_call(machine):
 
 @KNOWN
 def test_a_thread_that_computes_is_not_taken_to_wait_for_a_lock(tmp_path):
-    """It waits for the interpreter while it is looked at, which is the looker's doing."""
+    """It waits for the interpreter while it is sampled, which is caused by the sampler."""
     busy = "until = time.thread_time() + 0.01\n            while time.thread_time() < until: sum(range(100))"
     summary = timeline.summarise(recorded(tmp_path, SCRIPT.format(imports="time", setup="", wait=busy, workers=2)))
     seen = summary.making.waited_for
@@ -99,7 +101,7 @@ def test_a_thread_that_computes_is_not_taken_to_wait_for_a_lock(tmp_path):
 
 @KNOWN
 def test_who_waits_for_a_thread_that_reads_waits_for_the_file(tmp_path):
-    """A pool in the worker reads from a leased file, whose holder lets nobody open it for a while."""
+    """A pool in the worker reads a file with a lease, whose holder delays open() for some time."""
     script = """
     import concurrent.futures, sys, torch
     sys.path.insert(0, {scripts!r})
@@ -118,6 +120,34 @@ def test_who_waits_for_a_thread_that_reads_waits_for_the_file(tmp_path):
     summary = timeline.summarise(recorded(tmp_path, script.format(scripts=os.path.abspath(scripts))))
     assert summary.making.waited_for is not None and summary.making.waited_for.in_files > 0.7
     assert "storage_latency" in [v.code for v in verdict.evaluate(summary).verdicts]
+
+
+SERVING = """
+    import socket, sys, threading, time
+    from feedline.profiler.probe import system_calls, wait_sampler
+    server = socket.create_server(("127.0.0.1", 0))
+    client = socket.create_connection(server.getsockname())
+    peer, _ = server.accept()
+    waiting = {"accept": server.accept, "recv": lambda: peer.recv(1)}[sys.argv[1]]
+    threading.Thread(target=waiting, daemon=True).start()
+    own = threading.get_native_id()
+    for _ in range(1000):  # until the thread is in its call
+        time.sleep(0.01)
+        others = [int(name) for name in __import__("os").listdir("/proc/self/task") if int(name) != own]
+        if [system_calls.kind_of(wait_sampler._call_of(thread)) for thread in others] == ["network"]:
+            break
+    print(wait_sampler._of_other_threads(own))
+"""
+
+
+@KNOWN
+@pytest.mark.parametrize("call, kind", [("accept", "None"), ("recv", "network")])
+def test_a_lock_is_no_socket_because_another_thread_waits_for_clients(tmp_path, call, kind):
+    """As in torch's workers, where a thread of multiprocessing serves file descriptors."""
+    script = tmp_path / "serving.py"
+    script.write_text(textwrap.dedent(SERVING))
+    done = subprocess.run([sys.executable, script, call], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{kind}\n"
 
 
 @KNOWN
@@ -152,8 +182,8 @@ def test_a_place_is_the_innermost_line_of_the_scripts_own_code():
     while not event._cond._waiters:  # it is in wait()
         pass
     frames = sys._current_frames()
-    place = wait_sampler.place_of(frames[waiting.ident])
+    location = wait_sampler.place_of(frames[waiting.ident])
     event.set()
     waiting.join()
-    assert "test_wait_sampler.py" in place and place.endswith("in threading.py's wait()")
+    assert "test_wait_sampler.py" in location and location.endswith("in threading.py's wait()")
     assert wait_sampler.place_of(None) == ""

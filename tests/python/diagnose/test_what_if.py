@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The model of a loop, held against a simulation of one; and what other settings would give."""
+"""Compares the model of a loop with a simulation, and tests predictions for other settings."""
 
 import random
 from dataclasses import replace
@@ -14,7 +14,7 @@ from feedline.diagnose import report
 from feedline.diagnose.more_workers import more_workers
 from feedline.profiler.model import prediction
 from feedline.profiler.model.loop_model import Batch, cycle_ms
-from feedline.profiler.model.what_if import what_if, with_samples
+from feedline.profiler.model.what_if import by_workers_and_depth, what_if, with_samples
 
 
 def batch_of(load):
@@ -34,7 +34,7 @@ def predicted(load, workers, prefetch, cpus):
 
 
 def test_the_model_is_what_a_simulated_loop_does():
-    draw = random.Random(42)  # not the seed that the model's one constant was found with
+    draw = random.Random(42)  # not the seed with which the model's only constant was determined
     off = []
     for case in range(80):
         made, waits = draw.uniform(5, 80), draw.random()
@@ -56,7 +56,7 @@ def test_the_model_is_what_a_simulated_loop_does():
 
 
 def test_fifty_against_thirty_needs_two_producers_and_no_prefetching():
-    """W1: a batch costs 50 ms and the device 30 ms. Prefetching cures none of it, a second worker does."""
+    """W1: a batch costs 50 ms and the device 30 ms. Prefetching does not remove the wait, a second worker does."""
     load = Load(wait_ms=0.0, cpu_ms=50.0, step_wait_ms=30.0, spread=0.05)
     for prefetch in (2, 8):
         assert batches_per_s(load, 1, prefetch) == pytest.approx(20.0, rel=0.05)
@@ -83,7 +83,7 @@ def test_workers_in_turn_wait_for_the_slowest_of_them():
 @pytest.mark.parametrize("workers", [0, 1, 2, 4])
 @pytest.mark.parametrize("prefetch", [1, 2, 6])
 def test_one_long_batch_holds_up_all_after_it(workers, prefetch):
-    """One of 40 batches takes 30 times as long: workers that would make 4 times as many in all make far fewer."""
+    """One of 40 batches takes 30 times as long: workers that could make 4 times as many in total make far fewer."""
     usual = 40 / 69
     times = tuple(30 * usual if number == 23 else usual for number in range(40))
     load = Load(wait_ms=40.0, cpu_ms=0.0, step_wait_ms=5.0, times=times)
@@ -96,14 +96,14 @@ def test_one_long_batch_holds_up_all_after_it(workers, prefetch):
 
 def test_an_epoch_begins_with_its_order_and_a_whole_batch():
     batch = Batch(waiting=10.0, order=30.0, epoch=4)
-    # two workers, one batch each ahead: order, two batches at once, and two more
+    # two workers prefetch one batch each: order, two batches at once, and two more
     assert cycle_ms(batch, 2, 4, prefetch=1) == pytest.approx((30 + 10 + 10) / 4)
     assert cycle_ms(batch, 4, 4, prefetch=1) == pytest.approx((30 + 10) / 4)
     assert cycle_ms(batch, 0, 4) == pytest.approx(10 + 30 / 4)
     stepping = replace(batch, step=20.0)
-    # the next batch is made during a step; the first one is waited for in every epoch
+    # the next batch is made during a step; the loop waits for the first one in every epoch
     assert cycle_ms(stepping, 1, 4, prefetch=2) == pytest.approx((30 + 10 + 4 * 20) / 4)
-    long = replace(batch, epoch=5000)  # too long to go through
+    long = replace(batch, epoch=5000)  # too long to simulate
     assert cycle_ms(long, 1, 4) == pytest.approx(10 + 30 / 5000)
 
 
@@ -138,7 +138,7 @@ def test_cpu_of_a_datasets_own_threads_is_not_waiting():
 
 
 def test_cpu_of_a_pool_inside_a_worker_is_not_waiting():
-    """The worker waits for processes of its own: the run used 1.5 CPUs, and its workers and its loop a tenth of one."""
+    """The worker waits for its child processes: the run used 1.5 CPUs, and its workers and its loop a tenth of one."""
     pool = {"wall_ms": 40.0, "cpu_ms": 4.0, "stages": stages(python=0.1, storage=0.9), "nested_pools": 2}
     measured = summary(making=pool, host={"cpus": 2.0, "used_cpus": 1.5}, workers=2, loop_s=4.0)  # 20 ms per step
     batch = prediction.batch_of(measured)
@@ -151,7 +151,7 @@ def test_cpu_of_a_pool_inside_a_worker_is_not_waiting():
 def test_threads_begin_an_epoch_by_no_clock_of_the_loops():
     loader = {**LOADER, "native": True}
     own = summary(waiting(border=0.2), {"wall_ms": 10.0, "cpu_ms": 10.0}, loader=loader, workers=1, epochs=20)
-    border = 0.2 * 1000 * own.loop.loop_s / 19  # ms at each further epoch's begin; ten batches of 10 ms each
+    border = 0.2 * 1000 * own.loop.loop_s / 19  # ms at the start of each further epoch; ten batches of 10 ms each
     assert prediction.loader_rate(own, 1) == pytest.approx(10_000 / (100 + border), rel=0.1)
 
 
@@ -191,7 +191,7 @@ ms = st.floats(0, 500)
 def test_nothing_that_helps_makes_slower(reads, cpu, step, packing, spread, workers, prefetch, cpus):
     batch = Batch(waiting=reads, cpu=cpu, step=step, packing=packing, spread=spread)
     cycle = cycle_ms(batch, workers, cpus, prefetch)
-    assert cycle >= 0.98 * max(step, (reads + cpu + packing) / workers) - 1e-6  # the window may cut a round
+    assert cycle >= 0.98 * max(step, (reads + cpu + packing) / workers) - 1e-6  # the window may divide a round
     assert cycle_ms(batch, workers, cpus, prefetch + 1) <= 1.02 * cycle + 1e-6
     assert cycle_ms(batch, workers, 2 * cpus, prefetch) <= cycle + 1e-6
     assert cycle_ms(replace(batch, waiting=0.0), workers, cpus, prefetch) <= cycle + 1e-6
@@ -224,19 +224,23 @@ def test_each_kind_of_change_is_answered():
     parts = stages(storage=0.5, decode=0.3, transform=0.2)
     measured = summary(HALF, {"stages": parts, "wall_ms": 80.0, "cpu_ms": 40.0}, workers=2)
     found = changes_of(measured)
-    assert {"num_workers=1", "num_workers=3", "num_workers=4", "prefetch_factor=4", "batch_size=16", "batch_size=64",
+    assert {"num_workers=1", "num_workers=3", "num_workers=4", "num_workers=8", "prefetch_factor=4",
+            "batch_size=16", "batch_size=64",
             "packed into shards", "decoded once (--raw, or a cache)"} == set(found)  # fmt: skip
-    assert found["num_workers=4"].gain[0] == pytest.approx(1.0, abs=0.05)  # 40 ms a batch become 20
+    assert prediction.advised_workers(measured, prediction.within_reach(measured)) == 8
+    assert found["num_workers=4"].gain[0] == pytest.approx(1.0, abs=0.05)  # 40 ms per batch become 20
     shards = found["packed into shards"]
     assert (shards.low, shards.high) == pytest.approx((1000 / 22, 1000 / 20), rel=0.02)
-    once = found["decoded once (--raw, or a cache)"]  # 24 ms of CPU and the reading go, or all but a fifth of the CPU
+    # 24 ms of CPU and the reading are removed, or all but a fifth of the CPU time
+    once = found["decoded once (--raw, or a cache)"]
     assert (once.low, once.high) == pytest.approx((1000 / 10.5, 1000 / 10.1), rel=0.06)
 
 
 def test_larger_batches_gain_only_where_the_step_does_not_grow():
     bound = changes_of(summary(making={"wall_ms": 2.0, "cpu_ms": 2.0}))["batch_size=64"]
     assert bound.gain == pytest.approx((0.0, 1.0), abs=0.05)
-    starved = changes_of(summary(HALF))["batch_size=64"]  # four workers make 32 samples in 20 ms, whatever the size
+    # four workers make 32 samples in 20 ms, whatever the batch size
+    starved = changes_of(summary(HALF))["batch_size=64"]
     assert starved.gain == pytest.approx((0.0, 0.0), abs=0.05)
 
 
@@ -276,3 +280,41 @@ def test_the_text_and_nothing_for_nothing():
     lines = report._changes(BY_CAUSE["too_few_workers"])
     assert "what if" in lines[1] and any("num_workers=4" in line and "+" in line for line in lines)
     assert report._changes(but(BY_CAUSE["cpu_decode"], steps=0)) == []
+
+
+def test_the_table_by_workers_and_depth_has_the_present_and_the_advised_number():
+    for cause, measured in BY_CAUSE.items():
+        rates = by_workers_and_depth(measured, {7})
+        assert measured.workers in rates and 7 in rates, cause
+        advised = prediction.advised_workers(measured, prediction.within_reach(measured))
+        assert advised is None or advised in rates
+        now = what_if(measured)[0].now
+        present = rates[measured.workers]
+        assert present[prediction.prefetch_of(measured) if measured.workers else 0] == pytest.approx(now)
+        for workers, row in rates.items():
+            assert list(row) == ([0] if workers == 0 else [1, 2, 4, 8])
+
+
+def test_a_loop_without_workers_is_predicted_for_several():
+    measured = replace(BY_CAUSE["cpu_decode"], workers=0)
+    assert {0, 1, 2, 4} <= set(by_workers_and_depth(measured))
+    assert {"num_workers=1", "num_workers=2", "num_workers=4"} <= {one.change for one in what_if(measured)}
+
+
+def test_the_table_agrees_with_the_predictions_of_single_changes():
+    measured = BY_CAUSE["cpu_decode"]
+    rates = by_workers_and_depth(measured)
+    singles = {one.change: one.low for one in what_if(measured)}
+    for workers, row in rates.items():
+        if f"num_workers={workers}" in singles:
+            assert row[prediction.prefetch_of(measured)] == pytest.approx(singles[f"num_workers={workers}"])
+
+
+def test_the_report_prints_the_table_with_marks():
+    measured = BY_CAUSE["cpu_decode"]
+    lines = report._by_depth(measured, {measured.workers + 1})
+    assert lines[1].endswith("by num_workers (rows) and prefetch_factor (columns)")
+    assert lines[2].split() == ["1", "2", "4", "8"]
+    assert [line.split()[-1] for line in lines if line.endswith(("now", "advised"))].count("now") == 1
+    assert any(line.endswith("advised") and line.split()[0] == str(measured.workers + 1) for line in lines)
+    assert report._by_depth(replace(measured, loop=replace(measured.loop, steps=0)), set()) == []

@@ -13,7 +13,7 @@ FEEDLINE = [sys.executable, "-c", "import sys; from feedline.cli import main; sy
 
 
 def watched(folder, source, *options, environment=None, **popen):
-    """(exit status, standard output, standard error, diagnosis or None)."""
+    """Returns (exit status, standard output, standard error, diagnosis or None)."""
     script, output = folder / "train.py", folder / "diagnosis.json"
     script.write_text(textwrap.dedent(source))
     command = [*FEEDLINE, "diagnose", "--output", str(output), *options, "--", sys.executable, str(script)]
@@ -23,7 +23,7 @@ def watched(folder, source, *options, environment=None, **popen):
 
 
 def recorded(folder, source):
-    """What the probe and the sampler saw of a script that ended well, without experiments."""
+    """Returns what the probe and the sampler recorded for a script that ended without errors, without experiments."""
     script = folder / "train.py"
     script.write_text(textwrap.dedent(source))
     recording = session.run([sys.executable, "-W", "ignore", str(script)])
@@ -31,11 +31,11 @@ def recorded(folder, source):
     return recording
 
 
-LARGER_BUDGET = "120s"  # for experiments on a machine that others keep busy: most of it is not used
+LARGER_BUDGET = "120s"  # seconds of experiments on a busy machine, which rarely uses all of them
 
 
 def with_experiments(folder, source, budget, enough, **others):
-    """`watched`, with a larger budget where what was found within `budget` is not `enough`."""
+    """Like `watched`, but with a larger budget if the findings within `budget` are not `enough`."""
     for seconds in (budget, LARGER_BUDGET):
         seen = watched(folder, source, "--budget", seconds, **others)
         if enough(seen[3]):
@@ -44,5 +44,5 @@ def with_experiments(folder, source, budget, enough, **others):
 
 
 def rungs_of(found):
-    """By their number of workers."""
+    """The rungs by their number of workers."""
     return {rung["workers"]: rung for rung in found["experiments"]["rungs"]}

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Made machines: trees of /proc, /sys and control groups, file systems with sizes, and GPUs that answer as told."""
+"""Generated machines: trees of /proc, /sys and control groups, file systems with sizes, and GPUs with given
+properties.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ LINK = {
     f"{PLACE}/numa_node": "-1\n",
     f"{PLACE}/current_link_width": "16\n",
     f"{PLACE}/max_link_width": "16\n",
-    f"{PLACE}/current_link_speed": "2.5 GT/s PCIe\n",  # as an idle card has it
+    f"{PLACE}/current_link_speed": "2.5 GT/s PCIe\n",  # like an idle card
     f"{PLACE}/max_link_speed": "32.0 GT/s PCIe\n",
 }
 DRIVER = {"proc/driver/nvidia/version": "NVRM version: NVIDIA UNIX x86_64 Kernel Module  570.86\n", "dev/nvidia0": ""}
@@ -52,7 +54,7 @@ def pressure(some: float = 0.0, full: float = 0.0) -> str:
 
 
 def cpus(count: int, nodes: int = 1) -> dict[str, str]:
-    """So many CPUs, two to a core, spread over NUMA nodes."""
+    """This many CPUs, two per core, spread over NUMA nodes."""
     files = {"sys/devices/system/cpu/online": f"0-{count - 1}\n", "proc/self/status": allowed(f"0-{count - 1}")}
     half = count // 2 or 1
     for cpu in range(count):
@@ -94,7 +96,9 @@ SPACES = {"dev/shm": (32 * GB, 32 * GB, 8_000_000, 7_999_999), "tmp": (200 * GB,
 
 @dataclass(frozen=True)
 class Host:
-    """What differs from the usual machine. A file of None is not there; what begins with "@" lies in the source."""
+    """The differences from the usual machine. A file of None does not exist; a name that begins with "@" is in the
+    source.
+    """
 
     files: Mapping[str, str | None] = field(default_factory=dict)
     spaces: Mapping[str, tuple[int, int, int, int]] = field(default_factory=dict)
@@ -102,7 +106,7 @@ class Host:
     trouble: str = "there is no libnvidia-ml.so.1"
     environment: Mapping[str, str] = field(default_factory=dict)
     request: Request | None = None
-    mount: str | None = None  # of the source: "kind device options"
+    mount: str | None = None  # mount of the source: "kind device options"
     source_files: Mapping[str, int] = field(default_factory=dict)  # sizes, with holes
     left: Mapping[str, tuple[int, float]] = field(default_factory=dict)  # bytes and hours
     python: tuple[int, int] | None = None
@@ -127,7 +131,7 @@ class MadeGpus:
 
 
 def build(host: Host, folder: Path) -> tuple[SystemFiles, str | None]:
-    """Writes it down. Gives its root, and the source where it has one."""
+    """Writes the files. Returns the machine's root, and the source if it has one."""
     root, source = folder / "root", None
     files: dict[str, str | None] = {**usual(), **host.files}
     if host.mount is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Machines with one thing wrong each, and sound ones."""
+"""Machines with one problem each, and machines without problems."""
 
 from __future__ import annotations
 
@@ -29,11 +29,12 @@ DOCKER = {".dockerenv": ""}
 SPINS = {"sys/dev/block/8:1/queue/rotational": "1\n", "sys/dev/block/8:1/device/model": "ST8000NM000A\n"}
 EBS = {"sys/dev/block/8:1/queue/rotational": "0\n", "sys/dev/block/8:1/device/model": "Amazon Elastic Block Store\n"}
 NFS = "nfs4 server:/export rw,vers=4.2,rsize=1048576,hard"
+SSD = {"sys/dev/block/8:1/queue/rotational": "0\n"}
 MANY = {f"{i:05d}.jpg": 110_000 for i in range(10_001)}
-GUIDE = Request(workers=16, prefetch=5, batch_bytes=500_000_000)  # of the well-known example: 40 GB
+GUIDE = Request(workers=16, prefetch=5, batch_bytes=500_000_000)  # the size in the well-known example: 40 GB
 BIG = {**cpus(32), "proc/meminfo": meminfo(MemTotal=256 * GB, MemAvailable=240 * GB)}
 
-# the code that is named first, by what is wrong
+# the code that must be reported first, by problem
 PLANTED: dict[str, tuple[str, Host]] = {
     "the driver and its library disagree": ("gpu_unusable", Host({**LINK, **DRIVER}, trouble="NVML: version mismatch")),
     "a container that lost its GPU": (
@@ -182,6 +183,7 @@ PLANTED: dict[str, tuple[str, Host]] = {
     "data in the image": ("overlay_source", Host(mount="overlay overlay rw", source_files={"a.tar": 20 * GB})),
     "staged in memory": ("staged_in_memory", Host(mount="tmpfs tmpfs rw", source_files={"a.tar": 40 * GB})),
     "photos on NFS": ("small_files", Host(mount=NFS, source_files=MANY)),
+    "16 workers on 8 cores with 16 threads": ("oversubscribed", Host(request=Request(workers=16, batch_bytes=10**6))),
     "a dataset that fits": (
         "preload_fits",
         Host({"sys/dev/block/8:1/queue/rotational": "0\n"}, mount="ext4 /dev/sda1 rw", source_files={"a.tar": 6 * GB}),
@@ -189,7 +191,6 @@ PLANTED: dict[str, tuple[str, Host]] = {
 }
 
 GPUS = tuple(replace(GPU, index=i) for i in range(8))
-SSD = {"sys/dev/block/8:1/queue/rotational": "0\n"}
 SOUND: dict[str, Host] = {
     "a workstation": Host(),
     "with a GPU": GPU_HOST,

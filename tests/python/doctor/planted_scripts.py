@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training scripts with one mistake each, and sound ones. They are read and never run."""
+"""Training scripts with one mistake each, and scripts without mistakes. They are read, but never run."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def script(
     main: str = _MAIN,
     epochs: int = 90,
 ) -> str:
-    """A usual one, with changes; `init` and `item` are statements of the dataset's methods."""
+    """Returns a typical script with changes; `init` and `item` are statements of the dataset's methods."""
     dataset = _DATASET.format(init=" " * 8 + init if init else "", item=" " * 8 + item if item else "")
     return _TOP + top + dataset + main.format(arguments=arguments, move=move, epochs=epochs)
 
@@ -55,9 +55,10 @@ def script(
 @dataclass(frozen=True)
 class Planted:
     text: str
-    line: str = ""  # that the finding names, by its text
-    words: tuple[str, ...] = ()  # of its command line
+    line: str = ""  # the text of the line that the finding must name
+    words: tuple[str, ...] = ()  # arguments of its command line
     python: tuple[int, int] = (3, 11)
+    launcher: tuple[str, ...] = ("python",)
 
 
 _UNGUARDED = _MAIN.replace('if __name__ == "__main__":\n    main()', "main()")
@@ -69,6 +70,9 @@ dist.init_process_group("nccl")
 _SAMPLER = _MAIN.replace(
     "    loader", '    photos = Photos("photos")\n    sampler = DistributedSampler(photos)\n    loader'
 )
+_BODY = """            images, labels = images.to(device{move}), labels.to(device{move})
+            step(images, labels)
+"""
 _NEXT = """
 def main():
     loader = DataLoader(Photos("photos"), {arguments})
@@ -80,7 +84,7 @@ if __name__ == "__main__":
     main()
 """
 
-# the code that is named first, by what is wrong
+# the code that must be reported first, by mistake
 PLANTED: dict[str, tuple[str, Planted]] = {
     "prefetching turned off": ("refused_arguments", Planted(script(GOOD + ", prefetch_factor=0"), "loader = Data")),
     "prefetching without workers": (
@@ -200,6 +204,41 @@ PLANTED: dict[str, tuple[str, Planted]] = {
         "workers_not_kept",
         Planted(script("batch_size=64, num_workers=4, pin_memory=True"), "for images, labels"),
     ),
+    "a cache of all samples in each worker": (
+        "growing_cache",
+        Planted(script(init="self.cache = {}", item="self.cache[i] = load(self.paths[i])"), "self.cache[i] ="),
+    ),
+    "a list of all samples in each worker": (
+        "growing_cache",
+        Planted(script(init="self.seen: list = []", item="self.seen.append(load(self.paths[i]))"), "self.seen.append"),
+    ),
+    "a cache of a dataset whose methods call it this": (
+        "growing_cache",
+        Planted(
+            script(init="self.cache = {}", item="self.cache[i] = load(self.paths[i])").replace("self", "this"),
+            "this.cache[i] =",
+        ),
+    ),
+    "functools.cache on a method": (
+        "growing_cache",
+        Planted(
+            script(top="import functools\n").replace(
+                "    def __getitem__", "    @functools.cache\n    def __getitem__"
+            ),
+            "def __getitem__",
+        ),
+    ),
+    "ranks whose last batches are small": (
+        "drop_last_missing",
+        Planted(
+            script(
+                GOOD + ", sampler=sampler",
+                top=_DDP + "from torch.utils.data.distributed import DistributedSampler\n",
+                main=_SAMPLER.replace("        for images", "        sampler.set_epoch(epoch)\n        for images"),
+            ),
+            "loader = Data",
+        ),
+    ),
     "more workers than CPUs, by an option": (
         "oversubscribed",
         Planted(
@@ -220,6 +259,59 @@ PLANTED: dict[str, tuple[str, Planted]] = {
                 top="train = transforms.Compose([transforms.RandomResizedCrop(224), transforms.ToTensor()])\n",
             )
         ),
+    ),
+    "neither page-locked nor waited for": (
+        "pageable_copies",
+        Planted(script("batch_size=64, num_workers=4, persistent_workers=True", move=""), "images.to(device)"),
+    ),
+    "page-locking is timed without a copy": (
+        "pin_without_copy",
+        Planted(script(main=_MAIN.replace(_BODY, "            pass\n")), "for images, labels"),
+    ),
+    "batches are counted without a copy": (
+        "pin_without_copy",
+        Planted(
+            script(
+                main=_MAIN.replace("images, labels in loader", "i, batch in enumerate(loader)").replace(
+                    _BODY, "            print(i)\n"
+                )
+            ),
+            "for i, batch",
+        ),
+    ),
+    "a clock behind the step": (
+        "step_timed_as_loading",
+        Planted(
+            script(
+                top="import time\n",
+                main=_MAIN.replace(
+                    "step(images, labels)", "step(images, labels)\n            print(time.time() - start)"
+                ),
+            ),
+            "print(time.time() - start)",
+        ),
+    ),
+    "a video per sample": (
+        "video_in_dataset",
+        Planted(script(item="video = cv2.VideoCapture(self.paths[i])", top="import cv2\n"), "video = cv2"),
+    ),
+    "a video by PyAV in a function": (
+        "video_in_dataset",
+        Planted(
+            script(
+                item="frames = frames_of(self.paths[i])",
+                top="import av\ndef frames_of(path):\n    return list(av.open(path).decode(video=0))\n",
+            ),
+            "return list(av",
+        ),
+    ),
+    "eight ranks on one GPU": (
+        "ranks_without_gpu",
+        Planted(script(), launcher=("torchrun", "--nproc_per_node=8")),
+    ),
+    "tf.data's earlier option": (
+        "renamed_option",
+        Planted(script(top="options.experimental_optimization.autotune = True\n"), "options.experimental"),
     ),
     "no Python": ("script_unreadable", Planted("for x in\n", "for x in")),
 }
@@ -287,9 +379,21 @@ SOUND: dict[str, Planted] = {
             "    def __len__", "    def __getstate__(self):\n        return {}\n\n    def __len__"
         )
     ),
+    "a cache that is limited": Planted(
+        script(
+            init="self.cache = {}",
+            item="self.cache[i] = 1; self.cache.pop(next(iter(self.cache))) if len(self.cache) > 9 else None",
+        )
+    ),
+    "a cache with a limited size": Planted(
+        script(top="import functools\n").replace(
+            "    def __getitem__", "    @functools.lru_cache(maxsize=16)\n    def __getitem__"
+        )
+    ),
+    "a dict that is filled once": Planted(script(init="self.labels = {}; self.labels[0] = 1")),
     "ranks with a sampler": Planted(
         script(
-            GOOD + ", sampler=sampler",
+            GOOD + ", sampler=sampler, drop_last=True",
             top=_DDP + "from torch.utils.data.distributed import DistributedSampler\n",
             main=_SAMPLER.replace("        for images", "        sampler.set_epoch(epoch)\n        for images"),
         )
@@ -334,6 +438,18 @@ SOUND: dict[str, Planted] = {
     ),
     "a script without a loader": Planted("print(1)\n"),
     "an empty one": Planted(""),
+    "the wait for data is timed": Planted(
+        script(
+            top="import time\n",
+            main=_MAIN.replace(
+                "            images, labels = images",
+                "            waited = time.time() - end\n            images, labels = images",
+            ).replace("step(images, labels)", "step(images, labels)\n            end = time.time()"),
+        )
+    ),
+    "as many ranks as GPUs": Planted(script(), launcher=("torchrun", "--nproc_per_node=1")),
+    "ranks by the GPUs": Planted(script(), launcher=("torchrun", "--nproc_per_node=gpu")),
+    "a video beside the dataset": Planted(script(top="import cv2\ndef show():\n    cv2.VideoCapture(0)\n")),
     "a batch that is a dict": Planted(
         script(
             main=_MAIN.replace("for images, labels in", "for batch in")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every correction of what guides say has a place where its reader meets it, and what docs/doctor.md names is there."""
+"""Every correction of common advice is shown where readers need it, and everything that docs/doctor.md lists exists."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("click", reason="the command line is not installed")
 pytest.importorskip("rich", reason="the command line is not installed")
 
-from feedline.cli.explain import pages_of
+from feedline.cli.commands.explain import pages_of
 
 DOCS = Path(__file__).parents[3] / "docs"
 if not DOCS.is_dir():
@@ -21,7 +21,7 @@ ROWS = re.findall(r"^\| (W\d+): (.+?) (?<!\\)\| (.+?) (?<!\\)\| (.+?) \|$", (DOC
 
 
 def anchors(document: Path) -> set[str]:
-    """As GitHub makes them of headings."""
+    """Returns anchors as GitHub creates them from headings."""
     titles = re.findall(r"^#+ (.+)$", document.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 

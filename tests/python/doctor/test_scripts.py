@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scripts with one mistake each: it is named first, with its line. Sound ones: nothing is said."""
+"""In scripts with one mistake each, the mistake is reported first, with its line. In scripts without mistakes, nothing
+is reported.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ def found(planted: Planted, folder: Path) -> tuple[Finding, ...]:
     path = folder / "train.py"
     path.write_text(planted.text)
     root, _ = build(GPU_HOST, folder)
-    seen = examine(root, MadeGpus(GPU_HOST), {}, None, ["python", str(path), *planted.words])
+    seen = examine(root, MadeGpus(GPU_HOST), {}, None, [*planted.launcher, str(path), *planted.words])
     return evaluate(replace(seen.analysis, machine=replace(seen.analysis.machine, python=planted.python)))
 
 
@@ -36,6 +38,21 @@ def test_a_mistake_is_named_first_with_its_line(code: str, planted: Planted, tmp
 @pytest.mark.parametrize("planted", SOUND.values(), ids=SOUND)
 def test_nothing_is_reported_for_a_sound_script(planted: Planted, tmp_path: Path) -> None:
     assert [(finding.code, finding.evidence) for finding in found(planted, tmp_path)] == []
+
+
+def test_copies_that_do_not_wait_are_not_pageable_copies(tmp_path: Path) -> None:
+    text = PLANTED["neither page-locked nor waited for"][1].text
+    assert "pageable_copies" in {one.code for one in found(Planted(text), tmp_path)}
+    without_waiting = text.replace(".to(device)", ".to(device, non_blocking=True)")
+    for other in (without_waiting, text.replace("num_workers=4", "num_workers=4, pin_memory=False")):
+        assert "pageable_copies" not in {one.code for one in found(Planted(other), tmp_path)}
+
+
+def test_a_clock_without_workers_times_both_one_after_the_other(tmp_path: Path) -> None:
+    planted = PLANTED["a clock behind the step"][1]
+    assert "step_timed_as_loading" in {one.code for one in found(planted, tmp_path)}
+    alone = replace(planted, text=planted.text.replace("num_workers=4", "num_workers=0"))
+    assert "step_timed_as_loading" not in {one.code for one in found(alone, tmp_path)}
 
 
 @pytest.mark.parametrize(
@@ -116,7 +133,7 @@ if __name__ == "__main__":
 
 
 def found_beside(folder: Path, imports: str, dataset: str, more: str = "", data: str = _DATA) -> list[tuple[str, str]]:
-    """Codes and evidence of a script beside a package with datasets."""
+    """Returns the codes and evidence for a script next to a package with datasets."""
     (folder / "mydata").mkdir()
     (folder / "mydata/__init__.py").write_text("")
     (folder / "mydata/photos.py").write_text(data)
@@ -137,33 +154,72 @@ def found_beside(folder: Path, imports: str, dataset: str, more: str = "", data:
     ],
 )
 def test_a_dataset_of_another_file_is_read_there(imports: str, dataset: str, tmp_path: Path) -> None:
-    told = dict(found_beside(tmp_path, imports, dataset))
+    reported = dict(found_beside(tmp_path, imports, dataset))
     assert (
-        "mydata/photos.py, line 8: the dataset stores a connection (sqlite3.connect)" in told["connection_in_dataset"]
+        "mydata/photos.py, line 8: the dataset stores a connection (sqlite3.connect)"
+        in reported["connection_in_dataset"]
     )
-    assert "mydata/photos.py, line 11: multiprocessing.Pool" in told["nested_pool"]
-    assert "mydata/photos.py, line 15: requests.get" in told["network_in_dataset"], "by a function that it calls"
+    assert "mydata/photos.py, line 11: multiprocessing.Pool" in reported["nested_pool"]
+    assert "mydata/photos.py, line 15: requests.get" in reported["network_in_dataset"], "by a function that it calls"
+
+
+def test_a_pool_and_a_video_one_import_further_are_found(tmp_path: Path) -> None:
+    (tmp_path / "mydata").mkdir()
+    (tmp_path / "mydata/deep.py").write_text(
+        "import cv2\nfrom concurrent.futures import ProcessPoolExecutor\n"
+        "def run(i):\n    with ProcessPoolExecutor() as pool:\n        return pool.submit(cv2.VideoCapture, i)\n"
+        "def frames(path):\n    return cv2.VideoCapture(path)\n"
+    )
+    (tmp_path / "mydata/between.py").write_text(
+        "from .deep import run, frames\ndef decode(i):\n    return run(i)\ndef film(i):\n    return frames(i)\n"
+    )
+    (tmp_path / "mydata/__init__.py").write_text("")
+    (tmp_path / "mydata/photos.py").write_text(
+        "from torch.utils.data import Dataset\nfrom .between import decode\nfrom . import between\n"
+        "class Photos(Dataset):\n    def __getitem__(self, i):\n        return decode(i), between.film(i)\n"
+    )
+    text = _SCRIPT.format(imports="from mydata.photos import Photos", dataset="Photos()", more="")
+    told = {(one.code, one.text) for one in found(Planted(text), tmp_path)}
+    pool = "mydata/deep.py, line 4: concurrent.futures.ProcessPoolExecutor in code that workers run"
+    assert ("nested_pool", pool) in told
+    assert ("video_in_dataset", "mydata/deep.py, line 7: cv2.VideoCapture in code that workers run") in told
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["iotop", "-oP"], "iotop needs root"),
+        (["sudo", "iotop"], "iotop needs root"),
+        (["nvidia-smi", "dmon", "-s", "p,u"], "letters without commas"),
+        (["find", ".", "|", "xargs", "tar", "cf", "x.tar"], "each tar cf replaces the tar of the previous part"),
+        (["iostat", "-x", "1"], "NVMe disk"),
+    ],
+)
+def test_commands_of_guides_are_answered(words: list[str], said: str, tmp_path: Path) -> None:
+    root, _ = build(GPU_HOST, tmp_path)
+    seen = examine(root, MadeGpus(GPU_HOST), {}, None, words)
+    assert not seen.findings and any(said in sentence for sentence in seen.unseen)
 
 
 def test_what_the_script_does_not_use_is_not_reported(tmp_path: Path) -> None:
-    told = found_beside(tmp_path, "from mydata.photos import Photos, Unused", "[1, 2]")
-    assert told == [], "imported and never made"
+    reported = found_beside(tmp_path, "from mydata.photos import Photos, Unused", "[1, 2]")
+    assert reported == [], "imported and never made"
     (tmp_path / "again").mkdir()
-    told = found_beside(tmp_path / "again", "from mydata.photos import Photos", "Photos()")
-    assert not any("a lock" in text for _, text in told)
+    reported = found_beside(tmp_path / "again", "from mydata.photos import Photos", "Photos()")
+    assert not any("a lock" in text for _, text in reported)
 
 
 def test_functions_that_the_loop_calls_are_no_workers(tmp_path: Path) -> None:
-    """collate uses a GPU: where the script calls it itself, that is as it should be."""
+    """collate uses a GPU, which is correct if the script calls it itself."""
     imports = "from mydata.photos import collate\ncollate([])"
     assert found_beside(tmp_path, imports, "[1, 2]") == []
 
 
 def test_a_base_class_and_a_collate_function_are_followed(tmp_path: Path) -> None:
     more = ", collate_fn=collate"
-    told = found_beside(tmp_path, "from mydata.photos import Derived, collate", "Derived()", more)
-    assert ("connection_in_dataset", "mydata/bases.py, line 5: the dataset stores an open file (open)") in told
-    assert any(code == "cuda_in_worker" and "mydata/photos.py, line 25" in text for code, text in told)
+    reported = found_beside(tmp_path, "from mydata.photos import Derived, collate", "Derived()", more)
+    assert ("connection_in_dataset", "mydata/bases.py, line 5: the dataset stores an open file (open)") in reported
+    assert any(code == "cuda_in_worker" and "mydata/photos.py, line 25" in text for code, text in reported)
 
 
 @pytest.mark.parametrize("data", ["def (", "\0", "class Photos(" * 400])

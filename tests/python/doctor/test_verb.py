@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verb: one screen, JSON, exit status, --watch, --clean; nothing is run, started or imported."""
+"""The command: one screen, JSON, exit status, --watch, --clean; it runs, starts and imports nothing."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ PLAN = ["--workers", "16", "--prefetch", "5", "--batch-mb", "500"]
 
 @pytest.fixture
 def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Arguments for the usual machine; file systems have its sizes, whatever this one has left."""
+    """Returns arguments for the usual machine, whose file systems have fixed sizes, whatever this machine has left."""
     root, _ = build(Host(), tmp_path)
     (root.path / "dev/shm").mkdir(parents=True)
     monkeypatch.setattr("feedline.machine.system_files.SystemFiles", lambda path: type(root)(path, root._statvfs))
     return ["doctor", "--root", str(root.path)]
 
 
-def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+def run_doctor(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
     status = run([*arguments])
     return status, capsys.readouterr().out
 
 
 def as_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
-    status, text = told(capsys, *arguments, "--json")
+    status, text = run_doctor(capsys, *arguments, "--json")
     return status, json.loads(text)
 
 
 def test_the_screen_has_the_machine_the_plan_and_the_worst_first(host: list[str], capsys: Any) -> None:
-    status, text = told(capsys, *host, *PLAN, "--workers", "40")
+    status, text = run_doctor(capsys, *host, *PLAN, "--workers", "40")
     lines = text.splitlines()
     assert status == 1 and lines[0].startswith("machine  Linux 6.1.0-18-amd64")
     assert any(line.startswith("cpu      16 usable of 16, 8 cores") for line in lines)
@@ -53,7 +53,7 @@ def test_the_screen_has_the_machine_the_plan_and_the_worst_first(host: list[str]
     assert any(line.startswith("planned  40 workers x 5 prefetched batches of 500 MB: 101.0 GB") for line in lines)
     assert any(line.startswith("start at num_workers=") for line in lines)
     first = next(line for line in lines if line.startswith(("critical", "warning", "note")))
-    assert first == "critical memory_needed: needs 101.0 GB of 58.0 GB left"
+    assert first == "critical memory_needed: needs 101.0 GB, but 58.0 GB is left"
     assert sum(line.startswith("         -> ") for line in lines) >= 2
 
 
@@ -65,24 +65,24 @@ def test_a_terminal_gets_lines_that_fit_and_all_their_words(width: int, host: li
         assert " ".join(" ".join(made).split()) == " ".join(line.split())
         longest = max((len(word) for word in line.split()), default=0)
         assert all(len(one) <= max(width, longest + 12) for one in made)
-    fix = "         -> docker run --shm-size=8g (or --ipc=host); in Kubernetes an emptyDir of medium Memory on /dev/shm"
+    fix = "         -> Use docker run --shm-size=8g (or --ipc=host); in Kubernetes, mount an emptyDir of medium Memory"
     assert [one[:12] for one in wrapped(fix, 80)] == ["         -> ", " " * 12]
     assert wrapped("", 80) == [""]
 
 
 def test_json_agrees(host: list[str], capsys: Any) -> None:
-    status, told = as_json(capsys, *host, *PLAN, "--pin")
-    assert status == 1 and told["schema"] == "feedline-doctor-1" and told["has_problems"]
-    needs = told["planned"]["needs"]
+    status, run_doctor = as_json(capsys, *host, *PLAN, "--pin")
+    assert status == 1 and run_doctor["schema"] == "feedline-doctor-1" and run_doctor["has_problems"]
+    needs = run_doctor["planned"]["needs"]
     assert needs["waiting"] == 40 * GB and needs["in_hand"] == 2 << 29
     assert needs["least"] == 40 * GB + (2 << 29) and needs["pinned_later"] == 78 << 29
     assert needs["most"] == needs["least"] + needs["pinned_later"]
-    assert {"code", "severity", "evidence", "fix", "about"} == set(told["findings"][0])
-    assert told["machine"]["cpus"]["threads"] == 16
+    assert {"code", "severity", "evidence", "fix", "about"} == set(run_doctor["findings"][0])
+    assert run_doctor["machine"]["cpus"]["threads"] == 16
 
 
 def test_fine_is_0_and_usage_is_2_and_no_source_is_3(host: list[str], tmp_path: Path, capsys: Any) -> None:
-    assert told(capsys, *host)[0] == 0
+    assert run_doctor(capsys, *host)[0] == 0
     assert run([*host, "--batch-mb", "nan"]) == 2
     assert run([*host, str(tmp_path / "nowhere")]) == 3
     assert "does not exist" in capsys.readouterr().err
@@ -147,8 +147,10 @@ def test_clean_leaves_what_was_changed_since(tmp_path: Path) -> None:
     seen = leftovers(root)
     assert {one.path.name for one in seen} == {"torch_999_1_2", "pymp-abcdefgh"}
     os.utime(root.path / "dev/shm/torch_999_1_2")
-    _, kept = remove(seen, os.geteuid())
-    assert len(kept) == 1 and "has changed since" in kept[0] and not (root.path / "tmp/pymp-abcdefgh").exists()
+    _, remaining = remove(seen, os.geteuid())
+    assert (
+        len(remaining) == 1 and "has changed since" in remaining[0] and not (root.path / "tmp/pymp-abcdefgh").exists()
+    )
     assert remove(seen[:1], 12345)[1] == [f"{seen[0].path} belongs to user {os.geteuid()}"]
 
 
@@ -210,3 +212,15 @@ def test_a_gpu_is_on_the_screen(tmp_path: Path) -> None:
     text = "\n".join(line.text for line in screen.lines(examined(GPU_HOST, tmp_path)))
     assert "gpu 0    NVIDIA H100 80GB HBM3, 84.0 GB of 85.0 GB free, 0% utilization" in text
     assert "pcie     0000:17:00.0: 16 of 16 lanes, 2.5 of 32 GT/s" in text
+
+
+def test_the_command_loads_nothing_of_run_records() -> None:
+    """Reading packages and their metadata takes as long as the rest of the examination."""
+    code = (
+        "import sys\nfrom feedline.cli import main\nsys.argv = ['feedline', 'doctor', '--json']\n"
+        "try: main()\nexcept SystemExit: pass\n"
+        "print([name for name in ('feedline.record', 'feedline.env.snapshot', 'numpy') if name in sys.modules], "
+        "file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stderr.splitlines()[-1] == "[]", done.stderr

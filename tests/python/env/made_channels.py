@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wheels and a conda channel of a few kB, made here: nothing is fetched."""
+"""Generated wheels and a conda channel of a few kB; nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from feedline.env.reading.place import platform_name
 
 
 def wheel(folder: Path, name: str, version: str, *, code: str = "", requires: tuple[str, ...] = ()) -> Path:
-    """A wheel with one module, and a script, whose first line will be the environment's own path."""
+    """A wheel with one module, and a script whose first line will contain the environment's path."""
     info = f"{name}-{version}.dist-info"
     needs = "".join(f"Requires-Dist: {line}\n" for line in requires)
     files = {
@@ -56,7 +56,7 @@ class Channel:
     def add(
         self, name: str, version: str, *, build: str = "h1_0", depends: tuple[str, ...] = (), text: str = ""
     ) -> None:
-        """A package with one file, and one into which the prefix is written."""
+        """A package with one file, and one that contains the prefix."""
         content = (text or f"{name} {version} {build}\n").encode()
         holder = b"/opt/placeholder_for_the_prefix"
         script = b"#!/bin/sh\n# " + holder + b"\n"
@@ -75,7 +75,7 @@ class Channel:
         self._write(f"{name}-{version}-{build}.tar.bz2", _archive(files), index)
 
     def add_python(self) -> str:
-        """The interpreter that runs this, as a package: a link to it, and the file that makes the folder its prefix."""
+        """The running interpreter as a package: a link to it, and the file that makes the folder its prefix."""
         version = platform.python_version()
         base = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
         files: dict[str, bytes | str] = {
@@ -89,7 +89,7 @@ class Channel:
     def _pack(
         self, name: str, version: str, build: str, depends: tuple[str, ...], files: dict[str, bytes | str]
     ) -> None:
-        """`files`: contents, or where a link leads to."""
+        """`files`: contents, or the target of a link."""
         index = {"name": name, "version": version, "build": build, "build_number": 0, "depends": list(depends)}
         index["subdir"] = platform_name()
         paths = [
@@ -117,7 +117,7 @@ class Channel:
 
 
 def _archive(files: Mapping[str, bytes | str]) -> bytes:
-    """`files`: contents, or where a link leads to."""
+    """`files`: contents, or the target of a link."""
     made = io.BytesIO()
     with tarfile.open(fileobj=made, mode="w:bz2") as archive:
         for path, content in files.items():

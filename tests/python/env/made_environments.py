@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Environments made file by file: what venv, pip and conda leave behind, without running them."""
+"""Environments generated file by file, as venv, pip and conda create them, without running these tools."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Contents = dict[str, bytes]
 
 
 class Environment:
-    """A prefix in which projects and conda packages are planted."""
+    """A prefix in which projects and conda packages are installed."""
 
     def __init__(self, prefix: Path, kind: str = "venv", python: str = "3.11.7") -> None:
         self.prefix = prefix
@@ -38,7 +38,7 @@ class Environment:
         installer: str = "pip",
         origin: dict[str, Any] | None = None,
     ) -> Path:
-        """Installs a project as pip does; gives its dist-info folder."""
+        """Installs a project like pip; returns its dist-info folder."""
         files = {f"{name}/__init__.py": f"# {name} {version}\n".encode()} if files is None else files
         info = self.site / f"{name}-{version}.dist-info"
         needs = "".join(f"Requires-Dist: {line}\n" for line in requires)
@@ -69,9 +69,10 @@ class Environment:
         depends: tuple[str, ...] = (),
         noarch: bool = False,
     ) -> Path:
-        """Installs a package as conda does; gives its file of conda-meta.
+        """Installs a package like conda; returns its file in conda-meta.
 
-        `noarch`: for any Python. conda's `paths_data` has its paths as in the archive, `files` where they came to lie.
+        `noarch`: for any Python. conda's `paths_data` contains its paths in the archive, `files` those in the
+        environment.
         """
         site = f"{self.site.relative_to(self.prefix)}/"
         files = {f"share/{name}.txt": f"{name} {version}".encode()} if files is None else files
@@ -104,7 +105,7 @@ class Environment:
     def conda_project(
         self, name: str, version: str, *, depends: tuple[str, ...] = (), requires: str = "", noarch: bool = False
     ) -> Path:
-        """A Python package by conda, with the dist-info that it has; gives its file of conda-meta."""
+        """Installs a Python package like conda, with its dist-info; returns its file in conda-meta."""
         site = str(self.site.relative_to(self.prefix))
         info = f"{site}/{name}-{version}.dist-info"
         files = {
@@ -116,12 +117,16 @@ class Environment:
         needs = ("python >=3.11,<3.12.0a0", *depends)
         return self.conda(name, version, build="py311_0", files=files, depends=needs, noarch=noarch)
 
-    def torch(self, version: str = "2.9.0+cu128", *, cuda: str | None = "12.8", library: bytes = b"") -> None:
-        """torch, as far as its files tell what it was built for."""
+    def torch(
+        self, version: str = "2.9.0+cu128", *, cuda: str | None = "12.8", library: bytes = b"", headers: str = ""
+    ) -> None:
+        """torch, with the files from which its build is determined."""
         text = f"__version__ = '{version}'\ndebug = False\ncuda: Optional[str] = {cuda!r}\nhip: Optional[str] = None\n"
         files = {"torch/__init__.py": b"", "torch/version.py": text.encode()}
         if library:
             files["torch/lib/libtorch_cuda.so"] = library
+        if headers:
+            files["torch/include/ATen/cuda/CUDAConfig.h"] = headers.encode()
         self.project("torch", version, files=files, tag="cp311-cp311-linux_x86_64")
 
 
@@ -139,7 +144,9 @@ def elf(
     sass: tuple[int, ...] = (),
     ptx: tuple[int, ...] = (),
 ) -> bytes:
-    """A shared library of headers alone: what it is linked with, and empty kernels for these GPUs."""
+    """A shared library that consists only of headers: the libraries that it is linked with, and empty kernels for these
+    GPUs.
+    """
     strings = bytearray(b"\0")
 
     def text(value: str) -> int:

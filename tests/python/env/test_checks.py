@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Planted environments: what is wrong is named first by its code, and nothing is said of sound ones."""
+"""Environments with one problem: its code is reported first, and nothing is reported for environments without
+problems.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +17,18 @@ import pytest
 from made_environments import Environment, elf, write
 
 from feedline.env.checks import registered
+from feedline.env.labels import parts_of
 from feedline.env.load import listing_at
 from feedline.env.reading.graphics import Graphics, graphics_of
 from feedline.env.reading.place import platform_name
 from feedline.env.rules import Analysis, Verdict, check
 from feedline.env.scan import read_environment
+from feedline.env.snapshot import snapshot_of
 
 TODAY = date(2026, 6, 1)
 NO_GPU = Graphics()
 H100 = Graphics("580.65.06", ("NVIDIA H100 80GB HBM3",) * 2)
-Planted = dict[str, Any]  # further arguments of `verdict`
+Planted = dict[str, Any]  # additional arguments of `verdict`
 
 
 def verdict(
@@ -48,7 +52,7 @@ def verdict(
 
 
 def a_venv(folder: Path) -> Environment:
-    """A sound one."""
+    """Without problems."""
     made = Environment(folder / "venv")
     made.project("numpy", "2.1.0", tag="cp311-cp311-manylinux_2_17_x86_64")
     made.project("pandas", "2.2.0", requires=("numpy>=1.26", 'tzdata; sys_platform == "win32"', 'lxml; extra == "xml"'))
@@ -56,7 +60,7 @@ def a_venv(folder: Path) -> Environment:
 
 
 def a_conda(folder: Path) -> Environment:
-    """A sound one."""
+    """Without problems."""
     made = Environment(folder / "conda", "conda")
     made.conda_project("numpy", "2.1.0")
     made.conda_project("pandas", "2.2.0", depends=("numpy >=1.26,<3", "__glibc >=2.17"))
@@ -72,7 +76,7 @@ def with_torch(folder: Path, **torch: Any) -> Environment:
     return made
 
 
-# ---- what is planted, by the code that must come first
+# ---- problems, by the code that must come first
 
 
 def broken_conda_meta(folder: Path) -> tuple[Environment, Planted]:
@@ -146,7 +150,7 @@ def half_installed_conda(folder: Path) -> tuple[Environment, Planted]:
 
 
 def half_installed_by_pip_uninstall(folder: Path) -> tuple[Environment, Planted]:
-    """`pip uninstall` removes conda's files, too, and leaves its conda-meta."""
+    """`pip uninstall` also removes conda's files, and leaves its conda-meta."""
     made = a_conda(folder)
     shutil.rmtree(made.site / "click")
     (made.site / "click-8.1.7.dist-info/METADATA").unlink()
@@ -167,7 +171,7 @@ def pip_over_conda(folder: Path) -> tuple[Environment, Planted]:
 
 
 def pip_over_conda_upgraded(folder: Path) -> tuple[Environment, Planted]:
-    """As `pip install -U` does: conda's dist-info is removed, its conda-meta stays."""
+    """Like `pip install -U`: conda's dist-info is removed, its conda-meta stays."""
     made = a_conda(folder)
     shutil.rmtree(made.site / "numpy-2.1.0.dist-info")
     made.project("numpy", "2.2.0")
@@ -175,7 +179,7 @@ def pip_over_conda_upgraded(folder: Path) -> tuple[Environment, Planted]:
 
 
 def pip_over_conda_noarch(folder: Path) -> tuple[Environment, Planted]:
-    """What pip's uninstallation leaves of conda's dist-info is not half a package."""
+    """The remains of conda's dist-info after pip's uninstallation are not a half-installed package."""
     made = a_conda(folder)
     (made.site / "click-8.1.7.dist-info/METADATA").unlink()
     made.project("click", "8.1.8")
@@ -204,7 +208,7 @@ def missing_files_conda(folder: Path) -> tuple[Environment, Planted]:
 
 def altered_files(folder: Path) -> tuple[Environment, Planted]:
     made = a_venv(folder)
-    (made.site / "numpy/__init__.py").write_bytes(b"# numpy 2.1.1\n")  # as long as it was
+    (made.site / "numpy/__init__.py").write_bytes(b"# numpy 2.1.1\n")  # with its original length
     return made, {}
 
 
@@ -217,7 +221,7 @@ def altered_files_conda(folder: Path) -> tuple[Environment, Planted]:
 def unreadable(folder: Path) -> tuple[Environment, Planted]:
     made = a_venv(folder)
     (made.site / "pandas/__init__.py").unlink()
-    (made.site / "pandas/__init__.py").symlink_to("__init__.py")  # ELOOP, which root gets, too
+    (made.site / "pandas/__init__.py").symlink_to("__init__.py")  # ELOOP, which also affects root
     return made, {}
 
 
@@ -259,7 +263,7 @@ def torch_set_device(folder: Path) -> tuple[Environment, Planted]:
 
 
 def torch_set_by_version_file(folder: Path) -> tuple[Environment, Planted]:
-    """PyPI's torchvision has no label in its metadata, only in its version.py."""
+    """PyPI's torchvision has a label only in its version.py, not in its metadata."""
     made = with_torch(folder, version="2.13.0+cpu", cuda=None)
     files = {"torchvision/version.py": b"__version__ = '0.28.0+cu130'\n"}
     made.project("torchvision", "0.28.0", requires=("torch==2.13.0",), files=files)
@@ -318,7 +322,7 @@ def gpu_not_in_build(folder: Path) -> tuple[Environment, Planted]:
 
 
 def gpu_not_in_build_dropped(folder: Path) -> tuple[Environment, Planted]:
-    """Machine code and PTX for newer ones alone."""
+    """Only machine code and PTX for newer GPUs."""
     made = with_torch(folder, library=elf(sass=(75, 80, 90), ptx=(90,)))
     return made, {"graphics": Graphics("580.65.06", ("Tesla V100-SXM2-32GB",))}
 
@@ -392,6 +396,65 @@ def stale_lock_added(folder: Path) -> tuple[Environment, Planted]:
     made = a_venv(folder)
     (folder / "requirements.txt").write_text("numpy==2.1.0\n")
     return made, {"lock": folder / "requirements.txt"}
+
+
+def global_python_of_conda_base(folder: Path) -> tuple[Environment, Planted]:
+    made = a_conda(folder)
+    (made.prefix / "condabin").mkdir()
+    made.conda_project("torch", "2.9.0", noarch=True)
+    return made, {}
+
+
+def numpy_abi(folder: Path) -> tuple[Environment, Planted]:
+    made = a_venv(folder)
+    files = {"scipy/__init__.py": b"", "scipy/_lib.cpython-311.so": b"\x7fELF numpy.core._multiarray_umath\0"}
+    made.project("scipy", "1.11.0", files=files, requires=("numpy>=1.21",))
+    return made, {}
+
+
+def numpy_abi_of_torch(folder: Path) -> tuple[Environment, Planted]:
+    made = a_venv(folder)
+    files = {"torch/lib/libtorch_python.so": b"numpy.core._multiarray_umath", "torch/__init__.py": b""}
+    made.project("torch", "2.2.2", files=files)
+    return made, {}
+
+
+def torch_without_cudnn(folder: Path) -> tuple[Environment, Planted]:
+    made = a_venv(folder)
+    made.torch("2.9.0a0+git1234567", headers="#define AT_CUDNN_ENABLED() 0\n#define AT_MAGMA_ENABLED() 1\n")
+    return made, {"graphics": H100}
+
+
+def mkl_conflict(folder: Path) -> tuple[Environment, Planted]:
+    return with_torch(folder, version="2.9.0"), {"variables": {"MKL_THREADING_LAYER": "INTEL"}}
+
+
+def library_copies(folder: Path) -> tuple[Environment, Planted]:
+    return a_venv(folder), {"maps": ("/usr/lib/libnccl.so.2", "/env/nvidia/nccl/lib/libnccl.so.2")}
+
+
+def library_copies_of_mkl(folder: Path) -> tuple[Environment, Planted]:
+    return a_venv(folder), {"maps": ("/opt/intel/libmkl_core.so.2", "/env/lib/libmkl_core.so.2")}
+
+
+def label_impossible_of_any_choice(folder: Path) -> tuple[Environment, Planted]:
+    return with_torch(folder), {"label": "PyTorch 2.9 + CUDA 11.8/12.1"}
+
+
+def label_impossible_removed(folder: Path) -> tuple[Environment, Planted]:
+    return with_torch(folder, version="2.15.0", cuda="13.2"), {"label": "torch 2.15 CUDA 11.8"}
+
+
+def label_differs_from_the_name_of_an_image(folder: Path) -> tuple[Environment, Planted]:
+    return with_torch(folder, version="2.8.0+cu128"), {"label": "PyTorch-CUDA-v2.9"}
+
+
+def label_differs_from_every_choice(folder: Path) -> tuple[Environment, Planted]:
+    return with_torch(folder), {"label": "torch 2.9 and CUDA 12.6 or 13.0"}
+
+
+def label_differs_from_a_minimum(folder: Path) -> tuple[Environment, Planted]:
+    return with_torch(folder), {"label": "torch 2.9, CUDA 13+"}
 
 
 def label_impossible(folder: Path) -> tuple[Environment, Planted]:
@@ -516,7 +579,7 @@ def sound_abi3(folder: Path) -> tuple[Environment, Planted]:
 
 
 def sound_namespace(folder: Path) -> tuple[Environment, Planted]:
-    """Two projects that bring the same file alike, and one by Debian without RECORD."""
+    """Two projects that install identical copies of a file, and one by Debian without RECORD."""
     made = a_venv(folder)
     made.project("google_a", files={"google/__init__.py": b"pass\n", "google/a.py": b""})
     made.project("google_b", files={"google/__init__.py": b"pass\n", "google/b.py": b""})
@@ -526,7 +589,7 @@ def sound_namespace(folder: Path) -> tuple[Environment, Planted]:
 
 
 def sound_debian(folder: Path) -> tuple[Environment, Planted]:
-    """apt patches files behind RECORD, splits packages, and keeps an egg-info beside a dist-info."""
+    """apt patches files without updating RECORD, splits packages, and keeps an egg-info next to a dist-info."""
     made = Environment(folder / "usr")
     (made.prefix / "pyvenv.cfg").unlink()
     (made.prefix / "bin/python3.11").write_bytes(b"")
@@ -551,7 +614,7 @@ def sound_editable_of_a_commit(folder: Path) -> tuple[Environment, Planted]:
 
 
 def sound_torch_of_conda(folder: Path) -> tuple[Environment, Planted]:
-    """conda-forge's CUDA build, whose version has no local part, with requirements that match builds."""
+    """conda-forge's CUDA build, whose version has no local part, with requirements that name builds."""
     made = a_conda(folder)
     version = b"__version__ = '2.9.0'\ncuda: Optional[str] = '12.9'\nhip: Optional[str] = None\n"
     site = str(made.site.relative_to(made.prefix))
@@ -564,7 +627,7 @@ def sound_torch_of_conda(folder: Path) -> tuple[Environment, Planted]:
 
 
 def sound_conda_with_torch_by_pip(folder: Path) -> tuple[Environment, Planted]:
-    """The usual mixture: what conda has, and torch with NVIDIA's packages over it, no file of one in the other."""
+    """A common mixture: conda's packages, and torch with NVIDIA's packages by pip, without shared files."""
     made = a_conda(folder)
     made.torch(library=elf(sass=(80, 90), ptx=(90,)))
     made.project("torchvision", "0.24.0+cu128", requires=("torch==2.9.0", "numpy", "pillow!=8.3.*,>=5.3.0"))
@@ -574,7 +637,7 @@ def sound_conda_with_torch_by_pip(folder: Path) -> tuple[Environment, Planted]:
 
 
 def sound_by_uv(folder: Path) -> tuple[Environment, Planted]:
-    """uv leaves no pip, and names its own installer; names are spelled as their projects spell them."""
+    """uv does not install pip, and records its own name as the installer; projects' names keep their spelling."""
     made = a_venv(folder)
     made.project("ruamel.yaml", "0.18.0", installer="uv", files={"ruamel/yaml/__init__.py": b""})
     made.project("Flask_Cors", "6.0", installer="uv", requires=("Ruamel-YAML>=0.17,<1", "Numpy"))
@@ -582,7 +645,7 @@ def sound_by_uv(folder: Path) -> tuple[Environment, Planted]:
 
 
 def sound_pre_releases(folder: Path) -> tuple[Environment, Planted]:
-    """One that is installed meets what asks for no more than an earlier release."""
+    """An installed version satisfies requirements that name only an earlier release."""
     made = Environment(folder / "venv")
     made.project("numpy", "2.5.0rc1")
     made.project("scipy", "1.20.0.dev0", requires=("numpy>=2.0", "numpy<3"))
@@ -590,7 +653,7 @@ def sound_pre_releases(folder: Path) -> tuple[Environment, Planted]:
 
 
 def sound_explicit_lock(folder: Path) -> tuple[Environment, Planted]:
-    """conda's own list of archives, of an environment that has projects of pip beside them."""
+    """conda's own list of archives, for an environment that also has projects installed by pip."""
     made = a_conda(folder)
     lines = [json.loads(file.read_text()) for file in sorted((made.prefix / "conda-meta").glob("*.json"))]
     text = "".join(f"{one['url']}#{one['sha256']}\n" for one in lines)
@@ -599,7 +662,7 @@ def sound_explicit_lock(folder: Path) -> tuple[Environment, Planted]:
 
 
 def sound_process_of_torch(folder: Path) -> tuple[Environment, Planted]:
-    """torch's renamed OpenMP runtime is mapped four times, as any library is, and is one."""
+    """torch's renamed OpenMP runtime is mapped four times, like any library, but counts as one."""
     made = with_torch(folder, version="2.9.0+cpu", cuda=None)
     library = f"{made.site}/torch.libs/libgomp-a34b3233.so.1.0.0"
     return made, {"maps": (*(library,) * 4, f"{made.site}/torch/lib/libtorch_cpu.so", "/usr/lib/libcudart.so.12")}
@@ -612,8 +675,49 @@ def sound_other_python(folder: Path) -> tuple[Environment, Planted]:
     return made, {}
 
 
+def sound_choices(folder: Path) -> tuple[Environment, Planted]:
+    return with_torch(folder), {
+        "label": "torch 2.9 with CUDA 12.6/12.8 or 13.0, numpy and pandas, Python 3.10+, CUDA 11+"
+    }
+
+
+def sound_name_of_an_image(folder: Path) -> tuple[Environment, Planted]:
+    return with_torch(folder, version="2.9.1+cu128"), {"label": "PyTorch-CUDA-v2.9"}
+
+
+def sound_for_both_numpys(folder: Path) -> tuple[Environment, Planted]:
+    made = a_venv(folder)
+    both = b"numpy._core._multiarray_umath\0numpy.core._multiarray_umath"
+    made.project("scipy", "1.14.0", files={"scipy/_lib.so": both}, requires=("numpy",))
+    made.project("old", "1.0", files={"old/data.so": b"numpy.core._multiarray_umath"})  # does not require NumPy
+    return made, {}
+
+
+def sound_for_numpy_1(folder: Path) -> tuple[Environment, Planted]:
+    made = Environment(folder / "venv")
+    made.project("numpy", "1.26.4")
+    made.project("scipy", "1.11.0", files={"scipy/_lib.so": b"numpy.core._multiarray_umath"}, requires=("numpy",))
+    return made, {}
+
+
+def sound_torch_with_cudnn(folder: Path) -> tuple[Environment, Planted]:
+    made = a_venv(folder)
+    made.torch("2.9.0", headers="#define AT_CUDNN_ENABLED() 1\n")
+    return made, {}
+
+
+def sound_conda_base(folder: Path) -> tuple[Environment, Planted]:
+    made = a_conda(folder)
+    (made.prefix / "condabin").mkdir()
+    return made, {}
+
+
+def sound_mkl_of_gnu(folder: Path) -> tuple[Environment, Planted]:
+    return with_torch(folder), {"variables": {"MKL_THREADING_LAYER": "GNU"}}
+
+
 def sound_unknown_to_the_tables(folder: Path) -> tuple[Environment, Planted]:
-    """What no table knows is not judged, and never guessed."""
+    """Versions that no table contains are not judged."""
     made = with_torch(folder, version="3.1.0", cuda="15.2")
     return made, {"graphics": Graphics("999.1", ("NVIDIA Z9000",)), "label": "torch 3.1 cuda 15.2"}
 
@@ -635,11 +739,77 @@ def test_what_no_table_knows_is_reported_to_be_unknown(tmp_path: Path) -> None:
     assert "not in the table" in abstained["driver_outdated"] and "does not list" in abstained["gpu_not_in_build"]
     made.torch("2.9.0", library=elf(sass=(90,)))
     abstained = {one.code: one.missing for one in verdict(made.prefix, **case).abstained}
-    assert "Z9000: not in the table" in abstained["gpu_not_in_build"]
+    assert "Z9000 is not in the table" in abstained["gpu_not_in_build"]
+
+
+@pytest.mark.parametrize(
+    ("label", "said"),
+    [
+        ("torch 2.16, CUDA 13.2", "torch 2.16 is not in the table of PyTorch's releases"),
+        ("torch 3.0, CUDA 13.2", "torch 3.0 is not in the table"),
+        ("torch 2.15, CUDA 13.4", "torch 2.15 for CUDA 13.4 is neither in the table"),
+        ("torch 2.12, CUDA 12.9", "torch 2.12 for CUDA 12.9 is neither in the table"),
+    ],
+)
+def test_labels_that_no_table_knows_are_not_judged(label: str, said: str, tmp_path: Path) -> None:
+    found = verdict(a_venv(tmp_path).prefix, label=label)
+    assert "label_impossible" not in {one.code for one in found.findings}
+    assert any(said in one.missing for one in found.abstained if one.code == "label_impossible")
+
+
+@pytest.mark.parametrize(
+    ("label", "parts"),
+    [
+        ("PyTorch-CUDA-v2.9", {"torch": "2.9", "cuda": ""}),
+        ("pytorch-2.9-cuda12.6", {"torch": "2.9", "cuda": "12.6"}),
+        ("pytorch/pytorch:2.9.1-cuda12.8-cudnn9-runtime", {"torch": "2.9.1", "cuda": "12.8", "cudnn": "9"}),
+        ("torch 2.9.0+cu126 py3.10", {"torch": "2.9.0", "cuda": "12.6", "python": "3.10"}),
+        (
+            "torch 2.9 + CUDA 11.8/12.1 + NumPy/Pandas/tqdm",
+            {"torch": "2.9", "cuda": "11.8 or 12.1", "numpy": "", "pandas": "", "tqdm": ""},
+        ),
+        (
+            "torch 2.7 with CUDA 11.8 or 12.6 or 12.8 and OpenCV",
+            {
+                "torch": "2.7",
+                "cuda": "11.8 or 12.6 or 12.8",
+                "opencv-python": "",
+            },
+        ),
+        ("pytorch-cuda=11.8, python>=3.9, CUDA 11+", {"cuda": "11+", "python": "3.9+"}),
+        ("torch>=2.9, nvidia-cudnn-cu12 9.1", {"torch": "2.9+", "cudnn": "9.1"}),
+        ("::: /// 1.2 or", {}),
+    ],
+)
+def test_labels_as_guides_and_images_write_them(label: str, parts: dict[str, str]) -> None:
+    assert {name: wanted.text for name, wanted in parts_of(label).items()} == parts
+
+
+def test_conda_builds_of_torch_and_mkl_that_do_not_run_together(tmp_path: Path) -> None:
+    made = a_conda(tmp_path)
+    made.conda("mkl", "2024.1.0")
+    made.conda("pytorch", "2.2.2", channel="pytorch")
+    found = {one.code: one for one in verdict(made.prefix).findings}
+    assert "does not run with mkl 2024.1.0" in found["mkl_conflict"].text
+    for package in (made.prefix / "conda-meta").glob("mkl-*"):
+        package.unlink()
+    made.conda("mkl", "2023.2.0")
+    assert "mkl_conflict" not in {one.code for one in verdict(made.prefix).findings}
+
+
+def test_a_snapshot_has_torchs_build_settings(tmp_path: Path) -> None:
+    made = a_venv(tmp_path)
+    made.torch(
+        "2.9.0", headers="#define AT_CUDNN_ENABLED() 1\n#define AT_ROCM_ENABLED() 0\n#define AT_PARALLEL_OPENMP 1\n"
+    )
+    variables = {"TORCH_NCCL_ASYNC_ERROR_HANDLING": "1", "HOME": "/root"}
+    value = snapshot_of(read_environment(made.prefix, variables=variables, graphics=NO_GPU))
+    assert value["torch"]["settings"] == {"cudnn": True, "parallel_openmp": True}
+    assert value["variables"] == {"TORCH_NCCL_ASYNC_ERROR_HANDLING": "1"}
 
 
 def test_gpus_are_known_where_nvml_fails(tmp_path: Path) -> None:
-    """As in a container whose devices systemd took away: /proc still tells, and the note says what failed."""
+    """As in a container whose devices systemd has removed: /proc still lists them, and the note reports the failure."""
     made = with_torch(tmp_path, version="2.9.0+cpu", cuda=None)
     root = tmp_path / "root"
     write(root / "proc/driver/nvidia/gpus/0000:01:00.0/information", b"Model: \t\t NVIDIA A100-SXM4-80GB\nIRQ: 1\n")
@@ -691,7 +861,7 @@ def test_large_files_are_compared_by_size_but_deep(tmp_path: Path, monkeypatch: 
 
 
 def test_what_conda_recorded_and_may_not_be_read_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever may read all of it, as root in CI, is refused here: by the calls, not by the file system."""
+    """A user who may read everything, such as root in CI, is refused here by the calls, not by the file system."""
     made = a_conda(tmp_path)
     folder = made.prefix / "conda-meta"
 

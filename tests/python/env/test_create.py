@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is exported in any form, and made from it, is the same environment; what cannot be made leaves nothing."""
+"""An environment created from an export in any form equals the original; a failed creation leaves nothing."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import shutil
 import site
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -18,12 +19,13 @@ from made_channels import Channel, wheel
 
 import feedline
 from feedline.cli.root import run
-from feedline.env.create import homes, pip_part
+from feedline.env.create import caches, homes, pip_part
+from feedline.env.create.named import listing_of_names
 from feedline.env.create.pip_part import uv_program
-from feedline.env.create.plan import python_for
+from feedline.env.create.plan import plan_of, python_for
 from feedline.env.differences import compare
 from feedline.env.load import listing_at
-from feedline.env.locks.listing import Listing
+from feedline.env.locks.listing import Listing, Pin
 from feedline.env.reading.place import platform_name
 from feedline.errors import ConfigError
 
@@ -99,7 +101,7 @@ def test_every_form_of_a_venv_is_made_again_to_the_same_fingerprint(wheels: Path
         file = tmp_path / name
         where = ("--find-links", wheels, "--no-index")
         assert env("export", "--to", form, "--from", snapshot, "--export-file", file, *where) == 0
-        if form in ("pixi", "environment.yml"):  # whose Python is conda's: their projects alone are held to it
+        if form in ("pixi", "environment.yml"):  # if Python comes from conda, only the projects are compared
             assert [pin.name for pin in listing_at(file).of("pip")] == ["aa", "bb"]
             continue
         second = tmp_path / "again" / form / "x"
@@ -119,7 +121,7 @@ def test_every_form_of_conda_packages_is_made_again_to_the_same_fingerprint(chan
     assert env("snapshot", "--prefix", first, "--snapshot-file", snapshot) == 0
     wanted = json.loads(snapshot.read_text())
     assert [(one["name"], one["version"]) for one in wanted["packages"]] == [("libz", "1.2"), ("tool", "1.0")]
-    channel.add("tool", "1.1", depends=("libz >=1.2",))  # later releases change nothing
+    channel.add("tool", "1.1", depends=("libz >=1.2",))  # later releases do not change the result
     for form, name in {"environment.yml": "e.yml", "explicit": "explicit.txt", "pixi": "pixi.toml"}.items():
         file = tmp_path / name
         assert env("export", "--to", form, "--from", first, "--export-file", file) == 0
@@ -166,7 +168,7 @@ def test_what_cannot_be_made_leaves_nothing(wheels: Path, channel: Channel, tmp_
     for lock, status in {
         "aa==9.9\n": 3,  # nobody has it
         f"bb==2.0 --hash=sha256:{'0' * 64}\n": 3,  # another archive
-        "aa==1.0\n": 1,  # no bb: made, and not sound
+        "aa==1.0\n": 1,  # bb is missing: created, but with a fault
     }.items():
         file = tmp_path / "lock.txt"
         file.write_text(lock)
@@ -186,7 +188,9 @@ def test_what_cannot_be_made_leaves_nothing(wheels: Path, channel: Channel, tmp_
 def test_conda_packages_and_projects_of_pip_are_made_together(
     channel: Channel, wheels: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Both parts of one environment.yml, the pip part over conda's own Python; and again, from what it was."""
+    """Both parts of an environment.yml, with the pip part in conda's own Python; and again, from an export of the
+    result.
+    """
     channel.add_python()
     lock, where = tmp_path / "mixed.yml", ("--find-links", wheels, "--no-index")
     lock.write_text(
@@ -299,6 +303,128 @@ def test_list_and_clean(
     assert env("clean", sys.base_prefix, "--yes") == 2, "the machine's own"
 
 
+@needs_uv
+def test_names_of_packages_make_an_environment(
+    wheels: Path, channel: Channel, tmp_path: Path, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = ".".join(map(str, sys.version_info[:2]))
+    assert env("create", NAME, f"python={own}", "aa", "bb=2.0", "--find-links", wheels, "--no-index", "--json") == 0
+    made = json.loads(capsys.readouterr().out)
+    assert list(made["seconds"]) == ["the interpreter", "pip projects", "check"]
+    assert all(seconds >= 0 for seconds in made["seconds"].values()) and made["channels"] == []
+    pins = {pin.name: pin.version for pin in listing_at(home / NAME).pins}
+    assert (pins["aa"], pins["bb"]) == ("1.0", "2.0")
+    assert env("create", "of_conda_cpu", "tool", "libz=1.3", "--channel", channel.url) == 0
+    shown = capsys.readouterr().out
+    assert "conda packages" in shown and "check" in shown and Path(channel.url).name in shown
+    assert {pin.name: pin.version for pin in listing_at(home / "of_conda_cpu").pins} == {"tool": "1.0", "libz": "1.3"}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "pass either --from FILE or packages"),
+        (("aa", "--from", "x.txt"), "pass either --from FILE or packages"),
+        (("python=3.11",), "names no packages besides python"),
+        (("python>=3.11", "aa"), "must be python or python=VERSION"),
+        (("aa==",), "'aa==' is not a requirement"),
+        (("aa bb",), "'aa bb' is not a requirement"),
+    ],
+)
+def test_names_that_cannot_be_read(
+    words: tuple[str, ...], said: str, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert env("create", NAME, *words) == 2
+    assert said in " ".join(capsys.readouterr().err.split()) and not home.exists()
+
+
+def test_research_keeps_the_build_of_a_wheel() -> None:
+    pins = (Pin("torch", "pip", "2.9.0+cu126"), Pin("numpy", "pip", "2.1.0"), Pin("libz", "conda", "1.2"))
+    plan = plan_of(Listing("x", "snapshot", pins), "research")
+    assert plan.requirements == ["torch==2.9.0+cu126", "numpy>=2.1.0,<3"] and plan.conda_specs[0] == "libz >=1.2,<2"
+    assert plan.index_options == ["--extra-index-url", "https://download.pytorch.org/whl/cu126"]
+    assert any("torch 2.9.0+cu126" in note for note in plan.notes)
+
+
+def test_what_guides_request_of_conda_is_explained() -> None:
+    listing = listing_of_names(["python=3.9", "pytorch", "pytorch-cuda=11.8"], ["pytorch", "nvidia"])
+    assert (listing.python, listing.channels) == ("3.9", ("pytorch", "nvidia"))
+    notes = " ".join(plan_of(listing, "product", listing.channels).notes)
+    assert "the channel pytorch ended with torch 2.5" in notes and "pytorch-gpu and cuda-version" in notes
+
+
+def a_home(home: Path, name: str, used_days_ago: float) -> Path:
+    """A virtual environment that was last used this long ago."""
+    folder = home / name
+    (folder / "bin").mkdir(parents=True)
+    (folder / "pyvenv.cfg").write_text("home = /usr/bin\nversion = 3.11.7\n")
+    used = time.time() - used_days_ago * 86_400
+    os.utime(folder / "pyvenv.cfg", (used, used - 86_400))
+    return folder
+
+
+def test_stale_environments_are_marked_and_removed(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old, new = a_home(home, "old_torch_cpu", 200), a_home(home, "new_torch_cpu", 20)
+    assert env("list", "--json") == 0
+    listed = {one["name"]: one["stale"] for one in json.loads(capsys.readouterr().out)["environments"]}
+    assert listed == {"old_torch_cpu": True, "new_torch_cpu": False}
+    assert env("list") == 0
+    assert "1 not used for 180 days: feedline env clean --stale" in " ".join(capsys.readouterr().out.split())
+    assert env("clean", "--stale", "--stale-days", "300", "--yes") == 0 and old.exists()
+    assert env("clean", "--stale", "--yes") == 0
+    assert not old.exists() and new.exists()
+
+
+def test_package_caches_are_listed_and_emptied(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("CONDA_EXE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
+    monkeypatch.setenv("CONDA_PKGS_DIRS", str(tmp_path / "pkgs"))
+    monkeypatch.delenv("PIP_CACHE_DIR", raising=False)
+    monkeypatch.setattr("feedline.env.create.caches._programs", lambda proc: iter(running))
+    running: list[tuple[int, str]] = []
+    files = {tmp_path / "caches/pip/http/x": "pip", tmp_path / "uv/wheels/y": "uv", tmp_path / "pkgs/z.conda": "conda"}
+    for file in files:
+        file.parent.mkdir(parents=True)
+        file.write_bytes(b"x" * 9000)
+    assert env("list", "--json") == 0
+    found = {one["tool"]: one["bytes"] for one in json.loads(capsys.readouterr().out)["caches"]}
+    assert found.keys() == {"pip", "uv", "conda"} and all(size >= 9000 for size in found.values())
+    running.append((4711, "conda"))
+    assert env("clean", "--caches", "--yes") == 2
+    assert "may be in use by conda (process 4711)" in " ".join(capsys.readouterr().err.split())
+    running.clear()
+    assert env("clean", "--caches", "--yes") == 0
+    assert not any(file.exists() for file in files) and (tmp_path / "pkgs").is_dir()
+    assert env("clean", "--caches", "--yes") == 0 and "nothing to remove" in capsys.readouterr().out
+    assert env("clean", "--yes") == 2
+
+
+def test_checks_that_were_not_made_say_why(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = a_home(home, "vision_torch_cpu", 1)
+    (made / "bin/python3").write_bytes(b"")
+    (made / "lib/python3.11/site-packages").mkdir(parents=True)
+    assert env("check", "--prefix", made, "--label", "python 3.11, torch 2.16, CUDA 13.2") == 1
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "cudnn_copies: not judged, because the check needs a running process: pass --pid" in shown
+    assert "label_impossible: not judged, because torch 2.16 is not in the table of PyTorch's releases" in shown
+
+
+def test_running_programs_are_found_by_name(tmp_path: Path) -> None:
+    for pid, words in (
+        ("41", "/usr/bin/python3\0-m\0pip\0install"),
+        ("42", "/opt/conda/bin/conda\0update"),
+        ("43", ""),
+    ):
+        (tmp_path / pid).mkdir()
+        (tmp_path / pid / "cmdline").write_text(words)
+    assert {(41, "pip"), (42, "conda")} <= set(caches._programs(tmp_path))
+    cached = caches.Cache("pip", tmp_path, 1)
+    with pytest.raises(ConfigError, match="process 41"):
+        caches.empty(cached, tmp_path)
+
+
 @pytest.mark.parametrize(
     ("name", "right"),
     [
@@ -325,8 +451,8 @@ def test_a_dockerfile_holds_its_locks(
     assert any(line.startswith("FROM python:3.") and line.endswith("-slim-bookworm") for line in lines)
     assert "USER app" in lines and any("--shm-size" in line for line in lines) and ":latest" not in text
     assert any("pip install --no-cache-dir --require-hashes --no-deps" in line for line in lines)
-    assert "<<" not in text  # here-documents need BuildKit: Debian 12's docker and podman know none
-    run = text[text.index("RUN printf") : text.index(" && pip install")]  # as the shell of `docker build` runs it
+    assert "<<" not in text  # here-documents need BuildKit, which Debian 12's docker and podman lack
+    run = text[text.index("RUN printf") : text.index(" && pip install")]  # as run by the shell of `docker build`
     subprocess.run(["sh", "-c", run[4:].replace("/tmp/requirements.txt", "of_docker.txt")], cwd=tmp_path, check=True)
     lock = tmp_path / "of_docker.txt"
     assert lock.read_text().count("--hash=sha256:") == 2
@@ -347,7 +473,7 @@ def test_what_a_form_cannot_hold_is_reported(
     capsys.readouterr()
     assert env("export", "--to", "requirements", "--from", made, "--no-index") == 0
     told = capsys.readouterr()
-    assert "aa 1.0 was not found, so it has no hash" in " ".join(
+    assert "aa 1.0 was not found on an index, so it has no hash" in " ".join(
         told.err.split()
     ) and "--hash" not in told.out.partition("\n\n")[0].replace("--require-hashes", "")
     assert env("export", "--to", "explicit", "--from", made) == 2
@@ -361,7 +487,7 @@ def test_what_a_form_cannot_hold_is_reported(
 
 
 def test_hashes_by_an_index(tmp_path: Path, wheels: Path) -> None:
-    """Both forms of a simple index, asked through a real server."""
+    """Both forms of a simple index, requested from a real server."""
     import http.server
     import threading
 
@@ -408,7 +534,7 @@ def test_a_process_of_the_environment_is_looked_at(
     assert env("check", "--prefix", made, "--pid", os.getpid(), "--json") in (
         0,
         1,
-    )  # 1: what other tests have loaded here
+    )  # 1: other tests have loaded modules here
     told = json.loads(capsys.readouterr().out)
     assert told["facts"]["process"] == f"process {os.getpid()}" and told["abstained"] == []
     assert env("check", "--prefix", made, "--pid", 2**22 + 5) == 3, "there is no such process"
@@ -418,7 +544,7 @@ def test_a_process_of_the_environment_is_looked_at(
 
 
 def bare_python(tmp_path: Path) -> Path:
-    """A Python that runs Feedline and has neither uv nor pip; its base has pip, or ensurepip."""
+    """A Python that runs Feedline and has neither uv nor pip; its base interpreter has pip, or ensurepip."""
     prefix, linked = tmp_path / "bare", tmp_path / "linked"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", prefix], check=True)
     linked.mkdir()
@@ -471,7 +597,7 @@ MINOR = sys.version_info.minor
     ("wanted", "policy", "python"),
     [
         ("", "product", ""),
-        (f">=3.{MINOR - 1}", "product", OWN),  # this Python, and not the lowest
+        (f">=3.{MINOR - 1}", "product", OWN),  # this Python, not the lowest allowed one
         (f">=3.{MINOR},<4", "research", OWN),
         (f"==3.{MINOR}.*", "product", f"3.{MINOR}"),
         ("3.9.1", "product", "3.9.1"),
@@ -486,7 +612,7 @@ def test_the_python_of_a_range(wanted: str, policy: str, python: str) -> None:
 
 
 def test_no_python_in_a_range() -> None:
-    with pytest.raises(ConfigError, match="no known version meets"):
+    with pytest.raises(ConfigError, match="no known version satisfies"):
         python_for(Listing("lock", "uv.lock", (), python=">=3.9,<3.9"), "product")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pip accepts exported files: hashes of all projects or of none, and indexes for builds that PyPI does not have."""
+"""pip accepts exported files: hashes for all projects or none, and indexes for builds that PyPI does not have."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HASH = f"sha256:{'a' * 64}"
 
 
 def exported(capsys: pytest.CaptureFixture[str], form: str, prefix: Path, *words: str | Path) -> tuple[str, str]:
-    """The file, and the notes in one line."""
+    """Returns the file, and the notes as one line."""
     capsys.readouterr()
     assert run(["env", "export", "--to", form, "--from", str(prefix), *map(str, words)]) == 0
     told = capsys.readouterr()
@@ -35,7 +35,7 @@ def exported(capsys: pytest.CaptureFixture[str], form: str, prefix: Path, *words
 
 
 def pip_part(text: str) -> str:
-    """As conda passes it to pip, one line each."""
+    """The lines as conda passes them to pip, one per line."""
     parts = [one for one in yaml.safe_load(text)["dependencies"] if isinstance(one, dict)]
     return "\n".join(parts[0]["pip"]) + "\n"
 
@@ -48,7 +48,7 @@ def pip(*words: str | Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def house(tmp_path: Path) -> Iterator[str]:
-    """An index with aa 1.0+cpu; the URL has a login that is not needed."""
+    """An index with aa 1.0+cpu; the URL contains a login that is not needed."""
     folder = tmp_path / "index/aa"
     made = wheel(folder, "aa", "1.0+cpu")
     (folder / "index.html").write_text(f'<a href="{made.name}#sha256={sha256_of(made)}">{made.name}</a>')
@@ -74,7 +74,10 @@ def test_hashes_are_of_all_projects_or_of_none(form: str, tmp_path: Path, capsys
     text, notes = exported(capsys, form, made.prefix, *links)
     lines = pip_part(text) if form == "environment.yml" else text
     assert re.findall(r"^(\w+)==1.0$", lines, re.MULTILINE) == ["aa", "bb", "cc"] and "--hash" not in lines
-    assert form == "environment.yml" or "no hashes are written, because pip needs them for all projects: bb" in notes
+    assert (
+        form == "environment.yml"
+        or "no hashes are written, because pip requires hashes for all projects, and bb" in notes
+    )
     (tmp_path / "lock.txt").write_text(lines)
     everything = ("--no-index", "--find-links", tmp_path / "known", "--find-links", tmp_path / "house")
     taken = pip(*everything, "-r", tmp_path / "lock.txt")
@@ -152,7 +155,7 @@ def test_an_index_that_has_the_archives_is_written_without_its_login(
     text, notes = exported(capsys, "requirements", made.prefix, "--index-url", house)
     public = house.replace("ann:secret@", "")
     assert f"\n--index-url {public}\n" in text and TORCH not in text and "--hash=sha256:" in text
-    assert "secret" not in text + notes and "login" in notes
+    assert "secret" not in text + notes and "the user name and password for" in notes
     (tmp_path / "lock.txt").write_text(text)
     taken = pip("--require-hashes", "-r", tmp_path / "lock.txt")
     assert taken.returncode == 0, taken.stderr
@@ -174,7 +177,7 @@ def test_pylock_without_an_archive_is_refused(tmp_path: Path, capsys: pytest.Cap
 
 
 def test_conda_without_pip(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """conda adds pip to an environment.yml by itself; a Dockerfile has to."""
+    """conda adds pip to an environment.yml by itself; a Dockerfile must do so."""
     made = Environment(tmp_path / "env", "conda")
     made.project("aa")
     for form in ("environment.yml", "dockerfile"):

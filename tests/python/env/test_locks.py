@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Locks of every kind are read to what they say; damaged ones, and those of unknown versions, are refused by name."""
+"""Lock files of every kind are read completely; damaged files and unknown versions are rejected with an error that
+names the problem.
+"""
 
 from __future__ import annotations
 
@@ -304,7 +306,9 @@ def test_installers_and_paths_do_not_count_and_one_byte_does(tmp_path: Path) -> 
 
 
 def test_what_conda_records_of_an_archive_does_not_count_and_its_files_do(tmp_path: Path) -> None:
-    """Clones and lists of @EXPLICIT with MD5 have no SHA-256; conda and py-rattler tell paths of noarch apart."""
+    """Clones and lists of @EXPLICIT with MD5 have no SHA-256; conda and py-rattler report paths of noarch packages
+    differently.
+    """
     made = [Environment(tmp_path / name, "conda") for name in "abcd"]
     metas = [one.conda_project("click", "8.1.7", noarch=i < 2) for i, one in enumerate(made)]
     metas[1].write_text(json.dumps({**json.loads(metas[1].read_text()), "sha256": None, "md5": "b" * 32}))
@@ -341,7 +345,7 @@ def test_an_archive_of_another_hash_differs(tmp_path: Path) -> None:
     made = Environment(tmp_path / "env", "conda")
     made.conda("zlib", "1.3")
     right = next(pin.sha256 for pin in listing_at(made.prefix).pins if pin.name == "zlib")
-    for digest, expected in ((f"sha256:{right}", []), (f"sha256:{SHA}", ["hash"]), ("b" * 32, [])):  # md5 is not told
+    for digest, expected in ((f"sha256:{right}", []), (f"sha256:{SHA}", ["hash"]), ("b" * 32, [])):  # md5 is not given
         lines = f"{URL}/{HERE}/python-3.11.7-h0_cpython.conda\n{URL}/{HERE}/zlib-1.3-h1_0.conda#{digest}\n"
         (tmp_path / "explicit.txt").write_text(f"@EXPLICIT\n{lines}")
         found = compare(listing_at(tmp_path / "explicit.txt"), listing_at(made.prefix))

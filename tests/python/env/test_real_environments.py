@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Environments of PyPI's own packages, and a process with two OpenMP runtimes: long, so by FEEDLINE_PROOFS."""
+"""Environments with packages from PyPI, and a process with two OpenMP runtimes: slow, so only with FEEDLINE_PROOFS."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_projects_of_pypi_are_made_again_by_hash_to_the_same_fingerprint(tmp_pat
 
 
 def test_two_openmp_runtimes_of_a_real_process_are_named(capsys: pytest.CaptureFixture[str]) -> None:
-    """torch's wheel has one, and scikit-learn's another."""
+    """torch's wheel contains one, and scikit-learn's another."""
     pytest.importorskip("torch")
     pytest.importorskip("sklearn")
     code = "import torch, sklearn.ensemble; print(flush=True); input()"

@@ -160,7 +160,7 @@ def test_requires_python_is_a_range(requires: str, python: str, differ: bool, tm
 
 
 def test_an_environment_with_a_release_candidate_of_python(tmp_path: Path) -> None:
-    """As in uv, 3.14.0rc1 is compared as 3.14.0; by the specification of markers neither entry would hold."""
+    """Like uv, 3.14.0rc1 is compared as 3.14.0; by the specification of markers, neither entry would apply."""
     made = Environment(tmp_path / "env", python="3.14.0rc1")
     made.project("a", "2.0")
     markers = "python_full_version < '3.14'", "python_full_version >= '3.14'"
@@ -173,7 +173,7 @@ def test_an_environment_with_a_release_candidate_of_python(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("lock_first", [True, False])
 def test_diff_reads_a_lock_by_the_python_of_the_other_side(lock_first: bool, tmp_path: Path) -> None:
-    """The Python that runs the command is not that of the environment."""
+    """The Python that runs the command is not the environment's Python."""
     for python, version in (("3.10.2", "1.0"), ("3.14.1", "2.0")):
         made = Environment(tmp_path / python, python=python)
         made.project("a", version)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The made-up samples beside these tests are found by name."""
+"""Makes the generated samples in this folder importable."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parent))  # behind those of the folder above
+sys.path.append(str(Path(__file__).parent))  # after the parent folder

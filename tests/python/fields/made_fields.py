@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of many fields, as a tar and as a folder of the same files, and what they are by Pillow, NumPy and json."""
+"""Samples with many fields, as a tar and as a folder of the same files, and their values according to Pillow, NumPy and
+json.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ PATTERNS = (
 
 
 def palette_png(labels: np.ndarray) -> bytes:
-    """Labels as the indices of a palette, as PASCAL VOC and ADE20K have them."""
+    """Labels as indices of a palette, as in PASCAL VOC and ADE20K."""
     image = Image.fromarray(labels.astype(np.uint8), "P")
     image.putpalette([value * 37 % 256 for value in range(768)])
     stream = io.BytesIO()
@@ -41,7 +43,7 @@ def npy(array: np.ndarray) -> bytes:
 
 
 def sample(number: int, width: int = 60, height: int = 48) -> dict[str, bytes]:
-    """The files of a sample, by extension."""
+    """Returns the files of a sample, by extension."""
     rng = np.random.default_rng(number)
     left, right = photo(2 * number, width, height), photo(2 * number + 1, width, height)
     about = {"id": number, "name": "grüß dich", "scores": [1.5, None, {"deep": [number]}]}

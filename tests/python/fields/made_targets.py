@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of an image, a mask, boxes, keypoints and labels, and what torchvision v2 makes of them."""
+"""Samples with an image, a mask, boxes, keypoints and labels, and the results of torchvision v2 for them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def png(pixels: np.ndarray) -> bytes:
 
 
 def boxes(rng: np.random.Generator, width: int, height: int, count: int) -> np.ndarray:
-    """Mostly sound ones in one of the formats, and some empty, upside down, outside, far away or not numbers."""
+    """Mostly valid ones in one of the formats, and some that are empty, inverted, outside, far away or not finite."""
     corners = rng.uniform(-0.2, 1.2, (count, 4)) * [width, height, width, height]
     corners[::2] = np.concatenate(
         [
@@ -80,7 +80,7 @@ def stored(number: int, names: Sequence[str]) -> list[np.ndarray]:
 
 
 class Original:
-    """A sample of the tar in torchvision's types, which does what was drawn for it by Feedline."""
+    """Returns a sample of the tar in torchvision's types, with the operations that Feedline has drawn for it."""
 
     def __init__(self, number: int, fields: Sequence[str], format: str, clamping_mode: str | None = "soft") -> None:
         files = files_of(number)
@@ -97,7 +97,7 @@ class Original:
             setattr(self, name, change(getattr(self, name), **arguments))
 
     def warp(self, change: Any, **arguments: Any) -> None:
-        """Of boxes and points alone: what becomes of masks is held elsewhere against the original."""
+        """Only for boxes and points; other tests compare masks with the original."""
         self.mask = None
         self.boxes, self.points = change(self.boxes, **arguments), change(self.points, **arguments)
 
@@ -191,9 +191,9 @@ class Original:
 
 
 def assert_equal(got: np.ndarray, wanted: torch.Tensor, what: str, last_bits: bool = False) -> None:
-    """Every number, with NaN equal to NaN; the sign of a zero may differ, which no arithmetic can tell.
+    """Compares every number; NaN equals NaN, and the sign of zero may differ, because arithmetic does not define it.
 
-    last_bits: floats may differ in them, as torch leaves the order of a product's sums to the machine's BLAS.
+    last_bits: floats may differ in the last bits, because torch leaves the order of summation to the machine's BLAS.
     """
     expected = wanted.as_subclass(torch.Tensor).numpy()
     assert got.dtype == expected.dtype, what

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that the tests of map() give samples to; here so that processes can import them."""
+"""Functions that the tests pass to map(); they are in a module so that other processes can import them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def noisy(image: np.ndarray, label: int, *, rng: np.random.Generator) -> tuple[n
 
 
 def rebuilt(sample: dict[str, Any]) -> dict[str, Any]:
-    """Fields of every kind, some gone, some new, some of another kind than before."""
+    """Fields of every kind: some removed, some added, some with another kind than before."""
     boxes = sample["boxes.npy"]
     return {
         "picture": np.ascontiguousarray(sample["left.jpg"][:, ::2, ::2]),
@@ -43,7 +43,7 @@ def rebuilt(sample: dict[str, Any]) -> dict[str, Any]:
 
 
 def kinds(sample: dict[str, Any]) -> dict[str, str]:
-    """What everything that came is."""
+    """Returns the kind of each received value."""
     return {name: _kind(value) for name, value in sample.items()}
 
 
@@ -86,7 +86,8 @@ class Unpicklable(Exception):
         super().__init__(f"{one} and {other}")
 
 
-# What follows goes well in this process, where the first sample is asked for its shape, and not in one of its own.
+# The following functions work in this process, which calls them for the first sample's shape, but not in another
+# process.
 
 
 def _is_process() -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Any text as a JSON field: the engine takes what Python's json.loads takes, and gives what that gives."""
+"""Any text as a JSON field: the engine accepts the same texts as Python's json.loads, and returns the same values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PUT = (b"", b",", b"[", b"}", b'"', b"\\", b"\\u12", b"0", b"-", b".", b"e", b" 
 
 @st.composite
 def texts(draw: Any) -> bytes:
-    """JSON as it is written, or with one place of it changed, so that nearly right texts are many."""
+    """JSON as written, or with one change, so that many texts are nearly valid."""
     whole = json.dumps(draw(VALUES), ensure_ascii=draw(st.booleans())).encode("utf-8", "surrogatepass")
     if draw(st.booleans()):
         return whole
@@ -43,7 +43,7 @@ def write(path: Path, documents: list[bytes]) -> None:
 
 
 def by_python(document: bytes) -> str | None:
-    """The value's repr, in which NaN equals itself; None: no JSON."""
+    """Returns the value's repr, in which NaN equals itself; None if the text is not JSON."""
     try:
         return repr(json.loads(document.decode("utf-8")))
     except (ValueError, RecursionError):

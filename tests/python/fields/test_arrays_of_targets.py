@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""feedline.arrays with images, masks, boxes and keypoints: number for number the samples of a tar with the same."""
+"""feedline.arrays with images, masks, boxes and keypoints: the same numbers as for the samples of a tar."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ CHAINS: dict[str, list[tuple[str, dict[str, Any]]]] = {
 
 
 class Samples:
-    """Images of one size, or of one width and any height, with as many objects as the number of the sample."""
+    """Images of one size, or of one width and any height, with as many objects as the sample's number."""
 
     def __init__(self, heights: list[int], points: type = np.float32, labels: type = np.uint8) -> None:
         rng = np.random.default_rng(5)
@@ -181,7 +181,7 @@ def test_torchvisions_types_come_from_arrays(even: Samples) -> None:
 
 
 def test_other_columns_stay_as_they_are_and_ragged_ones_are_padded(even: Samples) -> None:
-    lengths = np.arange(COUNT)  # the first has no row
+    lengths = np.arange(COUNT)  # the first sample has no row
     words = feedline.ragged(np.arange(lengths.sum(), dtype=np.int16), lengths, pad_value=-7)
     classes = np.arange(COUNT, dtype=np.int64) % 5
     dataset = feedline.arrays(photo=np.stack(even.images), words=words, y=classes, fields="photo:image")
@@ -220,7 +220,7 @@ def test_an_array_may_be_called_fields() -> None:
     assert feedline.arrays(fields=np.arange(4))[2].fields == 2
 
 
-# ---- what is wrong, by name ----
+# ---- errors, by name ----
 
 
 def wrong(samples: Samples, number: int, box: list[float]) -> Any:
@@ -230,7 +230,7 @@ def wrong(samples: Samples, number: int, box: list[float]) -> Any:
 
 
 UNSOUND = {
-    "is inverted: its end precedes its begin": [40, 5, 12, 30],
+    "is inverted: its end precedes its start": [40, 5, 12, 30],
     "is inverted: its end precedes": [5, 30, 12, 5],
     "is entirely outside the image, which is 46 x 58": [70, 5, 90, 30],
     "is entirely outside the image": [5, -30, 12, -20],
@@ -242,7 +242,7 @@ UNSOUND = {
 @pytest.mark.parametrize("says", UNSOUND)
 def test_boxes_that_no_image_has_are_an_error_of_their_sample(even: Samples, says: str, chain: str) -> None:
     dataset = with_chain(even.arrays(boxes=wrong(even, 20, UNSOUND[says])), CHAINS[chain])
-    if chain == "detection":  # sanitize_bounding_boxes leaves such a box out
+    if chain == "detection":  # sanitize_bounding_boxes removes such a box
         assert len(dataset[20].boxes) < 20
         return
     with pytest.raises(feedline.DataError, match=f"box 3, .*{says}") as raised:
@@ -251,10 +251,10 @@ def test_boxes_that_no_image_has_are_an_error_of_their_sample(even: Samples, say
     loader = dataset.loader(10, on_error="skip", error_budget=1, output="numpy")
     assert sum(len(batch.boxes) for batch in loader) == COUNT - 1
     assert [error.key for error in loader.errors] == ["row 20"]
-    kept = dataset.boxes("boxes", unsound="keep")
-    assert len(kept[20].boxes) == 20
+    unfiltered = dataset.boxes("boxes", unsound="keep")
+    assert len(unfiltered[20].boxes) == 20
     if chain == "none":
-        assert np.array_equal(kept[20].boxes[3], np.float32(UNSOUND[says]), equal_nan=True)
+        assert np.array_equal(unfiltered[20].boxes[3], np.float32(UNSOUND[says]), equal_nan=True)
 
 
 @pytest.mark.parametrize(("format", "box"), [("XYWH", [40, 5, -3, 30]), ("CXCYWH", [20, 20, 9, -2])])

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bad fields of samples, from tars and from folders by pattern, under every on_error: an error that names dataset, key,
-field and stage, or the sample left out and counted; and what is cached makes no difference."""
+"""Bad fields of samples, from tars and from folders by pattern, with every on_error: an error that names dataset, key,
+field and stage, or the sample is skipped and counted; caches make no difference.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from made_fields import EXTENSIONS, PATTERNS, make_folder, make_tar, npy, palett
 import feedline
 
 COUNT = 8
-BAD = 5  # the sample that is bad
+BAD = 5  # index of the bad sample
 FOLDER_NAMES = ("left", "right", "masks", "boxes", "about", "captions", "label")
 
 
@@ -51,7 +52,7 @@ CASES = {
 
 class Made(NamedTuple):
     data: feedline.Dataset
-    names: tuple[str, ...]  # of the fields, in the order of EXTENSIONS
+    names: tuple[str, ...]  # the bad one of the fields, in the order of EXTENSIONS
     path: Path
     kind: str
 
@@ -59,7 +60,7 @@ class Made(NamedTuple):
         return self.names[EXTENSIONS.index(extension)]
 
     def file(self, number: int, extension: str) -> Path:
-        """Where the field of a sample is stored."""
+        """Returns where the field of a sample is stored."""
         if self.kind == "tar":
             return self.path
         pattern = PATTERNS[EXTENSIONS.index(extension)].rpartition("=")[2]
@@ -68,7 +69,7 @@ class Made(NamedTuple):
 
 @pytest.fixture(params=["tar", "folder"])
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Made]:
-    """Opens samples of which one has, or lacks, what is given."""
+    """Opens several samples. One of them has the given content, or does not have the field."""
 
     def made(field: str = "", content: bytes | None = b"") -> Made:
         samples = [sample(number) for number in range(COUNT)]
@@ -85,13 +86,13 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Made]:
     return made
 
 
-def chain(made: Made, place: str | None = None) -> feedline.Dataset:
-    data = made.data if place is None else made.data.cache(place)
+def chain(made: Made, cached_in: str | None = None) -> feedline.Dataset:
+    data = made.data if cached_in is None else made.data.cache(cached_in)
     return data.random_crop(32).collate("list", fields=made.name("boxes.npy"))
 
 
 def run(loader: feedline.Loader) -> tuple[list[int], list[feedline.Error]]:
-    """The samples of an epoch, by their JSON, and the errors that next() raised."""
+    """Returns the samples of an epoch, by their JSON, and the errors that next() raised."""
     numbers: list[int] = []
     errors = []
     iterator = iter(loader)
@@ -120,7 +121,7 @@ def test_a_bad_field_is_its_samples_error(
         force(read_ahead=ahead)
         data = chain(made, "memory" if cached else None)
         with data.loader(2, on_error=on_error, output="numpy") as loader:
-            for _ in range(2):  # in an epoch that finds what is cached, too
+            for _ in range(2):  # also in an epoch that reads from the cache
                 numbers, errors = run(loader)
                 check(made, case, field, on_error, numbers, errors)
             logged = [bad for bad in loader.errors if bad.epoch < 2]
@@ -151,7 +152,7 @@ def check(made: Made, case: Case, field: str, on_error: str, numbers: list[int],
     assert re.search(case.says, str(error)), str(error)
 
 
-# ---- what changes between index and read ----
+# ---- changes between index and read ----
 
 
 @pytest.mark.parametrize("on_error", ["raise", "skip", "replace"])
@@ -175,7 +176,7 @@ def test_a_tar_that_was_rewritten(tmp_path: Path, when: str, on_error: str) -> N
         logged = loader.errors
     assert set(numbers) == set(range(4))
     keys = {bad.key for bad in logged}
-    if on_error == "raise":  # the first one of each batch
+    if on_error == "raise":  # the first sample of each batch
         assert keys <= {f"{i:04d}" for i in range(4)} and len(logged) == 2
     else:
         assert keys == {f"{i:04d}" for i in range(4)}, "keys of the second shard"
@@ -206,7 +207,7 @@ def test_a_file_of_a_pattern_that_is_gone_between_two_epochs(tmp_path: Path, on_
 
 
 def test_a_file_of_a_pattern_with_other_bytes_is_read_as_it_is(tmp_path: Path) -> None:
-    """As in class folders: bytes inside a file are no change of the dataset."""
+    """As with class folders: changed bytes inside a file do not change the dataset."""
     path = make_folder(tmp_path / "x", [sample(i) for i in range(COUNT)])
     data = feedline.open(path, fields=("captions/{key}.txt",))
     with data.loader(COUNT, output="numpy", epochs=1) as loader:
@@ -233,7 +234,7 @@ def test_a_folder_that_changed_is_listed_again(tmp_path: Path) -> None:
         changed.collate("list").sample(3)
 
 
-# ---- what is kept ----
+# ---- cached samples ----
 
 LIMITED = """
 import json, resource, signal, sys, feedline
@@ -256,7 +257,7 @@ def without_room(made: Made, index: str, environment: dict[str, str]) -> str:
 
 
 def age(path: Path) -> None:
-    """As if the folders had last changed long ago: what changed just now is not kept an index of."""
+    """Pretends that the folders last changed long ago, because no index of recently changed folders is stored."""
     for folder in (path, *path.iterdir()) if path.is_dir() else ():
         os.utime(folder, (1_700_000_000, 1_700_000_000))
 
@@ -280,14 +281,14 @@ def test_an_index_of_another_version_is_rebuilt(make: Callable[..., Made], tmp_p
     made = make()
     age(made.path)
     fields = EXTENSIONS if made.kind == "tar" else PATTERNS
-    kept = tmp_path / "kept"
-    kept.mkdir()
+    indexes = tmp_path / "kept"
+    indexes.mkdir()
 
     def opened() -> str:
-        return feedline.open(made.path, fields=fields, index=kept).explain()
+        return feedline.open(made.path, fields=fields, index=indexes).explain()
 
     opened()
-    (index,) = kept.iterdir()
+    (index,) = indexes.iterdir()
     ours = index.read_bytes()
     index.write_bytes(ours[:8] + struct.pack("<Q", 999) + ours[16:])
     assert "another version of Feedline" in opened()
@@ -314,7 +315,7 @@ def test_a_collate_function_that_raises_is_reported_as_it_is(make: Callable[...,
 
 
 def test_a_cache_next_to_a_tar_that_is_gone(tmp_path: Path) -> None:
-    """What is kept goes on; what is not is an error with its place."""
+    """Cached samples are still delivered; others raise an error with their location."""
     samples = [sample(number) for number in range(COUNT)]
     path = make_tar(tmp_path / "x.tar", samples)
     made = Made(feedline.open(path, fields=EXTENSIONS), EXTENSIONS, path, "tar")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cache of samples of any fields changes nothing but the speed, and packed pixels bring all fields along."""
+"""A cache of samples with any fields only changes the speed, and packed pixels include all fields."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def samples() -> list[dict[str, bytes]]:
 
 @pytest.fixture(params=["tar", "folder"])
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[feedline.Dataset, tuple[str, ...], Path]:
-    """A dataset, its fields, and where it lies."""
+    """A dataset, its fields, and its location."""
     if request.param == "tar":
         path = make_tar(tmp_path / "x.tar", samples())
         return feedline.open(path, fields=EXTENSIONS), EXTENSIONS, path
@@ -40,7 +40,7 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[feedline.Dat
 
 
 @pytest.fixture(params=["memory", "file"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return "memory" if request.param == "memory" else str(tmp_path / "kept.pixels")
 
 
@@ -50,7 +50,7 @@ def training(data: feedline.Dataset, names: tuple[str, ...]) -> feedline.Dataset
 
 
 def rows(loader: Any) -> list[Any]:
-    """All rows of an epoch, copied, as what compares."""
+    """Returns copies of all rows of an epoch, in a form that can be compared."""
     return [
         tuple(value.tolist() if isinstance(value, np.ndarray) else value for value in row)
         for batch in loader
@@ -77,15 +77,15 @@ def remove(path: Path) -> None:
     ],
     ids=["as stored", "resized", "padded and cut", "grey"],
 )
-def test_epochs_are_those_without_a_cache(opened: Any, place: str, before: Callable[[Any], Any]) -> None:
+def test_epochs_are_those_without_a_cache(opened: Any, where: str, before: Callable[[Any], Any]) -> None:
     data, names, path = opened
     expected = epochs(training(before(data), names), 3)
-    cached = training(before(data).cache(place), names)
+    cached = training(before(data).cache(where), names)
     with cached.loader(4, shuffle=True, seed=5, output="numpy") as loader:
         assert loader.stats()["cache"]["present"] == 0
         found = rows(loader)
         assert loader.stats()["cache"]["present"] == COUNT
-        remove(path)  # from here on nothing is read there any more
+        remove(path)  # from here on, nothing is read from there
         found += rows(loader) + rows(loader)
     assert found == expected
 
@@ -99,8 +99,8 @@ def test_every_field_is_kept_and_nothing_decoded_twice(opened: Any) -> None:
         for _ in range(3):
             rows(loader)
         items = loader.stats()["stages"]["decode"]["items"]
-    # two images and a mask once, or twice where the next epoch began with them meanwhile; JSON, text and the array in
-    # each of three epochs. Without a cache all six in each.
+    # two images and a mask are decoded once, or twice if the next epoch had already begun with them; JSON, text and the
+    # array in each of three epochs. Without a cache, all six in each epoch.
     assert COUNT * (3 + 3 * 3) <= items < COUNT * 6 * 3
 
 
@@ -122,7 +122,7 @@ def test_masks_of_16_bits_are_kept(tmp_path: Path) -> None:
                 np.testing.assert_array_equal(mask, nearest(mask_of(one), 20, 30)[2:18, 7:23])
 
 
-def test_what_some_samples_lack_is_kept_so(tmp_path: Path, place: str) -> None:
+def test_what_some_samples_lack_is_kept_so(tmp_path: Path, where: str) -> None:
     files = samples()
     for number in (0, 3, 7):
         del files[number]["txt"], files[number]["right.jpg"]
@@ -135,10 +135,10 @@ def test_what_some_samples_lack_is_kept_so(tmp_path: Path, place: str) -> None:
 
     expected = epochs(chain(data.resize(30)))
     assert sum(row[3] is None for row in expected) == 6
-    assert epochs(chain(data.resize(30).cache(place)), 1) == expected[:COUNT]
-    if place != "memory":
-        assert epochs(chain(feedline.open(place)))[:COUNT] == expected[:COUNT]
-    assert epochs(chain(data.resize(30).cache(place))) == expected
+    assert epochs(chain(data.resize(30).cache(where)), 1) == expected[:COUNT]
+    if where != "memory":
+        assert epochs(chain(feedline.open(where)))[:COUNT] == expected[:COUNT]
+    assert epochs(chain(data.resize(30).cache(where))) == expected
 
 
 def test_states_and_ranks_are_those_without_a_cache(opened: Any) -> None:
@@ -203,7 +203,7 @@ def test_a_damaged_field_stops_packing_every_time(tmp_path: Path, name: str, con
     files = samples()
     files[4][name] = content
     data = feedline.open(make_tar(tmp_path / "x.tar", files), fields=EXTENSIONS)
-    for _ in range(2):  # what was kept meanwhile does not hide it
+    for _ in range(2):  # the cached data does not hide the change
         with pytest.raises(feedline.DataError, match=says) as caught:
             feedline.pack_pixels(data, tmp_path / "all.pixels")
         assert caught.value.key == "0004"
@@ -214,29 +214,29 @@ def test_a_damaged_field_stops_packing_every_time(tmp_path: Path, name: str, con
 def test_images_and_numbers_are_a_file_of_the_first_version(tmp_path: Path) -> None:
     path = make_tar(tmp_path / "x.tar", samples())
     for fields, version in ((("left.jpg", "cls"), 1), (("left.jpg", "txt"), 2)):
-        kept = tmp_path / f"{version}.pixels"
-        feedline.pack_pixels(feedline.open(path, fields=fields), kept)
-        assert struct.unpack_from("<I", kept.read_bytes(), 8) == (version,)
+        pixels = tmp_path / f"{version}.pixels"
+        feedline.pack_pixels(feedline.open(path, fields=fields), pixels)
+        assert struct.unpack_from("<I", pixels.read_bytes(), 8) == (version,)
 
 
 def test_another_versions_file_is_refused_and_stays(tmp_path: Path) -> None:
     data = feedline.open(make_tar(tmp_path / "x.tar", samples()), fields=("left.jpg", "json"))
-    kept = tmp_path / "kept.pixels"
-    feedline.pack_pixels(data, kept)
-    content = bytearray(kept.read_bytes())
+    pixels = tmp_path / "kept.pixels"
+    feedline.pack_pixels(data, pixels)
+    content = bytearray(pixels.read_bytes())
     struct.pack_into("<I", content, 8, 7)
-    kept.write_bytes(content)
-    for call in (lambda: feedline.open(kept), lambda: data.cache(kept).center_crop(8).loader(2, output="numpy")):
-        with pytest.raises(feedline.DataError, match=r"version 7; this Feedline reads versions 1 to 2: make it again"):
+    pixels.write_bytes(content)
+    for call in (lambda: feedline.open(pixels), lambda: data.cache(pixels).center_crop(8).loader(2, output="numpy")):
+        with pytest.raises(feedline.DataError, match=r"version 7; this Feedline reads versions 1 to 2: create it"):
             call()
-    assert kept.read_bytes() == content
+    assert pixels.read_bytes() == content
 
 
 def test_other_fields_in_a_file_are_reported(tmp_path: Path) -> None:
     path = make_tar(tmp_path / "x.tar", samples())
-    kept = tmp_path / "kept.pixels"
-    feedline.pack_pixels(feedline.open(path, fields=("left.jpg", "json")), kept)
-    other = feedline.open(path, fields=("left.jpg", "json:text")).cache(kept).center_crop(8)
+    pixels = tmp_path / "kept.pixels"
+    feedline.pack_pixels(feedline.open(path, fields=("left.jpg", "json")), pixels)
+    other = feedline.open(path, fields=("left.jpg", "json:text")).cache(pixels).center_crop(8)
     with pytest.raises(
         feedline.ConfigError, match=r"left.jpg \(image\), json \(json\); these would be .*json \(text\)"
     ):

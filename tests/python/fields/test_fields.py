@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of any fields, from tars and folders, against Pillow, NumPy and json."""
+"""Samples with any fields, from tars and folders, compared with Pillow, NumPy and json."""
 
 from __future__ import annotations
 
@@ -65,11 +65,11 @@ def test_samples_are_what_pillow_numpy_and_json_read(source: Any) -> None:
         check(data[i], samples[i], boxes_of(samples[i]))
 
 
-def name(source: Any, place: int) -> str:
+def name(source: Any, index: int) -> str:
     return (
-        EXTENSIONS[place]
+        EXTENSIONS[index]
         if source[1] is EXTENSIONS
-        else ("left", "right", "masks", "boxes", "about", "captions", "label")[place]
+        else ("left", "right", "masks", "boxes", "about", "captions", "label")[index]
     )
 
 
@@ -131,7 +131,7 @@ def test_masks_resize_as_torchvision_resizes_them(tmp_path: Path, size: tuple[in
 
 
 def test_geometry_is_drawn_once_for_image_and_mask(tmp_path: Path) -> None:
-    """Where nothing is resized, an image that shows the labels must be cut and turned as the mask is."""
+    """If nothing is resized, an image that shows the labels must be cropped and flipped like the mask."""
     labels = np.random.default_rng(1).integers(0, 250, (50, 70))
     from made_data import encoded
 
@@ -174,7 +174,7 @@ def test_operations_for_some_fields(tmp_path: Path) -> None:
         (lambda: data.resize(8, fields="top.jpg"), "no field 'top.jpg'"),
         (lambda: data.resize(8, fields=["cls"]), "is not an image, mask, boxes or keypoints"),
         (lambda: data.grayscale(fields=["mask.png"]), "its labels are not colours"),
-        (lambda: data.resize(8, fields=3), "names of fields"),
+        (lambda: data.resize(8, fields=3), "list of field names"),
         (lambda: data.collate("heap"), "form"),
         (lambda: data.collate("pad"), "no field can be padded"),
         (lambda: data.collate("list", fields="cls"), "cls"),
@@ -199,7 +199,7 @@ def test_missing_fields(source: Any, tmp_path: Path, missing: str) -> None:
         assert sum(len(batch[6]) for batch in batches) == COUNT - 2
     elif missing == "skip":
         assert len(data) == COUNT - 2
-        assert "2 samples left out" in data.explain()
+        assert "2 samples were omitted" in data.explain()
         assert [data[i][4]["id"] for i in range(len(data))] == [i for i in range(COUNT) if i not in (4, 7)]
     else:
         rows = [row for batch in data.loader(4, output="numpy") for row in zip(*batch, strict=True)]
@@ -305,7 +305,7 @@ JSON_TEXTS = [
 @pytest.mark.parametrize("text", JSON_TEXTS, ids=range(len(JSON_TEXTS)))
 def test_json_is_what_python_loads(tmp_path: Path, text: str) -> None:
     try:
-        expected: Any = json.loads(text.encode() or b" ")  # of bytes, which may begin with a byte-order mark
+        expected: Any = json.loads(text.encode() or b" ")  # text in bytes, which may begin with a byte-order mark
         fine = True
     except ValueError:
         fine = False

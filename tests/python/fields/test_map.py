@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of the user's on samples: what they get and give, exactly the same on any threads, processes, resumes."""
+"""User functions on samples: their arguments and results, which are the same for any threads, processes and resumes."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def pairs(tar: Path) -> feedline.Dataset:
 
 @pytest.fixture
 def labels(tar: Path) -> feedline.Dataset:
-    """0, 1, 2, 3, 4 and again, which tests can count on; key "0003" is the first 3."""
+    """The labels are 0, 1, 2, 3, 4, repeated, which tests rely on; key "0003" is the first sample with 3."""
     return feedline.open(tar, fields=("cls",))
 
 
 def plain(value: Any) -> Any:
-    """With arrays as bytes, so that two can be compared."""
+    """Returns samples with arrays as bytes, so that two can be compared."""
     if isinstance(value, np.ndarray):
         return value.dtype.name, value.shape, value.tobytes()
     return [plain(one) for one in value] if isinstance(value, (list, tuple)) else value
@@ -62,7 +62,7 @@ def batches(data: feedline.Dataset, size: int = 4, **options: Any) -> list[Any]:
         return [plain(batch) for batch in loader]
 
 
-# ---- what it gets and gives ----
+# ---- arguments and results ----
 
 
 def test_one_field_in_its_place(pairs: feedline.Dataset, files: list[dict[str, bytes]]) -> None:
@@ -142,7 +142,7 @@ def test_maps_run_one_after_the_other_and_hand_on_what_they_like(pairs: feedline
 
 
 def test_operations_on_other_fields_continue_after_it(fields: feedline.Dataset) -> None:
-    """What they draw is what they would draw without the map."""
+    """Operations draw the same values as without the map."""
     bare = feedline.open(fields.source, fields=EXTENSIONS).collate("list", fields="boxes.npy")
     with_map = bare.map(str.upper, "txt").random_crop(24).random_horizontal_flip()
     without = bare.random_crop(24).random_horizontal_flip()
@@ -196,16 +196,16 @@ def test_collate_is_for_what_the_function_gives(pairs: feedline.Dataset) -> None
 
 
 def test_what_was_handed_out_stays_as_it_is(pairs: feedline.Dataset) -> None:
-    """The engine uses memory again, but not what a function has kept."""
-    kept: list[tuple[np.ndarray, bytes]] = []
+    """The engine reuses memory, but not memory that a function has kept."""
+    images: list[tuple[np.ndarray, bytes]] = []
 
     def keep(image: np.ndarray) -> np.ndarray:
-        kept.append((image, image.tobytes()))
+        images.append((image, image.tobytes()))
         return image
 
     data = pairs.map(keep, "left.jpg")
     got = batches(data, num_workers=2)
-    assert all(image.tobytes() == then for image, then in kept)
+    assert all(image.tobytes() == then for image, then in images)
     assert plain(batches(pairs)) == plain(got)
 
 
@@ -226,7 +226,9 @@ def test_the_same_batches_on_any_threads(pairs: feedline.Dataset, way: str) -> N
 
 
 def test_random_numbers_follow_from_epoch_and_place(pairs: feedline.Dataset) -> None:
-    """Other ones in every epoch and in every map, and the same in the same; ds.sample() has the loader's."""
+    """Random numbers differ between epochs and between maps, and are otherwise the same; ds.sample() has the
+    loader's.
+    """
     draw: Callable[..., float] = lambda label, *, rng: rng.random()  # noqa: E731
     data = pairs.map(lambda sample: {"a": 0, "b": 0}).map(draw, "a", seeded=True).map(draw, "b", seeded=True)
     with data.loader(COUNT, output="numpy", seed=3) as loader:
@@ -374,7 +376,7 @@ def test_the_first_sound_sample_sets_the_type(labels: feedline.Dataset) -> None:
         assert {label for batch in loader for label in batch.cls.tolist()} == {3, 4}
 
 
-# ---- arguments, words, the neighbours ----
+# ---- arguments, messages, related functions ----
 
 
 @pytest.mark.parametrize(
@@ -383,7 +385,7 @@ def test_the_first_sound_sample_sets_the_type(labels: feedline.Dataset) -> None:
         (lambda d: d.map(3), "fn must be a function"),
         (lambda d: d.map(str, "nothing"), "no field 'nothing'; there are left.jpg, cls"),
         (lambda d: d.map(str, ("cls", "cls")), "twice"),
-        (lambda d: d.map(str, 7), "names of fields"),
+        (lambda d: d.map(str, 7), "list of field names"),
         (lambda d: d.map(str, "cls", processes=-1), "processes must be from 0"),
         (lambda d: d.map(str, "cls", seeded=1), "seeded must be True or False"),
         (lambda d: d.map(lambda label: label, "cls", processes=2), "is not.*def at module level"),
@@ -394,7 +396,7 @@ def test_the_first_sound_sample_sets_the_type(labels: feedline.Dataset) -> None:
         (lambda d: d.map(mapped.flipped, "left.jpg").normalize((0.5,), (0.5,), fields="left.jpg"), "before map"),
         (lambda d: d.map(dict).center_crop(3), "'left.jpg' is an argument of an earlier map"),
         (lambda d: d.map(str, "cls").cache(), "place cache before map"),
-        (lambda d: feedline.mix([d.map(str, "cls"), d]), "a map; add it to the mixture"),
+        (lambda d: feedline.mix([d.map(str, "cls"), d]), "a map; map the mixture"),
     ],
 )
 def test_what_cannot_be_is_refused_at_the_call(pairs: feedline.Dataset, make: Any, words: str) -> None:
@@ -467,7 +469,7 @@ def test_the_drop_in_runs_it_in_the_engine(pairs: feedline.Dataset) -> None:
 
 
 def test_a_thread_keeps_its_own(labels: feedline.Dataset) -> None:
-    """threading.local lives as long as the thread, from call to call."""
+    """threading.local lives as long as the thread, across calls."""
     local = threading.local()
     made = []
 
@@ -480,7 +482,7 @@ def test_a_thread_keeps_its_own(labels: feedline.Dataset) -> None:
 
     with labels.map(count, "cls").loader(1, output="numpy", num_workers=2, epochs=3) as loader:
         most = max(int(batch.cls[0]) for batch in loader)
-    assert len(made) <= 3 and most > COUNT  # two threads, and the first sample's
+    assert len(made) <= 3 and most > COUNT  # two threads, and the one for the first sample
 
 
 def test_a_function_goes_with_the_last_that_has_it(labels: feedline.Dataset) -> None:
@@ -501,7 +503,7 @@ def test_a_function_goes_with_the_last_that_has_it(labels: feedline.Dataset) -> 
 
 
 def test_other_threads_run_while_the_engine_works(labels: feedline.Dataset) -> None:
-    """A thread of the engine that waits for the GIL, and one that sleeps in a function, keep nobody from it."""
+    """An engine thread that waits for the GIL, or sleeps in a function, does not block other threads."""
     data = labels.map(mapped.slow, "cls")
     before = time.thread_time()
     with data.loader(4, output="numpy", num_workers=4) as loader:
@@ -522,3 +524,22 @@ def test_a_loader_within_a_function(labels: feedline.Dataset, pairs: feedline.Da
 def batches_of(data: feedline.Dataset) -> list[Any]:
     with data.loader(4, output="numpy", num_workers=2) as loader:
         return list(loader)
+
+
+@pytest.mark.parametrize(
+    ("function", "hint"),
+    [
+        (lambda image: image[:2, :2], True),
+        (lambda image: image / 255, True),
+        (lambda image: image.shape, True),
+        (lambda image: image[0], True),
+        (lambda sample: sample["nothing"], False),
+        (lambda sample: sample["x"].nothing, False),
+    ],
+    ids=["slice", "operator", "attribute", "index", "missing field", "own mistake"],
+)
+def test_a_function_of_one_field_that_gets_all_is_told_how_to_get_one(function: Callable[..., Any], hint: bool) -> None:
+    function.__qualname__ = "crop"
+    with pytest.raises(feedline.DataError, match=r"map\(crop\) raised") as caught:
+        feedline.arrays(x=np.zeros((2, 4, 4))).map(function)[0]
+    assert ("receives a dict of all fields: map(crop, 'NAME') passes one field" in str(caught.value)) == hint

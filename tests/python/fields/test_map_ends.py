@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""However it ends, nothing hangs, crashes or stays behind: functions that are stuck, end programs, or die."""
+"""However the process ends, nothing hangs, crashes or is left over: functions that hang, exit the program, or die."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def paths(environment: dict[str, str]) -> dict[str, str]:
 
 
 def start(body: str, tar: Path, paths: dict[str, str], folder: Path) -> subprocess.Popen[str]:
-    """A script in a file, as processes of its own import it anew; the loader starts under its guard."""
+    """A script in a file, because its child processes import it again; the loader starts under its main guard."""
     script = folder / "script.py"
     guarded = textwrap.indent(textwrap.dedent(body), "    ")
     script.write_text(HEAD + '\nif __name__ == "__main__":\n' + guarded)
@@ -106,12 +106,12 @@ def test_ctrl_c_while_a_function_never_returns(
 
 @pytest.mark.parametrize("method", ["explain", "for_loader", "begin"])
 def test_ctrl_c_in_what_the_engine_asks_of_a_function(method: str, tar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It comes out as what it is, wherever the signal meets the Python code under an engine's call."""
+    """It is raised unchanged, wherever the signal interrupts Python code that the engine called."""
 
     def interrupted(_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(f"feedline.data.mapping.Chain.{method}", interrupted)
+    monkeypatch.setattr(f"feedline.data.map.mapping.Chain.{method}", interrupted)
     with pytest.raises(KeyboardInterrupt):
         iter(feedline.open(tar, fields=("cls",)).map(lambda label: label, "cls").loader(4, output="numpy"))
 
@@ -119,7 +119,7 @@ def test_ctrl_c_in_what_the_engine_asks_of_a_function(method: str, tar: Path, mo
 def test_the_end_of_an_interpreter_whose_threads_are_in_functions(
     tar: Path, paths: dict[str, str], tmp_path: Path
 ) -> None:
-    """Some sleep, some run Python, none is waited for by the main thread, which simply comes to its end."""
+    """Some sleep, some run Python code, and the main thread waits for none of them and simply ends."""
     _, errors = run(
         """
         def works(label):
@@ -163,7 +163,7 @@ def test_an_iterator_that_is_dropped(tar: Path, paths: dict[str, str], tmp_path:
     )
     assert errors == ""
     active, threads = map(int, out.split())
-    assert active == 1 and threads <= 6  # the main thread, and those that NumPy or the metrics keep
+    assert active == 1 and threads <= 6  # the main thread, and threads of NumPy and of the metrics
 
 
 @pytest.mark.parametrize("way", ["", ", processes=2"])

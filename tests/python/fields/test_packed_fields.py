@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``feedline pack`` of samples of any fields: every file of a sample, byte for byte, from folders and tars."""
+"""``feedline pack`` for samples with any fields: every file of a sample, byte for byte, from folders and tars."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""random_iou_crop, random_zoom_out and random_photometric_distort draw as torchvision v2 does: 20,000 draws of each,
-against the original's own. The seeds are fixed, so these tests do not fail by chance."""
+"""random_iou_crop, random_zoom_out and random_photometric_distort draw like torchvision v2: 20,000 draws of each are
+compared with the original's. The seeds are fixed, so these tests do not fail by chance.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ import feedline
 from feedline.testing import draw_for_size
 
 DRAWS = 20_000
-OF_ORIGINAL = 4_000  # which takes milliseconds each
+OF_ORIGINAL = 4_000  # a draw takes milliseconds
 SMALLEST_P = 1e-3
 HEIGHT, WIDTH = 120, 90
 BOXES = np.array([[5, 5, 40, 60], [30, 50, 85, 115], [60, 10, 70, 20]], dtype=np.float32)
@@ -37,7 +38,7 @@ def same(ours: Any, theirs: Any) -> None:
 
 
 def same_share(ours: int, theirs: int, of_theirs: int) -> None:
-    """How often something was done."""
+    """Returns how often something was done."""
     table = [[ours, DRAWS - ours], [theirs, of_theirs - theirs]]
     assert stats.chi2_contingency(table).pvalue > SMALLEST_P
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Boxes and keypoints go along: number by number what torchvision v2 makes of them, for what Feedline has drawn."""
+"""Boxes and keypoints follow the image: their numbers equal those of torchvision v2 for the values that Feedline has
+drawn.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +77,7 @@ def opened(tar: Path, fields: tuple[str, ...], format: str = "XYXY", mode: str |
 @pytest.mark.parametrize("fields", [FLOATS, INTEGERS], ids=["float32", "int64"])
 @pytest.mark.parametrize("name", CHAINS)
 def test_every_number_is_torchvisions(tar: Path, name: str, fields: tuple[str, ...]) -> None:
-    for start, format in enumerate(FORMATS):  # of each a third of the samples
+    for start, format in enumerate(FORMATS):  # a third of the samples for each
         dataset = with_chain(opened(tar, fields, format), CHAINS[name])
         for number in range(start, COUNT, 3):
             original = Original(number, fields, format)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Boxes and keypoints in loaders: the same for any threads and after a resume, with caches, bad samples, several
-images, packed, and as torchvision's types."""
+images, packed data, and torchvision's types.
+"""
 
 from __future__ import annotations
 
@@ -81,17 +82,17 @@ def test_padded_rows_report_their_lengths(tar: Path) -> None:
             assert not batch.floats_npy[row, count:].any()
 
 
-@pytest.mark.parametrize("place", ["memory", "file"])
-def test_a_cache_changes_nothing(tar: Path, tmp_path: Path, place: str) -> None:
+@pytest.mark.parametrize("kind", ["memory", "file"])
+def test_a_cache_changes_nothing(tar: Path, tmp_path: Path, kind: str) -> None:
     start = feedline.open(tar, fields=FLOATS).boxes("floats.npy", "XYWH").resize((50, 60)).center_crop(44)
     start = start.sanitize_bounding_boxes()
-    where = place if place == "memory" else tmp_path / "x.pixels"
+    where = kind if kind == "memory" else tmp_path / "x.pixels"
     plain, cached = detection(start), detection(start.cache(where))
     epochs = [batches(plain.loader(8, seed=1, epochs=2, output="numpy"))]
     epochs += [batches(cached.loader(8, seed=1, epochs=2, num_workers=n, output="numpy")) for n in (1, 3)]
     assert epochs[0] == epochs[1] == epochs[2]
     assert as_bytes(list(plain[7])) == as_bytes(list(cached[7]))
-    if place == "file":
+    if kind == "file":
         again = detection(feedline.open(where).boxes("floats.npy", "XYWH"))
         assert [role[1] for role in again._engine.roles()] == ["image", "mask", "boxes", "keypoints", "array"]
         assert [len(row.floats_npy) for row in again] == [len(row.labels_npy) for row in again]
@@ -143,7 +144,7 @@ BAD = {
     "three numbers": (npy(np.zeros((2, 3), np.float32)), r"boxes of shape \(2, 3\); they must be \(N, 4\)"),
     "one box": (npy(np.zeros(4, np.float32)), r"boxes of shape \(4\)|boxes of shape \(4,\)"),
     "words": (b'[["a", 1, 2, 3]]', "lists of numbers: expected a number at byte 2"),
-    "ragged": (b"[[1, 2, 3, 4], [5, 6]]", "a list of length 2 after one of length 4"),
+    "ragged": (b"[[1, 2, 3, 4], [5, 6]]", "a list has length 2, but an earlier list has length 4"),
     "truth": (npy(np.zeros((2, 4), bool)), "boxes of bool; they must be floats or integers"),
     "rotated": (npy(np.zeros((2, 5), np.float32)), r"boxes of shape \(2, 5\).*rotated boxes cannot be transformed"),
     "polygons": (npy(np.zeros((1, 8), np.float32)), r"boxes of shape \(1, 8\).*rotated boxes cannot be transformed"),

@@ -3,4 +3,4 @@ import sys
 from pathlib import Path
 
 here = Path(__file__).parent
-sys.path += [str(here), str(here.parent / "diagnose")]  # summaries, which rules are tried on
+sys.path += [str(here), str(here.parent / "diagnose")]  # summaries with which rules are tested

@@ -81,7 +81,7 @@ def test_what_is_registered_stays_as_it_was(folder):
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [("", "defines no CAUSE"), ("CAUSE = 7", "defines no CAUSE"), (None, "give both the same name")],
+    [("", "defines no CAUSE"), ("CAUSE = 7", "defines no CAUSE"), (None, "the code must be the name of the file")],
 )
 def test_a_file_without_a_cause_of_its_name_is_an_error(folder, content, words):
     example = (folder / f"{CODE}.py").read_text()

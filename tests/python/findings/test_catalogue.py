@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every code has a page, every page is whole, and the documents say what the rules' files say."""
+"""Every code has a page, every page is complete, and the documents agree with the rules' files."""
 
 import importlib
 import json
@@ -11,9 +11,10 @@ import pytest
 pytest.importorskip("click", reason="click, for the command line, is not installed")
 pytest.importorskip("rich", reason="rich, for the command line, is not installed")
 
-from feedline.cli.explain import pages_of
+from feedline.cli.commands.explain import pages_of
 from feedline.cli.root import run
-from feedline.data import storage_types, stored_images
+from feedline.data.inspect import stored_images
+from feedline.data.storage import storage_types
 from feedline.diagnose import causes
 from feedline.findings import formats
 from feedline.top import alarms
@@ -26,8 +27,8 @@ VERBS = ("diagnose", "trace", "top", "inspect", "verify", "env", "diff", "doctor
 
 def explain(capsys, *arguments):
     status = run(["explain", *arguments])
-    told = capsys.readouterr()
-    return status, told.out, told.err
+    printed = capsys.readouterr()
+    return status, printed.out, printed.err
 
 
 def test_every_verb_has_pages_and_none_has_two_of_a_code():
@@ -59,7 +60,7 @@ def test_a_file_compares_with_numbers_that_have_a_name_and_a_reason(folder):
     for path in sorted(Path(package.__path__[0]).glob("[!_]*.py")):
         for line in path.read_text().splitlines():
             for found in re.findall(r"(?:[<>]=?) (\d[\d_.]*)", line):
-                assert number(found) in (0.0, 1.0, 2.0), (path.name, line)  # none, one alone, a pair
+                assert number(found) in (0.0, 1.0, 2.0), (path.name, line)  # none, one, or two
 
 
 def test_every_cause_has_a_turn_of_its_own():
@@ -70,20 +71,20 @@ def test_every_cause_has_a_turn_of_its_own():
 
 
 def test_every_code_of_the_engine_has_a_page():
-    """The literals with a severity behind them, one of two among them, of `missing` samples by what the user asked for,
-    those that end the scan of a shard or a walk, what makes a record no sample, and what an error of opening is.
+    """Codes are literals before a severity, also as one of two; those of missing samples by the user's choice; those
+    that end the scan of a shard or a walk; and those of invalid records and of errors when opening.
     """
     source = CHECKOUT / "src/format"
     if not source.is_dir():
         pytest.skip("the engine's sources are not here")
     texts = [path.read_text() for path in source.rglob("*.cpp") if not path.name.endswith("_test.cpp")]
-    behind = re.compile(
+    pattern = re.compile(
         r'"([a-z]+(?:_[a-z]+)+)",\s*(?:(?:[\w.]+\(\) \? |format::)?Severity::k|missing\b)'
         r'|\? "([a-z_]+)" : "[a-z_]+", Severity::k'
         r'|\b(?:stop|problem|report|add_error)\((?:findings, )?"([a-z_]+)"|\.code = "([a-z_]+)"'
         r'|\bProblem\(\{"([a-z_]+)"|\b(?:is_data|kData)\s+\? "([a-z_]+)"'
     )
-    said = {name for text in texts for names in behind.findall(text) for name in names if name}
+    said = {name for text in texts for names in pattern.findall(text) for name in names if name}
     in_python = {page.code for page in (*storage_types.entries(), *stored_images.entries())}  # whose rule is in Python
     assert said == {page.code for page in PAGES if page.verb == "inspect"} - in_python
 
@@ -101,12 +102,12 @@ def test_the_document_has_every_page_and_its_links_lead_to_them(capsys):
 def test_a_code_is_explained(capsys, code):
     status, text, _ = explain(capsys, code)
     assert status == 0
-    told = json.loads(explain(capsys, code, "--json")[1])
-    assert told["code"] == code and [page["verb"] for page in told["pages"]] == [
+    printed = json.loads(explain(capsys, code, "--json")[1])
+    assert printed["code"] == code and [page["verb"] for page in printed["pages"]] == [
         page.verb for page in PAGES if page.code == code
     ]
     flat = " ".join(text.split())
-    for page in told["pages"]:
+    for page in printed["pages"]:
         assert f"{code} (feedline {page['verb']})" in flat
         assert " ".join(page["means"].replace("`", "").split()) in flat
         assert all(f"{one['name']} " in flat for one in page["thresholds"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The vocabulary: what a finding holds, how it is shown, and how rules register."""
+"""The vocabulary: the parts of a finding, how it is shown, and how rules are registered."""
 
 import copy
 import pickle
@@ -32,7 +32,7 @@ FINDINGS = st.builds(
 def test_a_run_record_gives_back_what_was_found(finding):
     read = formats.of_cause(formats.as_cause(finding) | {"severity": finding.severity})
     assert read == finding
-    without_against = formats.of_cause(formats.as_step_cause(finding))  # trace says nothing against its own
+    without_against = formats.of_cause(formats.as_step_cause(finding))  # trace has no contradicting evidence
     assert without_against == Finding(**{**vars(finding), "against": ()})
 
 
@@ -51,8 +51,8 @@ def test_the_words_for_shares():
 
 def test_an_alarm_is_what_is_critical():
     for severity, word in (("critical", "alarm"), ("note", "note")):
-        told = formats.as_alarm(Finding("swap", severity, evidence=("it swaps",)))
-        assert told == {"name": "swap", "severity": word, "text": "it swaps"}
+        alarm = formats.as_alarm(Finding("swap", severity, evidence=("it swaps",)))
+        assert alarm == {"name": "swap", "severity": word, "text": "it swaps"}
 
 
 def test_a_threshold_is_the_number_that_it_is():
@@ -78,7 +78,7 @@ def test_a_page_shows_all_of_an_entry():
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
-    """A package of one module, and an empty folder beside it."""
+    """A package with one module, next to an empty folder."""
     made, beside = tmp_path / "made_rules", tmp_path / "beside"
     made.mkdir(), beside.mkdir()
     (made / "__init__.py").write_text("")
@@ -98,6 +98,20 @@ def test_a_file_registers_by_being_there(package):
     (beside / "_shared.py").write_text("raise RuntimeError('no rule')\n")
     assert [module.NAME for module in modules_in(made, [beside])] == ["first", "second"]
     assert [module.NAME for module in modules_in(made)] == ["first"]
+
+
+def test_a_file_in_a_subfolder_registers_too(package, tmp_path):
+    made, _ = package
+    for folder in (tmp_path / "made_rules/more", tmp_path / "made_rules/more/deep"):
+        folder.mkdir()
+        (folder / "__init__.py").write_text("")
+    (tmp_path / "made_rules/more/deep/earliest.py").write_text("NAME = 'earliest'\n")
+    (tmp_path / "made_rules/more/last.py").write_text("NAME = 'last'\n")
+    (tmp_path / "made_rules/more/_shared.py").write_text("raise RuntimeError('no rule')\n")
+    assert [module.NAME for module in modules_in(made)] == ["earliest", "first", "last"]
+    (tmp_path / "made_rules/more/first.py").write_text("")
+    with pytest.raises(ConfigError, match=r"two files are named first\.py: .*made_rules/.*first\.py"):
+        modules_in(made)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training runs with Accelerate. As a script: one rank of two, which writes what it saw to the path it is given."""
+"""Training runs with Accelerate. As a script: one of two ranks, which writes its results to the given path."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
 
 @contextlib.contextmanager
 def remaking(loader_class):
-    """Accelerate makes loaders anew from their attributes, as torch's; within, as `loader_class`."""
+    """Accelerate creates loaders again from their attributes, as torch's class; within this context, as
+    `loader_class`.
+    """
     accelerate.data_loader.DataLoader = loader_class
     try:
         yield
@@ -36,14 +38,15 @@ def remaking(loader_class):
 
 
 def run(loader_class: Any, configuration: str, remake: Any = TorchLoader, stream: bool = False, **more) -> Any:
-    """Losses and samples of two epochs, and the samples after skip_first_batches."""
+    """Returns losses and samples of two epochs, and the samples after skip_first_batches."""
     AcceleratorState._reset_state(True)
     accelerator = Accelerator(cpu=True, dataloader_config=DataLoaderConfiguration(**CONFIGURATIONS[configuration]))
     torch.manual_seed(5)
     arguments = {"batch_size": 8, **more}
     loader = loader_class(PointStream(), **arguments) if stream else loader_class(Points(), shuffle=True, **arguments)
     with remaking(remake):
-        # Ranks with unequal numbers of batches would wait for each other's gradients for ever: there, none are shared.
+        # Ranks with different numbers of batches would wait for each other's gradients for ever, so gradients are not
+        # shared in that case.
         network = model() if configuration == "uneven" else accelerator.prepare(model())
         optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
         optimizer, prepared = accelerator.prepare(optimizer, loader)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Megatron-Energon's loaders, its own and Feedline's: prints which samples came, as JSON.
+"""Megatron-Energon's own loaders and Feedline's: prints the delivered samples as JSON.
 
 Run by the Python that has the package: ``energon_runs.py energon FOLDER``.
 """
@@ -26,11 +26,11 @@ from feedline.integrations import energon as ours
 
 SAMPLES, BATCH, BATCHES = 61, 4, 7
 logging.disable(logging.WARNING)
-warnings.filterwarnings("ignore", message=".*pin_memory")  # which Energon asks for, with a GPU or without
+warnings.filterwarnings("ignore", message=".*pin_memory")  # a module that Energon requires, with or without a GPU
 
 
 def write(folder: Path) -> None:
-    """Tars of webdataset's own writer, with what `energon prepare` writes beside them."""
+    """Tars written by webdataset, with the files that `energon prepare` writes next to them."""
     folder.mkdir()
     with webdataset.ShardWriter(f"{folder}/%03d.tar", maxcount=10, verbose=0) as writer:
         for i in range(SAMPLES):
@@ -43,7 +43,7 @@ def write(folder: Path) -> None:
 
 
 class Run:
-    """Loaders of one number of workers: Energon's own, or those that `install()` makes."""
+    """Loaders with a given number of workers: Energon's own, or those created by `install()`."""
 
     def __init__(self, folder: Path, workers: int, is_ours: bool) -> None:
         self._folder, self._workers, self._is_ours = folder, workers, is_ours
@@ -68,7 +68,7 @@ class Run:
         return [[ids(batch) for batch in loader] for _ in range(count)]
 
     def taken(self, epoch: int, batches: int) -> tuple[Any, dict[str, Any]]:
-        """A state behind so many batches of an epoch, and what came in front of it and came next."""
+        """A state after this many batches of an epoch, and the samples before and after it."""
         loader = self.loader()
         before = self.epochs(loader, epoch)
         epoch_left = iter(loader)
@@ -78,7 +78,7 @@ class Run:
         return state, {"before": before, "going_on": [rest, *self.epochs(loader, 1)]}
 
     def loaded(self, state: bytes) -> list[list[list[int]]]:
-        """Two epochs behind a state of either kind of loader."""
+        """Two epochs after a state of either kind of loader."""
         loader, found = self.loader(), pickle.loads(state)
         if self._is_ours and isinstance(found, dict):
             loader.load_state_dict(found)

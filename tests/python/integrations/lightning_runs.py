@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training runs with Lightning. As a script: one rank of two, which writes what it saw to the path it is given."""
+"""Training runs with Lightning. As a script: one of two ranks, which writes its results to the given path."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
 
 
 class Regression(lightning.LightningModule):
-    """Notes the loaders that it is given, the losses, and which samples it saw."""
+    """Records the loaders that it receives, the losses, and the samples."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -49,7 +49,9 @@ def trainer(**more: Any) -> lightning.Trainer:
 
 
 def run(loader_class: Any, ranks: int, **more: Any) -> dict[str, Any]:
-    """Losses and samples of a fit, and a prediction, for which Lightning makes the loader anew on one rank too."""
+    """Returns losses and samples of a fit, and of a prediction, for which Lightning recreates the loader even on one
+    rank.
+    """
     torch.manual_seed(5)
     more.update(worker_options(more.get("num_workers", 0)))
     train = loader_class(Points(), 8, shuffle=True, **more)

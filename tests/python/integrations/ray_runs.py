@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What test_ray.py starts: Ray Train with two workers on the CPU, of which one dies once in the middle of the epoch.
+"""The program of test_ray.py: Ray Train with two workers on the CPU; one of them dies once in the middle of the epoch.
 
-`ray_runs.py FOLDER SCRATCH`. Each worker appends to FOLDER/<rank>.jsonl; SCRATCH holds Ray's sockets, whose paths must
-be short.
+`ray_runs.py FOLDER SCRATCH`. Each worker appends to FOLDER/<rank>.jsonl; SCRATCH contains Ray's sockets, whose paths
+must be short.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def rows() -> feedline.Dataset:
 def train(config: dict[str, Any]) -> None:
     context = ray.train.get_context()
     folder, rank = Path(config["folder"]), context.get_world_rank()
-    with rows().loader(BATCH, shuffle=True, seed=6, uneven="exact") as loader:  # the rank is torch.distributed's
+    with rows().loader(BATCH, shuffle=True, seed=6, uneven="exact") as loader:  # the rank comes from torch.distributed
         restored = ray.train.get_checkpoint()
         if restored is not None:
             with restored.as_directory() as path:
@@ -44,7 +44,7 @@ def train(config: dict[str, Any]) -> None:
                 log.write(json.dumps(line) + "\n")
             with tempfile.TemporaryDirectory() as path:
                 (Path(path) / "loader.json").write_text(json.dumps(state))
-                saved = Checkpoint.from_directory(path) if rank == 0 else None  # one state is every rank's
+                saved = Checkpoint.from_directory(path) if rank == 0 else None  # the state is the same on every rank
                 ray.train.report({}, checkpoint=saved)
             died = folder / "died"
             steps = len((folder / f"{rank}.jsonl").read_text().splitlines())

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streaming datasets of others under torch's loader, their own and Feedline's: prints which samples came, as JSON.
+"""Streaming datasets of other projects with torch's loader, with their own and with Feedline's: prints the delivered
+samples as JSON.
 
 Run by the Python that has the package: ``stream_runs.py KIND FOLDER``.
 """
@@ -22,7 +23,9 @@ logging.disable(logging.WARNING)
 
 
 def _without_torchvision() -> None:
-    """MosaicML's package imports it for its datasets of images, and the one beside it may be made for another torch."""
+    """Replaces torchvision, which MosaicML's package imports for its image datasets; the installed one may require
+    another torch.
+    """
     try:
         import torchvision  # noqa: F401
     except Exception:
@@ -41,7 +44,7 @@ def _without_torchvision() -> None:
 
 
 class Mosaic:
-    """MDS shards of MosaicML's own writer."""
+    """MDS shards written by MosaicML's package."""
 
     def __init__(self, folder: Path) -> None:
         _without_torchvision()
@@ -66,7 +69,7 @@ class Mosaic:
 
 
 class Lit:
-    """Chunks of LitData's own writer."""
+    """Chunks written by LitData."""
 
     def __init__(self, folder: Path) -> None:
         import litdata
@@ -90,7 +93,7 @@ class Lit:
 
 
 class HuggingFace:
-    """A table of datasets', as an iterable in shards."""
+    """A table of `datasets` as an iterable with shards."""
 
     def __init__(self, folder: Path) -> None:
         import datasets
@@ -98,7 +101,7 @@ class HuggingFace:
         self._table = datasets.Dataset.from_dict({"id": list(range(SAMPLES))})
 
     def dataset(self) -> Any:
-        return self._table.to_iterable_dataset(num_shards=6)  # what a shuffle buffer holds, a state of it loses
+        return self._table.to_iterable_dataset(num_shards=6)  # a state loses the samples in a shuffle buffer
 
     def own(self) -> Any:
         return None
@@ -107,7 +110,7 @@ class HuggingFace:
 
 
 class Web:
-    """Tars of webdataset's own writer."""
+    """Tars written by webdataset."""
 
     def __init__(self, folder: Path) -> None:
         import webdataset
@@ -133,7 +136,7 @@ KINDS = {"streaming": Mosaic, "litdata": Lit, "datasets": HuggingFace, "webdatas
 
 
 class Run:
-    """One loader class over one kind of dataset."""
+    """Runs one loader class over one kind of dataset."""
 
     def __init__(self, kind: Any, loader_class: Any, options: dict[str, Any]) -> None:
         self._kind, self._class, self._options = kind, loader_class, options
@@ -148,7 +151,9 @@ class Run:
         return [[self._kind.ids(batch) for batch in loader] for _ in range(count)]
 
     def resumed(self, epoch: int, taken: int, workers: int | None = None) -> dict[str, Any]:
-        """What follows a state behind so many batches of an epoch: in that run, and in one that loads the state."""
+        """Returns the samples after a state that was taken after this many batches of an epoch: in the same run, and in
+        a run that loads the state.
+        """
         loader = self.loader()
         before = self.epochs(loader, epoch)
         batches = iter(loader)

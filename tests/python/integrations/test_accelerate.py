@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Accelerate's `prepare` makes loaders anew from their attributes. The losses are those of torch's loader."""
+"""Accelerate's `prepare` recreates loaders from their attributes. The losses equal those with torch's loader."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import feedline
 
 
 def compare(runs):
-    """Every run with ours saw what torch's saw."""
+    """Every run with Feedline delivers the same samples as torch."""
     names = [name.removesuffix(": torch's") for name in runs if name.endswith(": torch's")]
     assert len(names) == 9
     for name in names:
@@ -52,7 +52,9 @@ def test_prepare_trains_to_the_same_losses_on_two_ranks(tmp_path):
 
 
 def test_what_feedline_adds_goes_through_prepare_where_loaders_are_remade_as_feedlines():
-    """By attributes, as Accelerate does it, only torch's arguments survive; the class does, and with it the state."""
+    """If Accelerate recreates a loader from its attributes, only torch's arguments are kept, and the class with its
+    state.
+    """
     with accelerate_runs.remaking(feedline.DataLoader):
         loader = Accelerator(cpu=True).prepare(feedline.DataLoader(Points(), batch_size=8, num_workers=2))
         iterator = iter(loader)

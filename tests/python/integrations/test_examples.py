@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples run, in a short form, and show what they say."""
+"""The examples run in a short form, and produce the documented results."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ HANG_S = 900
 
 @pytest.fixture
 def environment() -> dict[str, str]:
-    """One thread: the order in which floats are summed depends on their number."""
+    """One thread, because the order in which floats are summed depends on the number of threads."""
     paths = [str(Path(feedline.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "OMP_NUM_THREADS": "1"}
 
 
 def pretrain(folder: Path, environment: dict[str, str]) -> subprocess.Popen[str]:
-    """Thirty steps over the one long text that every checkout has."""
+    """Thirty steps over the only long text that every checkout has."""
     command = [sys.executable, str(EXAMPLES / "pretrain/pretrain.py"), "--folder", str(folder)]
     command += ["--text", str(ROOT / "LICENSE"), "--steps", "30", "--checkpoint-steps", "6"]
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -93,7 +93,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 def test_a_rank_of_the_torchrun_example_ends_without_threads_of_gloo(
     tmp_path: Path, environment: dict[str, str]
 ) -> None:
-    """On a busy machine such a thread may ask for Python's lock once Python is ending, which aborts the process."""
+    """On a busy machine, such a thread may request the GIL while Python is exiting, which aborts the process."""
     command = [sys.executable, "-c", ENDS, str(EXAMPLES / "torchrun_resume/train.py"), str(tmp_path), "--epochs", "1"]
     alone = {"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}
     run = subprocess.run(command, env={**environment, **alone}, capture_output=True, text=True, timeout=HANG_S)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`feedline.integrations`: loaders that frameworks make are ours while it is installed, and theirs again behind it."""
+"""`feedline.integrations`: loaders that frameworks create are Feedline's while it is installed, and the frameworks' own
+afterwards.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +87,9 @@ def test_a_name_that_was_not_there_is_not_there_again():
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_lightning_continues_after_an_epochs_end_with_the_next_ones_order(tmp_path, workers):
-    """Without the callback the order of epoch 0 comes again, for Lightning does not load the loader's state there."""
+    """Without the callback, the order of epoch 0 is repeated, because Lightning does not load the loader's state
+    there.
+    """
     pytest.importorskip("lightning")
     import lightning_runs
     from lightning.pytorch.callbacks import ModelCheckpoint

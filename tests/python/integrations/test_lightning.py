@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lightning makes a loader anew to put its own sampler in. The losses are those of torch's loader."""
+"""Lightning recreates a loader to insert its own sampler. The losses equal those with torch's loader."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_fit_and_predict_give_the_same_losses_and_samples():
         assert runs["feedline"] == runs["torch"], options
         assert runs["feedline"]["losses"][-1] < runs["feedline"]["losses"][0]
         predicted = [i for batch in runs["feedline"]["predictions"] for i in batch]
-        assert predicted == list(range(13))  # also with drop_last, which Lightning takes away
+        assert predicted == list(range(13))  # also with drop_last, which Lightning removes
 
 
 def test_fit_gives_the_same_losses_on_two_ranks_with_a_sampler_put_in(tmp_path):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A loader's numbers in what frameworks log, and its waits in a profiler's trace."""
+"""A loader's metrics in the logs of frameworks, and its waits in a profiler's trace."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ class Slow(Points):
 
 
 def whole(folder):
-    """A loader of ours over its images, of which each batch has one."""
+    """A Feedline loader over generated images; each batch has one image."""
     return feedline.open(str(folder)).decode().resize((8, 8)).to_dtype("float32")
 
 
 @pytest.fixture
 def folder(tmp_path):
     for name in range(12):
-        place = tmp_path / "images" / f"class{name % 2}" / f"{name}.png"
-        place.parent.mkdir(parents=True, exist_ok=True)
-        Image.fromarray(np.full((16, 16, 3), 20 * name, np.uint8)).save(place)
+        path = tmp_path / "images" / f"class{name % 2}" / f"{name}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(np.full((16, 16, 3), 20 * name, np.uint8)).save(path)
     return tmp_path / "images"
 
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ray Train: two workers share the samples, and a run that Ray restarts from its checkpoint gives each of them once."""
+"""Ray Train: two workers share the samples, and a run that Ray restarts from its checkpoint delivers each sample
+once.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +22,12 @@ from ray_runs import BATCH, DIES_AT
 
 import feedline
 
-HANG_S = 900  # Ray starts a dozen processes: a minute, or five where others want the cores too
+HANG_S = 900  # Ray starts a dozen processes: this takes a minute, or five if the cores are busy
 
 
 @pytest.fixture(scope="module")
 def ranks(tmp_path_factory: pytest.TempPathFactory) -> list[list[dict[str, Any]]]:
-    """The lines of each rank, those from before its death too."""
+    """Returns the lines of each rank, including those from before it died."""
     folder = tmp_path_factory.mktemp("ray")
     paths = [str(Path(feedline.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     environment = {
@@ -51,7 +53,7 @@ def test_the_workers_are_ranks_and_their_states_agree(ranks: list[list[dict[str,
 
 
 def test_after_the_restart_every_sample_was_seen_once(ranks: list[list[dict[str, Any]]]) -> None:
-    """Steps after the last checkpoint are done again, with the same samples."""
+    """Steps after the last checkpoint are repeated, with the same samples."""
     with ray_runs.rows().loader(2 * BATCH, shuffle=True, seed=6, rank=0, world_size=1) as loader:
         order = [loader.last_samples for _ in loader]
     resumed = [[line["samples"] for line in rank if line["resumed"]] for rank in ranks]

@@ -22,7 +22,7 @@ _HANG_S = 600
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
-    """`found(KIND)`: what stream_runs.py tells of it (energon_runs.py of Energon), run once."""
+    """`found(KIND)`: the output of stream_runs.py for this kind (for Energon, of energon_runs.py), which runs once."""
     made = {}
 
     def runs(kind):
@@ -56,7 +56,7 @@ def test_what_comes_is_what_their_own_loader_gives_epoch_by_epoch(found, kind):
     for workers in WORKERS:
         runs = found(kind)[workers]
         assert runs["feedline"]["epochs"] == runs["own"]["epochs"], workers
-        assert len({str(epoch) for epoch in runs["feedline"]["epochs"]}) == 3  # each is shuffled anew
+        assert len({str(epoch) for epoch in runs["feedline"]["epochs"]}) == 3  # each is shuffled again
         assert set(flat(runs["feedline"]["epochs"][2])) == set(range(61))
 
 
@@ -72,8 +72,8 @@ def test_what_comes_is_what_torchs_loader_gives(found, kind):
 def test_a_state_resumes_in_any_epoch_and_after_its_end(found, kind):
     for workers in WORKERS:
         runs = found(kind)[workers]["feedline"]
-        for place in ("first", "within", "end"):
-            assert runs[place]["loaded"] == runs[place]["going_on"], (workers, place)
+        for stop in ("first", "within", "end"):
+            assert runs[stop]["loaded"] == runs[stop]["going_on"], (workers, stop)
         assert 0 < len(flat(runs["within"]["loaded"][0])) < 61
 
 
@@ -87,25 +87,25 @@ def test_a_state_resumes_as_one_of_their_own_loader(found, kind):
 @pytest.mark.parametrize("kind", ["streaming", "litdata"])
 def test_another_number_of_workers_continues_with_what_is_left(found, kind):
     for workers in ("2", "persistent"):
-        place = found(kind)[workers]["feedline"]["other_workers"]
-        assert sorted(flat(place["loaded"][0])) == sorted(flat(place["going_on"][0]))
-        assert set(flat(place["loaded"][1])) == set(range(61))
+        stop = found(kind)[workers]["feedline"]["other_workers"]
+        assert sorted(flat(stop["loaded"][0])) == sorted(flat(stop["going_on"][0]))
+        assert set(flat(stop["loaded"][1])) == set(range(61))
 
 
 def test_webdatasets_pipelines_continue_where_workers_begin_with_the_epoch(found):
     runs = found("webdataset")
     assert runs["2"]["feedline"]["within"]["loaded"] == runs["2"]["feedline"]["within"]["going_on"]
-    for workers in WORKERS:  # their count of epochs is nobody's to set: the first one alone
-        place = runs[workers]["feedline"]["first"]
-        assert place["loaded"][0] == place["going_on"][0], workers
+    for workers in WORKERS:  # their epoch counter cannot be set, so only the first epoch is compared
+        stop = runs[workers]["feedline"]["first"]
+        assert stop["loaded"][0] == stop["going_on"][0], workers
 
 
 def test_tables_of_hugging_face_continue_within_the_epoch_and_give_all_in_the_next(found):
     for workers in WORKERS:
-        for place in ("first", "within", "end"):
-            run = found("datasets")[workers]["feedline"][place]
-            assert run["loaded"] == run["going_on"], (workers, place)
-            assert sorted(flat(run["loaded"][1])) == list(range(61)), (workers, place)
+        for stop in ("first", "within", "end"):
+            run = found("datasets")[workers]["feedline"][stop]
+            assert run["loaded"] == run["going_on"], (workers, stop)
+            assert sorted(flat(run["loaded"][1])) == list(range(61)), (workers, stop)
 
 
 @pytest.mark.parametrize("workers", ["0", "2"])
@@ -119,5 +119,5 @@ def test_energons_loaders_give_what_their_own_give_and_resume_from_each_others_s
         loaded = runs["feedline"]["loaded"][of]
         assert loaded == runs["own"]["loaded"]["own"] == runs["own"]["loaded"][of], of
         assert loaded[0] == runs["feedline"]["taken"]["going_on"][0], of
-        # with workers Energon's next epoch begins with the worker that the state came to
+        # with workers, Energon's next epoch begins with the worker at which the state was taken
         assert sorted(loaded[1]) == sorted(runs["feedline"]["taken"]["going_on"][1]), of

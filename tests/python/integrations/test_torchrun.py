@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Four ranks that torchrun starts: every sample as often as promised, one state for all, and resume on two."""
+"""Four ranks that torchrun starts: every sample as often as promised, one state for all ranks, and resuming on two."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def torchrun(job: str, folder: Path, ranks: int = RANKS) -> subprocess.Popen[byt
 
 
 def written(folder: Path, ranks: int = RANKS) -> list[list[dict[str, Any]]]:
-    """Every line that each rank wrote whole."""
+    """Returns every complete line that each rank wrote."""
     texts = [(folder / f"{rank}.jsonl").read_text() for rank in range(ranks)]
     return [[json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()] for text in texts]
 
@@ -45,12 +45,12 @@ def run(job: str, folder: Path, ranks: int = RANKS) -> list[list[dict[str, Any]]
     try:
         assert process.wait(HANG_S) == 0, (folder / "torchrun.log").read_text()[-3000:]
     finally:
-        process.terminate()  # which torchrun hands on to its ranks
+        process.terminate()  # torchrun passes it to its ranks
     return written(folder, ranks)
 
 
 def global_batches(epoch: int) -> list[list[int]]:
-    """What one rank alone is given, batch by batch."""
+    """Returns the samples of one rank, batch by batch."""
     with torchrun_runs.points().loader(GLOBAL_BATCH, shuffle=True, seed=8, rank=0, world_size=1) as loader:
         loader.set_epoch(epoch)
         return [loader.last_samples for _ in loader]
@@ -58,12 +58,12 @@ def global_batches(epoch: int) -> list[list[int]]:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> list[list[dict[str, Any]]]:
-    """Lines of four ranks that nobody kills; starting them takes seconds, so all that can share a start does."""
+    """Lines of four ranks that are not killed; starting them takes seconds, so tests share one start."""
     return run("every_epoch,joined", tmp_path_factory.mktemp("torchrun"))
 
 
 def lines(whole: list[list[dict[str, Any]]], **what: Any) -> list[dict[str, Any]]:
-    """The one line of each rank that says so."""
+    """The line of each rank that contains this."""
     found = [[line for line in rank if what.items() <= line.items()] for rank in whole]
     assert all(len(rank) == 1 for rank in found)
     return [rank[0] for rank in found]

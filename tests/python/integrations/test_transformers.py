@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hugging Face's Trainer. It makes its loaders itself, and Accelerate makes them anew: both names have to be ours."""
+"""Hugging Face's Trainer. It creates its loaders itself, and Accelerate recreates them: both classes must be
+replaced.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ import feedline  # noqa: E402
 
 
 class Sentences(Dataset):
-    """Made-up words, whose class is that of the first."""
+    """Generated words; the class is that of the first word."""
 
     def __len__(self):
         return 50
@@ -30,7 +32,7 @@ class Sentences(Dataset):
 
 
 class OwnLoaderTrainer(Trainer):
-    """What the documentation of Trainer says: override the method that makes the loader."""
+    """The way in the documentation of Trainer: overrides the method that creates the loader."""
 
     def get_train_dataloader(self):
         loader = feedline.DataLoader(
@@ -51,7 +53,9 @@ def tiny_model():
 
 
 def train(folder, trainer_class=Trainer, resume=None, **more):
-    """The losses of every step, the last evaluation's loss, and the class of the loader that Accelerate made."""
+    """Returns the losses of every step, the last evaluation's loss, and the class of the loader that Accelerate
+    created.
+    """
     arguments = TrainingArguments(
         output_dir=str(folder), use_cpu=True, report_to=[], num_train_epochs=2, per_device_train_batch_size=8,
         per_device_eval_batch_size=8, logging_steps=1, learning_rate=1e-2, seed=11, disable_tqdm=True,
@@ -72,7 +76,9 @@ def ours_everywhere(monkeypatch):
 
 @pytest.fixture(scope="module")
 def stock(tmp_path_factory):
-    """Losses with torch's loader, which workers that live on change: the model's dropout then draws other numbers."""
+    """Losses with torch's loader, which depend on persistent workers, because the model's dropout then draws other
+    numbers.
+    """
     runs = {}
 
     def run(**options):
@@ -102,7 +108,7 @@ def test_trainer_with_its_loader_method_overridden_gives_the_same_losses(stock, 
 
 
 def test_trainer_resumes_from_a_checkpoint_to_the_same_losses(stock, request, tmp_path):
-    """The checkpoint is of a run on torch's loader, in the middle of an epoch."""
+    """The checkpoint is from a run with torch's loader, in the middle of an epoch."""
     folder, *expected = stock()
     request.getfixturevalue("ours_everywhere")
     assert [*train(tmp_path, resume=str(folder / "checkpoint-4"))[:2]] == expected
@@ -111,11 +117,11 @@ def test_trainer_resumes_from_a_checkpoint_to_the_same_losses(stock, request, tm
 def test_what_it_logs_has_the_loaders_numbers_next_to_the_loss(tmp_path):
     from feedline.integrations import transformers as ours
 
-    log, told = Trainer.log, []
+    log, logged = Trainer.log, []
 
     class Tracker(transformers.TrainerCallback):
         def on_log(self, arguments, state, control, logs=None, **more):
-            told.append(dict(logs))
+            logged.append(dict(logs))
 
     arguments = TrainingArguments(
         output_dir=str(tmp_path), use_cpu=True, report_to=[], num_train_epochs=1, per_device_train_batch_size=8,
@@ -123,7 +129,7 @@ def test_what_it_logs_has_the_loaders_numbers_next_to_the_loss(tmp_path):
     )  # fmt: skip
     with ours.install(stats=True), ours.install(stats=True):
         Trainer(tiny_model(), arguments, train_dataset=Sentences(), callbacks=[Tracker()]).train()
-    rows = [row for row in told if "loss" in row]
+    rows = [row for row in logged if "loss" in row]
     assert [row["data/batches"] for row in rows] == sorted(row["data/batches"] for row in rows) and len(rows) == 3
     assert all(row["data/batches_per_s"] > 0 and 0 <= row["data/wait_share"] <= 1 for row in rows)
     assert Trainer.log is log

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model, data and a run over two processes, small enough for a test."""
+"""A model, data and a run with two processes, small enough for a test."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torch.distributed.nn  # before there is a group, or it keeps the group's threads for good
+import torch.distributed.nn  # imported before the process group exists, otherwise it keeps the group's threads for good
 from torch.utils.data import DataLoader as TorchLoader
 from torch.utils.data import Dataset, IterableDataset
 
@@ -54,25 +54,26 @@ def loss_of(model: torch.nn.Module, batch: dict[str, Any]) -> torch.Tensor:
     return torch.nn.functional.mse_loss(model(batch["x"]), batch["y"])
 
 
-# Read before anything runs: Lightning takes the variable out of the environment once it has fitted a model.
+# Read before anything runs, because Lightning removes the variable from the environment after fitting a model.
 _RANKS = int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def worker_options(workers: int) -> dict[str, Any]:
-    """Options of a loader with so many workers, on one rank or on one of two.
+    """Options of a loader with this many workers, on one rank or on one of two.
 
-    Not by fork() beside gloo's threads: while one of them enters Python it holds the list of thread states, and a child
-    of CPython 3.11, whose copy of that lock nobody gives back, waits for it before it runs a line.
+    fork() is not used while gloo's threads run: while one of them enters Python, it holds the lock of the list of
+    thread states, and a child of CPython 3.11, in which no thread releases its copy of this lock, waits for it before
+    running any code.
     """
     if workers and _RANKS > 1:
-        multiprocessing.set_forkserver_preload([Path(sys.argv[0]).stem])  # the imports, once for all workers
+        multiprocessing.set_forkserver_preload([Path(sys.argv[0]).stem])  # imports once for all workers
         return {"num_workers": workers, "multiprocessing_context": "forkserver"}
     return {"num_workers": workers}
 
 
 def leave_group() -> None:
-    """Ends gloo's threads, which can abort a rank that exits while one of them still lets go of a tensor."""
-    gc.collect()  # what else holds the group
+    """Ends gloo's threads, because they can abort a rank that exits while one of them still frees a tensor."""
+    gc.collect()  # other references to the group
     if torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()
     threads = [name.read_text().strip() for name in Path("/proc/self/task").glob("*/comm")]
@@ -80,7 +81,7 @@ def leave_group() -> None:
 
 
 def run_two_ranks(script: Path, folder: Path) -> list[Any]:
-    """What each rank of `script` wrote to the path it got, as JSON."""
+    """Returns what each rank of `script` wrote to its path, as JSON."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What test_torchrun.py starts under torchrun: `torchrun_runs.py JOB FOLDER`, on the CPU with gloo.
+"""The programs that test_torchrun.py starts under torchrun: `torchrun_runs.py JOB FOLDER`, on the CPU with gloo.
 
-Every rank writes FOLDER/<rank>.jsonl as it goes, so that what a killed rank has seen stays to be read.
+Every rank writes FOLDER/<rank>.jsonl while it runs, so that the samples of a killed rank are recorded.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 import torch
 import torch.distributed as dist
-import torch.distributed.nn  # before there is a group, or it keeps the group's threads for good
+import torch.distributed.nn  # imported before the process group exists, otherwise it keeps the group's threads for good
 from torch.distributed.algorithms.join import Join
 from torch.nn.parallel import DistributedDataParallel
 
 import feedline
 
 EPOCHS = 2
-ROWS, GLOBAL_BATCH = 98, 12  # 2 rows remain, fewer than four ranks: two of them have a batch less
+ROWS, GLOBAL_BATCH = 98, 12  # 2 rows remain, fewer than four ranks: two of them have one batch fewer
 
 
 def points() -> feedline.Dataset:
@@ -34,26 +34,26 @@ def points() -> feedline.Dataset:
 
 
 def loader(world_size: int, **more: Any) -> feedline.Loader:
-    """The rank is torchrun's: nothing here says it."""
+    """The rank comes from torchrun; it is not passed here."""
     return points().loader(GLOBAL_BATCH // world_size, shuffle=True, seed=8, num_workers=1, **more)
 
 
 def agreed(value: Any) -> bool:
-    """Whether all ranks have the same."""
+    """Returns whether all ranks have the same value."""
     values: list[Any] = [None] * dist.get_world_size()
     dist.all_gather_object(values, value)
     return all(other == value for other in values)
 
 
 def every_epoch(say: Any) -> None:
-    """Epochs with each way of dealing out what does not divide."""
+    """Epochs with each way of distributing a remainder."""
     for uneven in ("exact", "pad", "drop"):
         with loader(dist.get_world_size(), uneven=uneven) as ours:
             for epoch in range(EPOCHS):
                 samples, states_agree = [], [agreed(ours.state_dict())]
                 for step, _ in enumerate(ours, 1):
                     samples.append(ours.last_samples)
-                    if step <= ROWS // GLOBAL_BATCH:  # all ranks have these
+                    if step <= ROWS // GLOBAL_BATCH:  # all ranks have these samples
                         states_agree.append(agreed(ours.state_dict()))
                 states_agree.append(agreed(ours.state_dict()))
                 say(uneven=uneven, epoch=epoch, samples=samples, states_agree=states_agree)
@@ -65,7 +65,9 @@ def network() -> torch.nn.Module:
 
 
 def joined(say: Any) -> None:
-    """The recipe of docs/reproducibility.md: ranks with other numbers of batches, and the gradient of every sample."""
+    """The recipe in docs/reproducibility.md: ranks with different numbers of batches, and the gradient of every
+    sample.
+    """
     rank, world_size = dist.get_rank(), dist.get_world_size()
     model = DistributedDataParallel(network())
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
@@ -87,7 +89,7 @@ def joined(say: Any) -> None:
 
 
 def until_killed(say: Any) -> None:
-    """Steps until somebody kills a rank; rank 0 keeps the last state in FOLDER/state.json, as a checkpoint would."""
+    """Runs steps until a rank is killed; rank 0 stores the last state in FOLDER/state.json, like a checkpoint."""
     path = Path(sys.argv[2]) / "state.json"
     with loader(dist.get_world_size(), uneven="exact") as ours:
         while True:
@@ -96,7 +98,7 @@ def until_killed(say: Any) -> None:
                 say(epoch=ours.epoch, step=step, samples=ours.last_samples, state=state, pid=os.getpid())
                 if not all(ours.rows_per_rank):
                     continue  # a last batch that other ranks do not have
-                dist.barrier()  # stands for the gradients
+                dist.barrier()  # simulates averaging gradients
                 if dist.get_rank() == 0 and step % 3 == 0:
                     path.with_suffix(".part").write_text(json.dumps(state))
                     path.with_suffix(".part").replace(path)
@@ -104,7 +106,7 @@ def until_killed(say: Any) -> None:
 
 
 def rest(say: Any) -> None:
-    """From FOLDER/state.json to the end of that epoch."""
+    """Continues from FOLDER/state.json to the end of that epoch."""
     with loader(dist.get_world_size(), uneven="exact") as ours:
         ours.load_state_dict(json.loads((Path(sys.argv[2]) / "state.json").read_text()))
         for _ in ours:
@@ -120,7 +122,7 @@ def main() -> int:
     with (Path(sys.argv[2]) / f"{dist.get_rank()}.jsonl").open("w", buffering=1) as log:
         for job in sys.argv[1].split(","):
             JOBS[job](lambda job=job, **what: print(json.dumps({"job": job, **what}), file=log))
-    gc.collect()  # a model would keep the group's threads, and they can abort a process that ends
+    gc.collect()  # a model would keep the group's threads alive, and they can abort a process that exits
     dist.destroy_process_group()
     return 0
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run record says of the GPUs, read by the engine beside a stand-in of NVML."""
+"""GPU data in a run record, read by the engine from a simulated NVML."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One reader of limits: all that starts threads or workers, or sizes memory, goes by the same numbers."""
+"""All code that starts threads or workers, or chooses memory sizes, uses the same reader of limits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Make = Callable[..., Path]
 
 @pytest.fixture
 def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
-    """A machine of 16 CPUs and 64 GiB with these files, which the package takes for this one."""
+    """A machine with 16 CPUs and 64 GiB and these files, which the package reads instead of this machine's."""
     for name in (*RANK_VARIABLES, "MASTER_ADDR"):
         monkeypatch.delenv(name, raising=False)
     calls = ("cpu_limits", "memory_limits", "share_of_cpus", "sharing_ranks")
@@ -218,14 +218,14 @@ def test_the_copies_of_diagnose_try_workers_up_to_a_ranks_share(make: Make, monk
     assert max(worker_sweep._ladder(DataLoader([1, 2, 3]))) == 4
 
 
-# What tells CPUs and limits: known to the reader, and to nobody else.
+# Sources of CPUs and limits, which only the reader may use.
 _OF_LIMITS = re.compile(
     r"sched_getaffinity|cpu_count|hardware_concurrency|_NPROCESSORS_|\bnproc\b|Cpus_allowed|process_cpu_count"
     r"|fs/cgroup|/cgroup\b|cpu\.max|cfs_quota|memory\.(max|high|current|limit_in_bytes|usage_in_bytes|oom_control)"
     r"|cpuset\.(cpus|effective)|LOCAL_WORLD_SIZE|LOCAL_SIZE|LOCALNRANKS|TASKS_PER_NODE"
 )
 _READER = {f"src/base/{name}" for name in ("cpus.cpp", "control_groups.cpp", "group_limits.cpp", "local_ranks.cpp")}
-# They know the words of others: what a user's script, or the command that launches it, calls such things.
+# These modules contain the words because a user's script, or the command that launches it, uses them.
 _OF_SCRIPTS = {"python/feedline/machine/launchers.py"} | {
     f"python/feedline/doctor/script/{name}" for name in ("values.py", "command.py")
 }
@@ -233,7 +233,7 @@ _ASKS_THE_READER = 'base::cgroup_limit("cpu.max")'
 
 
 def test_only_the_reader_reads_limits() -> None:
-    told = []
+    found_in = []
     for folder in ("src", "include", "python"):
         for path in sorted((ROOT / folder).rglob("*")):
             name = path.relative_to(ROOT).as_posix()
@@ -244,8 +244,8 @@ def test_only_the_reader_reads_limits() -> None:
             for number, line in enumerate(path.read_text().splitlines(), 1):
                 code = re.sub(r"\s*(//|#).*", "", line).replace(_ASKS_THE_READER, "")
                 if _OF_LIMITS.search(code):
-                    told.append(f"{name}:{number}: {line.strip()}")
-    assert not told, "\n".join(told)
+                    found_in.append(f"{name}:{number}: {line.strip()}")
+    assert not found_in, "\n".join(found_in)
 
 
 def test_the_search_for_other_readers_finds_the_reader() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mounts as the kernel lists them: which one a path is seen through, of what kind it is, and what helps there."""
+"""Mounts as the kernel lists them: the mount through which a path is accessed, its kind, and the advice for it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from feedline.data import storage_types
+from feedline.data.storage import storage_types
 from feedline.machine import storage
 from feedline.machine.mounts import Mount, mount_of
 
@@ -15,7 +15,7 @@ ROOT = "1 0 8:1 / / rw,relatime - ext4 /dev/sda1 rw"
 
 
 def machine(tmp_path: Path, *lines: str) -> Path:
-    """A made root whose mountinfo has these lines."""
+    """A generated root whose mountinfo has these lines."""
     root = tmp_path / "root"
     (root / "proc/self").mkdir(parents=True, exist_ok=True)
     (root / "proc/self/mountinfo").write_bytes("\n".join(lines).encode() + b"\n")
@@ -23,7 +23,7 @@ def machine(tmp_path: Path, *lines: str) -> Path:
 
 
 def escaped(path: Path) -> str:
-    """As the kernel writes a name: four characters as octal numbers, all other bytes as they are."""
+    """Escapes a name like the kernel: four characters as octal numbers, all other bytes unchanged."""
     text = str(path).replace("\\", "\\134")
     return text.replace(" ", "\\040").replace("\t", "\\011").replace("\n", "\\012")
 
@@ -86,7 +86,7 @@ def test_where_the_root_is_not_listed_and_lines_make_no_sense_what_can_be_read_i
 @pytest.mark.parametrize(
     ("kind", "device", "family", "code", "words"),
     [
-        ("nfs4", "server:/data", "nfs", "nfs_mount", "Adding workers soon stops helping"),
+        ("nfs4", "server:/data", "nfs", "nfs_mount", "Additional workers soon stop helping"),
         ("nfs", "server:/data", "nfs", "nfs_mount", "nconnect=8"),
         ("lustre", "10.0.0.1@o2ib:/scratch", "parallel", "parallel_mount", "feedline pack"),
         ("fuse.s3fs", "s3fs", "objects", "object_mount", "s3://BUCKET"),
@@ -110,8 +110,8 @@ def test_each_kind_of_place_has_a_finding_with_what_helps_and_a_page(
     assert code in {page.code for page in storage_types.entries()}
     facts, _ = storage.storage_facts(str(tmp_path), root)
     assert facts is not None and facts["kind"] == ("overlay" if family == "overlay" else "network")
-    told = storage_types.explained("reads\n", str(tmp_path / "{0..9}.tar"), root)
-    assert (f"feedline explain {code}" in told) is (family != "overlay") and told.startswith("reads\n")
+    explanation = storage_types.explained("reads\n", str(tmp_path / "{0..9}.tar"), root)
+    assert (f"feedline explain {code}" in explanation) is (family != "overlay") and explanation.startswith("reads\n")
     assert storage_types.explained("cache '/x' of at most", str(tmp_path), root) == "cache '/x' of at most", (
         "copies are kept"
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts of the processor, from made-up /proc and /sys; packages and builds, from made-up metadata."""
+"""Processor data from generated /proc and /sys; packages and builds from generated metadata."""
 
 from __future__ import annotations
 

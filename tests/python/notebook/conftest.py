@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An interactive shell in this process, as IPython and a notebook's kernel have one."""
+"""An interactive shell in this process, like that of IPython and of a notebook's kernel."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-sys.path.append(str(Path(__file__).parent))  # behind those of the folder above
+sys.path.append(str(Path(__file__).parent))  # after the parent folder
 
 
 @pytest.fixture
 def shell() -> Iterator[Any]:
-    """With the extension loaded; what it prints goes where pytest looks."""
+    """A shell with the extension loaded, whose output pytest captures."""
     interactive = pytest.importorskip("IPython.core.interactiveshell", reason="IPython is not installed")
     pytest.importorskip("torch", reason="torch, whose loader is watched, is not installed")
     from traitlets.config import Config

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A notebook in a kernel of its own: long, so by FEEDLINE_PROOFS."""
+"""A notebook in a separate kernel: slow, so only with FEEDLINE_PROOFS."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(os.environ.get("FEEDLINE_PROOFS") != "long", rea
 
 
 def outputs(cells: list[str]) -> list[list[Any]]:
-    """Of each cell, once all have run."""
+    """Returns the output of each cell, after all have run."""
     nbclient = pytest.importorskip("nbclient", reason="nbclient, which runs notebooks, is not installed")
     pytest.importorskip("ipykernel", reason="ipykernel, a notebook's kernel, is not installed")
     from nbformat.v4 import new_code_cell, new_notebook
@@ -30,7 +30,7 @@ def test_a_notebook_shows_the_diagnosis_with_its_experiments_and_continues() -> 
     shown = [one for one in made[2] if one.output_type == "execute_result"]
     assert len(shown) == 1 and shown[0].execution_count == 3
     assert "<svg" in shown[0].data["text/html"] and "python_main_process" in shown[0].data["text/html"]
-    assert "loader only, by workers" in shown[0].data["text/plain"], "experiments ran on a copy of the kernel"
+    assert "loader only, by number of workers" in shown[0].data["text/plain"], "experiments ran on a copy of the kernel"
     progress = [one for one in made[2] if one.output_type == "display_data"]
     assert [one.data["text/plain"] for one in progress] == [""], "the line of progress is gone"
     assert made[3][0].data["text/plain"] == "60", "the kernel is the one that ran the cell"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""%%feedline: the cell does what it would do, its diagnosis is that of its loop, and errors are the cell's own."""
+"""%%feedline: the cell has its usual effect, the diagnosis is that of its loop, and errors are the cell's own."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_cell_is_diagnosed_and_keeps_what_it_defines(shell: Any) -> None:
     assert found.record["verdicts"][0]["cause"] == found.findings[0].code
     assert found.findings[0].share > 0.7, "nearly all of the loop's time is the dataset's waiting"
     assert found.record["subject"] == f"In [{shell.execution_count}]"
-    assert any("100% of them at In [" in one and ":6 in __getitem__()" in one for one in found.findings[0].evidence)
+    assert any("% of them at In [" in one and ":6 in __getitem__()" in one for one in found.findings[0].evidence)
     assert found.record["configuration"]["num_workers"] == 0
     assert record.check(json.loads(json.dumps(found.record)))
     text = repr(found)
@@ -67,11 +67,23 @@ def test_an_error_is_the_cells_own_and_reported_once(shell: Any, capsys: pytest.
     cell = f"%%feedline --quick\n{LOOP}\n1 / 0"
     result = shell.run_cell(cell, store_history=False)
     assert isinstance(result.error_in_exec, ZeroDivisionError)
-    told = "".join(capsys.readouterr())
-    assert told.count("ZeroDivisionError: division by zero") == 1
-    assert "ended by ZeroDivisionError" in told, "what was seen until then is shown"
+    printed = "".join(capsys.readouterr())
+    assert printed.count("ZeroDivisionError: division by zero") == 1
+    assert "ended by ZeroDivisionError" in printed, "what was seen until then is shown"
     assert len(shell.user_ns["seen"]) == 60
-    assert "line 4" in told and "----> 4 1 / 0" in told, "as the cell is numbered, with the magic's own line"
+    assert "line 4" in printed and "----> 4 1 / 0" in printed, "as the cell is numbered, with the magic's own line"
+    assert not {"showtraceback", "showsyntaxerror"} & shell.__dict__.keys()
+
+
+@pytest.mark.parametrize("wrong", ["for batch in loader: 1 / 0", "for batch in", "raise SystemExit(3)"])
+def test_cells_after_an_error_are_run_and_diagnosed_as_before(shell: Any, wrong: str) -> None:
+    run(shell, SETUP)
+    assert not shell.run_cell(f"%%feedline --quick\n{wrong}", store_history=False).success
+    assert run(shell, "len(list(loader))") == 15, "without the magic"
+    found = run(shell, f"%%feedline --quick\n{LOOP}")
+    assert found.findings and "15 steps in 1 epoch" in repr(found), "of this cell, and not of the one before"
+    with pytest.raises(ZeroDivisionError):
+        run(shell, "1 / 0")
     assert not {"showtraceback", "showsyntaxerror"} & shell.__dict__.keys()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The libraries whose formats are read, each in an environment of its own, which `tools/test --formats` makes."""
+"""The libraries whose formats are read, each in a separate environment, which `tools/test --formats` creates."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ Original = Callable[..., Any]
 
 @pytest.fixture
 def original(tmp_path: Path) -> Original:
-    """Runs a script of this folder with the Python of tools/requirements/originals/NAME.txt: `original(NAME, SCRIPT,
-    *ARGUMENTS)` gives what the last line that it printed has in JSON."""
+    """Runs a script in this folder with the Python of tools/requirements/originals/NAME.txt: `original(NAME, SCRIPT,
+    *ARGUMENTS)` returns the JSON value in the last line of its output.
+    """
     made = os.environ.get("FEEDLINE_ORIGINALS")
     if made is None:
         pytest.skip("needs the formats' own libraries: tools/test --formats installs them")

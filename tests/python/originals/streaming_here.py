@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MosaicML's streaming beside torch's CPU build, and its values as JSON has them. For scripts of its interpreter."""
+"""MosaicML's streaming with torch's CPU build, and its values as JSON. For scripts run by its interpreter."""
 
 import sys
 from decimal import Decimal
@@ -9,7 +9,8 @@ from unittest import mock
 import numpy as np
 from PIL import Image
 
-# torchvision's wheel does not load beside torch's CPU build; streaming takes base classes of it that are not used here
+# torchvision's wheel cannot be loaded with torch's CPU build; streaming uses base classes from it that are not needed
+# here
 for name in ("torchvision", "torchvision.datasets", "torchvision.transforms", "torchvision.transforms.functional"):
     sys.modules[name] = mock.MagicMock(VisionDataset=object, CIFAR10=object, __spec__=ModuleSpec(name, None))
 

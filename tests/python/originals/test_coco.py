@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Outlines cover the pixels that pycocotools' annToMask gives."""
+"""Polygons cover the same pixels as in pycocotools' annToMask."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LitData datasets of its own writer read as LitData reads them."""
+"""LitData datasets written by LitData have the same samples as in LitData."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MDS datasets of MosaicML's own writer read as MosaicML reads them."""
+"""MDS datasets written by MosaicML's library have the same samples as in that library."""
 
 from __future__ import annotations
 

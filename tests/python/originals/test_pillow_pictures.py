@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pillow's own test pictures: its pixels or, where it refuses one, a refusal. What differs is listed here and, with its
-reason, in docs/known-differences.md: neither more nor less."""
+"""Pillow's own test images: the same pixels as in Pillow or, if Pillow refuses the image, an error. All differences are
+listed here and, with their reasons, in docs/known-differences.md.
+"""
 
 from __future__ import annotations
 
@@ -16,19 +17,19 @@ from PIL import Image
 
 import feedline
 
-# the kinds that are read, as Pillow calls them
+# the supported kinds, by Pillow's names
 READ = {"AVIF", "BMP", "GIF", "JPEG", "JPEG2000", "MPO", "PNG", "PPM", "PSD", "TIFF", "WEBP"}
 ONLY_PILLOW_READS = {
-    "hopper_bad_exif.jpg",  # its Huffman codes are damaged: Pillow goes on with grey and black
-    "hopper.pfm", "hopper_be.pfm",  # floats, which Pillow has among its PPM
+    "hopper_bad_exif.jpg",  # its Huffman codes are damaged: Pillow continues with grey and black
+    "hopper.pfm", "hopper_be.pfm",  # floats, which Pillow counts as PPM
 }  # fmt: skip
 ONLY_FEEDLINE_READS = {
-    "apng/chunk_no_fctl.png",  # frames of an APNG in disorder: the first image is whole
-    "png_decompression_dos.png", "unknown_compression_method.png",  # text and profiles, which nothing looks at
-    "truncated_end_chunk.png", "truncated_jpeg.jpg",  # the end mark alone is missing
+    "apng/chunk_no_fctl.png",  # unordered frames of an APNG: the first image is complete
+    "png_decompression_dos.png", "unknown_compression_method.png",  # text and profiles, which Feedline ignores
+    "truncated_end_chunk.png", "truncated_jpeg.jpg",  # only the end mark is missing
 }  # fmt: skip
 
-# orientation of XMP, and of a text chunk in which a program kept EXIF (docs/decisions/decode-png-and-other-images.md)
+# orientation in XMP, and in a text chunk in which a program stored EXIF (docs/decisions/decode-png-and-other-images.md)
 TURNED_BY_PILLOW_ALONE = {
     "exif_imagemagick_orientation.png", "xmp_tags_orientation.png", "xmp_tags_orientation_exiftool.png"
 }  # fmt: skip
@@ -47,7 +48,7 @@ def pictures() -> Iterator[tuple[str, bytes]]:
 
 
 def pillow(data: bytes, mode: str) -> np.ndarray | None:
-    """Its pixels, or None where it refuses, whatever it says then."""
+    """Returns the pixels, or None if the image is refused with any error."""
     try:
         image = Image.open(io.BytesIO(data))
         return np.asarray(image.convert(mode)).reshape(image.height, image.width, -1)
@@ -70,7 +71,7 @@ def kind_of(data: bytes) -> str | None:
 
 
 def assert_same(name: str, data: bytes, mode: str) -> tuple[bool, bool]:
-    """Who reads it: Pillow, Feedline."""
+    """Returns who can read it: Pillow, Feedline."""
     expected, found = pillow(data, mode), ours(data, mode)
     if expected is not None and found is not None:
         assert np.array_equal(found, expected), (name, mode)
@@ -85,7 +86,7 @@ def test_pixels_and_refusals_are_pillows() -> None:
     refused = 0
     only_pillow, only_feedline = set(), set()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of damage, which Pillow goes on behind
+        warnings.simplefilter("ignore")  # about damage that Pillow tolerates
         for name, data in pictures():
             kind = kind_of(data)
             if kind is not None and kind not in READ:
@@ -120,7 +121,7 @@ def test_turned_pictures_are_those_of_exif_transpose() -> None:
             try:
                 expected = np.asarray(ImageOps.exif_transpose(image).convert("RGB"))
             except Exception:
-                continue  # Pillow's refusal of the picture, or of its EXIF
+                continue  # Pillow refuses the image, or its EXIF
             if not np.array_equal(found, expected):
                 other.add(name)
             turned += image.getexif().get(0x0112, 1) != 1

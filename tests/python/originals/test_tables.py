@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrow and Parquet files of pyarrow and datasets read as these read them."""
+"""Arrow and Parquet files of pyarrow and datasets have the same values as in these libraries."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def shown(value: Any) -> Any:
 
 
 def order_of(fields: tuple[str, ...], rows: list[list[Any]], nested: bool) -> list[list[Any]]:
-    """The rows in the order of the fields: they come in that of the file's columns."""
+    """Returns the rows in the order of the fields; Feedline returns them in the order of the file's columns."""
     columns = [
         "n",
         "up",

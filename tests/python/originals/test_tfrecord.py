@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TFRecord files of TensorFlow's own writer read as TensorFlow reads them."""
+"""TFRecord files written by TensorFlow have the same values as in TensorFlow."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import feedline
+from feedline import packing
 
 Original = Callable[..., Any]
 
@@ -31,3 +32,10 @@ def test_files_of_tensorflow_read_as_it_reads_them(
         np.testing.assert_array_equal(
             sequences[i].steps, np.array([[t, t / 2] for t in range((i + 1) % 5)], np.float32).reshape(-1, 2)
         )
+
+
+def test_tensorflow_reads_packed_records(original: Original, folder: Path, tmp_path: Path) -> None:
+    packing.pack(folder, tmp_path / "out", to="tfrecord")
+    source = feedline.open(folder)
+    wanted = [[source.encoded(i).hex(), int(source[i].label)] for i in range(len(source))]
+    assert original("tensorflow", "read_tfrecord.py", tmp_path / "out/000000.tfrecord") == wanted

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""write_coco.py FOLDER: a COCO file with polygons and runs of every kind, and the masks that pycocotools draws of it.
+"""write_coco.py FOLDER: writes a COCO file with polygons and runs of every kind, and the masks that pycocotools draws
+from it.
 
 Writes FOLDER/x.json and FOLDER/masks.npz: the masks of each image, by its id, in bits. Prints how many there are.
 """
@@ -16,12 +17,12 @@ from pycocotools import mask as masks
 from pycocotools.coco import COCO
 
 IMAGES, PER_IMAGE = 400, 52
-MOST_NOISE = 10_000  # pixels of a mask that is noise, whose runs are many
+MOST_NOISE = 10_000  # pixels of a noise mask, which has many runs
 SIZES = [(480, 640), (17, 33), (1, 1), (240, 7), (5, 500), (333, 500)]  # height, width
 
 
 def polygon(rng: np.random.Generator, height: int, width: int) -> list[float]:
-    """Of 3 to 30 points: anywhere near the image, on pixels, on their borders, far off, or the same one again."""
+    """Returns 3 to 30 points: anywhere near the image, on pixels, on their borders, far outside, or repeated."""
     kind = rng.integers(0, 6)
     count = int(rng.integers(3, 30))
     points = rng.uniform(-0.2, 1.2, (count, 2)) * [width, height]

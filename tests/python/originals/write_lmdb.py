@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes databases with liblmdb, in every way that it has, and prints what liblmdb reads back. Run by its own
-interpreter."""
+"""Writes databases with liblmdb, in all of its modes, and prints what liblmdb reads back. Run by its own
+interpreter.
+"""
 
 import json
 import random
@@ -42,7 +43,7 @@ def put_all(environment, count=700, database=None):
 
 
 def churn(environment):
-    """Many transactions that write, replace and delete, so that pages are used again in another order."""
+    """Many transactions that write, replace and delete, so that pages are reused in a different order."""
     keys = [draw.randbytes(draw.randrange(1, 60)) for _ in range(400)]
     for _ in range(60):
         with environment.begin(write=True) as transaction:

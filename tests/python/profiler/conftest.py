@@ -3,4 +3,5 @@ import sys
 from pathlib import Path
 
 here = Path(__file__).parent
-sys.path += [str(here), str(here.parent / "diagnose")]  # behind those of the folder above, which has a conftest too
+# after the fixtures of the parent folder, which also has a conftest.py
+sys.path += [str(here), str(here.parent / "diagnose")]

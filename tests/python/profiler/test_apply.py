@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other settings for the loader of a script that runs, without a change of its code."""
+"""Other settings for the loader of a running script, without changing its code."""
 
 import json
 import os
@@ -80,7 +80,7 @@ def test_only_the_loader_that_is_meant_is_changed_and_keeps_its_samples_and_orde
 
 def test_what_would_change_the_samples_is_refused_with_its_reason(run, plain):
     changed, outcome = run({"num_workers": 2, "pin_memory": True})
-    assert changed[2] == plain[2]  # a stream would come twice from two workers
+    assert changed[2] == plain[2]  # two workers would both return the whole stream
     assert len(outcome) == 3 and "iterable" in apply.refused_by_all(outcome)["num_workers"]
     assert sum("num_workers" in one["refused"] for one in outcome) == 1
     if not torch.cuda.is_available():

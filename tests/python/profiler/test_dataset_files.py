@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which files a dataset has, what of them is in the page cache, and what their disk gives."""
+"""Finds a dataset's files, their share in the page cache, and the speed of their disk."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from feedline.profiler.probe.opened_files import OpenedFiles
 
 
 class Recorder:
-    """As far as an audit hook looks at one."""
+    """Sees events like an audit hook."""
 
     def __init__(self, session):
         self.session, self.silent, self.in_worker, self.local = session, False, True, threading.local()
@@ -66,7 +66,8 @@ def test_neighbours_tell_what_was_cached_before(photos, tmp_path):
     for path in photos.glob("*.jpg"):
         path.read_bytes()
     found = watch.summary(watch.finish([]))
-    assert found.seen == 1 and found.looked_at == 1 + 16  # of one folder not more; labels.csv is of another kind
+    # not more than one from each folder; labels.csv is of another kind
+    assert found.seen == 1 and found.looked_at == 1 + 16
     assert found.cached_before == 0.0 and found.cached_after == 1.0
     assert found.median_bytes == 20_000 and found.devices
 
@@ -147,7 +148,7 @@ def test_the_first_name_is_written_at_once_and_others_together(tmp_path):
 
 
 def test_the_hook_on_open_is_not_disturbed_by_what_it_is_called_with(tmp_path):
-    """It is called for every audited event of the process, and its exceptions would be the script's."""
+    """It is called for every audited event of the process, and the script would receive its exceptions."""
     opened = OpenedFiles(Recorder(tmp_path))
     for arguments in ((), ("open",), (7, ()), ("open", ()), ("open", (1, 2)), ("open", None), ("opener", ("/data/1",))):
         assert opened._gate.hook(*arguments) is None
@@ -163,8 +164,11 @@ def test_the_disk_is_read_past_the_cache_and_left_as_it_was(photos):
     if found.refused:
         pytest.skip(found.refused)
     assert found.device == facts[0]["device"] and found.files == 40
-    assert 0 < found.bytes_per_s_low <= found.bytes_per_s <= found.bytes_per_s_high
-    assert 0 < found.latency_ms_low <= found.latency_ms <= found.latency_ms_high
+    assert (
+        0 <= found.bytes_per_s_low <= found.bytes_per_s <= found.bytes_per_s_high
+    )  # an interval: 0 if the disk is busy
+    assert found.bytes_per_s > 0
+    assert 0 <= found.latency_ms_low <= found.latency_ms <= found.latency_ms_high and found.latency_ms > 0
     assert 1 < found.read_bytes <= 20_000
     assert cached_share(on_disk(photos)) == 0.0
     assert {path.name: (path.stat().st_mtime_ns, path.read_bytes()) for path in photos.iterdir()} == before

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the hooks of a watched step see of a device, and that a script sees nothing of them."""
+"""The hooks of a watched step record a device's work, and do not affect the script."""
 
 import json
 import sys
@@ -106,7 +106,7 @@ def diagnosed(tmp_path, source):
 
 
 def test_a_short_loop_tells_of_its_copies_and_parameters(tmp_path):
-    """80 steps of some ms, of which only some are seen: enough copies are timed, and the optimizer is met."""
+    """Only some of 80 steps of some ms are observed: enough copies are timed, and the optimizer is found."""
     found = diagnosed(
         tmp_path,
         """
@@ -142,12 +142,14 @@ def test_a_short_loop_tells_of_its_copies_and_parameters(tmp_path):
     assert found.on_device.device["type"] == "standin" and found.uses_device
     assert found.on_device.device["elements"] == {"torch.float32": 100}
     assert found.on_device.watched_steps >= FEWEST_WATCHED
-    assert found.missing.get("gpu") is None  # no GPU of NVIDIA's
+    assert found.missing.get("gpu") is None  # no NVIDIA GPU
     assert found.making.pin_ms > 0
 
 
 class DeviceOfSteps:
-    """As much of torch.cuda as times a step. Its stream comes to an event `lag` later than the host records it."""
+    """The part of torch.cuda that is needed to time a step. Its stream reaches an event `lag` later than the host
+    records it.
+    """
 
     def __init__(self):
         self.now, self.lag, self.ready, self.capturing, self.made, self.events = 0.0, 0.0, True, False, 0, 0
@@ -180,7 +182,7 @@ class DeviceOfSteps:
 
 @pytest.fixture
 def steps(hooks, monkeypatch):
-    """step(host_ms, lag_ms), device, and what was recorded of whole steps as (ms, steps)."""
+    """Returns step(host_ms, lag_ms), the device, and the records of whole steps as (ms, steps)."""
     device, recorded = DeviceOfSteps(), []
     monkeypatch.setattr(hooks, "_module", lambda _: device)
 
@@ -200,18 +202,18 @@ def steps(hooks, monkeypatch):
 
 def test_a_step_is_timed_where_the_device_makes_it_and_not_where_it_is_launched(hooks, steps):
     step, device, recorded = steps
-    step(5)  # which is to tell the device
+    step(5)  # which reports the device
     assert device.made == 0
     hooks._devices.add("cuda:0")
-    step(3, lag_ms=9)  # launched in 3 ms, and made 9 ms after that
+    step(3, lag_ms=9)  # launched within 3 ms and finished 9 ms later, then launched and finished within 4 ms
     step(4, lag_ms=9)  # launched and made in 4
     assert recorded == [(12, 1)]
     device.ready = False
     step(1)
-    assert recorded == [(12, 1)]  # nobody waits for it
+    assert recorded == [(12, 1)]  # nothing waits for it
     device.ready = True
     step(1)
-    assert recorded[1][1] == 2  # both of those that were made meanwhile
+    assert recorded[1][1] == 2  # both that were made in the meantime
 
 
 def test_events_whose_times_were_read_are_used_again_and_no_others(hooks, steps):
@@ -293,7 +295,7 @@ def test_autocast_is_seen_where_it_is_entered(hooks, tmp_path):
     assert json.loads(note.read_text())["autocast"] == []
     hooks.install(torch)
     context = torch.autocast("cpu", torch.bfloat16)
-    context.device = "cuda"  # one of its own would be disabled where there is none
+    context.device = "cuda"  # an own event would be disabled without a GPU
     with context:
         pass
     hooks.remove()
@@ -321,11 +323,13 @@ def test_time_on_the_device_is_that_of_the_copies_that_were_timed():
     assert (timed.pinned, timed.asked, timed.per_step, timed.bytes_per_step) == (True, True, 2, 1000)
     assert timed.host_ms == 5 and timed.device_ms == pytest.approx(4) and timed.timed == 3  # the first step is cold
     assert other.other_stream and other.device_ms is None
-    assert gpu_summary.steps_of(process) == (None, 0)  # copies are no steps
+    assert gpu_summary.steps_of(process) == (None, 0)  # copies are not steps
 
 
 def test_the_first_steps_copies_are_no_measure_of_the_others():
-    """An idle stream, memory that is allocated for the first time: 0.39 ms lie between the events of a copy of 1 kB."""
+    """An idle stream, memory that is allocated for the first time: 0.39 ms pass between the events of a copy of 1
+    kB.
+    """
     steps = [events.ASKED + 256] * 9
     recorded = [Event(events.CALLS, 1, 0, 7 * MS, 0, 0, 0) for _ in steps]
     recorded += [Event(events.COPIES, 1, 0, MS, 0, 1024, flags) for flags in steps]

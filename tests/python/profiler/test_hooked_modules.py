@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The probe's way into a process: the table of modules that it waits for, and its own loading."""
+"""How the probe enters a process: the table of modules that it waits for, and how it is loaded."""
 
 import subprocess
 import sys
@@ -29,7 +29,7 @@ def test_each_module_has_hooks_that_are_there(name):
 
 
 def test_a_script_is_watched_whose_python_has_no_feedline(tmp_path):
-    """As one in another environment than the command's: the probe brings its package along."""
+    """A Python in another environment than the command's: the probe brings its package with it."""
     torch = pytest.importorskip("torch", reason="torch, whose loader is watched, is not installed")
     others, session = tmp_path / "others", tmp_path / "session"
     for made in (others, session):
@@ -40,4 +40,4 @@ def test_a_script_is_watched_whose_python_has_no_feedline(tmp_path):
     subprocess.run([sys.executable, "-c", SCRIPT, str(others)], env=environment_of(session), check=True, timeout=HANG_S)
     assert [note for note in notes_in(session) if "probe" in note] == []
     (process,) = FileCollector(session).processes()
-    assert 0 < process.totals[events.WAIT].times <= 3  # one event may stand for several
+    assert 0 < process.totals[events.WAIT].times <= 3  # one event may represent several

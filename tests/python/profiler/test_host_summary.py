@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From sampled counters to the figures of the host."""
+"""Calculates the host's figures from sampled counters."""
 
 import pytest
 
@@ -21,7 +21,7 @@ IDLE = {
 
 
 def recorded(host=(), worker=None, **others):
-    """Ten seconds of a loop in process 7, with worker 8; `host`: counters that have grown by then."""
+    """Ten seconds of a loop in process 7, with worker 8; `host`: how much counters have increased by then."""
     rows = [{**STILL, "time_ns": 0}, {**STILL, "time_ns": 5 * S}, {**STILL, **dict(host), "time_ns": 10 * S}]
     processes = [{**IDLE, "time_ns": t, "pid": pid} for t in (0, 10 * S) for pid in (7, 8)]
     processes[-1] |= worker or {}
@@ -35,7 +35,7 @@ def host_of(recording, **facts):
 
 
 def test_a_quotas_stops_are_shared_out_among_the_cpus_it_stops():
-    stopped = recorded({"throttled_ns": 10 * S})  # of two workers, on two CPUs, five seconds each
+    stopped = recorded({"throttled_ns": 10 * S})  # two workers, on two CPUs, five seconds each
     assert host_of(stopped).throttled == pytest.approx(0.5)
     assert host_of(stopped, num_workers=0).throttled == pytest.approx(1.0)
     assert host_of(recorded({"throttled_ns": 99 * S})).throttled == 1.0
@@ -79,7 +79,7 @@ def test_a_disk_that_was_not_measured_is_missing_where_samples_come_from_it():
 
 
 def test_of_several_ranks_one_is_weighed_against_its_own_share():
-    """Four ranks share four CPUs; the run's counters are of all of them."""
+    """Four ranks share four CPUs; the run's counters include all of them."""
     busy = {"busy_ns": 30 * S}
     loaders = [{"local_rank": rank, "sharing_ranks": 4} for rank in (0, 1, 2, 3)]
     run = recorded(busy, worker={"cpu_ns": 20 * S, "delay_ns": 8 * S})
@@ -93,7 +93,7 @@ def test_of_several_ranks_one_is_weighed_against_its_own_share():
 
 
 def test_ranks_that_are_not_watched_are_no_other_programs():
-    """Each rank has a diagnosis of its own: the others use as much as this one, and that is no stranger's work."""
+    """Each rank has its own diagnosis: the other ranks use as much CPU time, and do not count as other programs."""
     run = recorded({"busy_ns": 80 * S}, worker={"cpu_ns": 20 * S})
     run.loaders = [{"local_rank": 2, "sharing_ranks": 4}]
     one = host_of(run, **run.loaders[0])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watching work of this very process, such as a notebook's cell: what is seen, again and again, and what is left."""
+"""Profiling work in this process, such as a notebook cell: repeated recordings, and clean-up."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def seen(work: Any) -> tuple[Recording, Summary]:
 
 
 def surroundings() -> list[Any]:
-    """Everything that profiling changes while it runs: functions, finders, variables, the tensor's methods."""
+    """Everything that profiling replaces while it runs: functions, finders, variables, the tensor's methods."""
     owners = [*MODULES, *(value for module in MODULES for value in vars(module).values() if isinstance(value, type))]
     from multiprocessing import reduction
 
@@ -53,9 +53,12 @@ def surroundings() -> list[Any]:
     return [functions, list(sys.meta_path), dict(os.environ)]
 
 
-def test_a_loop_is_seen_with_and_without_workers_and_nothing_is_left() -> None:
-    before, folders = surroundings(), set(Path(tempfile.gettempdir()).glob("feedline-diagnose-*"))
-    for workers in (0, 1, 0):  # a second and third cell are as the first
+def test_a_loop_is_seen_with_and_without_workers_and_nothing_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # other tests create such folders at the same time
+    before = surroundings()
+    for workers in (0, 1, 0):  # a second and third cell behave like the first
         loader = DataLoader(Slow(40, 0.002), batch_size=4, num_workers=workers)
         rows: list[int] = []
 
@@ -69,7 +72,7 @@ def test_a_loop_is_seen_with_and_without_workers_and_nothing_is_left() -> None:
         assert summary.waits.loader > 0.5 and "workers" not in summary.missing
         assert summary.making.wall_ms > 7
     assert surroundings() == before
-    assert set(Path(tempfile.gettempdir()).glob("feedline-diagnose-*")) == folders
+    assert not list(tmp_path.iterdir())
 
 
 def test_what_runs_between_two_watched_loops_is_seen_by_neither() -> None:
@@ -85,7 +88,7 @@ def test_what_runs_between_two_watched_loops_is_seen_by_neither() -> None:
     next(held[0]), next(first)  # between
 
     def work() -> None:
-        next(held[0]), next(first)  # of iterators that other cells began
+        next(held[0]), next(first)  # of iterators that began in other cells
         assert len(list(loader)) == 8
 
     recording, summary = seen(work)
@@ -106,12 +109,12 @@ def test_an_error_comes_through_and_what_was_watched_halfway_is_as_it_was() -> N
         in_process.run(work, "In [1]")
     assert surroundings() == before
 
-    def told() -> str:
+    def failing() -> str:
         for _ in zip(range(3), DataLoader(Slow(50, 0.001)), strict=False):
             pass
         return "ZeroDivisionError"
 
-    assert in_process.run(told, "In [2]").notes[0].startswith("the profile was ended by ZeroDivisionError")
+    assert in_process.run(failing, "In [2]").notes[0].startswith("the profile was ended by ZeroDivisionError")
     assert surroundings() == before
 
 
@@ -127,7 +130,7 @@ def test_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_modules_that_the_work_imports_first_are_watched_too(tmp_path: Path) -> None:
-    """Pillow's plugin for TIFF is one; a fresh copy stands for one that nobody has imported."""
+    """Pillow's TIFF plugin is such a module; a fresh copy represents one that has not been imported."""
     name = "PIL.TiffImagePlugin"
     pytest.importorskip(name)
     module = sys.modules.pop(name)

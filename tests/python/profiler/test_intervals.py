@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Means and their intervals: known values, and what holds for all."""
+"""Means and their intervals: known values, and general properties."""
 
 import math
 
@@ -15,7 +15,7 @@ numbers = st.floats(0.001, 1e6)
 def test_the_interval_is_students():
     mean, low, high = interval([4.0, 5.0, 6.0])  # a standard error of 1/sqrt(3), and 4.30 for two degrees of freedom
     assert (mean, low, high) == (5.0, pytest.approx(5 - 4.30 / 3**0.5), pytest.approx(5 + 4.30 / 3**0.5))
-    assert interval([7.0]) == (7.0, 0.0, math.inf)  # nothing is known beside it
+    assert interval([7.0]) == (7.0, 0.0, math.inf)  # only one block
 
 
 @given(st.lists(numbers, min_size=1, max_size=60), st.floats(0.5, 20))
@@ -32,7 +32,7 @@ def test_an_even_pace_has_a_narrow_interval():
 
 def test_what_arrives_together_is_counted_by_rounds():
     bursts = [(float(i // 4), 1.0) for i in range(25)]  # four at a time, every second
-    assert rate_interval(bursts)[2] > 100  # a block that lies within a burst has no time at all
+    assert rate_interval(bursts)[2] > 100  # a block within a burst takes no time
     mean, low, high = rate_interval(bursts, together=4)
     assert (mean, low, high) == (pytest.approx(4), pytest.approx(4), pytest.approx(4))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An experiment in a process of its own: what it gives, and what is left when it goes wrong."""
+"""An experiment in a separate process: its result, and clean-up after failures."""
 
 import os
 import signal
@@ -14,7 +14,9 @@ from feedline.profiler.isolated import NotTried
 
 
 def forked(child, *arguments):
-    """The exit status of `child` in a process of its own, as attempts are made where there are no other children."""
+    """Returns the exit status of `child`, run in a separate process, where experiments have no other child
+    processes.
+    """
     process = os.fork()
     if process == 0:
         status = 99
@@ -26,7 +28,7 @@ def forked(child, *arguments):
 
 
 def why(attempt, folder, limit=HANG_S):
-    """The reason for which nothing was found, and whether processes are left."""
+    """Returns the reason for a missing result, and whether processes are left."""
     try:
         isolated.make(attempt, limit, folder / "attempt")
     except NotTried as error:
@@ -81,17 +83,19 @@ def test_what_goes_wrong_is_named_and_leaves_no_process(attempt, tmp_path):
 def test_what_it_finds_comes_through_whatever_the_script_does_with_signals(tmp_path):
     def child():
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-        found = [isolated.make(lambda n=n: {"n": n, "handler": asks()}, HANG_S, tmp_path / "attempt") for n in (1, 2)]
+        found = [
+            isolated.make(lambda n=n: {"n": n, "handler": request()}, HANG_S, tmp_path / "attempt") for n in (1, 2)
+        ]
         return 0 if found == [{"n": n, "handler": int(signal.SIG_IGN)} for n in (1, 2)] else 1
 
-    def asks():
+    def request():
         return int(signal.getsignal(signal.SIGCHLD))
 
     assert forked(child) == 0
 
 
 def test_a_copy_lets_go_of_devices_and_not_of_what_only_gives_bytes(tmp_path):
-    """A terminal stands for a GPU here: a device whose driver looks at who has it open."""
+    """A terminal represents a GPU here: a device whose driver checks which processes have it open."""
 
     def child():
         device, _ = os.openpty()
@@ -100,7 +104,7 @@ def test_a_copy_lets_go_of_devices_and_not_of_what_only_gives_bytes(tmp_path):
         process_copies.let_go()
         null = os.stat("/dev/null").st_rdev
         gone = os.fstat(device).st_rdev == null
-        kept = os.read(zero, 2) == b"\0\0" and stat.S_ISDIR(os.fstat(data).st_mode)
-        return 0 if gone and kept else 1
+        is_intact = os.read(zero, 2) == b"\0\0" and stat.S_ISDIR(os.fstat(data).st_mode)
+        return 0 if gone and is_intact else 1
 
     assert forked(child) == 0

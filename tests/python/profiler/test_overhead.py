@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What watching may cost, by a clock of the test's own and by counting; how much time it takes, bench/ tells."""
+"""The limits on profiling overhead, tested with a simulated clock and by counting; bench/ measures the real
+overhead.
+"""
 
 import json
 import os
@@ -25,7 +27,7 @@ US, MS, S = 1_000, 1_000_000, 1_000_000_000
 
 
 class Clock:
-    """Stands still but where the test says that time passes."""
+    """A clock that only advances when the test says so."""
 
     def __init__(self, monkeypatch):
         self.now = 7 * S
@@ -38,7 +40,7 @@ class Clock:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A recorder whose ring exists, so that nothing is calibrated while a test's clock stands still."""
+    """A recorder whose ring exists, so that nothing is calibrated while the test's clock does not advance."""
     made = Recorder(str(tmp_path_factory.mktemp("session")))
     made.record(events.WAIT, 0)
     return made
@@ -70,7 +72,8 @@ def test_steps_are_seen_only_as_long_as_hooks_cost_their_share(made, cycles, hoo
             made.paid(hook, 3)
             unseen = made.unseen_after(took, 3, pace)
         allowed = budget._FREE_NS + budget.COST_SHARE * (clock.now - start)
-        # beyond it lies what was seen before the cost was known, and one stretch at another pace than the one before
+        # additional overhead comes from events recorded before their cost was known, and from a stretch at another pace
+        # than the previous one
         assert made.spent_ns <= allowed + 2 * dearest + 128 * hook
 
 
@@ -137,7 +140,7 @@ def test_after_a_late_batch_that_was_not_looked_at_details_may_cost_more_until_o
     assert made.was_late(400 * MS, False)
     for _ in range(budget._CURIOUS_FETCHES):
         assert not made.was_late(10 * MS, False)
-    assert spent_at_most() == usual  # late ones have become rare: there is nothing to be seen
+    assert spent_at_most() == usual  # late ones have become rare: there is nothing to record
 
 
 def test_what_details_have_come_to_decides_on_more_of_them(made, monkeypatch):
@@ -163,7 +166,7 @@ def test_steps_and_batches_of_one_process_share_its_allowance(made, monkeypatch)
             made.paid(20 * US, 3)
             unseen[kind] = made.unseen_after(200 * US, 3, pace)
     allowed = budget._FREE_NS + budget.COST_SHARE * (clock.now - start)
-    assert 0.8 * allowed < made.spent_ns < 1.5 * allowed  # each alone would take all of it
+    assert 0.8 * allowed < made.spent_ns < 1.5 * allowed  # each alone would use the whole budget
 
 
 def test_hooks_inside_a_batch_are_paid_by_the_one_around_them(made, monkeypatch):
@@ -175,7 +178,7 @@ def test_hooks_inside_a_batch_are_paid_by_the_one_around_them(made, monkeypatch)
         ended, now[0] = now[0], now[0] + 4 * US
         made.inside(ended)
     assert made.spent_ns == 0
-    made.settle()  # so little may wait
+    made.settle()  # no more than this may wait
     assert made.spent_ns == 0
     assert made.paid(10 * US, 3, made.taken()) == 10 * US + 100 + 3 * (4 * US + 100) == made.spent_ns
     assert made.taken() == 0
@@ -195,9 +198,9 @@ def test_watched_steps_are_paid_for_from_the_first_on(made, monkeypatch):
     assert calls.watch()
     calls.end()
     calls.paid(MS)
-    assert not calls.watch()  # the next step is like the first one: both warm up
+    assert not calls.watch()  # the next step is treated like the first one, as both are warm-ups
     clock.now += counted_calls.WARM_NS + 1
-    assert calls.watch()  # one step is no sample
+    assert calls.watch()  # one step is not a sample
     calls.end()
     calls.paid(MS)
     assert not calls.watch()
@@ -208,7 +211,7 @@ def test_watched_steps_are_paid_for_from_the_first_on(made, monkeypatch):
 
 @pytest.fixture
 def smooth(made, monkeypatch):
-    """(calls, clock) of a loop that uses a device and has gone on for a while: its second run is free."""
+    """Returns (calls, clock) of a loop that uses a device and has run for a while: its second run costs nothing."""
     torch = pytest.importorskip("torch", reason="torch, whose methods are counted, is not installed")
     clock = Clock(monkeypatch)
     monkeypatch.setattr(counted_calls, "clock", clock)
@@ -233,7 +236,7 @@ def test_of_a_loop_that_uses_a_device_steps_are_watched_in_runs(smooth):
         assert calls.count == 1
         calls.paid(MS)
     assert calls.left == 0 and "item" not in torch.Tensor.__dict__
-    assert not calls.watch()  # it has cost what it may
+    assert not calls.watch()  # the overhead has reached its limit
     clock.now += int(2 * counted_calls.RUN_STEPS * MS / counted_calls.CALLS_SHARE)
     assert calls.watch() and calls.left == counted_calls.RUN_STEPS
 
@@ -294,7 +297,7 @@ def test_what_an_event_costs_follows_what_hooks_take(made, monkeypatch):
         made.paid(60 * US, 3)
     assert 19 * US < made.event_ns < 20.1 * US
     before = made.event_ns
-    made.paid(5 * MS)  # a look at an engine says nothing of events
+    made.paid(5 * MS)  # sampling an engine says nothing about events
     assert made.event_ns == before
 
 
@@ -309,10 +312,10 @@ def test_what_hooks_have_spent_is_reported_in_few_events(tmp_path):
     for _ in range(1000):
         made.paid(20 * US, 3)
     (ring,) = FileCollector(tmp_path).processes()
-    told = ring.totals[events.SPENT]
-    assert told.times <= made.spent_ns / budget._RECORDED_NS
-    assert made.spent_ns - budget._RECORDED_NS <= told.a <= made.spent_ns
-    assert 15 * US / 3 < told.cpu_ns / told.times < 25 * US  # an event's cost on the way there
+    of_kind = ring.totals[events.SPENT]
+    assert of_kind.times <= made.spent_ns / budget._RECORDED_NS
+    assert made.spent_ns - budget._RECORDED_NS <= of_kind.a <= made.spent_ns
+    assert 15 * US / 3 < of_kind.cpu_ns / of_kind.times < 25 * US  # the cost of an event by then
 
 
 def test_what_lets_work_pass_is_reported_and_takes_nothing_of_what_may_be_seen(tmp_path):
@@ -342,12 +345,12 @@ def test_opens_are_counted_whether_or_not_they_are_heard(tmp_path):
         opened._gate.hook("open", (f"/data/{number}", "r", os.O_RDONLY))
         opened.tell()
     (ring,) = FileCollector(tmp_path).processes()
-    told = ring.totals[events.HEARD]
-    assert 1000 - opened_files._TOLD < told.a <= 1000
-    assert told.times <= 1000 / opened_files._TOLD
+    of_kind = ring.totals[events.HEARD]
+    assert 1000 - opened_files._TOLD < of_kind.a <= 1000
+    assert of_kind.times <= 1000 / opened_files._TOLD
 
 
-# -- what a batch costs, in events
+# -- the cost of a batch, in events
 
 
 LOOP = """
@@ -384,12 +387,12 @@ def test_a_batch_is_a_few_events(tmp_path, workers):
     paced = {events.UNSEEN_WORK, events.LATE_WORK, events.PICKLE_BESIDE}
     known = set(per_task) | paced | set(of_loop) | of_detail | of_start | watched
     for kinds in counted.values():
-        assert set(kinds) <= known  # nothing else is recorded of such a loop
+        assert set(kinds) <= known  # nothing else is recorded for such a loop
     assert recording.watcher_cpu_ns >= recording.host["sampler_cpu_ns"] > 0
     overhead = overhead_of(recording, recording.end_ns - recording.begin_ns)
     assert overhead is not None
     assert overhead.hooks > 0 and overhead.profiler > 0 and overhead.load_ms > 0
-    assert overhead.copy_ms == 0  # no experiments were asked for
+    assert overhead.copy_ms == 0  # no experiments were requested
 
 
 MANY_STEPS = """
@@ -475,13 +478,14 @@ def test_nothing_that_costs_is_left_out():
         assert found is not None
         return found.hooks * 10 * S - 3 * MS
 
-    assert more(PIN=Total(1000)) == pytest.approx(1000 * 2000)  # at what hooks found an event to cost
+    # the fetch around them is charged the cost of an event that hooks measured
+    assert more(PIN=Total(1000)) == pytest.approx(1000 * 2000)
     assert more(SAMPLE=Total(1000)) == pytest.approx(0, abs=1)  # the fetch around them paid
     assert more(CALLS=Total(5, a=700)) == pytest.approx(700 * 100)
     assert more(DEVICE_COST=Total(2, a=50_000)) == pytest.approx(50_000)
     assert more(HEARD=Total(3, a=400)) == pytest.approx(60_000)
-    assert more(WORK=Total(100), FETCH=Total(60)) == pytest.approx(40 * 100)  # so many passed the hook unseen
-    assert more(WAIT=Total(10_000)) == pytest.approx(0, abs=1)  # is in what was spent
+    assert more(WORK=Total(100), FETCH=Total(60)) == pytest.approx(40 * 100)  # this many passed the hook unrecorded
+    assert more(WAIT=Total(10_000)) == pytest.approx(0, abs=1)  # is included in the overhead
 
 
 def test_a_process_without_records_is_charged_by_its_first_measurement():
@@ -493,7 +497,7 @@ def test_a_process_without_records_is_charged_by_its_first_measurement():
 def test_what_is_paid_once_is_separate():
     started = process(2)
     started.events.insert(0, Event(events.STARTED, 2, 0, 0, 0, 80 * MS, 90 * MS))
-    started.events.insert(0, Event(events.STARTED, 2, 0, 0, 0, 2 * MS, 0))  # its first loop's begin
+    started.events.insert(0, Event(events.STARTED, 2, 0, 0, 0, 2 * MS, 0))  # the start of its first loop
     started.events.insert(0, Event(events.COPY, 2, 0, 12 * MS, 0, 0, 0))
     found = overhead_of(recording(started), 10 * S)
     assert found is not None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Of short units of work only some are recorded; those that are must speak for the others, whatever their rhythm."""
+"""Only some short units of work are recorded; they must be representative, whatever the rhythm of the units."""
 
 from itertools import cycle
 
@@ -16,7 +16,7 @@ def sees(pace, number):
 
 
 def seen(units, affordable_ns):
-    """(mean that the seen units give, share of the units that was seen)."""
+    """Returns (mean of the recorded units, share of the units that was recorded)."""
     pace, gap, stride, weight, weighed, count, whole = WorkSampler(), 0, 1, 0, 0.0, 0, 0
     for took in units:
         whole += 1
@@ -33,12 +33,12 @@ def seen(units, affordable_ns):
     "rhythm", [(1_000_000, 100_000), (100_000, 1_000_000), (3_000_000, 50_000, 50_000), (200_000,)]
 )
 def test_a_rhythm_of_long_and_short_units_is_not_met_at_one_beat(rhythm):
-    """Two workers that finish side by side: a long wait, and none."""
+    """Two workers that finish at the same time: a long wait, and none."""
     beat = cycle(rhythm)
     mean, share = seen([next(beat) for _ in range(30_000)], 5_000_000)
     true = sum(rhythm) / len(rhythm)
     assert mean == pytest.approx(true, rel=0.15)
-    assert share == pytest.approx(true / 5_000_000, rel=0.3)  # and it costs what it may
+    assert share == pytest.approx(true / 5_000_000, rel=0.3)  # and it costs the maximum
 
 
 @settings(max_examples=50, deadline=None)
@@ -52,7 +52,7 @@ def test_gaps_are_bounded_and_none_where_every_unit_is_affordable(units, afforda
 
 
 def test_a_pause_in_between_is_no_cost_of_an_event():
-    """The collector of garbage runs when it likes, with the CPU of whoever allocates."""
+    """The garbage collector runs at any time, with the CPU of the thread that allocates."""
     calls = []
 
     def work():
@@ -66,14 +66,14 @@ def test_a_pause_in_between_is_no_cost_of_an_event():
 
 @pytest.mark.parametrize("level", [1, 3, 6, 10])
 def test_of_numbers_side_by_side_one_is_seen_and_those_of_a_level_below_too(level):
-    """So that a loop and its workers see the same batches."""
+    """The same key for a loop and its workers, so that they record the same batches."""
     pace, below, size = WorkSampler(), WorkSampler(), 2**level
     pace.level, below.level = level, level - 1
     chosen = [[n for n in range(begin, begin + size) if sees(pace, n)] for begin in range(0, 8192, size)]
     assert all(len(of_block) == 1 for of_block in chosen)
     assert all(sees(below, number) for (number,) in chosen)
     places = {number % size for (number,) in chosen}
-    assert len(places) > min(size, len(chosen)) / 2  # wherever in its block: no beat of a rhythm
+    assert len(places) > min(size, len(chosen)) / 2  # at a random position in its block, so it follows no rhythm
 
 
 def test_a_gap_ends_at_the_next_number_that_is_seen():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is made of the host's counters, and of events of made-up processes."""
+"""Figures calculated from the host's counters, and from events of simulated processes."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def process_row(time_ns, pid, **counters):
 
 
 def sampled(**extra):
-    """Four seconds: the loop's process 1, a worker 2 that begins after a second, and somebody else's child 3."""
+    """Four seconds: the loop's process 1, a worker 2 that begins after a second, and an unrelated child process 3."""
     rows = []
     for second in range(5):
         rows.append(process_row(second * S, 1, cpu_ns=second * S // 4, delay_ns=second * S // 4))
@@ -76,7 +76,7 @@ def event(kind, begin_ms, wall_ms, a=0, b=0, cpu_ms=0):
 def loop_and_worker(waits, works, cpu=0.0):
     """A loop of 10 ms steps that waits waits[n] ms for batch n, which a worker made: works[n] = (end, time, sample).
 
-    `cpu`: the part of its time that the worker runs.
+    `cpu`: the share of its time for which the worker runs.
     """
     loop, at = [event(events.ITER, 0, 1)], 1.0
     for number, wait in enumerate(waits):
@@ -114,7 +114,7 @@ def test_a_stream_that_waits_for_its_next_part_has_no_straggling_sample():
     waits = timeline.summarise(recording(loop_and_worker([1, 10, 10, 200], works), [stream])).waits
     assert waits.straggler == 0 and waits.production > 0.5
     runs = timeline.summarise(recording(loop_and_worker([1, 10, 10, 200], works, cpu=0.9), [stream])).waits
-    assert runs.straggler > 0.5  # one sample that takes long to compute is one in a stream, too
+    assert runs.straggler > 0.5  # one slow sample in a stream, too
 
 
 def test_a_stream_without_workers_waits_for_its_next_part_likewise():
@@ -132,7 +132,7 @@ def test_a_stream_without_workers_waits_for_its_next_part_likewise():
 
 
 def loop_with_late_batches(seen_of_them):
-    """Of a loop without workers every fourth batch is late. What was seen of it: a slow sample, even ones, nothing."""
+    """Without workers, every fourth batch is late. Recorded: a slow sample, even samples, or nothing."""
     recorded, at = [event(events.ITER, 0, 1)], 1.0
     for number in range(16):
         late = number % 4 == 3
@@ -169,7 +169,7 @@ def test_a_late_batch_that_was_looked_at_in_a_wait_that_was_not_seen_tells_of_ot
 
 
 def test_without_workers_batches_cost_what_was_waited_for_where_few_of_them_were_timed():
-    # sixteen batches of 2 ms and every fourth of 100, of which the four that were timed were all short
+    # sixteen batches of 2 ms, every fourth of 100; the four that were timed were all short
     recorded, at = [event(events.ITER, 0, 1)], 1.0
     for number in range(16):
         wait = 100 if number % 4 == 3 else 2
@@ -197,14 +197,16 @@ def test_steps_that_passed_unseen_before_an_epochs_end_count_as_the_last_that_wa
     made = {events.FETCH: Total(10, 20 * MS, 20 * MS)}
     ended = timeline.summarise(recording([record_of(1, 0, [*epoch, event(events.LAST, 31, 1, b=9)], made)]))
     assert ended.loop.steps == 10 and ended.loop.step_ms == pytest.approx(1) and ended.loop.wait_ms == pytest.approx(2)
-    # ten steps, the first wait, one that was seen and eight that were not; iter() and the end beside them
+    # ten steps, the first wait, one recorded and eight unrecorded waits; in addition, iter() and the end
     assert ended.loop.loop_s == pytest.approx((10 + 2 + 9 * 2) / 1000, abs=2e-3)
     nothing_seen = [event(events.ITER, 0, 1), event(events.WAIT, 1, 2), event(events.LAST, 28, 1, b=9)]
     assert timeline.summarise(recording([record_of(1, 0, nothing_seen, made)])).loop.steps == 0
 
 
 def loop_with_unseen_steps(before_the_step, before_the_end):
-    """Three steps and waits pass unseen before a step of 1 ms and its wait of 2, two and one before the end."""
+    """Three steps and waits pass unrecorded before a step of 1 ms and its wait of 2, two before the next and one before
+    the end.
+    """
     step, end = 8 + before_the_step, 8 + before_the_step + 3 + before_the_end
     return LoopOfLoader(record_of(1, 0, [
         event(events.ITER, 0, 1), event(events.WAIT, 1, 7), event(events.STEP, step, 1, b=4),
@@ -220,7 +222,7 @@ def test_a_wait_counts_as_often_as_its_step():
 
 @pytest.mark.parametrize("times", [0.5, 3.0])
 def test_steps_that_passed_unseen_take_the_time_between_those_that_were_seen(times):
-    # what was seen may be short by chance: how long all took is known
+    # the recorded waits may be short by chance: the total time is known
     loop = loop_with_unseen_steps(times * 9, times * 4)
     assert loop.time_ns == pytest.approx((1 + 7 + 1 + 2 + 3 + times * 13) * MS)
     assert sum(one.times for one in loop.weighted_events if one.event.kind == events.STEP) == 6
@@ -229,7 +231,7 @@ def test_steps_that_passed_unseen_take_the_time_between_those_that_were_seen(tim
 
 @pytest.mark.parametrize("beyond_ms", [-12, 0, 400])
 def test_what_unseen_cycles_took_beyond_those_that_were_seen_falls_on_what_differs(beyond_ms):
-    # steps of 1 ms all of them, waits of 1 and 3 in turn; then ten cycles pass in so much more or less than 30 ms
+    # all steps take 1 ms, waits alternate between 1 and 3; then ten cycles take this much more or less than 30 ms
     recorded, at = [event(events.ITER, 0, 1), event(events.WAIT, 1, 5), event(events.STEP, 6, 50, b=1)], 56.0
     for wait in (1, 3, 1, 3, 1, 3):
         recorded += [event(events.WAIT, at, wait), event(events.STEP, at + wait, 1, b=1)]
@@ -244,7 +246,8 @@ def test_what_unseen_cycles_took_beyond_those_that_were_seen_falls_on_what_diffe
 
 @pytest.mark.parametrize("beyond_ms", [-6, 0, 400])
 def test_the_cpu_of_unseen_cycles_is_known_and_falls_on_what_differs(beyond_ms):
-    # steps of 0.5 ms of CPU all of them, waits of 0.5 and 1.5 in turn; then ten cycles run so much more or less than 15
+    # all steps take 0.5 ms of CPU, waits alternate between 0.5 and 1.5; then ten cycles take this much more or less
+    # than 15
     recorded, at = [event(events.ITER, 0, 1), event(events.WAIT, 1, 5), event(events.STEP, 6, 1, b=1, cpu_ms=0.5)], 7.0
     for cpu_ms in (0.5, 1.5, 0.5, 1.5, 0.5, 1.5):
         recorded += [event(events.WAIT, at, 2, cpu_ms=cpu_ms), event(events.STEP, at + 2, 1, b=1, cpu_ms=0.5)]
@@ -264,8 +267,8 @@ def test_the_cpu_of_unseen_cycles_is_known_and_falls_on_what_differs(beyond_ms):
 
 
 def test_a_collection_that_no_seen_wait_held_is_unpacking_all_the_same():
-    """Of the 2 ms that a batch is waited for, unpacking runs for half a one; among those that passed unseen one ran for
-    160 ms more.
+    """Of the 2 ms of waiting for a batch, unpacking runs for half a millisecond; one of the unrecorded ones ran for 160
+    ms more.
     """
     loop, at = [event(events.ITER, 0, 1), event(events.WAIT, 1, 2, cpu_ms=0.5)], 3.0
     for number in range(1, 13):
@@ -289,7 +292,7 @@ def test_a_collection_that_no_seen_wait_held_is_unpacking_all_the_same():
 
 
 def test_what_next_does_itself_is_next_to_each_batch_that_it_unpacks():
-    """A call that gets a batch out of its turn unpacks two, and the one after it none."""
+    """A call that receives a batch out of order unpacks two batches, and the next call none."""
     loop, at = [event(events.ITER, 0, 1)], 1.0
     for number in range(7):
         batches = 2 if number % 2 == 0 else 0
@@ -304,7 +307,8 @@ def test_what_next_does_itself_is_next_to_each_batch_that_it_unpacks():
 
 
 def test_waits_that_passed_unseen_before_an_epochs_last_step_count_though_no_wait_follows():
-    # waits of 2 ms and steps of 1: after two cycles that were seen four pass, and the epoch's last step is seen again
+    # waits of 2 ms and steps of 1: four unrecorded cycles follow two recorded ones, and the epoch's last step is
+    # recorded again
     loop = LoopOfLoader(record_of(1, 0, [
         event(events.ITER, 0, 1), event(events.WAIT, 1, 7), event(events.STEP, 8, 1, b=1), event(events.WAIT, 9, 2),
         event(events.STEP, 11 + 4 * 3, 1, b=5), event(events.LAST, 11 + 4 * 3 + 1, 3),
@@ -363,9 +367,9 @@ def test_rings_of_ended_processes_do_not_pile_up(tmp_path):
     collector = collect.FileCollector(tmp_path)
     for number in range(collect.KEPT_PROCESSES + 44):
         _engine.EventRing(str(tmp_path / f"1.{number}.ring"), 4).record(events.WORK, 0, 0, number, 0, True)
-    kept = collector.processes()
-    assert len(kept) == collect.KEPT_PROCESSES and collector.dropped == 44
-    assert kept[-1].events[0].a == collect.KEPT_PROCESSES + 43  # the latest
+    retained = collector.processes()
+    assert len(retained) == collect.KEPT_PROCESSES and collector.dropped == 44
+    assert retained[-1].events[0].a == collect.KEPT_PROCESSES + 43  # the latest
     assert list(tmp_path.glob("*.ring")) == []
 
 

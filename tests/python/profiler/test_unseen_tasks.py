@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Of short tasks a worker records some for all: what is made of them is what would be made of all."""
+"""A worker records some of its short tasks: the results equal those for all tasks."""
 
 import random
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ TASKS = 6_000
 
 @dataclass
 class Made:
-    """A batch: which worker made it, and when it was made and packed; ns."""
+    """A batch: the worker that made it, and the times at which it was made and packed; ns."""
 
     worker: int
     begin: int
@@ -37,11 +37,11 @@ class Worker:
 
 
 def simulated(making, packing, step_ns, workers=2, held=4):
-    """(waits as (begin, end), batches): as the model of a loop has it; `making`, `packing`: ns by number."""
-    crew = [Worker(sent=1) for _ in range(workers)]
+    """Returns (waits as (begin, end), batches), as in the model of a loop; `making`, `packing`: ns by number."""
+    workers_of_loader = [Worker(sent=1) for _ in range(workers)]
     given, now, waits, batches = [0] * TASKS, MS, [], []
     for number in range(TASKS):
-        worker = crew[number % workers]
+        worker = workers_of_loader[number % workers]
         begin = max(worker.free, given[number], MS // 2)
         end = begin + making(number)
         pack = max(end, worker.sent)
@@ -72,11 +72,11 @@ def loop_record(waits, level):
 
 
 def worker_record(batches, worker, level):
-    """A worker, at a level of its pace, as its hooks record it; tasks of 10 ms and more are late ones there."""
+    """A worker, at a level of its pace, as its hooks record it; tasks of 10 ms and more count as late."""
     pace, found, packs, unseen = WorkSampler(), [event(events.READY, 0, 0.1, a=1, b=events.WORKERS)], [], 0
     pace.level = level
     own = [(number, batch) for number, batch in enumerate(batches) if batch.worker == worker]
-    told = []  # of those that are: when they were made, and until when the packing of others is seen
+    reported = []  # of the recorded ones: when they were made, and until when the packing of others is recorded
     for number, batch in own:
         wall = batch.end - batch.begin
         late = level > 0 and wall >= 10 * MS
@@ -84,14 +84,14 @@ def worker_record(batches, worker, level):
             unseen += 1
             continue
         found.append((events.LATE_WORK if late else events.WORK, 1, batch.begin, wall, wall, number, wall * 9 // 10))
-        told.append((batch.end, 3 * batch.packed - 2 * batch.pack))
+        reported.append((batch.end, 3 * batch.packed - 2 * batch.pack))
         packs.append((events.PICKLE_BESIDE if late else events.PICKLE, batch))
         if unseen and not late:
             found.append((events.UNSEEN_WORK, 1, batch.end - unseen * wall, unseen * wall, unseen * wall, unseen, 0))
             unseen = 0
     seen = {id(batch) for _, batch in packs}
     for _, batch in own:
-        beside = any(made <= batch.packed and batch.pack <= until for made, until in told)
+        beside = any(made <= batch.packed and batch.pack <= until for made, until in reported)
         if id(batch) not in seen and beside:
             packs.append((events.PICKLE_BESIDE, batch))
     for kind, batch in packs:
@@ -110,12 +110,14 @@ def totals_of(found):
 
 
 def summaries(making, packing, step_ns, loop_level, worker_level, all_level=0):
-    """(all tasks seen, and waits at `all_level`; a part of both)."""
+    """Returns (all tasks recorded, and waits at `all_level`; a part of both)."""
     waits, batches = simulated(making, packing, step_ns)
     found = []
     for levels in ((all_level, 0), (loop_level, worker_level)):
-        crew = [worker_record(batches, worker, levels[1]) for worker in range(2)]
-        whole = recording([loop_record(waits, levels[0]), *crew], [{"pid": 1, "number": 0, "num_workers": 2}])
+        workers_of_loader = [worker_record(batches, worker, levels[1]) for worker in range(2)]
+        whole = recording(
+            [loop_record(waits, levels[0]), *workers_of_loader], [{"pid": 1, "number": 0, "num_workers": 2}]
+        )
         found.append(timeline.summarise(whole))
     return found
 
@@ -136,7 +138,9 @@ LEVELS = [(1, 1), (0, 2), (3, 3), (4, 2), (2, 4)]
 
 @pytest.mark.parametrize(("loop_level", "worker_level"), LEVELS)
 def test_waits_for_unseen_tasks_are_booked_like_those_that_were_seen(loop_level, worker_level):
-    """Production and packing, of batches that two workers finish in turns of long and short."""
+    """Returns the production and packing of batches that two workers finish, alternating between long and short
+    ones.
+    """
 
     more = drawn(0, MS, 1)
 
@@ -154,7 +158,7 @@ def test_waits_for_unseen_tasks_are_booked_like_those_that_were_seen(loop_level,
 
 @pytest.mark.parametrize(("loop_level", "worker_level"), LEVELS)
 def test_late_tasks_represent_themselves(loop_level, worker_level):
-    """One batch in a hundred takes 40 ms, for one sample of it; the others, 200 us."""
+    """One batch in a hundred takes 40 ms, because of one sample; the others take 200 us."""
 
     def making(number):
         return 40 * MS if number % 100 == 57 else 200 * US
@@ -168,7 +172,7 @@ def test_late_tasks_represent_themselves(loop_level, worker_level):
 
 
 def test_batches_whose_packing_was_not_seen_are_no_part_of_its_mean():
-    """Each pack of 2 ms waits for one or two before it; of those that are seen all of that is seen."""
+    """Each pack of 2 ms waits for one or two packs before it; for recorded ones, all of this is recorded."""
     all_seen, found = summaries(lambda _: 100 * US, lambda _: 2 * MS, 100 * US, 2, 3)
     assert all_seen.waits.packed > 0.6
     alike(found, all_seen, 0.03)
@@ -187,11 +191,13 @@ def test_a_number_that_was_seen_in_the_epoch_before_is_not_this_epochs_batch():
                 worker += [event(events.UNSEEN_WORK, begin, 7.5 * 3, a=3)] * (epoch and number > 0)
         at += 250
     whole = recording([record_of(1, 0, loop), record_of(2, 1, worker, totals_of(worker))])
-    assert timeline.summarise(whole).waits.handover < 0.06  # all of the second epoch's waits, were they taken for made
+    assert timeline.summarise(whole).waits.handover < 0.06  # all of the second epoch's waits, if they counted as made
 
 
 def worker_that_saw(batches, seen):
-    """`batches`: (begin, ms, longest sample, late) by number; those of `seen` are recorded, and all late ones."""
+    """`batches`: (begin, ms, longest sample, late) by number; those in `seen` are recorded, and so are all late
+    ones.
+    """
     found, unseen = [event(events.READY, 0, 0.1, a=1)], 0
     for number, (begin, ms, longest, late) in enumerate(batches):
         if late:
@@ -215,19 +221,19 @@ def loop_that_waits(waits_ms, step_ms):
 
 
 def test_a_batch_that_was_not_seen_and_waits_for_a_late_one_to_be_made_is_held_up_by_it():
-    """Each tenth takes 80 ms, for one sample; the one before it is made, and is sent when that is over."""
+    """Every tenth takes 80 ms, because of one sample; the batch before it is already made, and is sent afterwards."""
     waits = [80.0 if number % 10 == 8 else 0.2 for number in range(200)]
     loop, begins = loop_that_waits(waits, 10.0)
     batches = [(begins[number] - 1, 0.5, 0.0, False) for number in range(200)]
     for number in range(9, 200, 10):
         batches[number] = (begins[number - 1], 80.0, 79.0, True)
-    seen = range(3, 200, 8)  # none of those that are held up
+    seen = range(3, 200, 8)  # none of the delayed ones
     waited = timeline.summarise(recording([loop, worker_that_saw(batches, seen)])).waits
     assert waited.straggler == pytest.approx(8.0 / 18.0, abs=0.03)
 
 
 def test_what_a_late_batch_was_waited_for_reports_nothing_of_unseen_ones():
-    """Its samples were not looked at: it counts as production. All others were made in time."""
+    """Its samples were not recorded: it counts as production. All others were made in time."""
     waits = [40.0 if number % 50 == 25 else 1.0 for number in range(200)]
     loop, begins = loop_that_waits(waits, 2.0)
     batches = [(begin - 2, 1.0, 0.0, False) for begin in begins]
@@ -260,4 +266,4 @@ def test_unseen_tasks_are_as_others_in_the_order_of_batches():
     assert len(times) == 20 + 60 + 1
     mean = (sum(times) - max(times)) / 80
     assert times[-1] / mean == pytest.approx(50 / 1.5, rel=0.1)
-    assert times_of_tasks([record_of(2, 1, found[:12])]) == ()  # too few were seen to say how they differ
+    assert times_of_tasks([record_of(2, 1, found[:12])]) == ()  # too few were recorded to know their variation

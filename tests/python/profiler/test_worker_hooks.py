@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Of a worker's short tasks some are recorded for all, with what belongs to them; those that are late always are."""
+"""Some of a worker's short tasks are recorded, with everything that belongs to them; late tasks always are."""
 
 import threading
 from itertools import pairwise
@@ -18,20 +18,20 @@ US, MS, S = 1_000, 1_000_000, 1_000_000_000
 
 
 class Queue:
-    """Gives `tasks` and keeps what it is given."""
+    """Returns `tasks` and stores what it receives."""
 
     def __init__(self, tasks=()):
-        self.tasks, self.kept = list(tasks), []
+        self.tasks, self.received = list(tasks), []
 
     def get(self, timeout=None):
         return self.tasks.pop(0)
 
     def put(self, item):
-        self.kept.append(item)
+        self.received.append(item)
 
 
 class Worker:
-    """The hooks of one, with clocks that stand still but where a task takes time, and hooks that cost 50 us each."""
+    """The hooks of a worker, with clocks that only advance during tasks, and hooks that cost 50 us each."""
 
     def __init__(self, folder, monkeypatch):
         self.folder, self.now = folder, 7 * S
@@ -43,7 +43,7 @@ class Worker:
         for module in (budget, recorder, worker_hooks):
             monkeypatch.setattr(module, "clock", lambda: self.now)
             monkeypatch.setattr(module, "cpu_clock", lambda: self.now)
-        self.seen = []  # numbers of tasks whose fetch is
+        self.seen = []  # numbers of tasks whose fetch is recorded
 
     def work(self, times_ns):
         tasks = worker_hooks._Tasks(self.recorder)
@@ -82,11 +82,11 @@ def test_short_tasks_are_counted_and_some_of_them_recorded_at_the_price_that_is_
     assert done_of(record.totals).times == 5000
     allowed = budget._FREE_NS + budget.COST_SHARE * 5 * S
     assert 0.5 * allowed < worker.recorder.spent_ns < 1.2 * allowed
-    assert worker.seen == numbers(record, events.WORK)  # whatever belongs to a task is seen with it
+    assert worker.seen == numbers(record, events.WORK)  # everything that belongs to a task is recorded with it
 
 
 def test_tasks_that_a_worker_waits_for_are_paced_by_the_time_between_them(worker):
-    """It has a millisecond of work in ten: what is allowed grows while it waits."""
+    """It works for one millisecond in ten; the allowed overhead grows while it waits."""
     tasks = worker_hooks._Tasks(worker.recorder)
     for number in range(1000):
         worker.now += 9 * MS
@@ -96,11 +96,11 @@ def test_tasks_that_a_worker_waits_for_are_paced_by_the_time_between_them(worker
     allowed = budget._FREE_NS + budget.COST_SHARE * 10 * S
     assert 0.5 * allowed < worker.recorder.spent_ns < 1.2 * allowed
     seen = numbers(worker.record(), events.WORK)
-    assert max(later - number for number, later in pairwise(seen)) <= 16  # one in 33, were it by the work alone
+    assert max(later - number for number, later in pairwise(seen)) <= 16  # one in 33, if only work counted
 
 
 def test_what_hooks_take_inside_a_task_is_no_part_of_its_time(worker):
-    """Of those that pass unseen it is not, and their times are taken from those that are seen."""
+    """Unrecorded tasks are not, and their times are estimated from recorded ones."""
     tasks = worker_hooks._Tasks(worker.recorder)
     tasks.begun(0)
     worker.now += 3 * MS
@@ -118,7 +118,7 @@ def test_a_task_that_takes_long_is_recorded_whosever_turn_it_is_and_represents_i
     worker.work(times)
     record = worker.record()
     assert sorted(numbers(record, events.LATE_WORK) + [n for n in numbers(record, events.WORK) if n in late]) == [*late]
-    assert len(numbers(record, events.LATE_WORK)) > 0.9 * len(late)  # but where nothing had passed before it
+    assert len(numbers(record, events.LATE_WORK)) > 0.9 * len(late)  # unless nothing had passed before it
     assert done_of(record.totals).times == 3000
 
 
@@ -144,7 +144,7 @@ def test_packing_is_seen_with_its_task_and_where_a_seen_one_waits_for_it(worker,
     def send():
         sending[id(batches[0])] = events.PICKLE
         pickler.dumps(batches[0])
-        pickler.dumps(batches[1])  # nobody who is seen waits for it
+        pickler.dumps(batches[1])  # no recorded task waits for it
         sending[id(batches[3])] = events.PICKLE
         pickler.dumps(batches[2])
         pickler.dumps(batches[3])
@@ -157,7 +157,7 @@ def test_packing_is_seen_with_its_task_and_where_a_seen_one_waits_for_it(worker,
     sender.start()
     sender.join()
     sending[1] = events.PICKLE
-    pickler.dumps(batches[0])  # another thread's: a pool is given it
+    pickler.dumps(batches[0])  # in another thread, of a pool
     record, sizes = worker.record(), [len(pickler.dumps(batch)) for batch in batches]
     assert numbers(record, events.PICKLE) == [sizes[0], sizes[3]]
     assert numbers(record, events.PICKLE_BESIDE) == [sizes[2], sizes[4]]
@@ -187,5 +187,5 @@ def test_a_real_workers_short_tasks_are_counted_each_and_recorded_in_part(tmp_pa
     (loop,) = (process for process in processes if events.WAIT in process.totals)
     waits = {event.b for event in loop.events if event.kind == events.WAIT}
     tasks = {number for worker in workers for number in numbers(worker, events.WORK)}
-    # those that both see are most of what the one sees that sees less
+    # tasks that both record are most of those of the one that records fewer
     assert len(waits & tasks) > min(len(waits), len(tasks)) / 4

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proofs of what docs/reproducibility.md promises. `tools/test --proofs` runs their long forms."""
+"""Tests of the guarantees in docs/reproducibility.md. `tools/test --proofs` runs their long forms."""
 
 from __future__ import annotations
 

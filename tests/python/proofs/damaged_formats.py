@@ -43,7 +43,7 @@ class Case:
 
 
 def values_of(dataset: feedline.Dataset, index: int) -> list[Any]:
-    """A sample as what can be compared."""
+    """Returns a sample in a form that can be compared."""
     fields = dataset[index]
     return [value.tolist() if isinstance(value, np.ndarray) else value for value in fields]
 
@@ -116,7 +116,7 @@ def _parquet(root: Path) -> Case:
     path.write_bytes(made_parquet.file_of(_rows(), per_group=5))
 
     def protects(before: bytes, after: bytes) -> bool:
-        """Pages have checksums, the description behind them has none."""
+        """Pages have checksums, but the metadata after them has none."""
         end = 8 + struct.unpack("<I", before[-8:-4])[0]
         return len(before) == len(after) and before[-end:] == after[-end:]
 
@@ -221,7 +221,7 @@ def _zero(data: bytearray, draw: random.Random) -> None:
 
 
 def _number(data: bytearray, draw: random.Random) -> None:
-    """A length or an offset that leads anywhere, where one could stand."""
+    """Replaces a possible length or offset by any value."""
     code, numbers = draw.choice([("<I", (0, 2**31, 2**32 - 1)), ("<Q", (0, 2**63, 2**64 - 1, 2**40)), (">I", (2**31,))])
     size = struct.calcsize(code)
     begin = draw.randrange(max(1, len(data) - size)) // 4 * 4
@@ -229,7 +229,7 @@ def _number(data: bytearray, draw: random.Random) -> None:
 
 
 def _digits(data: bytearray, draw: random.Random) -> None:
-    """A number in text becomes another."""
+    """Replaces a number in text by another."""
     places = [i for i, byte in enumerate(data) if 0x30 <= byte <= 0x39]
     if not places:
         return _flip(data, draw)

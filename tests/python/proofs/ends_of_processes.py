@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that end while Feedline is at work, for test_ends.py.
+"""Programs that exit while Feedline is working, for test_ends.py.
 
 Each ends by itself after a random moment, beside native threads that fill batches, or Python's threads inside the
 engine. The engine promises that none ends by a signal that nobody sent, hangs, or says that it was terminated.
@@ -43,7 +43,7 @@ def wait_a_moment():
     time.sleep(moment.choice([0, 0.0005, 0.002, 0.01, 0.03]) * moment.random())
 """
 
-# What runs as the program ends: name -> statements after HEAD
+# What runs while the program exits: name -> statements after HEAD
 STATES = {
     "an iterator in the middle of an epoch": "kept = iter(a_loader()); next(kept)",
     "an iterator before its first batch": "kept = iter(a_loader())",
@@ -98,7 +98,7 @@ beside(lambda: next(iterator))
     "two interleaved loaders": "kept = [iter(a_loader()), iter(a_loader(rows))]; [next(one) for one in kept]",
 }
 
-# The same, of those that import torch, which takes longer than all else here
+# Likewise for programs that import torch, which takes longer than everything else here
 TORCH_STATES = {
     "the drop-in over worker processes": """
 class Squares:
@@ -115,7 +115,7 @@ kept = iter(loader); next(kept)
 """,
 }
 
-# How it ends: name -> statements behind those, and the exit status
+# How the program exits: name -> statements after those, and the exit status
 ENDS = {
     "at its last line": ("wait_a_moment()", 0),
     "by sys.exit()": ("wait_a_moment(); sys.exit(3)", 3),
@@ -138,7 +138,7 @@ ABORTS = ("terminate called", "FATAL", "Fatal Python error", "double free", "cor
 
 
 def complaint(state: str, end: str, folder: Path, seed: int, environment: dict[str, str]) -> str | None:
-    """Runs a program once; what is wrong with its end, or None."""
+    """Runs a program once; returns the problem with its exit, or None."""
     statements, status = ENDS[end]
     program = "\n".join([HEAD, {**STATES, **TORCH_STATES}[state], statements])
     command = [sys.executable, "-W", "ignore", "-c", program, str(folder), str(seed)]
@@ -147,7 +147,7 @@ def complaint(state: str, end: str, folder: Path, seed: int, environment: dict[s
         run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=HANG_S)
     except subprocess.TimeoutExpired as late:
         return f"{state}, {end}, seed {seed}: hangs: {late.stderr!r}"
-    # a thread may print what it met as the interpreter went away: that is Python's own
+    # a thread may print an error if the interpreter disappears: this comes from Python
     as_told = run.returncode == status and (status != 1 or "the end that was asked for" in run.stderr)
     if as_told and not any(word in run.stderr for word in ABORTS):
         return None
@@ -155,7 +155,7 @@ def complaint(state: str, end: str, folder: Path, seed: int, environment: dict[s
 
 
 def main() -> int:
-    """`ends_of_processes.py FOLDER ROUNDS`: every state with every end, ROUNDS times."""
+    """`ends_of_processes.py FOLDER ROUNDS`: every state with every exit, ROUNDS times."""
     folder, rounds = Path(sys.argv[1]), int(sys.argv[2])
     failed = 0
     for seed in range(rounds):

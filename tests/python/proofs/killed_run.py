@@ -22,7 +22,7 @@ import numpy as np
 import feedline
 
 CHECKPOINT_STEPS = 5
-_TAIL_BYTES = 1 << 16  # more than the steps between two states take
+_TAIL_BYTES = 1 << 16  # more than the number of steps between two states
 _OPTIONS: dict[str, Any] = {"shuffle": True, "seed": 41, "output": "numpy"}
 
 
@@ -46,7 +46,7 @@ def loaders(data: Path, threads: int) -> list[feedline.Loader]:
 
 
 def make_data(folder: Path) -> Path:
-    """What the loaders read: 21 photos in three tars, 500 tokens, 200 rows."""
+    """Returns the loaders' data: 21 photos in three tars, 500 tokens, 200 rows."""
     import made_data
 
     made_data.make_tars(made_data.make_folder(folder / "photos"), folder, shards=3)
@@ -56,12 +56,12 @@ def make_data(folder: Path) -> Path:
 
 
 def complete_lines(log: Path) -> list[dict[str, Any]]:
-    """Every line that was written whole: SIGKILL may have cut the last."""
+    """Returns every complete line: SIGKILL may have cut off the last one."""
     return [json.loads(line) for line in log.read_bytes().split(b"\n")[:-1]]
 
 
 def last_saved(log: int) -> dict[str, Any] | None:
-    """The last line with states, after whatever a kill has left of a line behind the last whole one is cut off."""
+    """Returns the last line with states, after removing an incomplete line at the end."""
     size = os.fstat(log).st_size
     begin = max(0, size - _TAIL_BYTES)
     tail = os.pread(log, size - begin, begin)
@@ -95,7 +95,7 @@ def main() -> int:
     parser.add_argument("--threads", type=int, required=True)
     parser.add_argument("--until", type=int, default=sys.maxsize)
     options = parser.parse_args()
-    # one write() a line, at the end of what was written whole: a cut line must not run into the next
+    # one write() per line, after the last complete line: new lines must not be appended to an incomplete one
     log = os.open(options.log, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
     saved = last_saved(log)
     running = loaders(options.data, options.threads)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Machines of a cluster as network namespaces of this one: an address each, and a switch between them. Takes root."""
+"""Machines of a cluster as network namespaces of this machine: each has an address, and a switch connects them.
+Requires root.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ class Node:
             return subprocess.Popen(words, stdout=file, stderr=subprocess.STDOUT, env=environment)
 
     def lose(self) -> None:
-        """As a power cut does: nobody hears from it again, not even that its connections are closed."""
+        """Like a power cut: the node sends nothing more, not even the closing of its connections."""
         ip("-n", self.name, "link", "set", "net0", "down")
         self.end()
 
@@ -38,7 +40,7 @@ class Node:
 
 @contextmanager
 def cluster(count: int) -> Iterator[list[Node]]:
-    """`count` nodes that reach each other, named after this process. What runs in them is killed at the end."""
+    """`count` nodes that can reach each other, named after this process. Their programs are killed at the end."""
     switch = f"feedline-{os.getpid()}-switch"
     nodes = [Node(f"feedline-{os.getpid()}-{index}", f"10.77.0.{index + 1}") for index in range(count)]
     made: list[str] = []

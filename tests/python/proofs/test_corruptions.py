@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every format: thousands of damaged files give an error that says where, and where checksums are, no wrong value."""
+"""For every format, thousands of damaged files result in an error with its location and, if there are checksums, in no
+wrong value.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +15,19 @@ from damaged_formats import CASES, COUNT, DAMAGES, Case, values_of
 import feedline
 
 CORRUPTIONS, LONG_CORRUPTIONS = 200, 10_000
-_MOST_BAD = 2  # of a turn: a compressed shard is made plain again for each
-_SWEPT = 100  # turns between two times that copies of decompressed shards are thrown away
+_MOST_BAD = 2  # number of files per turn: for each, a compressed shard is decompressed again
+_SWEPT = 100  # number of turns between two deletions of decompressed copies
 
 
 def assert_at_open(error: Exception, path: Path, turn: int) -> None:
-    """An error of open() or of looking at a shard: which file it is."""
+    """An error of open() or of inspecting a shard must name the file."""
     named = str(error) + str(getattr(error, "shard", ""))
     folders = [folder for folder in path.parents if folder.name]
     assert any(str(one) in named for one in (path, *folders[:3])), (turn, error)
 
 
 def read_all(case: Case, path: Path, whole: list[object], is_protected: bool, turn: int) -> tuple[int, int, int]:
-    """How often open() failed, a sample failed, a sample was given."""
+    """Returns how often open() failed, a sample failed, and a sample was delivered."""
     try:
         dataset = case.open()
     except feedline.Error as error:
@@ -39,7 +41,7 @@ def read_all(case: Case, path: Path, whole: list[object], is_protected: bool, tu
         try:
             values = values_of(dataset, i)
         except (feedline.DataError, feedline.StorageError, feedline.ConfigError) as error:
-            # a ConfigError: what is not read, such as the encoding of a page, which damage may have made
+            # a ConfigError: unsupported data, such as the encoding of a page, which the damage may have created
             assert error.record == i, (turn, error)
             assert error.shard, (turn, error)
             bad += 1
@@ -65,22 +67,22 @@ def test_corruptions_are_errors_or_nothing(
     dataset = case.open()
     whole: list[object] = [values_of(dataset, i) for i in range(len(dataset))]
     assert len(whole) >= COUNT - 3
-    kept = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    originals = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
     draw, damaged, counts = random.Random(name), 0, [0, 0, 0]
     for turn in range(LONG_CORRUPTIONS if long_form else CORRUPTIONS):
         path = draw.choice(case.files)
-        data = bytearray(kept[path])
+        data = bytearray(originals[path])
         DAMAGES[turn % len(DAMAGES)](data, draw)
-        if data == kept[path]:
+        if data == originals[path]:
             continue
         damaged += 1
         path.write_bytes(data)
-        found = read_all(case, path, whole, case.protects(kept[path], bytes(data)), turn)
+        found = read_all(case, path, whole, case.protects(originals[path], bytes(data)), turn)
         counts = [count + one for count, one in zip(counts, found, strict=True)]
-        path.write_bytes(kept[path])
+        path.write_bytes(originals[path])
         for left in root.rglob("*"):
-            if left.is_file() and left not in kept:
-                left.unlink()  # an index that was kept
+            if left.is_file() and left not in originals:
+                left.unlink()  # a cached index
         if turn % _SWEPT == 0:
             shutil.rmtree(cache, ignore_errors=True)
     if long_form:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process that ends while Feedline works ends as it would without: with its own status, and it does end."""
+"""A process that exits while Feedline is working exits as it would without Feedline: with its own status, and without
+hanging.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ ENDS = list(ends_of_processes.ENDS)
 def test_a_process_ends_as_requested(
     number: int, state: str, folder: Path, environment: dict[str, str], long_form: bool
 ) -> None:
-    """One of the ends for each state, at a moment drawn anew; the long form has them all, ten times."""
+    """One of the exits for each state, at a new random moment; the long form runs all of them ten times."""
     for end in ENDS * 10 if long_form else [ENDS[number % len(ENDS)]]:
         assert ends_of_processes.complaint(state, end, folder, random.randrange(10**6), environment) is None
 

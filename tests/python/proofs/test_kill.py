@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run that is killed again and again gives, step by step, what the run gives that nobody kills."""
+"""A run that is killed repeatedly delivers the same samples, step by step, as an uninterrupted run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import killed_run
 
 KILLS, LONG_KILLS = 50, 500
-HANG_S = 600  # the long form's undisturbed run takes minutes on a busy machine
+HANG_S = 600  # the long form's uninterrupted run takes minutes on a busy machine
 
 
 def start(data: Path, log: Path, threads: int, environment: dict[str, str], *more: str) -> subprocess.Popen[bytes]:
@@ -21,7 +21,7 @@ def start(data: Path, log: Path, threads: int, environment: dict[str, str], *mor
 
 
 def wait_for_growth(log: Path, process: subprocess.Popen[bytes]) -> None:
-    """Until the run has logged a step of its own."""
+    """Waits until the run has logged its first own step."""
     size, until = log.stat().st_size if log.exists() else 0, time.monotonic() + HANG_S
     while not log.exists() or log.stat().st_size <= size:
         assert process.poll() is None, "the run ended by itself"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A JSON of more than 2 GB opens as a small one does, in little memory, and says where it is damaged."""
+"""A JSON file of more than 2 GB opens like a small one, with little memory, and errors name the location of damage."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import made_annotations
 import pytest
 
 _BLANKS = 2200  # MiB
-_MOST_KB = 300_000  # of memory: some 100 MB are the interpreter's and the libraries'
+_MOST_KB = 300_000  # bytes of memory: some 100 MB are those of the interpreter and the libraries
 
 _OPENED = """
 import json, resource, sys
@@ -29,7 +29,9 @@ print(json.dumps([samples, named, resource.getrusage(resource.RUSAGE_SELF).ru_ma
 
 
 def read_apart(path: Path) -> Any:
-    """In a process of its own: all samples but the last, where that is damaged, and the memory that was used, in KB."""
+    """In a separate process: returns all samples but the last, the location of damage in the last one, and the memory
+    that was used, in KB.
+    """
     command = [sys.executable, "-c", _OPENED, str(path)]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 

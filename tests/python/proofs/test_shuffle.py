@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Feedline's global order cannot be told from a random permutation, by statistics that tell other orders well."""
+"""Feedline's global order cannot be distinguished from a random permutation, by statistics that detect other orders."""
 
 from __future__ import annotations
 
@@ -41,10 +41,13 @@ def p_values(statistic: Callable[..., Any], orders: list[Order]) -> np.ndarray:
 
 @pytest.mark.parametrize("statistic", OF_ONE_ORDER)
 def test_the_statistics_pass_true_permutations_as_often_as_they_should(statistic: Callable[..., Any]) -> None:
-    """Of 1,000 p-values a tenth lies below 0.1 and half below 0.5; a count of pairs takes few values: fewer do."""
+    """Of 1,000 p-values, a tenth is below 0.1 and half are below 0.5; a count of pairs has few possible values, so
+    fewer are.
+    """
     below = p_values(statistic, [drawn(500, seed) for seed in range(1000)])
     counted = statistic is shuffle_quality.neighbours_kept
-    assert (0.03 if counted else 0.07) < (below < 0.1).mean() < 0.13  # 0.1 +- three deviations of a binomial
+    # 0.1 +- three standard deviations of a binomial distribution
+    assert (0.03 if counted else 0.07) < (below < 0.1).mean() < 0.13
     assert (0.25 if counted else 0.45) < (below < 0.5).mean() < 0.55
     assert below.min() > shuffle_quality.FAILS_BELOW
 
@@ -115,13 +118,13 @@ def test_over_10_000_epochs_every_sample_is_everywhere_equally_often(size: int, 
 
 
 def test_the_plan_by_shards_is_everywhere_equally_often_too_but_keeps_more_neighbours() -> None:
-    """What it gives up is said: samples of a group of shards stay together."""
+    """The documented limitation: samples of a group of shards stay together."""
     shards = [*range(5, 101, 5)]
     found = shuffle_quality.uniformity(ours(100, 11, epoch, shards, 3) for epoch in range(10_000))
     assert found.passed, found
     shards = [*range(100, 20_001, 100)]
     order = ours(20_000, 1, 0, shards, 4)
-    kept = shuffle_quality.neighbours_kept(order)
+    measured = shuffle_quality.neighbours_kept(order)
     assert sorted(order) == list(range(20_000))
-    assert not kept.passed
-    assert kept.value < 3 * 2 / 400, "no more than in a shuffle of the 400 samples of a group"
+    assert not measured.passed
+    assert measured.value < 3 * 2 / 400, "no more than in a shuffle of the 400 samples of a group"

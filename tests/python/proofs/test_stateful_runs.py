@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loaders of datasets, iterators and samplers with states: an interrupted run gives what one gives that goes on."""
+"""Loaders of datasets, iterators and samplers with states: an interrupted run delivers the same samples as an
+uninterrupted one.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ import stateful_cases
 
 import feedline
 
-CASES = 1500 if os.environ.get("FEEDLINE_PROOFS") == "long" else 6  # of 0 to 3 workers
+CASES = 1500 if os.environ.get("FEEDLINE_PROOFS") == "long" else 6  # numbers of workers: 0 to 3
 FIRST = 10_000  # other cases than those of test_stateful_protocol
 
 

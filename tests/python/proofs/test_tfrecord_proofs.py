@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TFRecord: thousands of damaged files give an error that says where, or the values that were written."""
+"""TFRecord: thousands of damaged files result in an error with its location, or in the values that were written."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def zero(data: bytearray, draw: random.Random) -> None:
 
 
 def lengthen(data: bytearray, draw: random.Random) -> None:
-    """A length of any size at a record's place, with its right checksum."""
+    """A length of any size in place of a record's length, with a correct checksum."""
     places, begin = [], 0
     while begin + 16 <= len(data):
         places.append(begin)
@@ -64,8 +64,9 @@ DAMAGES: list[Callable[[bytearray, random.Random], None]] = [flip, cut, drop, do
 
 
 def test_corruptions_are_errors_or_nothing(tmp_path: Path, long_form: bool) -> None:
-    """A record that is whole is read as it was written, whatever becomes of its neighbours; a file with an index of
-    another program is damaged behind its back in every second turn."""
+    """An intact record is read as it was written, whatever happens to its neighbours; in every second turn, a file with
+    an index by another program is damaged after indexing.
+    """
     whole = content(12)
     written = {bytes([i]) * 40: (i, f"sample {i}", (i % 5) * [i / 4]) for i in range(len(whole))}
     path, index = tmp_path / "x.tfrecord", tmp_path / "x.tfindex"
@@ -83,7 +84,7 @@ def test_corruptions_are_errors_or_nothing(tmp_path: Path, long_form: bool) -> N
             dataset = feedline.open(path, fields=FIELDS, format="tfrecord").collate("list", fields="x")
         except (feedline.DataError, feedline.ConfigError) as error:
             # a ConfigError: nothing is left of the file
-            assert getattr(error, "shard", "") == str(path) or (not data and "hold no records" in str(error)), turn
+            assert getattr(error, "shard", "") == str(path) or (not data and "have no records" in str(error)), turn
             at_open += 1
             continue
         for i in range(len(dataset)):

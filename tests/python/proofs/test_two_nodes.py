@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run on two nodes that loses one and goes on with the other gives the samples of a run that nobody disturbed."""
+"""A run on two nodes that loses one and continues with the other delivers the samples of an undisturbed run."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ SERVE = "import sys; from pathlib import Path; from range_server import RangeSer
 SERVE += "RangeServer(Path(sys.argv[1]), (sys.argv[2], int(sys.argv[3]))).serve_forever()"
 PORT = 8080
 
-Place = tuple[int, int]  # epoch, position in it behind the batch
-Step = list[tuple[int, str]]  # indices of a global batch's samples, and digests of what was made of them, sorted
+Place = tuple[int, int]  # epoch, and position in the epoch after the batch
+Step = list[tuple[int, str]]  # indices of a global batch's samples, and digests of their data, sorted
 
 
 def namespaces() -> bool:
@@ -48,19 +48,19 @@ def torchrun(nodes: list[Node], folder: Path, urls: list[str], environment: dict
 
 
 def steps_of(folder: Path, run: int) -> dict[Place, Step]:
-    """What a run's ranks logged, a step whose line the loss has cut with fewer samples."""
+    """Returns what a run's ranks logged; a step whose line was cut off has fewer samples."""
     together: dict[Place, Step] = {}
     for path in folder.glob(f"samples.{run}.*.jsonl"):
         text = path.read_text()
         for line in map(json.loads, text[: text.rfind("\n") + 1].splitlines()):
-            place = (line["state"]["epoch"], line["state"]["position"])
+            position = (line["state"]["epoch"], line["state"]["position"])
             samples = list(zip(line["samples"], line["digests"], strict=True))
-            together[place] = sorted(together.get(place, []) + samples)
+            together[position] = sorted(together.get(position, []) + samples)
     return together
 
 
 def undisturbed(urls: list[str]) -> dict[Place, Step]:
-    """The plan, read by this process alone."""
+    """Returns the plan, read only by this process."""
     import two_nodes_run
 
     steps: dict[Place, Step] = {}
@@ -77,7 +77,9 @@ def undisturbed(urls: list[str]) -> dict[Place, Step]:
 
 
 def lose_in_the_middle(nodes: list[Node], folder: Path, runs: list[Any], steps: int) -> None:
-    """The second node goes when its first rank is in that step; the first notices, and ends by itself."""
+    """The second node is lost when its first rank reaches this step; the first node notices this, and exits by
+    itself.
+    """
     log, deadline = folder / f"samples.0.{RANKS_PER_NODE}.jsonl", time.monotonic() + HANG_S
     while not log.exists() or log.read_bytes().count(b"\n") < steps:
         assert time.monotonic() < deadline and runs[1].poll() is None, (folder / "torchrun.1.log").read_text()[-4000:]
@@ -112,8 +114,10 @@ def test_one_node_continues_where_two_were(tmp_path: Path, environment: dict[str
     again = before.keys() & after.keys()
     assert len(again) <= 1, f"{len(again)} steps done again: the state was not gone on from"
     assert min(after) > min(before)
-    for place in again:
-        assert set(before[place]) <= set(after[place]), f"epoch, position {place}: not the samples of the first time"
+    for position in again:
+        assert set(before[position]) <= set(after[position]), (
+            f"epoch, position {position}: not the samples of the first time"
+        )
     expected = undisturbed([str(path) for path in shards])
     assert len(expected) == two_nodes_run.EPOCHS * two_nodes_run.PHOTOS // two_nodes_run.GLOBAL_BATCH
     assert before | after == expected

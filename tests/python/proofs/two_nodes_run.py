@@ -20,7 +20,7 @@ import torch.distributed as dist
 import feedline
 
 PHOTOS, GLOBAL_BATCH, EPOCHS, SEED = 96, 12, 20, 3
-PATIENCE_S = 15  # of ranks that wait for one on a node that is gone
+PATIENCE_S = 15  # timeout of ranks that wait for a rank on a lost node
 
 
 def photos(urls: list[str]) -> feedline.Dataset:
@@ -28,20 +28,20 @@ def photos(urls: list[str]) -> feedline.Dataset:
 
 
 def digests(batch: object) -> list[str]:
-    """One for each photo: its augmented pixels and its label."""
+    """Returns a digest for each photo, of its augmented pixels and its label."""
     rows = zip(batch.image, batch.label, strict=True)  # type: ignore[attr-defined]
     return [hashlib.sha256(image.tobytes() + label.tobytes()).hexdigest()[:16] for image, label in rows]
 
 
 def run(folder: Path, urls: list[str]) -> None:
     rank, ranks = dist.get_rank(), dist.get_world_size()
-    kept, number = folder / "state.json", 0
+    state_path, number = folder / "state.json", 0
     loader = photos(urls).loader(GLOBAL_BATCH // ranks, shuffle=True, seed=SEED, output="numpy", num_workers=1)
-    if kept.exists():
-        saved = json.loads(kept.read_text())
+    if state_path.exists():
+        saved = json.loads(state_path.read_text())
         loader.load_state_dict(saved["state"])
         number = saved["run"] + 1
-    dist.barrier()  # all have read it
+    dist.barrier()  # all ranks have read it
     with loader, (folder / f"samples.{number}.{rank}.jsonl").open("w", buffering=1) as log:
         while loader.epoch < EPOCHS:
             for batch in loader:
@@ -50,8 +50,8 @@ def run(folder: Path, urls: list[str]) -> None:
                 print(json.dumps(line), file=log)
                 dist.all_reduce(torch.zeros(1))
                 if rank == 0:
-                    kept.with_suffix(".part").write_text(json.dumps({"state": state, "run": number}))
-                    kept.with_suffix(".part").replace(kept)
+                    state_path.with_suffix(".part").write_text(json.dumps({"state": state, "run": number}))
+                    state_path.with_suffix(".part").replace(state_path)
 
 
 def main() -> None:

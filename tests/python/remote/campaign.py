@@ -40,11 +40,11 @@ from running_processes import HANG_S
 WORLD = campaign_rank.WORLD
 SHARDS, SAMPLES = 24, 571  # which no number of ranks divides
 _BUCKET = "data"
-_LARGE_SHARDS = 3  # every so many is larger than _FILE_LIMIT
+_LARGE_SHARDS = 3  # one of this many shards is larger than _FILE_LIMIT
 _FILE_LIMIT = 1 << 20
 _DISK_MIB = 12  # not all shards fit
 
-_SHARE = 0.5  # of requests for shards that get a fault
+_SHARE = 0.5  # share of requests for shards that get a fault
 _SHARE_FATAL = 0.02  # of faults
 _SHARE_OF_HANDSHAKES = 0.1
 _MOST_IN_A_ROW = 3  # of one range
@@ -55,7 +55,7 @@ _LIMITS = {"FEEDLINE_HTTP_STALL_MS": "1000", "FEEDLINE_HTTP_TRIES": "40"}
 
 
 def make_shards(folder: Path) -> list[Path]:
-    """Of photos, numbers and bytes: small shards and large ones."""
+    """Photos, numbers and bytes, in small shards and large ones."""
     drawn = random.Random(7)
     photos = [made_data.encoded(made_data.photo(i, 40 + i, 30 + i)) for i in range(20)]
     paths = []
@@ -73,7 +73,7 @@ def make_shards(folder: Path) -> list[Path]:
 
 
 def truth(shards: list[Path], epochs: int) -> dict[int, dict[int, str]]:
-    """Of local files, read by one process in other batches: epoch -> sample -> digest."""
+    """Reads local files in one process, in other batches; returns epoch -> sample -> digest."""
     found: dict[int, dict[int, str]] = {}
     data = campaign_rank.chain(shards)
     with campaign_rank.loader_of(data, 16, 0, 1) as loader:
@@ -84,7 +84,7 @@ def truth(shards: list[Path], epochs: int) -> dict[int, dict[int, str]]:
 
 
 class SeededFaults:
-    """What happens to requests for shards of one rank, and when it did."""
+    """The faults in one rank's requests for shards, and their times."""
 
     def __init__(self, seed: int, rank: int, kinds: tuple[str, ...], events: list[Event]) -> None:
         self._seed, self._rank, self._kinds, self._events = f"{seed} {rank}", rank, kinds, events
@@ -92,15 +92,15 @@ class SeededFaults:
         self._in_a_row: Counter[tuple[str, str]] = Counter()
 
     def __call__(self, request: Request) -> str:
-        place = request.place
+        location = request.place
         if not request.target.endswith(".tar"):
             return ""
-        self._asked[place] += 1
-        drawn = random.Random(f"{self._seed} {place} {self._asked[place]}")
-        if self._in_a_row[place] >= _MOST_IN_A_ROW or drawn.random() >= _SHARE:
-            self._in_a_row[place] = 0
+        self._asked[location] += 1
+        drawn = random.Random(f"{self._seed} {location} {self._asked[location]}")
+        if self._in_a_row[location] >= _MOST_IN_A_ROW or drawn.random() >= _SHARE:
+            self._in_a_row[location] = 0
             return ""
-        self._in_a_row[place] += 1
+        self._in_a_row[location] += 1
         fault = drawn.choice(FATAL if drawn.random() < _SHARE_FATAL else self._kinds)
         self._events.append((time.monotonic(), self._rank, fault))
         return fault
@@ -110,7 +110,7 @@ class SeededFaults:
 
 
 class Rank:
-    """Its process, one after the other, and what they have logged."""
+    """A rank's successive processes, and their log."""
 
     def __init__(self, number: int, folder: Path, arguments: list[str], environment: dict[str, str]) -> None:
         self.number, self.lines = number, list[Line]()
@@ -133,7 +133,7 @@ class Rank:
         self.process.wait()
 
     def look(self) -> None:
-        """Takes what was logged since. Cut lines are never taken: what is behind them may be cut off."""
+        """Reads what was logged since the last call. Incomplete lines are not read, because they may be removed."""
         if not self._log.exists():
             return
         with self._log.open("rb") as log:
@@ -146,7 +146,7 @@ class Rank:
         lines = [json.loads(text) for text in grown.splitlines()]
         self.lines += lines
         self.ended = max([self.ended, *(line["ended"] for line in lines if "ended" in line)])
-        if any("error" not in line for line in lines):  # errors without end are no progress
+        if any("error" not in line for line in lines):  # endless errors are not progress
             self.grew_at = time.monotonic()
 
 
@@ -159,9 +159,9 @@ class Report:
     expiries: int = 0
     epochs: int = 0
     refused: Counter[str] = field(default_factory=Counter)
-    errors: list[str] = field(default_factory=list)  # that ranks had, and went on after
-    redone: int = 0  # steps that a kill or an error had undone
-    explained: set[str] = field(default_factory=set)  # by ranks, of their caches
+    errors: list[str] = field(default_factory=list)  # that ranks had, and after which they continued
+    redone: int = 0  # steps that a kill or an error has undone
+    explained: set[str] = field(default_factory=set)  # errors of ranks' caches
     leaks: list[str] = field(default_factory=list)
     no_disk: str = ""
     complaints: list[str] = field(default_factory=list)
@@ -183,7 +183,7 @@ class Report:
 
 
 class Hangs(AssertionError):
-    """A rank has given no sample for a long time."""
+    """A rank has delivered no sample for a long time."""
 
 
 class Campaign:
@@ -197,7 +197,7 @@ class Campaign:
         self._ranks: list[Rank] = []
         self._proxies: list[FaultProxy] = []
         self._granted, self._is_last = 0, False
-        self._killed_early: dict[int, int] = {}  # rank -> requests of its proxy by then
+        self._killed_early: dict[int, int] = {}  # rank -> number of requests to its proxy by then
         self._next_kill, self._next_expiry = _FAULTS_BETWEEN_KILLS, _FAULTS_BETWEEN_EXPIRIES
         self.report = Report(seed)
 
@@ -209,7 +209,7 @@ class Campaign:
         with ExitStack() as stack:
             disk = stack.enter_context(small_disk.SmallDisk(self._folder / "disk", _DISK_MIB))
             self.report.no_disk = disk.refusal
-            stack.callback(self._end_ranks)  # before the disk goes
+            stack.callback(self._end_ranks)  # before the disk is removed
             key_server = stack.enter_context(proxied(self._keys))
             for rank in range(WORLD):
                 self._proxies.append(self._proxy(stack, rank, s3, shards))
@@ -236,10 +236,10 @@ class Campaign:
         )  # fmt: skip
 
     def _rank(self, number: int, disk: small_disk.SmallDisk, key_server: FaultProxy) -> Rank:
-        """Of the four, two keep copies: on a disk that is full, and where no file may be large."""
+        """Two of the four ranks have caches: on a full disk, and with a limit on file sizes."""
         arguments = [f"s3://{_BUCKET}/{{000..{SHARDS - 1:03d}}}.tar"]
         if number >= 2:
-            arguments += ["--cache", str(disk.place / "cache")]
+            arguments += ["--cache", str(disk.path / "cache")]
         if number == 3 or (number == 2 and disk.refusal):
             arguments += ["--file-limit", str(_FILE_LIMIT)]
         here = Path(__file__).parent
@@ -256,8 +256,8 @@ class Campaign:
             "SSL_CERT_FILE": str(self._authority.trusted),
             **_LIMITS,
         }
-        kept = {name: value for name, value in os.environ.items() if not name.upper().startswith(_FOREIGN)}
-        return Rank(number, self._folder, arguments, {**kept, **own})
+        inherited = {name: value for name, value in os.environ.items() if not name.upper().startswith(_FOREIGN)}
+        return Rank(number, self._folder, arguments, {**inherited, **own})
 
     def _faults(self) -> int:
         return sum(proxy.faults.total() for proxy in self._proxies)
@@ -289,7 +289,7 @@ class Campaign:
             assert self._is_last, f"rank {rank.number} ended by itself"
             return
         if rank.ended >= self._granted and not self._is_last:
-            rank.grew_at = time.monotonic()  # it waits for the others
+            rank.grew_at = time.monotonic()  # it waits for the other ranks
         if time.monotonic() - rank.grew_at > self._hang_s:
             raise Hangs(
                 f"rank {rank.number} has given no sample for {self._hang_s} s: "
@@ -306,7 +306,7 @@ class Campaign:
         self._events += [(now, rank.number, "(keys expire)") for rank in self._ranks]
 
     def _kill(self, disk: small_disk.SmallDisk) -> None:
-        """Every so many faults; every third time once more when it has hardly begun."""
+        """After every so many faults; every third time once more, soon after the restart."""
         for number, requests in list(self._killed_early.items()):
             if self._proxies[number].requests > requests:
                 del self._killed_early[number]
@@ -319,7 +319,7 @@ class Campaign:
         self._kill_rank(rank)
         if self.report.kills % 3 == 0:
             self._killed_early[rank.number] = self._proxies[rank.number].requests
-        small_disk.remove_copies(disk.place / "cache")
+        small_disk.remove_copies(disk.path / "cache")
         disk.leave_free(free)
 
     def _kill_rank(self, rank: Rank) -> None:
@@ -349,7 +349,7 @@ class Campaign:
         report.leaks = self._leaks()
 
     def _leaks(self) -> list[str]:
-        """Files with something that only the keys' owner may know."""
+        """Files with a secret that only the keys' owner knows."""
         secrets = [text.encode() for keys in self._keys.issued() for text in (keys.secret, keys.token)]
         files = [path for path in self._folder.rglob("*") if path.is_file()]
         return [str(path) for path in files if any(secret in path.read_bytes() for secret in secrets)]

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the logs of the fault campaign's ranks prove: every sample of every epoch once, and with the right bytes."""
+"""Evaluates the logs of the fault campaign's ranks: every sample of every epoch was delivered once, with the right
+bytes.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +11,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-Line = dict[str, Any]  # of a rank's log: campaign_rank.py
+Line = dict[str, Any]  # of a rank's log: see campaign_rank.py
 Truth = Mapping[int, Mapping[int, str]]  # epoch -> sample -> digest
-Event = tuple[float, int, str]  # when, on which rank, what
+Event = tuple[float, int, str]  # time, rank, event
 
 _MOST_SHOWN = 10
 
 
 def complaints(logs: Sequence[Iterable[Line]], truth: Truth) -> list[str]:
-    """Everything that is wrong, wrong samples, lost ones and those that came twice; empty: nothing."""
+    """Returns all errors: wrong samples, lost ones and repeated ones; empty if there are none."""
     found = []
     delivered: dict[int, Counter[int]] = {epoch: Counter() for epoch in truth}
     for rank, lines in enumerate(logs):
@@ -31,7 +33,7 @@ def complaints(logs: Sequence[Iterable[Line]], truth: Truth) -> list[str]:
             found += [f"rank {rank}, step {step}: {wrong}" for wrong in _wrong_samples(*batch, truth)]
         if sorted(steps) != list(range(1, len(steps) + 1)):
             found.append(f"rank {rank} has left out steps")
-        for epoch, samples in steps.values():  # each once, whichever time it was done
+        for epoch, samples in steps.values():  # each step once, the last time that it was done
             delivered.setdefault(epoch, Counter()).update(sample for sample, _ in samples)
     for epoch, counts in delivered.items():
         lost = sorted(set(truth.get(epoch, {})) - set(counts))
@@ -51,10 +53,11 @@ def _wrong_samples(epoch: int, samples: list[list[Any]], truth: Truth) -> list[s
 
 
 def recovery_times(logs: Sequence[Iterable[Line]], events: Iterable[Event]) -> dict[str, list[float]]:
-    """Of each kind of event: the seconds from it to the next batch of its rank, or to the end of its epoch, sorted.
+    """Returns for each kind of event the seconds from it to the next batch of its rank, or to the end of its epoch,
+    sorted.
 
-    A fault that is followed by a kill or an error (kinds in brackets) before any batch counts as that alone. What
-    happens while the rank waits for the others, between two epochs, is left out.
+    If a kill or an error follows a fault before any batch, only that event counts (kinds in brackets). Events while the
+    rank waits for the others, between two epochs, are omitted.
     """
     times: dict[str, list[float]] = {}
     in_order = sorted(events)
@@ -88,7 +91,7 @@ def _delivered(lines: Iterable[Line]) -> tuple[list[float], list[tuple[float, fl
 
 
 def table(times: Mapping[str, Sequence[float]]) -> str:
-    """In words: how many, and the half, the slowest percent and the slowest of them."""
+    """Describes the number, the median, the slowest percent and the maximum in words."""
     rows = [f"{'':18}{'count':>7}{'median':>9}{'99 %':>9}{'longest':>9}   seconds from it to the rank's next sample"]
     for kind, seconds in times.items():
         middle, late = seconds[len(seconds) // 2], seconds[min(len(seconds) - 1, len(seconds) * 99 // 100)]

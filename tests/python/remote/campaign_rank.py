@@ -33,7 +33,7 @@ _SEED = 29
 
 
 def chain(source: Any, **options: Any) -> feedline.Dataset:
-    """Photos with random operations, and bytes as they are stored."""
+    """Photos with random operations, and bytes as stored."""
     data = feedline.open(source, fields=("jpg", "cls", "raw:bytes"), **options)
     return data.random_resized_crop(16, fields="jpg").random_horizontal_flip(fields="jpg")
 
@@ -45,7 +45,7 @@ def loader_of(data: feedline.Dataset, batch: int, rank: int, world: int) -> feed
 
 
 def digests(loader: feedline.Loader, batch: Any) -> Iterator[tuple[int, str]]:
-    """Of each sample of the batch: its index, and a digest of all that it has."""
+    """Returns for each sample of the batch its index, and a digest of all its data."""
     for row, sample in enumerate(loader.last_samples):
         sums = hashlib.blake2b(digest_size=10)
         for field in batch:
@@ -54,7 +54,7 @@ def digests(loader: feedline.Loader, batch: Any) -> Iterator[tuple[int, str]]:
 
 
 class Log:
-    """One write() a line, behind what was written whole: a cut line must not run into the next."""
+    """One write() per line, after the last complete line: new lines must not be appended to an incomplete one."""
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
@@ -66,12 +66,12 @@ class Log:
 
     @property
     def saved(self) -> tuple[int, dict[str, Any] | None]:
-        """The last step with a state, and the state."""
+        """Returns the last step with a state, and the state."""
         return self._saved["step"], self._saved["state"]
 
     @property
     def unfinished(self) -> int | None:
-        """The epoch of the last step with a state, unless its end is logged."""
+        """Returns the epoch of the last step with a state, unless its end is logged."""
         return self._saved.get("epoch")
 
     def add(self, **line: Any) -> None:
@@ -81,7 +81,7 @@ class Log:
 
 
 def is_granted(folder: Path, epoch: int) -> bool:
-    """Waits until there is a word on it. False: there are no more epochs."""
+    """Waits for permission to start the epoch. Returns False after the last epoch."""
     while True:
         said = (folder / "granted").read_text().split()
         if said and epoch <= int(said[0]):
@@ -92,7 +92,7 @@ def is_granted(folder: Path, epoch: int) -> bool:
 
 
 def read(loader: feedline.Loader, log: Log, folder: Path) -> None:
-    """As far as it is granted."""
+    """Reads as many epochs as are granted."""
     step, state = log.saved
     if state is not None:
         loader.load_state_dict(state)
@@ -130,7 +130,7 @@ def main() -> int:
             with loader_of(chain(given.source, **options), BATCH, given.rank, WORLD) as loader:
                 read(loader, log, given.folder)
             return 0
-        except feedline.Error as error:  # a person would start the run again: at its last state
+        except feedline.Error as error:  # like a user who starts the run again, from its last state
             log.add(error=type(error).__name__, said=str(error))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An authority of the tests' own, and a certificate of it for this machine."""
+"""A certificate authority for the tests, and its certificate for this machine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _EXTENSIONS = "subjectAltName=IP:127.0.0.1,DNS:localhost"
 
 
 class Authority:
-    """`trusted` is what clients trust (SSL_CERT_FILE); `certificate` and `key` are a server's."""
+    """`trusted` is the file that clients trust (SSL_CERT_FILE); `certificate` and `key` belong to a server."""
 
     def __init__(self, folder: Path) -> None:
         self.trusted, self.certificate, self.key = folder / "ca.pem", folder / "server.pem", folder / "server.key"
@@ -34,7 +34,7 @@ class Authority:
         assert done.returncode == 0, done.stderr
 
     def context(self) -> ssl.SSLContext:
-        """Of a server."""
+        """Returns the TLS context of a server."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(self.certificate, self.key)
         return context

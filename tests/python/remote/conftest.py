@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers, and what goes wrong between them and Feedline. `tools/test --proofs` runs the long forms."""
+"""Servers, and faults between them and Feedline. `tools/test --proofs` runs the long forms."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FOREIGN = (
 
 @pytest.fixture(autouse=True)
 def own_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The certificates, keys and proxies of whoever runs the tests are not the tests'."""
+    """The tests do not use the certificates, keys and proxies of the user who runs them."""
     for name in list(os.environ):
         if name.upper().startswith(_FOREIGN) and name != "FEEDLINE_PROOFS":
             monkeypatch.delenv(name)
@@ -41,7 +41,7 @@ def own_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> certificates.Authority:
-    """Certificates for 127.0.0.1, of an authority that nobody knows who is not told."""
+    """Certificates for 127.0.0.1, by an authority that only clients with the right settings trust."""
     if shutil.which("openssl") is None:
         pytest.skip("openssl, which makes certificates, is not installed")
     return certificates.Authority(tmp_path_factory.mktemp("certificates"))

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An HTTP proxy that does, request by request, what networks and servers do wrong.
+"""An HTTP proxy that imitates faults of networks and servers, request by request.
 
-It stands before a server as that server (a reverse proxy): `FaultProxy(upstream, plan)` asks `plan` for each request
-which fault its answer has. What faults there are: `HEALED`, after which a client that keeps its promises has the right
-bytes, `HEALED_TLS`, the same of encrypted connections, and `FATAL`, after which it has an error, as the answer is about
-other bytes than those asked for.
+It is a reverse proxy: `FaultProxy(upstream, plan)` calls `plan` for each request, which returns the fault of the
+response. Faults: after `HEALED`, a correct client has the right bytes; `HEALED_TLS` are the same for encrypted
+connections; after `FATAL`, it has an error, because the response contains other bytes than those requested.
 """
 
 from __future__ import annotations
@@ -32,11 +31,11 @@ HEALED = (
     "closed",  # before the answer
     "reset",
     "reset_in_body",
-    "stall",  # in the body; until the client goes
-    "silence",  # no byte of an answer
+    "stall",  # in the body, until the client disconnects
+    "silence",  # no byte of a response
     "429",
     "503",
-    "busy",  # other words for it
+    "busy",  # synonyms of it
     "garbage",
     "slow_start",
     "whole_200",  # the whole object in place of a range
@@ -58,8 +57,9 @@ Origin = Callable[[Request], Answer]  # a server that is a function
 
 
 class FaultProxy:
-    """Serves until `stop()`. `plan` runs under a lock: one request after the other. The same request of the same number
-    (the first, the second of just these bytes) is spoiled in the same way by the same seed."""
+    """Serves until `stop()`. `plan` runs under a lock, for one request at a time. With the same seed, the same request
+    with the same number (the first, the second with these bytes) has the same fault.
+    """
 
     def __init__(
         self,
@@ -74,11 +74,11 @@ class FaultProxy:
         seed: int = 0,
     ) -> None:
         self.upstream, self.plan, self.tls, self.borders, self.answers = upstream, plan, tls, borders, answers
-        self.handshakes = handshakes  # is TLS's cut, of this connection?
+        self.handshakes = handshakes  # whether this connection ends with the fault of TLS
         self.delay_s = delay_s  # before each answer
         self.faults: Counter[str] = Counter()
         self.requests = self.connections = 0
-        self.body_bytes = 0  # of answers that were sent on
+        self.body_bytes = 0  # of responses that were forwarded
         self._seed = seed
         self._asked: Counter[tuple[str, str]] = Counter()
         self._lock = threading.Lock()
@@ -96,7 +96,7 @@ class FaultProxy:
         self._listener.close()
         with self._lock:
             for connection in self._open:
-                with suppress(OSError):  # it is closed already
+                with suppress(OSError):  # it is already closed
                     connection.shutdown(socket.SHUT_RDWR)
         self._accepting.join()
 
@@ -123,12 +123,12 @@ class FaultProxy:
                 with self._lock:
                     self._open.discard(raw)
                     self._open.add(connection)
-            with connection.makefile("rb") as stream:  # an open one would keep the connection
+            with connection.makefile("rb") as stream:  # an open one would keep the connection alive
                 while request := read_request(cast(BinaryIO, stream)):
                     if not self._answer(request, connection, ask):
                         break
         except (OSError, EOFError, ValueError):
-            pass  # one of the two has gone
+            pass  # one of the two has ended
         finally:
             with self._lock:
                 self._open.discard(connection)
@@ -143,11 +143,11 @@ class FaultProxy:
             if cuts:
                 self.faults["cut_in_handshake"] += 1
         if cuts:
-            connection.recv(4096)  # what it begins with
+            connection.recv(4096)  # its first bytes
         return cuts
 
     def _answer(self, request: Request, connection: socket.socket, ask: Origin) -> bool:
-        """False: the connection is over."""
+        """False: the connection has ended."""
         with self._lock:
             request.number, self.requests = self.requests, self.requests + 1
             made = self.answers(request)
@@ -226,13 +226,13 @@ def _lie(fault: str, answer: Answer, connection: socket.socket) -> bool:
         answer.status_line, body = b"HTTP/1.1 200 OK", b""
         answer.remove("Content-Range")
         answer.set("Content-Length", "0")
-    elif fault == "too_short":  # by one of the two lengths that it has, and in truth
+    elif fault == "too_short":  # by one of its two lengths, and by its real length
         body = body[:-7]
         answer.set("Content-Length", str(len(body)))
     elif fault == "too_long":
         body += b"7 more."
         answer.set("Content-Length", str(len(body)))
-    elif fault == "no_length":  # the range alone, as if it were all
+    elif fault == "no_length":  # only the range, as if it were the whole object
         answer.status_line = b"HTTP/1.1 200 OK"
         answer.remove("Content-Range")
         answer.remove("Content-Length")
@@ -256,7 +256,7 @@ def _reset(connection: socket.socket) -> None:
 
 
 def _send_record(connection: socket.socket, is_whole: bool) -> None:
-    """A record of TLS past its encryption: whole, or what a cut leaves of one."""
+    """Forwards a record of TLS after the handshake: completely, or truncated."""
     assert isinstance(connection, ssl.SSLSocket)
     size = 512
     record = struct.pack(">BHH", 23, 0x303, size) + bytes(size)
@@ -265,7 +265,7 @@ def _send_record(connection: socket.socket, is_whole: bool) -> None:
 
 
 def _moved(content_range: str) -> str:
-    """The same number of bytes, a byte further on."""
+    """Returns the same number of bytes, from one byte later."""
     found = re.fullmatch(r"bytes (\d+)-(\d+)/(\d+)", content_range)
     return f"bytes {int(found[1]) + 1}-{int(found[2]) + 1}/{int(found[3]) + 1}" if found else "bytes none"
 
@@ -282,7 +282,7 @@ def proxied(
 
 
 def free_port() -> int:
-    """One that nobody uses now, for servers that take no port 0."""
+    """Returns an unused port, for servers that do not support port 0."""
     with closing(socket.create_server(("127.0.0.1", 0))) as listener:
         port: int = listener.getsockname()[1]
         return port

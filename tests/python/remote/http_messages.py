@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests and answers of HTTP/1.1, as the tests' servers read and write them."""
+"""HTTP/1.1 requests and responses, as the tests' servers read and write them."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Request:
 
     @property
     def place(self) -> tuple[str, str]:
-        """What it asks for: the object, and of it the bytes."""
+        """Returns what is requested: the object, and the range of its bytes."""
         return self.target, self.headers.get("range", "")
 
     def of_the_whole(self) -> Request:
-        """The same without a range."""
+        """Returns the same request without a range."""
         lines = [line for line in self.head.split(b"\r\n") if not line.lower().startswith(b"range:")]
         headers = {name: value for name, value in self.headers.items() if name != "range"}
         return Request(self.number, self.method, self.target, headers, b"\r\n".join(lines), self.body)
@@ -97,7 +97,7 @@ def _read_head(stream: BinaryIO) -> tuple[bytes, list[tuple[str, str]]]:
 
 
 class Upstream:
-    """One connection to a server, opened when it is wanted."""
+    """A connection to a server, opened when it is needed."""
 
     def __init__(self, address: tuple[str, int]) -> None:
         self._address = address
@@ -113,7 +113,7 @@ class Upstream:
                 self._socket.sendall(request.head + request.body)
                 return self._read(request.method)
             except (OSError, EOFError):
-                self.close()  # the server had ended an idle connection
+                self.close()  # the server had closed an idle connection
                 if is_last:
                     raise
         raise AssertionError

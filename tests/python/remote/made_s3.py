@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An S3 of the tests: objects in memory, read by whoever signs with keys that are valid now.
+"""A simulated S3: objects in memory, which clients with currently valid keys can read.
 
-`KeyService` gives keys as a container's credentials are given, and has them expire when a test says so. `MadeS3` checks
-each request's signature by AWS's rules (Signature Version 4, docs.aws.amazon.com/IAM/latest/UserGuide/
-reference_sigv-create-signed-request.html), written down here a second time.
+`KeyService` returns keys like a container's credential service, and a test can make them expire. `MadeS3` checks each
+request's signature by AWS's rules (Signature Version 4, docs.aws.amazon.com/IAM/latest/UserGuide/
+reference_sigv-create-signed-request.html), implemented independently of the engine.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from urllib.parse import unquote, urlsplit
 from http_messages import Answer, Request, refusal
 
 REGION = "us-east-1"
-_FAR = "2999-01-01T00:00:00Z"  # the keys do not know themselves when they are refused
+_FAR = "2999-01-01T00:00:00Z"  # the date does not show when the keys become invalid
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Keys:
 
 
 class KeyService:
-    """One set of keys at a time, any thread. What it answers is what AWS_CONTAINER_CREDENTIALS_FULL_URI leads to."""
+    """Has one set of keys at a time; thread-safe. Its response is that of AWS_CONTAINER_CREDENTIALS_FULL_URI."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
@@ -42,7 +42,7 @@ class KeyService:
         self.expire()
 
     def expire(self) -> None:
-        """From now on there are others."""
+        """From now on, other keys are valid."""
         with self._lock:
             number = len(self._all)
             secret, token = (hashlib.sha256(f"{self._seed} {number} {of}".encode()).hexdigest() for of in ("s", "t"))
@@ -61,7 +61,7 @@ class KeyService:
 
 
 class MadeS3:
-    """`objects`: bucket/key -> bytes. Any thread."""
+    """`objects`: bucket/key -> bytes. Thread-safe."""
 
     def __init__(self, objects: Mapping[str, bytes], keys: KeyService) -> None:
         self._objects = {name: (content, f'"{hashlib.md5(content).hexdigest()}"') for name, content in objects.items()}
@@ -91,7 +91,7 @@ class MadeS3:
         return answer
 
     def _complaint(self, request: Request) -> str:
-        """The code of the refusal; empty: the keys are valid and the signature is theirs."""
+        """Returns the error code; empty if the keys are valid and the signature matches."""
         scheme = re.fullmatch(
             r"AWS4-HMAC-SHA256 Credential=([^/]+)/(\d{8}/([^/]+)/s3/aws4_request), SignedHeaders=([a-z0-9;-]+), "
             r"Signature=([0-9a-f]{64})",
@@ -111,7 +111,7 @@ class MadeS3:
 
 
 def signature(request: Request, keys: Keys, scope: str, signed: str) -> str:
-    """In hexadecimal. signed: names of headers, sorted, with a semicolon between them."""
+    """Returns the signature in hexadecimal. signed: names of headers, sorted and separated by semicolons."""
     parts = urlsplit(request.target)
     listed = "".join(f"{name}:{' '.join(request.headers.get(name, '').split())}\n" for name in signed.split(";"))
     query = "&".join(sorted(parts.query.split("&")))

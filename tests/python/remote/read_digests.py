@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python read_digests.py SOURCE [CACHE]`: two epochs of training over SOURCE, as a digest in JSON."""
+"""`python read_digests.py SOURCE [CACHE]`: prints a digest of two epochs of training over SOURCE, as JSON."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers that people use, started for a test: nginx, SeaweedFS, rclone, moto. Each skips where it is not installed."""
+"""Common servers, started for a test: nginx, SeaweedFS, rclone, moto. If a server is not installed, its tests are
+skipped.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ BUCKET = "data"
 
 
 def program(name: str) -> str:
-    """Its path: of the environment that runs the tests, or of the system."""
+    """Returns the path of a program, in the environment that runs the tests or in the system."""
     folders = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", ""), "/usr/sbin"])
     found = shutil.which(name, path=folders)
     if found is None:
@@ -35,7 +37,7 @@ def program(name: str) -> str:
 
 @contextmanager
 def running(command: Sequence[object], port: int, log: Path, **options: Any) -> Iterator[None]:
-    """The program, from when it takes connections until it has ended."""
+    """Runs the program; the context begins when it accepts connections."""
     with log.open("w") as said:
         process = subprocess.Popen([*map(str, command)], stdout=said, stderr=subprocess.STDOUT, **options)
 
@@ -81,7 +83,7 @@ http {{
 
 
 class Nginx:
-    """A folder over HTTP/1.1, and over HTTPS with HTTP/2."""
+    """Serves a folder over HTTP/1.1, and over HTTPS with HTTP/2."""
 
     def __init__(self, folder: Path, plain: int, tls: int) -> None:
         self.log, self.port, self.tls_port = folder / "requests.log", plain, tls
@@ -97,7 +99,8 @@ def nginx(root: Path, folder: Path, authority: Authority) -> Iterator[Nginx]:
     server = Nginx(folder, free_port(), free_port())
     folder.mkdir(parents=True)
     configuration = folder / "nginx.conf"
-    user = "user root;" if os.geteuid() == 0 else ""  # else it could not read what root's tests have made
+    # otherwise, it could not read files that root's tests have created
+    user = "user root;" if os.geteuid() == 0 else ""
     configuration.write_text(
         _NGINX.format(
             folder=folder, root=root, user=user, plain=server.port, tls=server.tls_port,
@@ -111,7 +114,7 @@ def nginx(root: Path, folder: Path, authority: Authority) -> Iterator[Nginx]:
 
 @contextmanager
 def seaweedfs(root: Path, folder: Path) -> Iterator[str]:
-    """The endpoint of an S3 with the files of `root` in `BUCKET`."""
+    """Returns the endpoint of an S3 server with the files of `root` in `BUCKET`."""
     boto3 = pytest.importorskip("boto3", reason="boto3, which fills the bucket, is not installed")
     (folder / "disk").mkdir(parents=True)
     identities = folder / "identities.json"
@@ -126,7 +129,7 @@ def seaweedfs(root: Path, folder: Path) -> Iterator[str]:
     command = [
         program("weed"), "server", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", f"-dir={folder / 'disk'}", "-s3", "-filer",
         f"-s3.config={identities}", "-master.volumeSizeLimitMB=64", "-volume.max=8", "-s3.iam=false",
-        "-s3.port.lance=0", "-s3.port.iceberg=0",  # their default ports are one for all that run
+        "-s3.port.lance=0", "-s3.port.iceberg=0",  # all instances would use the same default ports
         *(f"-{name}.port={port}" for name, port in ports.items()), *grpc,
     ]  # fmt: skip
     endpoint = f"http://127.0.0.1:{ports['s3']}"
@@ -137,7 +140,7 @@ def seaweedfs(root: Path, folder: Path) -> Iterator[str]:
 
 @contextmanager
 def rclone(root: Path, folder: Path) -> Iterator[str]:
-    """The endpoint of rclone's S3 server, which answers 200 to ranges and ignores If-Match."""
+    """Returns the endpoint of rclone's S3 server, which answers 200 to ranges and ignores If-Match."""
     folder.mkdir(parents=True)
     shutil.copytree(root, folder / "disk" / BUCKET)
     port = free_port()
@@ -165,7 +168,7 @@ def moto(root: Path) -> Iterator[str]:
 
 
 def _is_emptied(endpoint: str) -> bool:
-    """What moto holds outlives its server: another module of this process may have written to it."""
+    """moto's data outlives its server: another module in this process may have written to it."""
     try:
         with urllib.request.urlopen(f"{endpoint}/moto-api/reset", data=b"", timeout=10):
             return True
@@ -181,7 +184,7 @@ def _fill(boto3: Any, endpoint: str, root: Path) -> None:
         try:
             s3.create_bucket(Bucket=BUCKET)
         except s3.exceptions.ClientError:
-            return False  # it takes connections before it can write
+            return False  # it accepts connections before it can write
         return True
 
     until(is_made, "the bucket is made")
@@ -190,6 +193,6 @@ def _fill(boto3: Any, endpoint: str, root: Path) -> None:
 
 
 def environment_of(endpoint: str, authority: Authority | None = None) -> dict[str, str]:
-    """What a process needs to read `s3://data/...` there."""
+    """Returns the environment for reading `s3://data/...` from this server."""
     found = {"AWS_ENDPOINT_URL": endpoint, "AWS_ACCESS_KEY_ID": KEY_ID, "AWS_SECRET_ACCESS_KEY": SECRET}
     return found | ({"SSL_CERT_FILE": str(authority.trusted)} if authority else {})

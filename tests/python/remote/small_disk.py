@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A disk that is full now and again: a small tmpfs, where this process may mount one."""
+"""A disk that is sometimes full: a small tmpfs, if this process may mount one."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from types import TracebackType
 
 
 class SmallDisk:
-    """Mounted at `place` while it is entered. `refusal` says why it is none: then `place` is a folder like any."""
+    """Mounted at `place` while the context is active. If `refusal` gives a reason, it cannot be mounted, and `place` is
+    an ordinary folder.
+    """
 
-    def __init__(self, place: Path, mebibytes: int) -> None:
-        self.place, self.refusal = place, ""
+    def __init__(self, path: Path, mebibytes: int) -> None:
+        self.path, self.refusal = path, ""
         self._options = f"size={mebibytes}m,mode=0755"
 
     def __enter__(self) -> SmallDisk:
-        self.place.mkdir(parents=True)
-        command = ["mount", "-t", "tmpfs", "-o", self._options, "feedline-tests", str(self.place)]
+        self.path.mkdir(parents=True)
+        command = ["mount", "-t", "tmpfs", "-o", self._options, "feedline-tests", str(self.path)]
         try:
             mounted = subprocess.run(command, capture_output=True, text=True, check=False)
             self.refusal = mounted.stderr.strip() if mounted.returncode else ""
@@ -30,27 +32,27 @@ class SmallDisk:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if not self.refusal:  # lazily: a process that was just killed may hold a file
-            subprocess.run(["umount", "--lazy", str(self.place)], check=False)
+        if not self.refusal:  # lazily, because a process that was just killed may still have a file open
+            subprocess.run(["umount", "--lazy", str(self.path)], check=False)
 
     def leave_free(self, free: int) -> None:
-        """So many bytes, or the nearest that can be had: another one's file takes the rest."""
+        """Leaves this many bytes free, or the nearest possible number: a file occupies the rest."""
         if self.refusal:
             return
-        ballast = os.open(self.place / "ballast", os.O_RDWR | os.O_CREAT, 0o644)
+        ballast = os.open(self.path / "ballast", os.O_RDWR | os.O_CREAT, 0o644)
         try:
             taken = os.fstat(ballast).st_size
-            disk = os.statvfs(self.place)
+            disk = os.statvfs(self.path)
             size = max(0, taken + disk.f_bavail * disk.f_frsize - free)
             os.ftruncate(ballast, min(size, taken))
             if size > taken:
                 os.posix_fallocate(ballast, 0, size)
-        except OSError:  # somebody was quicker: it is full
+        except OSError:  # another process was faster: the disk is full
             pass
         finally:
             os.close(ballast)
 
 
 def remove_copies(cache: Path) -> None:
-    """Of a cache, by hand, whoever reads them."""
+    """Returns the size of a cache, calculated independently of its readers."""
     shutil.rmtree(cache / "objects", ignore_errors=True)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a process that hangs is doing: its Python stacks, its threads, and where gdb is, their native stacks."""
+"""Shows what a hanging process is doing: its Python stacks, its threads and, if gdb is installed, their native
+stacks.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +16,12 @@ _WAIT_S = 10
 
 
 def of_process(process: subprocess.Popen[bytes], stderr: Path) -> str:
-    """Requires: it has registered SIGUSR1 with faulthandler, which writes to `stderr`."""
+    """Requires: the process has registered SIGUSR1 with faulthandler, which writes to `stderr`."""
     before = stderr.stat().st_size
     with suppress(ProcessLookupError):
         process.send_signal(signal.SIGUSR1)
     deadline = time.monotonic() + _WAIT_S
-    size = -1  # of what it said: it says a frame at a time, and is done when it adds no more
+    size = -1  # its output comes frame by frame, and is complete when nothing more is added
     while (size <= before or size < stderr.stat().st_size) and process.poll() is None and time.monotonic() < deadline:
         size = stderr.stat().st_size
         time.sleep(0.2)

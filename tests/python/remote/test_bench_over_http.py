@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`feedline bench` of a URL: what it says of the network is what the server saw; errors name the server."""
+"""`feedline bench` with a URL: the reported network figures equal those of the server; errors name the server."""
 
 from __future__ import annotations
 

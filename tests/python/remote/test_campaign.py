@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Four ranks, thousands of faults, kills, a full disk, keys that expire: no sample wrong, lost, or twice."""
+"""Four ranks with thousands of faults, kills, a full disk and expiring keys: no sample is wrong, lost or repeated."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_no_sample_is_wrong_lost_or_twice(
     assert set(HEALED + HEALED_TLS) | {"cut_in_handshake"} <= set(report.faults)
     assert set(FATAL) & set(report.faults), "some that nobody heals"
     assert report.kills >= wanted // 300
-    assert report.redone > 0 or not long_form  # a kill may come right behind a state
+    assert report.redone > 0 or not long_form  # a kill may follow a state immediately
     assert report.expiries >= wanted // 400 and report.refused["ExpiredToken"] > 0
     assert set(report.refused) == {"ExpiredToken"}, "all signatures are right"
     assert {error.partition(":")[0] for error in report.errors} <= {"StorageError", "DataError"}
@@ -91,7 +91,7 @@ def _other_when_redone(lines: list[Line]) -> None:
 )
 def test_the_accounts_find_what_is_wrong(spoil: Any, words: str) -> None:
     made = logs()
-    made[0].insert(1, made[0][0])  # a step that was undone, and done again
+    made[0].insert(1, made[0][0])  # a step that was undone and repeated
     assert campaign_accounts.complaints(made, TRUTH) == []
     spoil(made[1])
     assert words in " ".join(campaign_accounts.complaints(made, TRUTH))
@@ -184,10 +184,10 @@ def test_a_small_disk_is_full(tmp_path: Path) -> None:
         if disk.refusal:
             pytest.skip(f"no tmpfs can be mounted here: {disk.refusal}")
         disk.leave_free(1 << 20)
-        (disk.place / "fits").write_bytes(bytes(1 << 19))
+        (disk.path / "fits").write_bytes(bytes(1 << 19))
         with pytest.raises(OSError, match="No space left"):
-            (disk.place / "large").write_bytes(bytes(1 << 21))
-        (disk.place / "large").unlink()
+            (disk.path / "large").write_bytes(bytes(1 << 21))
+        (disk.path / "large").unlink()
         disk.leave_free(3 << 20)
-        (disk.place / "large").write_bytes(bytes(2 << 20))
+        (disk.path / "large").write_bytes(bytes(2 << 20))
     until(lambda: not (tmp_path / "disk" / "fits").exists(), "it is unmounted")

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Credentials from each source that botocore and google-auth read, of made services; and how the engine uses them."""
+"""Credentials from each source that botocore and google-auth read, from simulated services, and their use by the
+engine.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from fault_proxy import proxied
 from http_messages import Answer, Request, refusal
 from made_s3 import REGION, KeyService, MadeS3
 
-from feedline.data import credentials
+from feedline.data.storage import credentials
 
 EXPIRES = datetime(2099, 1, 1, tzinfo=UTC)
 ROLE = "arn:aws:iam::123456789012:role/reader"
@@ -38,7 +40,7 @@ AWS_JSON = {
 
 @pytest.fixture(autouse=True)
 def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The files of AWS and gcloud in the home folder of whoever runs the tests are not read."""
+    """The AWS and gcloud files in the user's home folder are not read."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / ".aws").mkdir()
@@ -53,7 +55,7 @@ def answered(body: object) -> Answer:
 
 
 def aws_services(request: Request) -> Answer:
-    """STS, a container's credentials and an instance's metadata."""
+    """Simulates STS, a container's credentials and an instance's metadata."""
     form = {name: values[0] for name, values in parse_qs(request.body.decode()).items()}
     action = form.get("Action")
     if action == "AssumeRoleWithWebIdentity" and form["WebIdentityToken"] == "of the web" and form["RoleArn"] == ROLE:
@@ -133,7 +135,7 @@ def test_a_source_that_fails_is_an_error(own_home: Path, monkeypatch: pytest.Mon
 
 
 def google_services(request: Request) -> Answer:
-    """Google's token endpoint, and the metadata of one of its machines."""
+    """Simulates Google's token endpoint, and the metadata server of its machines."""
     form = {name: values[0] for name, values in parse_qs(request.body.decode()).items()}
     if request.target == "/echo":
         return refusal(400, "Bad Request", request.body)
@@ -225,7 +227,7 @@ def test_without_a_google_source_there_are_none() -> None:
     assert credentials.find("gs") is None
 
 
-# ---- as the engine uses them ----
+# ---- in the engine ----
 
 HEAD = """
 import os, sys, tempfile, threading, time, urllib.request

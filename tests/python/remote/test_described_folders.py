@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images with a metadata file next to them open with its columns behind a network, as they do on this machine."""
+"""Remote folders of images with a metadata file open with the file's columns, like local ones."""
 
 from __future__ import annotations
 

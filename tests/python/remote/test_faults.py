@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every fault of the proxy, again and again: the same batches, or an error; never other bytes."""
+"""Every fault of the proxy, repeatedly: the same batches, or an error; never other bytes."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from fault_proxy import FATAL, HEALED, HEALED_TLS, FaultProxy, Request, proxied
 from range_server import RangeServer, serving
 from running_processes import HANG_S
 
-_STALL_MS = "1000"  # a busy machine answers in less
+_STALL_MS = "1000"  # a busy machine answers fewer requests for one range: fewer than a client's attempts
 _MOST_IN_A_ROW = 2  # of one range: fewer than a client's tries
 
 
 class Seeded:
-    """Faults for half of the requests for shards, and for no range too often in a row."""
+    """Faults in half of the requests for shards, but not too often in a row for the same range."""
 
     def __init__(self, seed: int, kinds: tuple[str, ...]) -> None:
         self._random = random.Random(seed)
@@ -32,12 +32,12 @@ class Seeded:
         self._in_a_row: dict[tuple[str, str], int] = {}
 
     def __call__(self, request: Request) -> str:
-        place = (request.target, request.headers.get("range", ""))
-        before = self._in_a_row.get(place, 0)
+        request_key = (request.target, request.headers.get("range", ""))
+        before = self._in_a_row.get(request_key, 0)
         if not request.target.endswith(".tar") or before >= _MOST_IN_A_ROW or self._random.random() < 0.5:
-            self._in_a_row[place] = 0
+            self._in_a_row[request_key] = 0
             return ""
-        self._in_a_row[place] = before + 1
+        self._in_a_row[request_key] = before + 1
         return self._random.choice(self._kinds)
 
 
@@ -85,7 +85,7 @@ def test_what_can_be_healed_changes_no_batch(
     }
     kinds = HEALED + (HEALED_TLS if encrypted else ())
     faults = 0
-    seeds = 40 if long_form else 6  # as samples share requests, there are few of them in a run
+    seeds = 40 if long_form else 6  # samples share requests, so a run makes few of them
     for seed in range(seeds):
         with proxied(("127.0.0.1", server.server_address[1]), Seeded(seed, kinds), seed=seed, **options) as proxy:
             done = start(proxy, environment, tmp_path / str(seed), SSL_CERT_FILE=str(authority.trusted))
@@ -100,7 +100,7 @@ def test_what_can_be_healed_changes_no_batch(
 def test_an_answer_about_other_bytes_is_an_error(
     fault: str, server: RangeServer, tmp_path: Path, environment: dict[str, str]
 ) -> None:
-    """Of a range inside a shard, whose version is known by then."""
+    """A range inside a shard whose version is already known."""
 
     def plan(request: Request) -> str:
         return fault if request.target == "/001.tar" and "bytes=0-" not in request.headers.get("range", "") else ""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What opening a thousand shards asks of a server: three requests a shard at most and side by side, none where the
-index is kept, which is then asked about while the first epoch runs."""
+"""The requests for opening a thousand shards: at most three concurrent requests per shard, or none if the index is
+cached; it is then verified during the first epoch.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ import feedline
 from feedline.pack import foreign_indexes
 
 _SHARDS = 1000
-_AT_ONCE = 8  # that must be under way together: 32 are allowed
-_FEW = 60  # where it is not about how many there are
+_AT_ONCE = 8  # number of concurrent requests: 32 are allowed
+_FEW = 60  # for tests in which the number of shards does not matter
 
 
 def _tar(key: str) -> bytes:
@@ -59,7 +60,7 @@ def _requests_of(server: RangeServer, run: Callable[[], object]) -> tuple[Any, l
 
 
 def _labels(dataset: feedline.Dataset, **options: Any) -> list[int]:
-    """One epoch of a rank."""
+    """Reads one epoch of a rank."""
     with dataset.loader(10, output="numpy", num_workers=2, on_error="skip", **options) as loader:
         return [int(label) for batch in loader for label in batch.cls]
 
@@ -85,7 +86,7 @@ def test_opening_takes_few_requests_a_shard_side_by_side_and_none_with_a_cached_
 
     def wait_for_others(number: int, path: str) -> str:
         if number in first:
-            together.wait(HANG_S)  # broken where they come one by one
+            together.wait(HANG_S)  # fails if requests arrive one by one
         return ""
 
     server.fault = wait_for_others
@@ -142,7 +143,7 @@ def test_a_shard_that_changed_is_named_to_ranks_that_read_nothing_of_it_and_rein
     with _replaced(shards, 51):
         stale = _open(server)
         assert stale.fingerprint == before.fingerprint, "nobody was asked"
-        # of 20 samples the first 10 are this rank's, and 51 is one of the others; and no sample is bad
+        # the first 10 of 20 samples belong to this rank, and 51 to another one; no sample is bad
         with pytest.raises(
             feedline.StorageError, match=r"changed between index and read.*open the dataset again"
         ) as it:
@@ -192,7 +193,7 @@ def test_whether_a_shard_changed_is_asked_past_its_copy_and_in_mixtures(
 
 
 def test_tfrecords_are_opened_by_their_indexes_too(server: RangeServer, shards: Path) -> None:
-    """But for the first records, which say what fields there are: one request for all of them."""
+    """Except for the first records, which show the fields: one request for all of them."""
     names = [f"{i:03d}.tfrecord" for i in range(_FEW)]
 
     def written(i: int, kind: int) -> bytes:
@@ -218,10 +219,10 @@ def test_tfrecords_are_opened_by_their_indexes_too(server: RangeServer, shards: 
     assert {path for path, _ in asked} == {f"/{name}" for name in names}
     (shards / names[51]).write_bytes(written(51, 5))
     with pytest.raises(feedline.StorageError, match="changed between index and read") as it:
-        kinds(opened(), rank=0, world_size=_FEW)  # which reads nothing of it
+        kinds(opened(), rank=0, world_size=_FEW)  # which reads nothing from it
     assert it.value.shard == server.url(names[51])
     after, again = _requests_of(server, opened)
-    asked_for = {path for path, asked in again if asked != "bytes=0-0"}  # which the loader before had under way
+    asked_for = {path for path, asked in again if asked != "bytes=0-0"}  # which the previous loader had in flight
     assert {path for path in asked_for if path.endswith(".tfrecord")} == {"/000.tfrecord", f"/{names[51]}"}
     assert all(path.startswith(("/000.", "/051.")) for path in asked_for), "it alone is indexed anew"
     assert Counter(kinds(after)) == {3: 40 * (_FEW - 1), 5: 40}
@@ -232,7 +233,7 @@ def test_a_server_that_is_gone_is_missed_by_reads_alone(shards: Path, server: Ra
     expected = len(feedline.open(source, fields=("cls",)))
 
     def break_off(number: int, path: str) -> str:
-        raise ConnectionAbortedError  # of a connection that is kept
+        raise ConnectionAbortedError  # of a connection that is reused
 
     server.fault = break_off
     server.shutdown()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What opening datasets of tables asks of a server: few requests a shard, and none where what they brought was kept,
-which is then asked about while the first epoch runs."""
+"""The requests for opening datasets of tables: few per shard, or none if their result is cached; it is then verified
+during the first epoch.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +23,9 @@ import feedline
 
 _SHARDS, _EACH = 4, 200
 _KINDS = ("mds", "litdata", "parquet", "arrow")
-# Of a shard. A stream of Arrow says where its batches are in front of each, and offsets stand in each of its 4.
+# Per shard. An Arrow stream has the position of each batch before the batch, and each of the 4 batches has offsets.
 _MOST_REQUESTS = {"mds": 2, "litdata": 2, "parquet": 3, "arrow": 3 + 4}
-_LOOKS = {"mds": 0, "litdata": 0, "parquet": 1, "arrow": 1}  # of a dataset: is a column of bytes of images?
+_LOOKS = {"mds": 0, "litdata": 0, "parquet": 1, "arrow": 1}  # per dataset: does a column of bytes contain images?
 
 
 def _rows(shift: int) -> list[dict[str, Any]]:
@@ -36,7 +37,7 @@ def _shares(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
 
 
 def _write(root: Path, kind: str, shift: int = 0) -> list[str]:
-    """The names of shards."""
+    """Returns the names of shards."""
     if kind == "mds":
         columns = {"n": "int", "blob": "bytes", "text": "str"}
         made_mds.write(root, columns, _rows(shift), _SHARDS)
@@ -98,7 +99,7 @@ def _shards_of(requests: list[tuple[str, str]]) -> Counter[str]:
 
 
 def _are_few(requests: list[tuple[str, str]], kind: str, names: list[str], looks: int, more: int = 0) -> bool:
-    """At most `_MOST_REQUESTS` and `more` of each shard, and `looks` at values of the first."""
+    """At most `_MOST_REQUESTS` plus `more` per shard, and `looks` at values of the first shard."""
     of_shards = _shards_of(requests)
     return all(of_shards[name] <= _MOST_REQUESTS[kind] + more + looks * (name == names[0]) for name in names)
 
@@ -139,10 +140,10 @@ def test_a_changed_shard_is_never_other_data_and_is_read_again(
     (tmp_path / "data" / names[3]).write_bytes((tmp_path / "other" / names[3]).read_bytes())
     stale = _open(server, kind)
     with pytest.raises(feedline.StorageError, match="changed between index and read") as it:
-        _numbers(stale, rank=0, world_size=_SHARDS * _EACH // 50)  # which reads nothing of it
+        _numbers(stale, rank=0, world_size=_SHARDS * _EACH // 50)  # which reads nothing from it
     assert it.value.shard == server.url(names[3])
     after, again = _requests_of(server, lambda: _open(server, kind))
-    # the server may receive the last reads of the closed loader only now; an opening reads other ranges
+    # the server may receive the last reads of the closed loader only now; opening reads other ranges
     assert set(_shards_of([one for one in again if one in cold])) == {names[3]}
     numbers = _numbers(after)
     assert numbers[3 * _EACH : 4 * _EACH] == list(range(5000 + 3 * _EACH, 5000 + 4 * _EACH))
@@ -164,7 +165,7 @@ def test_a_sample_of_a_changed_shard_reports_it_and_the_next_opening_knows(
 
 def test_lines_and_their_table_are_opened_without_a_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    count = 17_000  # whose table, all of its file, is larger than the largest that is kept of any shard
+    count = 17_000  # whose table, which is the whole file, is larger than the largest cached table
 
     def write(root: Path, first: int) -> None:
         rows = ({"n": first + i, "text": "x" * 40} for i in range(count))
@@ -180,7 +181,7 @@ def test_lines_and_their_table_are_opened_without_a_request(tmp_path: Path, monk
         assert not _shards_of(warm)
         assert (again.fingerprint, len(again)) == (dataset.fingerprint, count)
         assert [int(again[i].n) for i in (0, count - 1)] == [10_000, 26_999]
-        write(tmp_path / "data", 50_000)  # of as many bytes
+        write(tmp_path / "data", 50_000)  # with the same number of bytes
         stale = _open(server, "mds", ("n",))
         with pytest.raises(feedline.StorageError, match="changed between index and read") as it:
             _numbers(stale)
@@ -190,9 +191,9 @@ def test_lines_and_their_table_are_opened_without_a_request(tmp_path: Path, monk
 
 def test_damaged_cached_data_is_rebuilt(server: RangeServer, kind: str, names: list[str], tmp_path: Path) -> None:
     _open(server, kind)
-    kept = sorted((tmp_path / "cache").rglob("*.feedline-index"))
-    assert len(kept) == len(names)
-    for file in kept:
+    indexes = sorted((tmp_path / "cache").rglob("*.feedline-index"))
+    assert len(indexes) == len(names)
+    for file in indexes:
         data = bytearray(file.read_bytes())
         data[len(data) // 2] ^= 1
         file.write_bytes(data)
@@ -204,7 +205,7 @@ def test_damaged_cached_data_is_rebuilt(server: RangeServer, kind: str, names: l
 def test_a_cache_fetches_no_shard_that_is_only_opened(server: RangeServer, kind: str, tmp_path: Path) -> None:
     with_cache = {"cache": tmp_path / "copies", "index": tmp_path / "indexes"}
     dataset, cold = _requests_of(server, lambda: _open(server, kind, **with_cache))
-    # one more for the version, by which a copy is called
+    # one more for the version, which is part of a copy's name
     assert _are_few(cold, kind, sorted(_shards_of(cold)), _LOOKS[kind], more=1)
     copies = list((tmp_path / "copies").rglob("*.object"))
     assert len(copies) == (kind in ("mds", "litdata")), "of index.json alone"
@@ -217,7 +218,7 @@ _IMAGE = made_png.png(made_png.Kind())
 
 
 def _photos(kind: str, blob: Callable[[int], bytes | None], packed: bool) -> list[bytes]:
-    """Shards with a column of bytes whose name does not tell what they are."""
+    """Shards with a column of bytes whose name does not show its contents."""
     rows = [{"n": i, "blob": blob(i)} for i in range(_SHARDS * _EACH)]
     if kind == "arrow":
         return [made_arrow.stream(share, per_batch=50) for share in _shares(rows)]
@@ -254,7 +255,7 @@ def test_whether_bytes_are_images_is_asked_once_and_kept(
         for fields in (("n", "blob"), ("blob",), ("n", "blob")):
             again, warm = _requests_of(server, lambda fields=fields: _open(server, form, fields))
             assert kind_of(again) == expected and not _shards_of(warm)
-        # another version is looked at again
+        # another version is examined again
         (tmp_path / "data" / names[0]).write_bytes(_photos(form, lambda i: b"other" * 99, kind.startswith("packed"))[0])
         other, _ = _requests_of(server, lambda: _open(server, form, listing_age=0))
         assert kind_of(other) == "bytes"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A folder that `feedline pack` wrote opens by its name wherever it is stored, as it does on this machine."""
+"""A folder written by `feedline pack` opens by its name in any storage, as on this machine."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SAMPLES = 21
 
 @pytest.fixture(scope="module")
 def root(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """`tars` and `mds` are packed, `photos` are class folders, and `begun` is not packed to its end."""
+    """`tars` and `mds` are packed, `photos` are class folders, and packing of `begun` was interrupted."""
     root = tmp_path_factory.mktemp("root")
     packing.pack(folder, root / "tars", samples_per_shard=4, shuffle=True)
     packing.pack(folder, root / "mds", to="mds", samples_per_shard=6)
@@ -41,7 +41,7 @@ def root(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @contextmanager
 def _served(kind: str, root: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    """What folders of `root` are called there, and the environment to read them in."""
+    """Returns the URLs of folders in `root`, and the environment for reading them."""
     if kind == "http":
         from feedline.pack import listing
 
@@ -65,14 +65,14 @@ def _served(kind: str, root: Path) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 @pytest.fixture(params=["http", "s3", "gs", "az"], scope="module")
-def place(request: pytest.FixtureRequest, root: Path) -> Iterator[tuple[str, dict[str, str]]]:
+def location(request: pytest.FixtureRequest, root: Path) -> Iterator[tuple[str, dict[str, str]]]:
     with _served(request.param, root) as served:
         yield served
 
 
 @pytest.fixture
-def run(place: tuple[str, dict[str, str]], tmp_path: Path) -> Any:
-    environment = os.environ | place[1] | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+def run(location: tuple[str, dict[str, str]], tmp_path: Path) -> Any:
+    environment = os.environ | location[1] | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
 
     def run(*command: str, status: int = 0) -> str:
         ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=HANG_S, check=False)
@@ -85,19 +85,19 @@ def run(place: tuple[str, dict[str, str]], tmp_path: Path) -> Any:
 @pytest.mark.parametrize("form", ["tars", "mds"])
 @pytest.mark.parametrize("slash", ["", "/"])
 def test_a_packed_folder_opens_by_its_name(
-    place: tuple[str, dict[str, str]], run: Any, root: Path, form: str, slash: str
+    location: tuple[str, dict[str, str]], run: Any, root: Path, form: str, slash: str
 ) -> None:
-    if not slash and place[0].endswith("/"):
+    if not slash and location[0].endswith("/"):
         pytest.skip("a URL of HTTP is a folder's if it ends in a slash")
-    source = place[0].format(form).rstrip("/") + slash
+    source = location[0].format(form).rstrip("/") + slash
     assert run(*READER, source) == run(*READER, str(root / form))
     assert json.loads(run(*COMMAND, "inspect", source, "--json"))["samples"] == _SAMPLES
     if form == "tars":
         assert f"{_SAMPLES}" in run(*COMMAND, "verify", source)
 
 
-def test_format_verify_and_stage_take_it_too(place: tuple[str, dict[str, str]], run: Any, tmp_path: Path) -> None:
-    source = place[0].format("tars").rstrip("/") + "/"
+def test_format_verify_and_stage_take_it_too(location: tuple[str, dict[str, str]], run: Any, tmp_path: Path) -> None:
+    source = location[0].format("tars").rstrip("/") + "/"
     code = (
         "import sys, feedline\n"
         "for options in ({'format': 'tar'}, {'verify': 'manifest'}, {'fields': ('jpg', 'cls')}):\n"
@@ -109,14 +109,14 @@ def test_format_verify_and_stage_take_it_too(place: tuple[str, dict[str, str]], 
     assert len(feedline.open(tmp_path / "staged")) == _SAMPLES
 
 
-def test_folders_of_images_are_read_as_before(place: tuple[str, dict[str, str]], run: Any, root: Path) -> None:
-    source = place[0].format("photos").rstrip("/") + "/"
+def test_folders_of_images_are_read_as_before(location: tuple[str, dict[str, str]], run: Any, root: Path) -> None:
+    source = location[0].format("photos").rstrip("/") + "/"
     assert run(*READER, source) == run(*READER, str(root / "photos"))
     assert json.loads(run(*COMMAND, "inspect", source, "--json"))["samples"] == _SAMPLES
 
 
-def test_packing_that_did_not_finish_is_named(place: tuple[str, dict[str, str]], run: Any) -> None:
-    said = run(*READER, place[0].format("begun").rstrip("/") + "/", status=1)
+def test_packing_that_did_not_finish_is_named(location: tuple[str, dict[str, str]], run: Any) -> None:
+    said = run(*READER, location[0].format("begun").rstrip("/") + "/", status=1)
     assert "did not finish: run the same `feedline pack` command again" in said
 
 
@@ -124,6 +124,6 @@ def test_a_folder_of_images_is_not_asked_for_a_manifest(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    with _served("http", root) as (place, _), serving(root) as server:
+    with _served("http", root) as (location, _), serving(root) as server:
         assert len(feedline.open(server.url("photos/"))) == _SAMPLES
-        assert not [path for path, _ in server.requests if "feedline-pack" in path], place
+        assert not [path for path, _ in server.requests if "feedline-pack" in path], location

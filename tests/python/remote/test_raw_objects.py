@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Folders of raw objects, in a bucket or behind HTTP: the samples and batches of the same folder on this machine."""
+"""Folders of files, in a bucket or on an HTTP server: the same samples and batches as from the folder on this
+machine.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +23,12 @@ from running_processes import HANG_S
 import feedline
 from feedline.cli.root import root as command_line
 
-FOLDER = "a b+c=d/träin"  # what a signature and a listing have to escape
+FOLDER = "a b+c=d/träin"  # characters that signatures and listings must escape
 
 
 @pytest.fixture(scope="module")
 def root(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Class folders, with names that have to be escaped, and with what is no sample."""
+    """Class folders with names that must be escaped, and with files that are not samples."""
     served = tmp_path_factory.mktemp("served")
     train = served / FOLDER
     shutil.copytree(folder, train)
@@ -184,7 +186,7 @@ def test_a_listing_is_of_what_is_there(tmp_path: Path) -> None:
     (tmp_path / "cat").mkdir()
     (tmp_path / "empty").mkdir()
     (tmp_path / "cat/a b+%.jpg").write_bytes(b"123")
-    for _ in range(2):  # it is not in itself
+    for _ in range(2):  # the listing does not contain itself
         done = CliRunner().invoke(command_line, ["index", str(tmp_path)])
         assert done.exit_code == 0, done.output
         lines = (tmp_path / "feedline-listing.txt").read_text().splitlines()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many requests training takes, counted at the server; the batches are those of local files."""
+"""The number of requests for training, counted by the server; the batches equal those of local files."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ import feedline
 
 _PER_CLASS = 120  # three classes
 _SHARDS = 3
-# with how many samples there are to a request, at least: the less they are mixed, the nearer lies what is wanted next
+# with the minimum number of samples per request: the less samples are shuffled, the closer are those needed next
 _ORDERS: list[tuple[dict[str, Any], float]] = [
     ({"shuffle": False}, 8),
     ({"shuffle": "shards", "shuffle_window": 1}, 3),
-    ({"shuffle": True}, 1.2),  # on a busy machine: 2 and more on a quiet one
+    ({"shuffle": True}, 1.2),  # on a busy machine; 2 and more on an idle one
 ]
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keys, tokens, passwords and signatures are nowhere but in requests: every path on which something is said, kept or
-written is taken, and all of it is searched."""
+"""Keys, tokens, passwords and signatures are only in requests: everything that is printed, stored or written on any
+code path is searched for them.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ import pytest
 from range_server import serving
 from running_processes import HANG_S
 
-# Each is recognisable, and stands in one place of the environment or a URL.
+# Each one is recognisable, and occurs in one place in the environment or a URL.
 SECRETS = {
     "key": "s3cretKEY0/of+tests",
     "token": "s3cretTOKEN1",
@@ -26,7 +27,7 @@ SECRETS = {
     "hmac": "s3cretHMAC5",
 }
 
-# What a run says, keeps and writes, as a program would: argument 1 is where to write, 2 the server.
+# A program that prints, stores and writes everything that a run may: argument 1 is the output folder, 2 the server.
 PROGRAM = r"""
 import io, json, logging, os, sys, traceback
 import feedline
@@ -82,7 +83,7 @@ COMMAND = (sys.executable, "-c", "import sys; from feedline.cli import main; sys
 
 @pytest.fixture
 def environment_of_secrets(environment: dict[str, str], tmp_path: Path) -> dict[str, str]:
-    """Keys of every kind; all that is kept lies below `tmp_path`."""
+    """Keys of every kind; all stored files are below `tmp_path`."""
     (tmp_path / "home/.aws").mkdir(parents=True)
     (tmp_path / "home/.aws/credentials").write_text(f"[default]\naws_secret_access_key = {SECRETS['key']}\n")
     return {
@@ -122,32 +123,37 @@ def test_secrets_are_in_nothing_that_is_reported_kept_or_written(
         server.fault = lambda number, path: statuses.get(Path(path).name, "")
         for name in ("broken.tar", "data/broken.tar"):
             (served / name).write_bytes((served / "000.tar").read_bytes())
-        place = tmp_path / "run"
-        place.mkdir()
+        run_folder = tmp_path / "run"
+        run_folder.mkdir()
         host = f"127.0.0.1:{server.server_address[1]}"
         own = environment_of_secrets | {"AWS_ENDPOINT_URL": f"http://{host}", "GS_ENDPOINT_URL": f"http://{host}"}
         if google == "hmac":
             own |= {"GS_ACCESS_KEY_ID": "GOOG1", "GS_SECRET_ACCESS_KEY": SECRETS["hmac"]}
-        program = [sys.executable, "-c", PROGRAM, str(place), host, SECRETS["password"], SECRETS["signature"]]
+        program = [sys.executable, "-c", PROGRAM, str(run_folder), host, SECRETS["password"], SECRETS["signature"]]
         ran = [subprocess.run(program, env=own, capture_output=True, timeout=HANG_S, check=False)]
         assert ran[0].returncode == 0, ran[0].stderr.decode()
         signed = f"http://me:{SECRETS['password']}@{host}/000.tar?X-Amz-Signature={SECRETS['signature']}"
         for verb in (
-            ["verify", signed, "--json", "--resume", place / "verify.jsonl"],
+            ["verify", signed, "--json", "--resume", run_folder / "verify.jsonl"],
             ["verify", "s3://data/000.tar", "--json"],
             ["inspect", signed, "--json"],
-            ["bench", signed, "--json", "--output", place / "bench.json", "--seconds", "0.2"],
+            ["bench", signed, "--json", "--output", run_folder / "bench.json", "--seconds", "0.2"],
             ["verify", signed.replace("000", "missing"), "--json"],
         ):
             ran.append(
                 subprocess.run(
-                    [*COMMAND, *map(str, verb)], env=own, capture_output=True, timeout=HANG_S, check=False, cwd=place
+                    [*COMMAND, *map(str, verb)],
+                    env=own,
+                    capture_output=True,
+                    timeout=HANG_S,
+                    check=False,
+                    cwd=run_folder,
                 )
             )
     for process in ran:
         assert not found_in(process.stdout + process.stderr), process.args[-6:]
     written = everything_below(tmp_path)
-    assert place / "said.txt" in written and len(written) > 5
+    assert run_folder / "said.txt" in written and len(written) > 5
     assert json.dumps([str(path) for path, text in written.items() if found_in(text)]) == "[]"
     assert not [path for path in written if found_in(str(path).encode())]
     seen = "\n".join(server.credentials)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same batches as from local files, byte for byte, from servers that people use: over HTTP, HTTPS and HTTP/2, and
-with a cache."""
+"""Common servers deliver the same batches as local files, byte for byte: over HTTP, HTTPS and HTTP/2, and with a
+cache.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +26,8 @@ from running_processes import HANG_S
 
 import feedline
 
-SHARDS = "a b+c=d/{000..002}.tar"  # what a signature has to escape
-Served = tuple[str, dict[str, str]]  # the source, and the environment to read it in
+SHARDS = "a b+c=d/{000..002}.tar"  # characters that a signature must escape
+Served = tuple[str, dict[str, str]]  # the source, and the environment for reading it
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +55,7 @@ def over_tls(endpoint: str, authority: Authority) -> Iterator[str]:
 
 @contextmanager
 def serving(name: str, root: Path, folder: Path, authority: Authority) -> Iterator[list[Served]]:
-    """Every way into this server: plain, and over TLS."""
+    """Every protocol of this server: plain, and over TLS."""
     with ExitStack() as stack:
         if name == "nginx":
             nginx = stack.enter_context(servers.nginx(root, folder, authority))
@@ -76,7 +77,7 @@ def serving(name: str, root: Path, folder: Path, authority: Authority) -> Iterat
 
 
 def check_nginx(server: servers.Nginx) -> None:
-    """It was read by ranges that it knows, and by HTTP/2 where there is TLS."""
+    """It was read in ranges with its version, and over HTTP/2 if there is TLS."""
     seen = server.requests()
     assert {request["protocol"] for request in seen} == {"HTTP/1.1", "HTTP/2.0"}
     read = {request["status"] for request in seen if re.search(r"/00[012]\.tar$", request["path"])}
@@ -129,13 +130,13 @@ def test_a_certificate_that_no_one_has_signed_is_an_error(
 def test_certificates_are_those_that_the_environment_names_now(
     tars: list[Path], authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The process's connections outlive what they were made with."""
+    """The process's connections outlive the objects with which they were created."""
     other = Authority(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "indexes"))
     with serving_files(tars[0].parent) as server, over_tls(server.url(""), authority) as address:
         for turn, trusted in enumerate((other, authority, other, authority)):
             monkeypatch.setenv("SSL_CERT_FILE", str(trusted.trusted))
-            source = f"{address}/{tars[0].name}?turn={turn}"  # of which nothing is kept
+            source = f"{address}/{tars[0].name}?turn={turn}"  # of which nothing is cached
             if trusted is authority:
                 assert len(feedline.open(source)) > 0
             else:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``open(verify=...)``: whole shards are compared with what their packing, or their server, says of them."""
+"""``open(verify=...)``: whole shards are compared with the checksums from packing or from their server."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from feedline import packing
 
 @pytest.fixture(scope="module")
 def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Shards with the manifest that packing leaves beside them."""
+    """Shards with the manifest that packing writes next to them."""
     folder = tmp_path_factory.mktemp("verified")
     photos = made_data.make_folder(folder / "photos", 20)
     packing.pack(photos, folder / "shards", samples_per_shard=20)
@@ -65,16 +65,16 @@ def test_what_fits_is_read_and_reported_to_be_compared(
     data = feedline.open(server.url(shards_of(packed)), cache=tmp_path / "cache", verify=verify)
     assert pixels(data) == expected
     with data.center_crop(8).loader(10, output="numpy") as loader:
-        assert "3 fetched ones had the checksums" in loader.explain()
+        assert "3 fetched objects matched their expected checksums" in loader.explain()
 
 
 @pytest.mark.parametrize("verify", ["manifest", "headers"])
 def test_a_damaged_shard_is_an_error_and_no_copy(
     server: RangeServer, packed: Path, tmp_path: Path, verify: str
 ) -> None:
-    """Damaged where it is stored, behind its index: only a checksum notices."""
+    """Damaged in storage after it was indexed: only a checksum detects this."""
     source = server.url(shards_of(packed))
-    pixels(feedline.open(source))  # an index is at hand from now on
+    pixels(feedline.open(source))  # from now on, there is an index
     damaged = server.root / "000001.tar"
     assert damaged.is_file(), sorted(packed.iterdir())
     server.damage = lambda number, body: (
@@ -136,7 +136,7 @@ def test_without_a_manifest_that_names_it_nothing_is_opened(server: RangeServer,
     manifest.unlink()
     with pytest.raises(feedline.ConfigError, match=r"feedline-pack\.json.*cannot be read"):
         feedline.open(server.url(shards_of(packed)), verify="manifest")
-    assert (packed / "feedline-pack.json").exists()  # a copy of it is served
+    assert (packed / "feedline-pack.json").exists()  # a copy of it is used
     assert len(feedline.open(packed, verify="manifest")) > 0
 
 
@@ -155,11 +155,11 @@ def test_second_requests_change_no_batch_and_are_explained(server: RangeServer, 
 
 
 def test_second_requests_are_counted_as_the_server_sees_them(server: RangeServer, packed: Path, tmp_path: Path) -> None:
-    """One request of each epoch is not answered until the same one comes again."""
+    """One request of each epoch is not answered until it is repeated."""
     data = feedline.open(server.url(shards_of(packed)), hedge=True).center_crop(8)
     again = threading.Event()
     held: list[tuple[str, str]] = []
-    known = 80  # answers, after which it is known what is late
+    known = 80  # number of responses after which late ones can be recognised
 
     def hold_one(number: int, path: str) -> str:
         asked = server.requests[number]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packed to a bucket it is what it is in a folder, byte for byte, whatever happened on the way."""
+"""Packing to a bucket writes the same bytes as packing to a folder, whatever happens during the upload."""
 
 from __future__ import annotations
 
@@ -27,13 +27,14 @@ import feedline
 from feedline import packing
 
 pytest.importorskip("click", reason="the command line is not installed")
-SMALL_PARTS = "import feedline.testing; feedline.testing.force(upload_part_bytes=5 << 20)\n"  # S3 takes no smaller ones
+# S3 accepts no smaller parts
+SMALL_PARTS = "import feedline.testing; feedline.testing.force(upload_part_bytes=5 << 20)\n"
 COMMAND = [sys.executable, "-c", SMALL_PARTS + "import sys; from feedline.cli import main; sys.exit(main())"]
 ARGUMENTS = ("--samples-per-shard", "4", "--shuffle")
 
 
 class Bucket:
-    """What stands in moto, looked at by boto3."""
+    """Reads the contents of moto with boto3."""
 
     def __init__(self, endpoint: str, tmp_path: Path) -> None:
         boto3 = pytest.importorskip("boto3")
@@ -80,14 +81,14 @@ class Bucket:
 def bucket(tmp_path: Path) -> Iterator[Bucket]:
     (tmp_path / "nothing").mkdir()
     with servers.moto(tmp_path / "nothing") as endpoint:
-        urlopen(endpoint + "/moto-api/reset", data=b"").close()  # of what other tests of this process have left
+        urlopen(endpoint + "/moto-api/reset", data=b"").close()  # that other tests in this process have left
         made = Bucket(endpoint, tmp_path)
         made.s3.create_bucket(Bucket=servers.BUCKET)
         yield made
 
 
 def comparable(files: dict[str, bytes]) -> dict[str, bytes]:
-    """The shards, and the manifest without the path of the source."""
+    """Returns the shards, and the manifest without the path of the source."""
     manifest = json.loads(files["feedline-pack.json"])
     del manifest["source"]
     shards = {name: content for name, content in files.items() if name.endswith(".tar")}
@@ -101,7 +102,7 @@ def local(folder: Path, output: Path, *arguments: str) -> dict[str, bytes]:
 
 @pytest.fixture
 def large(tmp_path: Path) -> Path:
-    """A tar with samples that go up in several parts."""
+    """A tar with samples that are uploaded in several parts."""
     made = random.Random(1)
     members = [(f"{i}.bin", made.randbytes(7_000_000)) for i in range(6)]
     made_data.write_tar(tmp_path / "large.tar", members)
@@ -188,15 +189,17 @@ KILLED = (
 
 def test_killed_it_resumes_to_the_same_bytes(bucket: Bucket, folder: Path, tmp_path: Path) -> None:
     expected = local(folder, tmp_path / "local", *ARGUMENTS)
-    place = "s3://data/train"
+    destination = "s3://data/train"
     for moment in (3, 11, 18):
-        died = subprocess.run([sys.executable, "-c", KILLED, folder, place, str(moment)], env=bucket.environment())
+        died = subprocess.run(
+            [sys.executable, "-c", KILLED, folder, destination, str(moment)], env=bucket.environment()
+        )
         assert died.returncode == -signal.SIGKILL
         assert "feedline-pack.json" not in bucket.names("train"), "what has a manifest is whole"
     left = bucket.s3.create_multipart_upload(Bucket="data", Key="train/000004.tar")
     other = bucket.s3.create_multipart_upload(Bucket="data", Key="train/000001.tar")
     assert left and other
-    said = bucket.run("pack", folder, place, *ARGUMENTS).stdout
+    said = bucket.run("pack", folder, destination, *ARGUMENTS).stdout
     assert "already existed" in said
     assert comparable(bucket.contents("train")) == expected
     bucket.run("pack", folder, "s3://data/at-once", *ARGUMENTS)
@@ -226,14 +229,14 @@ def test_ctrl_c_aborts_the_upload(bucket: Bucket, large: Path) -> None:
     assert bucket.names("large") == ["feedline-pack.unfinished.json"]
 
 
-@pytest.mark.parametrize("place", ["s3", "folder"])
+@pytest.mark.parametrize("destination", ["s3", "folder"])
 @pytest.mark.parametrize("size", [("--samples-per-shard", "4"), ("--shard-size", "12000B")])
 def test_two_workers_side_by_side_make_one(
-    bucket: Bucket, folder: Path, tmp_path: Path, place: str, size: tuple[str, str]
+    bucket: Bucket, folder: Path, tmp_path: Path, destination: str, size: tuple[str, str]
 ) -> None:
     arguments = (*size, "--shuffle")
     expected = local(folder, tmp_path / "local", *arguments)
-    output = "s3://data/train" if place == "s3" else str(tmp_path / "train")
+    output = "s3://data/train" if destination == "s3" else str(tmp_path / "train")
     shards = int(bucket.run("pack", folder, output, *arguments, "--count").stdout)
     assert shards == len(expected) - 1
     ranges = [f"0:{shards // 2}", f"{shards // 2}:{shards + 3}"]
@@ -244,13 +247,13 @@ def test_two_workers_side_by_side_make_one(
     assert f"21 samples in {shards} shards of 2 ranges" in said
 
     def written() -> dict[str, bytes]:
-        if place == "s3":
+        if destination == "s3":
             return bucket.contents("train")
         return {path.name: path.read_bytes() for path in Path(output).iterdir() if path.is_file()}
 
     assert comparable(written()) == expected
     assert [name for name in written() if name.endswith((".json", ".lock"))] == ["feedline-pack.json"]
-    if place == "s3":  # killed before the last of these was removed
+    if destination == "s3":  # killed before the last of these was removed
         bucket.s3.put_object(Bucket="data", Key="train/feedline-pack.000000-000002.json", Body=b"{}")
     assert "which was already complete" in bucket.run("merge-index", output).stdout
     assert [name for name in written() if name.endswith(".json")] == ["feedline-pack.json"]
@@ -259,9 +262,9 @@ def test_two_workers_side_by_side_make_one(
     assert comparable(written()) == expected
 
 
-@pytest.mark.parametrize("place", ["s3", "folder"])
-def test_ranges_that_do_not_fit_are_named(bucket: Bucket, folder: Path, tmp_path: Path, place: str) -> None:
-    output = "s3://data/train" if place == "s3" else str(tmp_path / "train")
+@pytest.mark.parametrize("destination", ["s3", "folder"])
+def test_ranges_that_do_not_fit_are_named(bucket: Bucket, folder: Path, tmp_path: Path, destination: str) -> None:
+    output = "s3://data/train" if destination == "s3" else str(tmp_path / "train")
 
     def pack(span: str, *more: str, status: int = 0) -> str:
         return bucket.run("pack", folder, output, *ARGUMENTS, *more, "--shard-range", span, status=status).stderr
@@ -272,7 +275,7 @@ def test_ranges_that_do_not_fit_are_named(bucket: Bucket, folder: Path, tmp_path
     assert "missing: 2:3, 4:6;" in failed and "--shard-range 2:3" in failed
     assert "overlap" in pack("1:3", status=2)
     assert "contains none of the 6 shards of 21 samples" in pack("6:9", status=2)
-    assert "begun in ranges" in bucket.run("pack", folder, output, *ARGUMENTS, status=2).stderr
+    assert "started in ranges" in bucket.run("pack", folder, output, *ARGUMENTS, status=2).stderr
     pack("2:3")
     pack("4:6", "--seed", "3")
     failed = bucket.run("merge-index", output, status=2).stderr
@@ -284,8 +287,8 @@ def test_a_shard_that_is_gone_or_another_is_named(bucket: Bucket, folder: Path) 
     output = "s3://data/train"
     for span in ("0:3", "3:6"):
         bucket.run("pack", folder, output, *ARGUMENTS, "--shard-range", span)
-    kept = bucket.content("train/000004.tar")
-    bucket.s3.put_object(Bucket="data", Key="train/000004.tar", Body=b"x" + kept[1:])
+    original = bucket.content("train/000004.tar")
+    bucket.s3.put_object(Bucket="data", Key="train/000004.tar", Body=b"x" + original[1:])
     assert "train/000004.tar has changed since it was packed" in bucket.run("merge-index", output, status=3).stderr
     bucket.s3.delete_object(Bucket="data", Key="train/000004.tar")
     assert "train/000004.tar is missing" in bucket.run("merge-index", output, status=3).stderr
@@ -316,7 +319,7 @@ def test_what_cannot_be_written_is_reported_before_any_work(bucket: Bucket, fold
 
 
 def pixels_of(path: Path) -> list[Any]:
-    """Of each sample, in the order of the dataset."""
+    """Returns the data of each sample, in the order of the dataset."""
     return [[np.asarray(value).tolist() for value in row] for row in feedline.open(path).center_crop(64)]
 
 

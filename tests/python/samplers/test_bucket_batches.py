@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of samples of like length: what is promised of every rank and step, on drawn lengths."""
+"""Batches of samples of similar length: the guarantees for every rank and step, with random lengths."""
 
 from __future__ import annotations
 

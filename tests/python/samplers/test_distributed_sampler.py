@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samplers over ranks that repeat nothing: torch's order, every sample once."""
+"""Distributed samplers without repetitions: torch's order, every sample once."""
 
 from __future__ import annotations
 

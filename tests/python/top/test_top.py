@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``feedline top``: its figures, its alarms, and every line of it within the terminal."""
+"""``feedline top``: its figures, its alarms, and that every line fits in the terminal."""
 
 from __future__ import annotations
 
@@ -21,6 +21,22 @@ pytest.importorskip("rich", reason="rich is not installed")
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from made_views import (
+    BUSY_GPU,
+    GPU,
+    HOST,
+    MEMORY,
+    NoGpus,
+    Publishing,
+    identity,
+    loader,
+    loader_view,
+    moment,
+    process,
+    stage,
+    texts,
+    view,
+)
 from rich.cells import cell_len
 
 import feedline
@@ -28,61 +44,15 @@ from feedline.findings import Finding
 from feedline.findings.formats import as_alarm
 from feedline.machine import gpu, host, memory, processes
 from feedline.machine.disks import Disk, DiskWatch
-from feedline.top import amounts, published, rates, screen, watch
+from feedline.top import amounts, published, rates, watch
 from feedline.top.alarms import LOOKS, Alarms, Moment
 from feedline.top.alarms.gpu_sawtooth import turns
+from feedline.top.stock_loops import LoopView
 
 # -- made-up figures
 
 
-def stage(**values: Any) -> published.Stage:
-    return published.Stage(
-        **{"items": 0, "bytes": 0, "busy_s": 0, "blocked_s": 0, "starved_s": 0, "latency_us": ()} | values
-    )
-
-
-def loader(**values: Any) -> published.Loader:
-    known: dict[str, Any] = dict.fromkeys((f.name for f in dataclasses.fields(published.Loader)), None)
-    return published.Loader(
-        **known
-        | {"number": 0, "kind": "Loader", "source": "train", "batches": 0, "bad_samples": 0, "stages": {}}
-        | values
-    )
-
-
-MEMORY = memory.Memory(1_000_000, 0, None, None, 0, 10**9, ())
-HOST = host.Figures(
-    pids=(7,),
-    cpus_usable=4.0,
-    threads=9,
-    resident_bytes=2_000_000,
-    available_bytes=10**10,
-    disks=(Disk("sda", 0.1, 0.2),),
-    memory=MEMORY,
-    notes=(),
-    **dict.fromkeys(
-        (
-            *("cpus_used", "cpus_busy", "delay_share", "read_bytes_per_s", "swapped_pages_per_s", "cpu_pressure"),
-            *("io_pressure", "memory_pressure", "throttled_share", "limit_hits_per_s"),
-            *("disk_reads_per_s", "disk_bytes_per_s", "disk_read_ms"),
-        )
-    ),
-)
-GPU = gpu.Reading(0, "GPU", 0.1, 10**9, 10**10, None, None, None, None, None, ())
-
-
-def loader_rates(**values: Any) -> rates.LoaderRates:
-    return dataclasses.replace(rates.UNKNOWN, **values)
-
-
 # -- rates
-
-
-class NoGpus:
-    unavailable = "none"
-
-    def read(self) -> tuple[gpu.Reading, ...]:
-        return ()
 
 
 def test_rates_are_differences_over_the_publishers_time() -> None:
@@ -204,17 +174,12 @@ def names_after(*moments: Moment, looks: int = LOOKS) -> dict[str, str]:
     return {alarm["name"]: alarm["severity"] for alarm in map(as_alarm, found[-1])}
 
 
-def moment(gpus: tuple[gpu.Reading, ...] = (), waits: float | None = None, **of_host: Any) -> Moment:
-    seen = () if waits is None else (("loader 0", loader(ready_batches=0), loader_rates(wait_share=waits), 0.0),)
-    return Moment(seen, dataclasses.replace(HOST, **of_host), gpus)
-
-
 def of_memory(**values: Any) -> dict[str, Any]:
     return {"memory": dataclasses.replace(MEMORY, **values)}
 
 
 def test_a_quiet_machine_has_none() -> None:
-    assert names_after(*[moment((GPU,), 0.05)] * LOOKS) == {}
+    assert names_after(*[moment((BUSY_GPU,), 0.05)] * LOOKS) == {}
 
 
 @pytest.mark.parametrize(
@@ -235,7 +200,7 @@ def test_a_quiet_machine_has_none() -> None:
     ],
 )
 def test_each_alarm_comes_and_goes(bad: Moment, name: str) -> None:
-    good = moment((GPU,), 0.0)
+    good = moment((BUSY_GPU,), 0.0)
     assert names_after(*[bad] * LOOKS)[name] == "alarm"
     assert name not in names_after(*[bad] * LOOKS, *[good] * LOOKS), "it is over"
     assert name not in names_after(*[good] * LOOKS)
@@ -268,13 +233,50 @@ def test_a_waiting_loop_is_a_note_first() -> None:
     assert names_after(*[moment(waits=0.15)] * LOOKS) == {"loop_waits": "note"}
 
 
-def test_a_gpu_with_a_full_memory_or_no_one_to_blame_is_not_called_idle() -> None:
+def text_after(*moments: Moment) -> str:
+    alarms = Alarms(LOOKS)
+    return " ".join(alarm.text for alarm in [alarms.evaluate(moment) for moment in moments][-1])
+
+
+@pytest.mark.parametrize("used", [None, 0.1, 1.0, 2.5, 4.0])
+@pytest.mark.parametrize("utilisation", [0.0, 0.12, 0.35, 0.39])
+def test_a_gpu_with_little_to_do_is_an_alarm_whatever_the_cpus_do(used: float | None, utilisation: float) -> None:
+    idle = dataclasses.replace(GPU, utilisation=utilisation)
+    assert names_after(*[moment((idle,), cpus_used=used, io_pressure=0.0)] * LOOKS) == {"gpu_idle": "alarm"}
+    assert "cannot be seen from outside" in text_after(*[moment((idle,), cpus_used=1.0, io_pressure=0.0)] * LOOKS)
+
+
+def test_a_gpu_above_the_limit_is_no_alarm() -> None:
+    assert names_after(*[moment((dataclasses.replace(GPU, utilisation=0.41),))] * LOOKS) == {}
+
+
+def test_what_an_idle_gpu_waits_for_is_told_from_the_loop() -> None:
+    steady = dataclasses.replace(GPU, utilisation=0.35)
+    assert "it waits for data" in text_after(*[moment((steady,), 0.5)] * LOOKS)
+    in_time = text_after(*[moment((steady,), 0.01)] * LOOKS)
+    assert "batches arrive in time" in in_time and "larger batches" in in_time and "waits for data" not in in_time
+    stock = dataclasses.replace(moment((steady,)), loops=(LoopView(7, 0.6, (0.6,)),))
+    assert "it waits for data" in text_after(*[stock] * LOOKS)
+
+
+def test_a_gpu_with_a_full_memory_is_a_note_and_others_gpus_are_not_judged() -> None:
     full = dataclasses.replace(GPU, memory_used_bytes=9 * 10**9)
-    assert "gpu_idle" not in names_after(*[moment((full,), 0.5)] * LOOKS)
-    assert "gpu_idle" not in names_after(*[moment((GPU,), 0.0, cpus_used=1.0)] * LOOKS)
+    assert names_after(*[moment((full,), 0.0)] * LOOKS) == {"gpu_idle": "note"}
     other = dataclasses.replace(GPU, pids=(1, 2), memory_used_bytes=98 * 10**8)
     assert names_after(*[moment((other,), 0.05)] * LOOKS) == {}, "another run's"
     assert "gpu_memory" in names_after(moment((dataclasses.replace(other, pids=(1, 7)),)))
+    unused = dataclasses.replace(GPU, utilisation=0.0, memory_used_bytes=5 * 10**8)
+    assert names_after(*[moment((unused,), 0.05)] * LOOKS) == {}, "no process is listed, and nothing runs"
+    assert names_after(*[moment((dataclasses.replace(unused, pids=(7,)),), 0.05)] * LOOKS) == {"gpu_idle": "alarm"}
+
+
+def test_a_waiting_stock_loop_is_an_alarm() -> None:
+    def waits(share: float | None) -> Moment:
+        return dataclasses.replace(moment(), loops=(LoopView(9, share, ()),))
+
+    assert names_after(*[waits(0.5)] * LOOKS) == {"loop_waits": "alarm"}
+    assert names_after(*[waits(0.12)] * LOOKS) == {"loop_waits": "note"}
+    assert names_after(*[waits(0.05)] * LOOKS) == names_after(*[waits(None)] * LOOKS) == {}
 
 
 def test_the_sawtooth() -> None:
@@ -287,34 +289,6 @@ def test_the_sawtooth() -> None:
 
 
 # -- the screen
-
-
-def identity(pid: int = 7, command: str = "python train.py") -> processes.Identity:
-    return processes.Identity(pid, 1, os.geteuid(), 1000, command)
-
-
-def view(loaders: tuple[watch.LoaderView, ...] = (), **values: Any) -> watch.View:
-    usual: dict[str, Any] = {
-        "process": identity(),
-        "age_s": 3700.0,
-        "ended": False,
-        "host": HOST,
-        "gpus": (),
-        "gpus_unavailable": "no NVIDIA driver",
-        "alarms": (),
-        "notes": (),
-        "others": (),
-    }
-    return watch.View(loaders=loaders, **usual | values)
-
-
-def loader_view(totals: published.Loader, pid: int = 7, rank: int | None = None, **values: Any) -> watch.LoaderView:
-    usual: dict[str, Any] = {"rates": None, "idle_s": 0.0, "silent_s": 0.0, "waits": ()}
-    return watch.LoaderView(pid=pid, rank=rank, world_size=None, totals=totals, **usual | values)
-
-
-def texts(*arguments: Any, **named: Any) -> list[str]:
-    return [line.plain for line in screen.lines(*arguments, **named)]
 
 
 WIDE_TEXT = st.text(st.characters(categories=("L", "N", "P", "S", "Zs")), max_size=150)
@@ -480,26 +454,9 @@ def test_gpus_as_the_engine_reads_them() -> None:
 # -- a run
 
 
-class Publishing:
-    """Processes as :func:`published.find` gives them."""
-
-    def __init__(self) -> None:
-        self.now = published.Found((), (), ())
-
-    def __call__(self, user: int, timeout_s: float) -> published.Found:
-        return self.now
-
-    def put(self, *found: published.Process, unanswered: tuple[int, ...] = ()) -> None:
-        self.now = published.Found(found, unanswered, ())
-
-
-def process(pid: int, time_s: float, *loaders: published.Loader, rank: int | None = None) -> published.Process:
-    return published.Process(pid, os.geteuid(), rank, None, time_s, loaders)
-
-
 @pytest.fixture
 def children() -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Processes of this one, which only sleep."""
+    """Child processes of this process, which only sleep."""
     started = [subprocess.Popen(["sleep", "600"]) for _ in range(3)]
     yield started
     for child in started:
@@ -508,7 +465,9 @@ def children() -> Iterator[list[subprocess.Popen[bytes]]]:
 
 
 def test_a_loader_is_shown_with_its_rates_between_two_short_epochs() -> None:
-    """Its process responds and has no iterator at that moment. A closed `Loader` is not shown: it has no next epoch."""
+    """Its process responds, but has no iterator at that moment. A closed `Loader` is not shown, because it has no next
+    epoch.
+    """
     own, find = os.getpid(), Publishing()
     watching = watch.Watch(processes.identify(own), 0.1, NoGpus(), find=find)
     for at, batches in enumerate((10, 20)):
@@ -563,15 +522,13 @@ def test_what_was_seen_last_stays_when_the_process_has_ended(children: list[subp
 def test_the_newest_run_is_taken_and_ranks_are_one_run(children: list[subprocess.Popen[bytes]]) -> None:
     find = Publishing()
     pids = [child.pid for child in children]
-    with pytest.raises(feedline.ConfigError, match="no process of yours"):
-        watch.choose(None, find)
     find.put(*(process(pid, 1.0, loader()) for pid in [os.getpid(), *pids]))
-    assert watch.choose(None, find).pid in pids, "this process began before them"
+    assert watch.choose(None, find).process.pid in pids, "this process began before them"
     find.put(*(process(pid, 1.0, loader(), rank=i) for i, pid in enumerate(pids)))
-    assert watch.choose(None, find).pid == os.getpid(), "what launched the ranks"
+    assert watch.choose(None, find).process.pid == os.getpid(), "what launched the ranks"
     find.put(process(os.getpid(), 1.0, loader()), *(process(pid, 1.0) for pid in pids))
-    assert watch.choose(None, find).pid == os.getpid(), "the others have no loader"
-    assert watch.choose(pids[1], find).pid == pids[1]
+    assert watch.choose(None, find).process.pid == os.getpid(), "the others have no loader"
+    assert watch.choose(pids[1], find).process.pid == pids[1]
 
 
 def test_the_hosts_side_agrees_with_what_a_process_does() -> None:
@@ -595,8 +552,9 @@ def test_the_hosts_side_agrees_with_what_a_process_does() -> None:
             child.kill()
 
 
-def test_the_second_look_has_rates_even_if_it_follows_at_once() -> None:
-    """On a busy machine the sampler's second sample is late, as it is here."""
+def test_the_second_look_has_rates_even_if_it_follows_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine, the sampler's second sample is late; this is simulated here."""
+    monkeypatch.setattr(host, "_SLOWEST_START_S", 60.0)
     machine = host.HostWatch(os.getpid(), 1.0)
     assert machine.look().cpus_busy is None
     assert machine.look().cpus_busy is not None

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What running loaders publish: there while they run, seen by this user alone, and never in anybody's way."""
+"""The data that running loaders publish: available while they run, visible only to this user, and without side
+effects.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ from feedline.top import published
 
 @pytest.fixture(autouse=True)
 def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder of the test's own; the path is longer than a socket's may be."""
+    """A folder for the test; its path is longer than a socket's may be."""
     folder = tmp_path / ("long" * 30) / "feedline"
     folder.parent.mkdir()
     monkeypatch.setenv("FEEDLINE_RUNTIME_DIR", str(folder))
@@ -291,7 +293,7 @@ def test_forked_children_publish_as_themselves(folder: Path, environment: dict[s
             run.kill()
             run.wait()
             until(lambda: [process.pid for process in published.find(os.geteuid(), HANG_S).processes] == [own])
-            # a child that held its parent's socket would leave a connection unanswered
+            # a child that kept its parent's socket would leave a connection unanswered
             until(lambda: published.find(os.geteuid(), HANG_S).unanswered == ())
         finally:
             for pid in (silent, own):
@@ -313,7 +315,7 @@ def test_no_thread_of_ours_is_there_at_a_fork(folder: Path, environment: dict[st
         print("fine", flush=True)
         time.sleep(600)
         """
-    first = "import os, threading\nseen = []\n"  # registered before ours, so called after ours
+    first = "import os, threading\nseen = []\n"  # registered before Feedline's handler, so called after it
     first += "os.register_at_fork(before=lambda: seen.append(publishing()))\n"
     with start(folder, environment, more, first) as run:
         assert run.stdout.readline() == "fine\n", run.stderr.read()
@@ -378,7 +380,7 @@ def test_folders_are_those_that_jobs_and_shells_share(monkeypatch: pytest.Monkey
     assert publishing.folders(uid + 1)[0] == f"/run/user/{uid + 1}/feedline", "this one's variable is not theirs"
 
 
-# -- answers from elsewhere
+# -- answers from other programs
 
 
 Serve = Callable[[Callable[[socket.socket], None]], None]
@@ -386,7 +388,7 @@ Serve = Callable[[Callable[[socket.socket], None]], None]
 
 @pytest.fixture
 def served(runtime: Path) -> Iterator[Serve]:
-    """Listens in the folder, and does something with whoever connects."""
+    """Listens in the folder, and handles each connection in a given way."""
     runtime.mkdir(mode=0o700)
     listeners: list[socket.socket] = []
 
@@ -428,7 +430,7 @@ def _hangs_in_the_middle(connection: socket.socket) -> None:
         (lambda c: c.sendall(b"\x00\xff" * 50), "is truncated, or is not a loader's counters"),
         (lambda c: c.sendall(b"[" * 200_000), "is truncated, or is not a loader's counters"),
         (lambda c: c.sendall(b"1" * 100_000), "is truncated, or is not a loader's counters"),
-        (lambda c: c.sendall(b'{"feedline_counters": 2}'), "version 2, but this Feedline reads 1"),
+        (lambda c: c.sendall(b'{"feedline_counters": 2}'), "version 2, but this version of Feedline reads 1"),
         (lambda c: c.sendall(b'{"feedline_counters": 1, "time_s": NaN}'), "has no time"),
     ],
 )
@@ -441,7 +443,7 @@ def test_bad_answers_are_bounded_and_named(served: Serve, act: Callable[[socket.
 
 def test_one_that_hangs_does_not_hold_up_others(served: Serve) -> None:
     good = json.dumps({"feedline_counters": 1, "time_s": 1.0, "loaders": []}).encode()
-    all_are_asked = threading.Barrier(12)  # breaks where the second is asked after the first
+    all_are_asked = threading.Barrier(12)  # fails if the second is asked after the first
 
     def wait_for_the_others(_: socket.socket) -> None:
         all_are_asked.wait(HANG_S)

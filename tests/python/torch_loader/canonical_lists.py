@@ -88,7 +88,7 @@ class ImageBlock(Base):
 
 class OwnLoader(Base):
     def _load(self, index):
-        """Opens an image via a path and returns it."""
+        """Opens an image through its path and returns it."""
         image_path = self.paths[index]
         return Image.open(image_path)
 

@@ -5,9 +5,13 @@ import os
 
 import numpy as np
 import torch
-from PIL import Image
+from PIL import Image, ImageOps
 from torch.nn import functional as F
 from torch.utils.data import Dataset
+from torchvision import transforms, tv_tensors
+from torchvision.datasets.folder import default_loader
+from torchvision.transforms import functional as TF
+from torchvision.transforms import v2
 
 
 class Frame(Dataset):
@@ -184,7 +188,7 @@ class OptionalLabels(Frame):
         return image, label, image_id
 
 
-# -- not lowered: masks, joint transforms, other readers
+# -- images and masks
 
 
 class Masks(Dataset):
@@ -227,6 +231,59 @@ class MaskByName(Masks):
         return image, mask
 
 
+class TwoMaskTransforms(Masks):
+    def __init__(self, data, transform=None):
+        super().__init__(data, transform)
+        self.mask_transform = transforms.Compose([transforms.CenterCrop(20), transforms.PILToTensor()])
+
+    def __getitem__(self, idx):
+        image = Image.open(self.images[idx]).convert("RGB")
+        mask = Image.open(self.masks[idx]).convert("L")
+        if self.transform is not None:
+            image = self.transform(image)
+        if self.mask_transform is not None:
+            mask = self.mask_transform(mask)
+        return image, mask, os.path.basename(self.images[idx])
+
+
+class MaskDict(Masks):
+    def __getitem__(self, idx):
+        sample = {
+            "image": Image.open(self.images[idx]).convert("RGB"),
+            "mask": Image.open(self.masks[idx]).convert("L"),
+        }
+        if self.transform:
+            sample["image"] = self.transform(sample["image"])
+            sample["mask"] = self.transform(sample["mask"])
+        sample["name"] = self.images[idx]
+        return sample
+
+
+class JointMaskByName(Masks):
+    def __getitem__(self, i):
+        image_path = self.images[i]
+        image = Image.open(image_path).convert("RGB")
+        mask = Image.open(image_path.replace(".jpg", ".png")).convert("L")
+        return joint_crop(image, mask)
+
+
+class JointTensors(Masks):
+    def __init__(self, data, transform=None):
+        super().__init__(data, transform)
+        self.transforms = v2.Compose([v2.CenterCrop(20), v2.ToImage(), v2.ToDtype(torch.float32, scale=True)])
+
+    def __getitem__(self, idx):
+        image = Image.open(self.images[idx]).convert("RGB")
+        mask = tv_tensors.Mask(np.array(Image.open(self.masks[idx])))
+        image, mask = self.transforms(image, mask)
+        return image, mask
+
+
+def joint_crop(image, mask):
+    image, mask = image.crop((0, 0, 20, 20)), mask.crop((0, 0, 20, 20))
+    return TF.to_tensor(image), TF.to_tensor(mask)
+
+
 class JoinedMasks(Masks):
     def __init__(self, data, transform=None):
         super().__init__(data, transform)
@@ -244,6 +301,26 @@ class MaskOfLabels(Masks):
         img = Image.open(self.images[idx]).convert("RGB")
         mask = torch.as_tensor(np.array(Image.open(self.masks[idx])), dtype=torch.long)
         return self.transform(img), mask[:20, :20]
+
+
+class NamedMask(Masks):
+    def __getitem__(self, idx):
+        img = Image.open(self.images[idx]).convert("RGB")
+        with Image.open(self.masks[idx]) as mask:
+            mask = np.array(mask.resize((20, 20), Image.NEAREST))
+        mask[mask > 200] = 0
+        return {"image": self.transform(img), "mask": torch.from_numpy(mask).long().unsqueeze(0)}
+
+
+class OptionalMasks(Masks):
+    def __getitem__(self, idx):
+        image = default_loader(self.images[idx])
+        if self.transform is not None:
+            image = self.transform(image)
+        if self.masks is None:
+            return image
+        mask = np.asarray(ImageOps.exif_transpose(Image.open(self.masks[idx]).convert("1")), np.uint8)
+        return image, torch.tensor(mask[:20, :20] // 255, dtype=torch.float32)
 
 
 class SuperResolution(Masks):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every image that random transforms can make of one image, with its probability, held against the engine's."""
+"""Compares all images that random transforms can make from one image, with their probabilities, with the engine's."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ vision = pytest.importorskip("torchvision")
 v1 = pytest.importorskip("torchvision.transforms")
 
 DRAWS, SIZE = 20_000, (24, 28)
-Outcomes = dict[bytes, float]  # an image's pixels, and how probable they are
+Outcomes = dict[bytes, float]  # an image's pixels, and their probability
 
 
 def small_photo(root: Path) -> Path:
-    """A folder of one small image, in which no change is the same as another one."""
+    """A folder with one small image, for which every change has a different result."""
     (root / "all").mkdir()
     Image.fromarray(made_data.photo(7, 33, 26)).save(root / "all" / "0.png")
     return root
@@ -39,7 +39,7 @@ def dataset_of(root: Path, *chain: Any) -> Any:
 
 
 def drawn(root: Path, *chain: Any) -> collections.Counter[bytes]:
-    """What the engine makes of the one image, DRAWS times."""
+    """Returns the engine's results for the image, drawn DRAWS times."""
     loader = DataLoader(dataset_of(root, v1.Resize(SIZE), *chain, v1.PILToTensor()), 500, sampler=[0] * DRAWS, seed=3)
     assert plan_of(loader) == "images", loader.explain()
     return collections.Counter(image.numpy().tobytes() for images, _ in loader for image in images)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random datasets and arguments, valid and not, for `test_same_as_torch`. Everything follows from a case's number."""
+"""Random datasets and arguments, valid and not, for `test_same_as_torch`. A case is determined by its number."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ SAMPLES: dict[str, Callable[[int], Any]] = {
     "stops": lambda i: next(iter(())) if i == 4 else i,
     "seed": lambda i: (torch.initial_seed() % 1000, -1 if get_worker_info() is None else get_worker_info().id),
 }
-# Samples that depend on which worker makes them, and on what it made before; and one that ends its epoch.
+# Samples that depend on the worker that makes them and on its earlier samples; and one that ends its epoch.
 ORDER_MATTERS = ("random", "seed", "stops")
 
 COLUMNS: dict[str, Callable[[int], torch.Tensor]] = {
@@ -103,7 +103,7 @@ class Batched(Made):
 
 
 class Unsized:
-    """A map dataset by its __getitem__ alone."""
+    """A map dataset that only has __getitem__."""
 
     def __init__(self, kind):
         self.kind = kind
@@ -113,7 +113,7 @@ class Unsized:
 
 
 class Doubled(TensorDataset):
-    """A subclass: what it overrides counts."""
+    """A subclass whose overridden methods must be used."""
 
     def __getitem__(self, index):
         return tuple(column * 2 for column in super().__getitem__(index))
@@ -135,7 +135,7 @@ class SizedStream(Streamed):
 
 
 class UnderstatedStream(Streamed):
-    """Has more samples than it says, which torch warns of."""
+    """Has more samples than its length, for which torch prints a warning."""
 
     def __len__(self):
         return self.count // 2
@@ -175,12 +175,12 @@ def other_numbers(worker):
 
 
 def uneven(choose, *options):
-    """The first option nine times in ten, so that a case has about one odd thing."""
+    """Returns the first option nine times in ten, so that a case has about one unusual option."""
     return choose.choice(options) if choose.random() < 0.1 else options[0]
 
 
 def make_dataset(choose: random.Random, kinds: tuple[str, ...] = tuple(SAMPLES), streams: float = 0.2) -> Any:
-    """Some dataset; `streams` is the share of iterable ones."""
+    """Returns a random dataset; `streams` is the share of iterable ones."""
     count = choose.choice([0, 1, 2, 5, 9, 16])
     kind = choose.choice(kinds)
     if choose.random() < streams:
@@ -246,7 +246,9 @@ def _batch_sampler(name: str | None, count: int) -> Any:
 
 
 def make_arguments(choose: random.Random, dataset: Any, workers: int) -> tuple[dict[str, Any], Callable[[], Any]]:
-    """The arguments in words, and a function that makes them anew, for samplers and generators have a state."""
+    """Returns the arguments as text, and a function that creates them again, because samplers and generators have a
+    state.
+    """
     seed = choose.randrange(1000)
     count = len(dataset) if hasattr(dataset, "__len__") else 5
     plan: dict[str, Any] = {
@@ -287,9 +289,9 @@ def make_arguments(choose: random.Random, dataset: Any, workers: int) -> tuple[d
 
 
 class Stage:
-    """What long-lived workers show: the dataset, the order and the collate function of the case that is set.
+    """Persistent workers use the dataset, the order and the collate function of the current case.
 
-    Its workers are forked, and read the case's number in memory that they share.
+    The workers are forked, and read the case's number from shared memory.
     """
 
     def __init__(self, streams: bool, kinds: tuple[str, ...]) -> None:
@@ -332,7 +334,7 @@ class StagedStream(IterableDataset):
 
 
 class StagedOrder:
-    """A batch sampler, or a sampler of single indices."""
+    """Returns a batch sampler, or a sampler of single indices."""
 
     def __init__(self, stage: Stage, single: bool) -> None:
         self._stage, self._single = stage, single

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Datasets of the drop-in's tests. At module level, so that spawned workers can import them."""
+"""Datasets for the drop-in's tests. They are at module level, so that spawned workers can import them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Numbers(Dataset):
 
 
 class Counted(Numbers):
-    """Counts the samples that were read, in whatever process."""
+    """Counts the samples that were read, in any process."""
 
     def __init__(self, count: int = 40) -> None:
         super().__init__(count)
@@ -42,7 +42,7 @@ class Counted(Numbers):
 
 
 class Large(Numbers):
-    """Sample i is a tensor of `size` floats, all i: enough of them for the ring."""
+    """Sample i is a tensor of `size` floats, all i: large enough for the ring."""
 
     def __init__(self, count: int = 40, size: int = 50_000) -> None:
         super().__init__(count)
@@ -66,7 +66,7 @@ class Failing(Numbers):
 
 
 class Files(Failing):
-    """As torchvision's folders do, it keeps (path, class) pairs."""
+    """Like torchvision's folders, it keeps (path, class) pairs."""
 
     def __init__(self, count, bad, error) -> None:
         super().__init__(count, bad, error)
@@ -74,7 +74,7 @@ class Files(Failing):
 
 
 class Dying(Large):
-    """Its worker dies of `how` at sample `at`, once: the file `mark` says that it has happened."""
+    """Its worker dies by `how` at sample `at`, once: the file `mark` shows that this has happened."""
 
     def __init__(self, mark, at=9, how=signal.SIGKILL, always=False) -> None:
         super().__init__()
@@ -96,14 +96,14 @@ class Hanging(Numbers):
 
 
 class Augmented(Numbers):
-    """Every sample is three random numbers, one of each generator."""
+    """Every sample consists of three random numbers, one from each generator."""
 
     def __getitem__(self, index):
         return index, random.random(), float(np.random.rand()), torch.rand(1).item()
 
 
 class Epochs(Numbers):
-    """Every sample says which epoch its worker believes it is."""
+    """Every sample is the epoch number in its worker."""
 
     def __init__(self, count=8) -> None:
         super().__init__(count)
@@ -117,7 +117,7 @@ class Epochs(Numbers):
 
 
 class Stream(IterableDataset):
-    """0, 1, 2 ..., sharded over workers unless told otherwise."""
+    """0, 1, 2 ..., sharded over workers unless requested otherwise."""
 
     def __init__(self, count=40, sharded=True) -> None:
         self.count, self.sharded = count, sharded
@@ -129,7 +129,7 @@ class Stream(IterableDataset):
 
 
 class ResumableStream(Stream):
-    """Knows its own position; counts how many items it has made since it was made."""
+    """Has its own position; counts the items since it was created."""
 
     def __init__(self, count=40) -> None:
         super().__init__(count)
@@ -151,7 +151,7 @@ class ResumableStream(Stream):
 
 
 class FlakyStream(IterableDataset):
-    """An iterator, no generator: it can go on after an error."""
+    """An iterator, not a generator: it can continue after an error."""
 
     def __iter__(self):
         return _Flaky()
@@ -180,7 +180,7 @@ class BrokenGenerator(IterableDataset):
 
 
 class Arguments(Exception):
-    """Its __init__ takes two arguments, so it cannot be made from a message alone."""
+    """Its __init__ takes two arguments, so it cannot be created from a message alone."""
 
     def __init__(self, path, reason) -> None:
         super().__init__(f"{path}: {reason}")
@@ -194,7 +194,7 @@ class Unpicklable(Numbers):
 
 
 class Paths(Numbers):
-    """Keeps a long list; knows how often it was pickled."""
+    """Has a long list; counts how often it was pickled."""
 
     def __init__(self) -> None:
         super().__init__(8)

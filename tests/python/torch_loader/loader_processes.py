@@ -22,7 +22,7 @@ HANG_S = 300
 
 
 def script_command(text: str, *arguments: str) -> tuple[list[str], dict[str, str]]:
-    """Command and environment of a script that can import this folder, the one above, and this package."""
+    """Returns the command and environment of a script that can import this folder, its parent, and this package."""
     paths = [str(Path(feedline.__file__).parent.parent), str(HERE), str(HERE.parent), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
     return [sys.executable, "-W", "ignore", "-c", textwrap.dedent(text), *arguments], environment
@@ -41,9 +41,9 @@ def alive(pid: int) -> bool:
 
 
 def until(condition: Callable[[], Any], what: str | Callable[[], str] = "") -> None:
-    """Returns when `condition` is true; fails where that takes longer than anything but a hang.
+    """Returns when `condition` is true; fails if this takes so long that only a hang is possible.
 
-    `what` it waits for, or who says it at the end.
+    `what`: describes the condition, or is called for the description.
     """
     deadline = time.monotonic() + HANG_S
     while not condition():
@@ -53,7 +53,7 @@ def until(condition: Callable[[], Any], what: str | Callable[[], str] = "") -> N
 
 
 def settled(value: Callable[[], Any]) -> Any:
-    """`value()` once it has stayed the same for a while."""
+    """Returns `value()` once it has stayed the same for a while."""
     last, since = value(), time.monotonic()
     while time.monotonic() < since + 0.3:
         time.sleep(0.01)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of lowered loaders share: comparing with torch's loader, and knowing that it was the engine."""
+"""Helpers for the tests of lowered loaders: comparing with torch's loader, and checking that the engine was used."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def numbers(value) -> list:
 
 
 def assert_same(ours, theirs) -> None:
-    """Equal structures, types and integers; float32 may differ by the last bit of a pixel, before it is normalized."""
+    """Compares structures, types and integers; float32 may differ by the last bit of a pixel before normalization."""
     assert type(ours) is type(theirs)
     if isinstance(ours, torch.Tensor):
         assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
@@ -49,7 +49,7 @@ def assert_same(ours, theirs) -> None:
 
 
 def assert_same_epochs(dataset, *, plan: str, epochs: int = 1, workers: int = 0, **options) -> None:
-    """Our loader over `dataset`, planned as `plan`, gives what torch's gives in this process."""
+    """Feedline's loader over `dataset`, planned as `plan`, returns the same as torch's in this process."""
     torch.manual_seed(5)
     ours = DataLoader(dataset, num_workers=workers, **options)
     assert plan_of(ours) == plan, ours.explain()
@@ -69,7 +69,7 @@ def random_states() -> tuple:
 
 
 def error_of(call):
-    """The type of the exception that `call` raises."""
+    """Returns the type of the exception that `call` raises."""
     try:
         call()
     except Exception as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Torch told that the stand-in of CUDA's driver (tests/fake_cuda) is a GPU which it uses, for the drop-in's tests."""
+"""For the drop-in's tests: makes torch use the simulated CUDA driver (tests/fake_cuda) as a GPU."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from feedline.torch_loader.workers.ring import Ring
 
 
 class Gpu(made_cuda.Gpu):
-    """What a test does as the GPU, and asks about it. Reads stay under way until `finish`."""
+    """The actions of a GPU that tests request, and its state. Reads stay in progress until `finish`."""
 
     def __init__(self, library: Path) -> None:
         super().__init__(library)
@@ -27,11 +27,11 @@ class Gpu(made_cuda.Gpu):
         self.use(0)
 
     def use(self, device: int) -> None:
-        """Torch begins to use a device."""
+        """Simulates that torch begins to use a device."""
         self.driver.fake_cuda_use(device)
 
     def read(self, tensor: torch.Tensor, device: int = 0) -> None:
-        """Begins what `tensor.to("cuda", non_blocking=True)` does."""
+        """Begins the same work as `tensor.to("cuda", non_blocking=True)`."""
         stream = ctypes.c_void_p(self._streams[device])
         self.driver.fake_cuda_take(stream, ctypes.c_void_p(tensor.data_ptr()), ctypes.c_size_t(tensor.nbytes))
 
@@ -39,11 +39,11 @@ class Gpu(made_cuda.Gpu):
         self.driver.fake_cuda_finish(device)
 
     def capture(self, captures: bool) -> None:
-        """Some thread captures a CUDA graph."""
+        """Simulates that a thread captures a CUDA graph."""
         self.driver.fake_cuda_capture(ctypes.c_void_p(1), int(captures))
 
     def is_locked(self, address: int, size: int = 1) -> bool:
-        """Any of it."""
+        """Whether any part of the range is locked."""
         return bool(self.driver.fake_cuda_is_pinned(ctypes.c_void_p(address), ctypes.c_size_t(size)))
 
     def is_pinned(self, tensor: torch.Tensor) -> bool:
@@ -58,7 +58,7 @@ class Gpu(made_cuda.Gpu):
         return self.count("pinned_bytes")
 
     def pinned(self, tensor: torch.Tensor) -> torch.Tensor:
-        """As torch's Tensor.pin_memory."""
+        """Like torch's Tensor.pin_memory."""
         if self.is_pinned(tensor):
             return tensor
         self.copies_to_pin += 1

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The little of torchvision that lowering looks up, for where torchvision is not installed.
+"""The few parts of torchvision that lowering uses, for machines without torchvision.
 
-Written from its documentation: folders of classes, and transforms of Pillow images. The transforms' names, arguments
-and attributes are torchvision's. What is random draws from torch's generator.
+It is written from torchvision's documentation: folders of classes, and transforms of Pillow images. The transforms have
+torchvision's names, arguments and attributes. Random values are drawn from torch's generator.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class ImageNet(ImageFolder):
 
 
 class _InMemory:
-    """Of `data`, `transform` and `target_transform`."""
+    """Applies `transform` and `target_transform` to `data`."""
 
     def __len__(self) -> int:
         return len(self.data)
@@ -357,7 +357,7 @@ def _modules() -> dict[str, types.ModuleType]:
 
 @contextlib.contextmanager
 def vision() -> Iterator[types.ModuleType]:
-    """torchvision, or what stands in for it until the end of the block; that has no `__version__`."""
+    """torchvision, or its replacement until the end of the block, which has no `__version__`."""
     try:
         module = importlib.import_module("torchvision")
     except ImportError:
@@ -366,7 +366,7 @@ def vision() -> Iterator[types.ModuleType]:
         importlib.import_module("torchvision.transforms.v2")
         yield module
         return
-    modules = sys.modules  # at the end of the interpreter the global `sys` is None and this is empty
+    modules = sys.modules  # while the interpreter exits, the global `sys` is None and this is empty
     modules.update(made)
     try:
         yield made["torchvision"]

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cases of torchdata's stateful protocol, drawn from a seed: an interrupted run beside one that goes on."""
+"""Cases of torchdata's stateful protocol, drawn from a seed: an interrupted run is compared with an uninterrupted
+one.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ def shard(size=SIZE):
 
 
 class SaysPlace:
-    """The state of what is gone through by a generator: a resumed one begins at `resumed`."""
+    """The state of a generator's iteration: a resumed one begins at `resumed`."""
 
     def __init__(self):
         self.at, self.resumed, self.epoch = 0, None, 0
@@ -42,7 +44,7 @@ class Plain(Dataset):
 
 
 class Counting(Plain):
-    """Map-style; what it gives depends on how much it has read."""
+    """Map-style; its samples depend on how many were read."""
 
     def __init__(self):
         self.read = 0
@@ -59,7 +61,7 @@ class Counting(Plain):
 
 
 class Shuffled(Plain):
-    """Map-style, shuffled by a generator that it keeps."""
+    """Map-style, shuffled by its own generator."""
 
     def __init__(self):
         self.generator = torch.Generator().manual_seed(5)
@@ -88,7 +90,7 @@ class GloballyShuffled(Plain):
 
 
 class Positioned(SaysPlace, IterableDataset):
-    """A generator that says where it stands, and how often it was gone through."""
+    """A generator that has its position, and how often it was iterated."""
 
     def __iter__(self):
         self.at, self.resumed = self.resumed or 0, None
@@ -100,7 +102,7 @@ class Positioned(SaysPlace, IterableDataset):
 
 
 class OwnShuffle(IterableDataset):
-    """Draws its order from a generator that it keeps; a resumed one draws it again."""
+    """Draws its order from its own generator; a resumed one draws it again."""
 
     def __init__(self):
         self.generator = torch.Generator().manual_seed(7)
@@ -146,14 +148,14 @@ class StatefulIterator:
 
 
 class WithStatefulIterator(IterableDataset):
-    """Nothing but its iterator has a state."""
+    """Only its iterator has a state."""
 
     def __iter__(self):
         return StatefulIterator(shard(), 0)
 
 
 class CountsCalls(IterableDataset):
-    """Both have one: of the calls of iter(), and of the position."""
+    """Both have a state: the number of iter() calls, and the position."""
 
     def __init__(self):
         self.calls = 0
@@ -170,7 +172,7 @@ class CountsCalls(IterableDataset):
 
 
 class OwnIterator(IterableDataset):
-    """Is its own iterator, and knows nothing before iter()."""
+    """Is its own iterator, and has no state before iter()."""
 
     def __init__(self):
         self.calls = 0
@@ -200,7 +202,7 @@ class Stateless(IterableDataset):
 
 
 class GeneratorSampler(SaysPlace, Sampler):
-    """A sampler whose generator says where it stands; its order is its epoch's."""
+    """A sampler whose generator has its position; its order depends on the epoch."""
 
     def __len__(self):
         return SIZE
@@ -216,7 +218,9 @@ class GeneratorSampler(SaysPlace, Sampler):
 
 
 class StaleSampler(GeneratorSampler):
-    """As torchdata's StatefulDistributedSampler: says at its end that all was given, and begins anew in iter()."""
+    """Like torchdata's StatefulDistributedSampler: its final state says that everything was delivered, and iter()
+    begins again.
+    """
 
     def __iter__(self):
         self.at, self.resumed = self.resumed or 0, None
@@ -266,7 +270,7 @@ SAMPLERS = {
 
 @dataclass(frozen=True)
 class Case:
-    """`stop`: batches of epoch `epoch` that were delivered; None: all, and its end was met; -1: before iter()."""
+    """`stop`: number of delivered batches of epoch `epoch`; None: all, including the end; -1: before iter()."""
 
     dataset: type
     sampler: str
@@ -276,7 +280,7 @@ class Case:
     every: int
     epoch: int
     stop: int | None
-    moved: int | None  # None: a fresh loader goes on; else the same one, after so many more batches
+    moved: int | None  # None: a new loader resumes; otherwise the same one, after this many more batches
 
     def loader(self, kind: Any, **more: Any) -> Any:
         torch.manual_seed(1)
@@ -315,7 +319,7 @@ def take(iterator: Any, count: int) -> list[Any]:
 
 
 def interrupted_at(case: Case, kind: Any) -> tuple[Any, Any, Any]:
-    """The loader, its iterator where an epoch is under way, and its state."""
+    """Returns the loader, its iterator if an epoch is running, and its state."""
     loader = case.loader(kind)
     for _ in range(case.epoch):
         list(loader)
@@ -329,12 +333,14 @@ def interrupted_at(case: Case, kind: Any) -> tuple[Any, Any, Any]:
 
 
 def rest_of(loader: Any, iterator: Any, epochs: int) -> list[Any]:
-    """What comes until the epoch ends, and the epoch behind it."""
+    """Returns the rest of the epoch, and the next epoch."""
     return [list(loader if iterator is None else iterator)] + [list(loader) for _ in range(epochs)]
 
 
 def outcomes(case: Case, kind: Any) -> tuple[Any, Any]:
-    """What a run gives that goes on, and one that is resumed: a fresh process has other global generators."""
+    """Returns the results of a run that continues, and of one that is resumed in a new process with other global
+    generators.
+    """
     loader, iterator, state = interrupted_at(case, kind)
     epochs = 1 if case.persistent or not case.workers else 0
     expected = rest_of(loader, iterator, epochs)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DataLoader(settings=): what the rules choose on which machine, that what is given wins, and tuned files."""
+"""DataLoader(settings=): the values that the rules choose on different machines, the precedence of given arguments, and
+tuned files.
+"""
 
 from __future__ import annotations
 
@@ -45,10 +47,11 @@ Machine = Any
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
-    """Says what machine/ has to tell, but for what a test changes: 64 CPUs, no GPU, one rank."""
-    facts = SimpleNamespace(usable=64, quota=None, ranks=1, gpus=0, left=64 << 30, torch_has_gpu=False)
+    """Replaces the facts from machine/, except for those that a test changes: 64 CPUs, no GPU, one rank."""
+    facts = SimpleNamespace(usable=64, quota=None, ranks=1, gpus=0, left=64 << 30, torch_has_gpu=False, cores=None)
     limits = choices.limits
     monkeypatch.setattr(limits, "usable_cpus", lambda: facts.usable)
+    monkeypatch.setattr(limits, "usable_cores", lambda: facts.cores)
     monkeypatch.setattr(limits, "cpu_quota", lambda: facts.quota)
     monkeypatch.setattr(limits, "sharing_ranks", lambda: facts.ranks)
     monkeypatch.setattr(limits, "share_of_cpus", lambda: max(1, facts.usable // facts.ranks))
@@ -63,7 +66,7 @@ def auto(dataset: Any = None, batch_size: int = 4, **arguments: Any) -> DataLoad
 
 
 def shown(loader: DataLoader[Any]) -> dict[str, str]:
-    """The values and reasons that `explain()` gives."""
+    """Returns the values and reasons that `explain()` shows."""
     lines = [line.split("settings", 1)[1].strip() for line in loader.explain().splitlines() if "  settings " in line]
     return dict(line.split("=", 1) for line in lines)
 
@@ -154,7 +157,7 @@ def seed_each(worker: int) -> None:
 def test_streams_that_share_themselves_out_have_all_workers(
     machine: Machine, caplog: pytest.LogCaptureFixture, dataset: Any, init: Any, words: str
 ) -> None:
-    """Of the others each worker may read all; num_workers="auto" goes by the same rule."""
+    """In the other cases, each worker may read all samples; num_workers="auto" uses the same rule."""
     workers = 63 if words else 1
     loader = auto(dataset, worker_init_fn=init)
     assert loader.num_workers == workers
@@ -271,7 +274,9 @@ def test_what_is_given_wins(machine: Machine) -> None:
     given = {"num_workers": 2, "prefetch_factor": 5, "persistent_workers": False, "pin_memory": False}
     loader = auto(**given)
     assert {name: getattr(loader, name) for name in given} == given
-    assert shown(loader) == {name: f"{value!r}: as given" for name, value in given.items()}
+    found = shown(loader)
+    assert {name: found[name] for name in given} == {name: f"{value!r}: as given" for name, value in given.items()}
+    assert set(found) - set(given) == {"batch_size", "drop_last"}
     assert not any(isinstance(value, choices.NotGiven) for value in vars(DataLoader(Rows())).values())
     plain = DataLoader(Rows())
     assert (plain.num_workers, plain.batch_size) == (0, 1)
@@ -283,7 +288,7 @@ def test_each_choice_is_logged_with_its_reason(machine: Machine, caplog: pytest.
         loader = auto(prefetch_factor=3)
     lines = [record.getMessage().removeprefix("DataLoader over Rows: ") for record in caplog.records]
     assert lines == [f"{name}={text}" for name, text in shown(loader).items() if name != "prefetch_factor"]
-    assert len(lines) == 3
+    assert len(lines) == 5
 
 
 def test_a_loader_that_is_rebuilt_chooses_again(machine: Machine) -> None:
@@ -302,7 +307,7 @@ def test_where_it_runs_natively_the_same_word_serves(machine: Machine, folder: P
     machine.usable = 2
     loader = auto(feedline.open(folder).resize((8, 8)))
     assert "native, up to 2 threads" in loader.explain()
-    assert shown(loader)["prefetch_factor"] == "2: the engine prefetches by bytes"
+    assert shown(loader)["prefetch_factor"] == "2: the engine limits prefetching by size"
     assert sum(len(labels) for _, labels in loader) == 21
 
 
@@ -329,7 +334,7 @@ def test_a_tuned_file_is_taken(tmp_path: Path) -> None:
     assert loader.persistent_workers is False
     loader = DataLoader(Rows(), batch_sampler=[[1]], prefetch_factor=6, settings=path)
     assert (loader.batch_size, loader.prefetch_factor, loader.num_workers) == (None, 6, 3)
-    with pytest.warns(SettingsWarning, match="11 samples, and it was 10000"):
+    with pytest.warns(SettingsWarning, match="the dataset has 11 samples, and had 10000 when measured"):
         DataLoader(Rows(11), settings=path)
 
 
@@ -348,3 +353,27 @@ def test_bad_settings_are_refused(tmp_path: Path) -> None:
     path.write_text(json.dumps(document))
     with pytest.raises(ConfigError, match="own loader"):
         DataLoader(Rows(), settings=path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "drop_last", "batch_size"),
+    [
+        ({"batch_size": 4}, "False: all batches are full", "4: yours, because it changes the training"),
+        ({"batch_size": 5}, "False: the last batch has 3 of 5 samples; set drop_last=True if", "5: yours"),
+        ({"batch_size": 5, "drop_last": True}, "True: the last, smaller batch of each epoch is dropped", "5: yours"),
+    ],
+)
+def test_what_would_change_the_training_is_explained_and_not_changed(machine, arguments, drop_last, batch_size) -> None:
+    loader = auto(Rows(8), **arguments)
+    found = shown(loader)
+    assert found["drop_last"].startswith(drop_last) and found["batch_size"].startswith(batch_size)
+    assert "tune --ladder" in found["batch_size"]
+    assert (loader.batch_size, loader.drop_last) == (arguments["batch_size"], arguments.get("drop_last", False))
+
+
+def test_torchs_own_batch_size_is_named_as_such_and_a_batch_sampler_has_none(machine) -> None:
+    found = shown(DataLoader(Rows(8), settings="auto"))
+    assert found["batch_size"].startswith("1: torch's default, because")
+    assert "batch_size" not in shown(DataLoader(Rows(8), batch_sampler=[[0, 1]], settings="auto"))
+    streamed = shown(auto(Stream()))
+    assert streamed["drop_last"].startswith("False: the last batch may be smaller; set drop_last=True")

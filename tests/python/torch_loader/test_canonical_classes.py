@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dataset classes in the forms that people write: those that run natively, and what explain() offers for the others."""
+"""Dataset classes in common forms: those that run natively, and the suggestions of explain() for the others."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from lowered import assert_same, plan_of  # noqa: E402
 from torchvision import transforms  # noqa: E402
 
 COUNT = 12
+TOGETHER = "whose operations transform a sample's images together"
 WHOLE, PREFIX, NEXT, GENERAL = "images", "prefix", "next step", "general advice"
 
 
@@ -31,19 +32,18 @@ def words(text: str) -> list[str]:
     return text.split()
 
 
-# The outcome of each class, and a part of the call that explain() offers.
+# The result for each class, and a part of the call that explain() suggests.
 LISTS: dict[str, Any] = {
     **dict.fromkeys(
         words(
             "TwoLists AsStored WithTarget JoinedPath OpenedFile ImageBlock OwnLoader LoaderAttribute TorchvisionLoader "
             "ThreeValues AsDict DictWithPath MergedDict TestSet TestSetWithName TrainAndTest LabelFromName LabelByIf "
             "PathObjects Formatted SeveralTransforms MadeInside ResizedByPillow Grey Turned ListOfDicts CheckedIndex "
-            "FolderWithPaths OfVisionDataset PrivateNames"
+            "FolderWithPaths OfVisionDataset PrivateNames TwoViews"
         ),
         (WHOLE, ""),
     ),
     "AddsToken": (PREFIX, ""),
-    "TwoViews": (NEXT, "feedline.files(self.paths, label=self.labels)"),
     "ArrayTransform": (NEXT, "feedline.files(self.paths, label=self.labels)"),
     "WithExcept": (
         NEXT,
@@ -60,17 +60,20 @@ TABLES: dict[str, Any] = {
     **dict.fromkeys(
         words(
             "ColumnNumbers ColumnNames ByLoc RowAttributes Series Values ColumnOfFrame ByIat NameParts MultiHotColumns "
-            "MultiHotSlice MultiHotText MultiHotList OneHot Regression Lines OptionalLabels"
+            "MultiHotSlice MultiHotText MultiHotList OneHot Regression Lines OptionalLabels TwoTransforms MaskByName "
+            "TwoMaskTransforms MaskDict SuperResolution"
         ),
         (WHOLE, ""),
     ),
-    "TwoTransforms": (NEXT, "feedline.files(self.images, mask=self.masks)"),
-    "JointArrays": (NEXT, "feedline.files(self.images, mask=self.masks)"),
-    "JointDict": (NEXT, "feedline.files(self.images, mask=self.masks)"),
-    "MaskByName": (NEXT, "feedline.files(self.images"),
+    "JointArrays": (NEXT, f"feedline.files(self.images, mask=self.masks), {TOGETHER}"),
+    "JointDict": (NEXT, f"feedline.files(self.images, mask=self.masks), {TOGETHER}"),
+    "JointMaskByName": (
+        NEXT,
+        f"(self.images, mask=[path.replace('.jpg', '.png') for path in self.images]), {TOGETHER}",
+    ),
+    "JointTensors": (NEXT, f"feedline.files(self.images, mask=self.masks), {TOGETHER}"),
     "JoinedMasks": (NEXT, "feedline.files(self.images, mask=self.masks, root=self.root)"),
-    "MaskOfLabels": (NEXT, "feedline.files(self.images, mask=self.masks)"),
-    "SuperResolution": (NEXT, "feedline.files(self.images)"),
+    **dict.fromkeys(words("MaskOfLabels NamedMask OptionalMasks"), (PREFIX, "")),
     "DictTransform": (NEXT, "feedline.table(self.df, image=self.df.columns[3]"),
     "TorchvisionIo": (NEXT, "feedline.table(self.df, image=self.df.columns[3], label=self.df.columns[1])"),
     "NumpyFiles": (NEXT, "feedline.table(self.df, image='path', label='label')"),
@@ -125,7 +128,7 @@ def chain(channels: int) -> Any:
 def test_each_class(data: Data, module: Any, name: str, outcome: str, offer: str) -> None:
     crop = transforms.Compose([transforms.CenterCrop(20), transforms.ToTensor()])
     dataset = getattr(module, name)(
-        data, crop if name in ("TwoTransforms", "MaskByName", "JointDict") else chain(1 if name == "Grey" else 3)
+        data, crop if issubclass(getattr(module, name), tables.Masks) else chain(1 if name == "Grey" else 3)
     )
     loader = DataLoader(dataset, batch_size=5)
     explained = loader.explain()

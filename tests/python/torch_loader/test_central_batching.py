@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""central_batching: full batches of a stream whatever the number of workers, and nothing twice."""
+"""central_batching: full batches of a stream for any number of workers, without duplicates."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_dataset_that_does_not_share_itself_out_is_read_by_one_worker(persiste
 
 @pytest.mark.parametrize("dataset", [Shared, Positioned, Unshared])
 def test_a_state_of_any_point_resumes(dataset):
-    """Also behind the ends of workers, among the samples that they had left."""
+    """Also after workers have ended, within their remaining samples."""
 
     def make():
         return DataLoader(dataset(), 4, num_workers=3, worker_method="thread", central_batching=True, collate_fn=flat)

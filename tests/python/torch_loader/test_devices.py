@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""device= of the drop-in where it cannot be: said before a worker is started, with the next step."""
+"""device= of the drop-in if it is impossible: an error before a worker is started, with the next step."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def test_what_is_no_device(device):
     ("device", "version", "count", "words"),
     [
         ("cuda", None, 0, "is built without CUDA; install a build with CUDA.*remove device="),
-        ("cuda", "12.6", 0, "torch finds no GPU: .*remove device=: batches stay in host memory"),
-        (1, "12.6", 1, "cuda:1 does not exist: the only one is cuda:0"),
-        ("cuda:4", "12.6", 3, "cuda:4 does not exist: there are cuda:0 to cuda:2"),
+        ("cuda", "12.6", 0, "torch finds no GPU: .*remove device=, so that batches stay in host memory"),
+        (1, "12.6", 1, "cuda:1 does not exist: the only GPU is cuda:0"),
+        ("cuda:4", "12.6", 3, "cuda:4 does not exist: the GPUs are cuda:0 to cuda:2"),
     ],
 )
 def test_a_gpu_that_there_is_not(monkeypatch, workers, device, version, count, words):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a user changes of a loader that is under way: batches to pass over, attributes of the dataset in workers."""
+"""Changes to a running loader: skipped batches, and attributes of the dataset in workers."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_skipping_within_an_epoch(kind):
 
 
 class Endless(Dataset):
-    """More samples than anybody could count one by one."""
+    """More samples than could be counted one by one."""
 
     def __len__(self):
         return 10**15
@@ -172,7 +172,7 @@ def test_a_part_that_is_not_there_is_an_error_here():
 
 
 def shape(tensor):
-    """A function of the user's, which stays in Python behind what runs natively in workers."""
+    """A user's function, which runs in Python after the native part in workers."""
     return tuple(tensor.shape)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An iterator in a child that was forked in the middle of an epoch: it takes nothing of its parent's, nobody hangs."""
+"""An iterator in a child that was forked during an epoch: it takes nothing from its parent, and nothing hangs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import gc
 import os
 import sys
 import traceback
+from multiprocessing.connection import Connection
 
 import pytest
 import torch
@@ -26,7 +27,7 @@ KINDS = {
 
 
 def in_child(act):
-    """`act` in a forked child; what it failed with."""
+    """Runs `act` in a forked child; returns its exception."""
     sys.stdout.flush()
     read, write = os.pipe()
     child = os.fork()
@@ -75,7 +76,7 @@ def test_a_childs_next_takes_nothing_of_its_parents(kind, dataset):
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_child_asks_its_parents_workers_for_nothing():
-    """Its state_dict() is the first one: it may not reach the workers."""
+    """Its state_dict() is the first one: it cannot reach the workers."""
     loader = DataLoader(ResumableStream(), 4, num_workers=2)
     iterator = iter(loader)
     next(iterator)
@@ -114,7 +115,7 @@ def test_without_workers_a_child_has_a_copy_of_its_own_as_with_torch():
 
 
 def test_threads_of_a_child_find_torchs_pool():
-    torch.set_num_threads(torch.get_num_threads())  # from here on a fork leaves torch a pool to replace
+    torch.set_num_threads(torch.get_num_threads())  # from here on, a fork leaves a thread pool that torch must replace
     loader = DataLoader(Large(16, 60_000), 2, num_workers=8, worker_method="thread")
 
     def child():
@@ -122,3 +123,29 @@ def test_threads_of_a_child_find_torchs_pool():
 
     for _ in range(10):
         in_child(child)
+
+
+def test_a_forked_process_leaves_open_what_took_the_number_of_a_closed_pipe(monkeypatch):
+    """One thread closes a loader while another opens a file, receives the number just closed, and forks."""
+    iterator = iter(DataLoader(Numbers(8), 4, num_workers=1))
+    next(iterator)
+    workers = iterator._worker_group
+    close, taken, failures = os.close, [], []
+
+    def close_and_fork(fd):
+        close(fd)
+        if taken:
+            return
+        taken.append(os.dup2(sys.stdout.fileno(), fd))
+        try:
+            in_child(lambda: (workers._close_ends(), os.fstat(fd)))
+        except AssertionError as error:
+            failures.append(error)
+
+    monkeypatch.setattr(Connection._close, "__defaults__", (close_and_fork,))
+    monkeypatch.setattr(os, "close", close_and_fork)
+    workers.close()
+    monkeypatch.undo()
+    assert len(taken) == 1
+    assert not failures
+    os.close(taken[0])

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What frameworks do with a loader: make it anew from its attributes, give it threads for processes, look for threads
-that are left, set its samplers' epochs."""
+"""Habits of frameworks: recreating loaders from their attributes, using threads as processes, checking for remaining
+threads, and setting the epochs of samplers.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ def test_a_loader_is_rebuilt_from_its_public_attributes(workers):
     list(loader)
     assert len(loader.errors) == 1
     arguments = {name: value for name, value in vars(loader).items() if not name.startswith("_")}
-    for name in ("batch_size", "sampler", "drop_last"):  # torch's batch_sampler stands for these
+    for name in ("batch_size", "sampler", "drop_last"):  # torch's batch_sampler replaces these
         del arguments[name]
     again = type(loader)(**arguments, multiprocessing_context=loader.multiprocessing_context)
     assert {name: getattr(again, name) for name in given} == given
@@ -65,7 +66,7 @@ def test_a_loader_that_is_rebuilt_from_an_automatic_one_is_automatic():
     assert Settings.of(DataLoader(Numbers(12), 4, num_workers=workers)).adapts
     assert Settings.of(pickle.loads(pickle.dumps(loader))).adapts
     assert DataLoader([1, 2, 3], num_workers=workers).num_workers == 0, "these are in memory"
-    loader.num_workers = 2  # as a framework, or an experiment, may ask for it
+    loader.num_workers = 2  # as a framework, or an experiment, may request it
     assert not Settings.of(loader).adapts
     assert json.dumps(loader.state_dict(), default=lambda value: pytest.fail(repr(value)))
 
@@ -90,7 +91,7 @@ def test_errors_are_those_of_the_loader():
 
 
 class ThreadProcess(threading.Thread):
-    """As MONAI's _ProcessThread: a thread that looks like a process to a loader."""
+    """Like MONAI's _ProcessThread: a thread with the interface of a process."""
 
     @property
     def pid(self):
@@ -105,14 +106,14 @@ class ThreadContext(multiprocessing.context.SpawnContext):
 
 
 class ThreadLoader(DataLoader):
-    """As MONAI's ThreadDataLoader with use_thread_workers=True."""
+    """Like MONAI's ThreadDataLoader with use_thread_workers=True."""
 
     def __init__(self, dataset, **more) -> None:
         super().__init__(dataset, multiprocessing_context=ThreadContext(), persistent_workers=True, **more)
 
 
 class Where(Numbers):
-    """Has a lambda, so cannot be pickled; says which thread reads."""
+    """Has a lambda, so it cannot be pickled; samples name the thread that reads."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -141,11 +142,11 @@ def test_streams_with_such_a_context():
     assert sorted(flatten(loader)) == sorted(flatten(loader)) == list(range(40))
 
 
-# -- classes that make their iterators themselves
+# -- classes that create their iterators themselves
 
 
 class CountingSingle(torch_dataloader._SingleProcessDataLoaderIter):
-    """As LitData's: torch's, and something at its end."""
+    """Like LitData's: torch's iterator, with code at its end."""
 
     ended = 0
 
@@ -169,7 +170,7 @@ class CountingWorkers(torch_dataloader._MultiProcessingDataLoaderIter):
 
 
 class OwnIterators(DataLoader):
-    """As LitData's StreamingDataLoader and CacheDataLoader."""
+    """Like LitData's StreamingDataLoader and CacheDataLoader."""
 
     def _get_iterator(self):
         return (CountingWorkers if self.num_workers else CountingSingle)(self)
@@ -206,7 +207,7 @@ def test_such_a_class_has_no_position(caplog):
     assert (
         "iterators  OwnIterators creates its own" in loader.explain() and "iterators" not in DataLoader([1]).explain()
     )
-    loader.load_state_dict(loader.state_dict())  # of the beginning, where it begins
+    loader.load_state_dict(loader.state_dict())  # for the start, the position at which it begins
     next(iter(loader))
     assert loader.state_dict() == {} and "_get_iterator" in caplog.text
     other = DataLoader(Numbers(), 4)
@@ -218,7 +219,7 @@ def test_such_a_class_has_no_position(caplog):
 
 
 class Wrapped(DataLoader):
-    """Counts batches of an iterator of ours."""
+    """Counts the batches of an iterator of Feedline."""
 
     def _get_iterator(self):
         return (batch + 1 for batch in super()._get_iterator())
@@ -233,7 +234,7 @@ def test_a_class_may_wrap_our_iterators_and_resume(workers):
     assert begun == list(range(1, 9)) and flatten(again) == flatten(iterator) == list(range(9, 41))
 
 
-# -- threads that are left
+# -- remaining threads
 
 
 def left():
@@ -274,7 +275,7 @@ def test_no_thread_is_left_when_the_last_epoch_ends(kind, published):
 
 
 def test_who_ends_threads_that_are_left_ends_ours_and_the_next_epoch_is_seen_again(published):
-    """As Lightning's tests do: `stop()` of a daemon, which must not be alive behind it."""
+    """As in Lightning's tests: `stop()` of a daemon, which must have ended afterwards."""
     loader = LOADERS["in this process"]()
     kept = iter(loader)
     next(kept)
@@ -328,7 +329,7 @@ def test_workers_that_live_on_do_not_gather_what_watches_them(published):
 
 
 class Hidden(DistributedSampler):
-    """Its epoch shows what it was made with, whatever is set."""
+    """Its epoch shows how it was created, whatever is set."""
 
     def __init__(self, *arguments, **named) -> None:
         super().__init__(*arguments, **named)
@@ -356,7 +357,7 @@ def test_each_epoch_is_set_once_where_a_framework_sets_it(workers, persistent):
 
 
 def test_a_mocked_set_epoch_hears_the_framework_alone():
-    """As ignite's tests have it: the call shows nowhere else."""
+    """As in ignite's tests: the call has no other visible effect."""
     sampler = DistributedSampler(range(40), 2, 0)
     sampler.set_epoch = MagicMock(name="set_epoch")
     loader = DataLoader(Numbers(), 4, sampler=sampler)
@@ -367,7 +368,7 @@ def test_a_mocked_set_epoch_hears_the_framework_alone():
 
 
 def test_the_same_epoch_set_again_is_the_same_order():
-    """As where a framework evaluates twice in one epoch."""
+    """As in frameworks that evaluate twice in one epoch."""
     sampler = DistributedSampler(range(40), 2, 0, seed=3)
     loader = DataLoader(Numbers(), 4, sampler=sampler)
     orders = []
@@ -400,7 +401,7 @@ def test_a_sampler_that_was_iterated_can_be_copied(how):
 
 
 class Slots:
-    """No room for anything."""
+    """Has slots, so that no attribute can be added."""
 
     __slots__ = ("calls", "epoch")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Large samples become rows of the batch as they are read, and nobody sees a difference but in memory."""
+"""Large samples become rows of the batch as they are read; the only difference is the memory."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ _SAMPLES = {
     "strings": lambda i: np.full(50_000, str(i)),
 }
 
-# torch's workers stack into shared memory, and refuse what torch.stack takes otherwise
+# torch's workers stack into shared memory, and reject what torch.stack otherwise accepts
 _OTHER_IN_WORKERS = ("other types in between", "array or tensor", "tensor or array", "needs a gradient")
 
 
@@ -125,7 +125,7 @@ def test_a_collate_function_of_ones_own_gets_what_the_dataset_returned():
 
 
 class _ResidentNow(Large):
-    """Sample i is the resident memory of the worker when it is read, in MB, and 20 MB of it."""
+    """Sample i is the resident memory of the worker when it is read, in MB, and 20 MB of data."""
 
     def __getitem__(self, index):
         with open("/proc/self/statm", "rb") as file:
@@ -147,7 +147,7 @@ def test_what_stays_warm_is_no_more_than_can_be_in_use(prefetch_factor):
     ring = loader._iterator._worker_group.ring
     del batches
     gc.collect()
-    most = 2 * (prefetch_factor + 1) * 2_100_000  # per worker: what it may be asked for, and one in the loop
+    most = 2 * (prefetch_factor + 1) * 2_100_000  # per worker: the number of requested batches, and one in the loop
     assert os.fstat(ring.fd).st_blocks * 512 <= most
 
 
@@ -158,7 +158,7 @@ def test_large_batches_are_as_many_as_are_made_ahead_and_the_one_in_the_loop_is_
     )
     held = []
     for batch in loader:
-        time.sleep(0.2)  # so that the workers make whatever they may
+        time.sleep(0.2)  # so that the workers produce as much as they may
         held.append(os.fstat(loader._iterator._worker_group.ring.fd).st_blocks * 512)
         del batch
     assert max(held) <= 2 * max(2, prefetch_factor) * 10_100_000

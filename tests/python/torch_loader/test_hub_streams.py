@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams of Hugging Face's datasets, interrupted several times, give each sample of an uninterrupted run once."""
+"""Streams of Hugging Face's datasets that are interrupted several times deliver each sample of an uninterrupted run
+once.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,7 @@ def loader(stream: Stream, workers: int, **options: Any) -> feedline.DataLoader[
 
 
 def interrupted(make: Callable[[], Any], plan: tuple[int, ...]) -> list[int]:
-    """The samples of runs that stop after so many batches each, the last one at the end of the epoch."""
+    """Returns the samples of runs that stop after this many batches each, the last one at the end of the epoch."""
     found: list[int] = []
     state: Any = None
     for batches in (*plan, 1000):

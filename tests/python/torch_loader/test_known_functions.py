@@ -12,7 +12,7 @@ import pytest
 import feedline
 
 SUPPORTED = ("3.11", "3.12", "3.13", "3.14")  # a new version is added after its examples pass
-SOURCE = Path(feedline.__file__).parent / "torch_loader" / "known" / "known_functions.py"
+SOURCE = Path(feedline.__file__).parent / "torch_loader/lowering/transforms" / "function_templates.py"
 
 SCRIPT = """
 import functools
@@ -20,8 +20,8 @@ import importlib.util
 import sys
 import types
 
-loading = importlib.util.spec_from_file_location("known_functions", sys.argv[1])
-known = sys.modules["known_functions"] = importlib.util.module_from_spec(loading)
+loading = importlib.util.spec_from_file_location("function_templates", sys.argv[1])
+known = sys.modules["function_templates"] = importlib.util.module_from_spec(loading)
 loading.loader.exec_module(known)
 
 torch = types.ModuleType("torch")

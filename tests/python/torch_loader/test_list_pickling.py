@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Long lists are pickled without notes, and what comes out is the same down to which objects are one object."""
+"""Long lists are pickled without memo entries, and the result preserves which objects are identical."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _attribute = st.one_of(
 
 
 def _made(kind, attributes):
-    """A dataset that alone refers to what is in it, as `attributes` say."""
+    """A dataset that holds the only references to its contents, as `attributes` specifies."""
     pool = [f"shared string {i}" for i in range(3)]
     rows: dict[object, tuple[object, ...]] = {}
 
@@ -97,7 +97,7 @@ def _made(kind, attributes):
 
 
 def _shape(value):
-    """Values, types, and for each object whether it came before."""
+    """Returns values, types, and for each object whether it occurred before."""
     seen: dict[int, int] = {}
     out: list[object] = []
 

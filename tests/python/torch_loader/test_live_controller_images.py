@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""num_workers="auto" of the drop-in, where the engine's threads do all the work: they adapt, batches do not."""
+"""num_workers="auto" of the drop-in if the engine's threads do all the work: threads adapt, batches do not change."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torchvision's COCO, VOC and FakeData: the images natively, the targets as torchvision's own code makes them."""
+"""torchvision's COCO, VOC and FakeData: images are loaded natively, and targets by torchvision's own code."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def vision():
 
 
 class Annotations:
-    """As much of pycocotools' COCO as torchvision asks."""
+    """The parts of pycocotools' COCO that torchvision uses."""
 
     def loadImgs(self, number: int) -> list[dict[str, Any]]:
         return [{"id": number, "file_name": f"{number - 100}.jpg"}]
@@ -53,7 +53,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def made(vision: Any, root: Path, name: str, transform: Any, target_transform: Any = None) -> Any:
-    """As its constructor would make it."""
+    """As created by its constructor."""
     dataset = object.__new__(getattr(vision.datasets, name))
     standard = vision.datasets.vision.StandardTransform(transform, target_transform)
     dataset.transforms = standard if transform or target_transform else None
@@ -68,7 +68,7 @@ def made(vision: Any, root: Path, name: str, transform: Any, target_transform: A
 
 
 def listed(batch: Any) -> Any:
-    """As detection's references collate; masks as arrays, which can be compared."""
+    """Collates like the detection references, with masks as arrays, which can be compared."""
     return [(image, np.asarray(target) if isinstance(target, Image.Image) else target) for image, target in batch]
 
 
@@ -133,7 +133,7 @@ def test_fake_data_are_arrays(vision: Any, shape: Any, workers: int) -> None:
     assert_same_epochs(Subset(dataset, [3, 3, 19]), plan="images", workers=workers, batch_size=2)
     loader = DataLoader(dataset, 20)
     list(loader)
-    dataset.random_offset = 9  # other images from now on
+    dataset.random_offset = 9  # different images from here on
     assert_same(list(loader), list(TorchLoader(dataset, 20)))
 
 

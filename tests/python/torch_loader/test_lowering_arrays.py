@@ -105,7 +105,7 @@ def test_rows_of_a_memory_map_come_without_a_warning(tmp_path, mode, workers):
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("size", [3, 40_000])
 def test_batches_are_new_memory_that_is_the_users_own(size, workers):
-    """The larger rows are gathered ahead by threads."""
+    """Threads gather the larger rows in advance."""
     data = filled(16, size)
     before = data.clone()
     loader = DataLoader(TensorDataset(data), 8, num_workers=workers)
@@ -384,7 +384,7 @@ def test_random_cases_are_torchs(group):
             runs.append((epochs, random_states(), generator and generator.get_state(), loader.persistent_workers))
         print("case", number, options)
         if workers and (lives_on or stop) and ("shuffle" in options or "sampler" in options):
-            continue  # torch's workers change what is drawn: one seed for all epochs, indices ahead of a break
+            continue  # torch's workers change the draws: one seed for all epochs, indices requested before a break
         assert_same(runs[0][0], runs[1][0])
         if not (stop or runs[0][3]):
             assert_same(runs[0][1:3], runs[1][1:3])

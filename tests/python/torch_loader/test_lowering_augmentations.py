@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torchvision's augmentations in the engine: the pixels of what they may draw, as often as they draw it."""
+"""torchvision's augmentations in the engine: the same possible results, with the same frequencies."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def assert_same_pixels(dataset: Any, plan: str) -> None:
     assert_same(list(ours), list(TorchLoader(dataset, 8)))
 
 
-# ---- torchvision's own code, asked for each choice that it has ----
+# ---- torchvision's own code, run for each possible choice ----
 
 
 def space_of(t: Any, image: Image.Image, bins: int) -> dict[str, tuple[Any, bool]]:
@@ -53,7 +53,7 @@ def changed(t: Any, image: Image.Image, name: str, magnitude: float) -> Image.Im
 
 
 def changes(t: Any, image: Image.Image, name: str, bin_: Any, bins: int) -> list[tuple[float, Image.Image]]:
-    """What one change may give, with its two signs."""
+    """Returns the possible results of one change, with both signs."""
     magnitudes, signed = space_of(t, image, bins)[name]
     magnitude = 0.0 if magnitudes is None or bin_ is None else float(magnitudes[bin_])
     signs = (1.0, -1.0) if signed else (1.0,)
@@ -181,7 +181,7 @@ def test_of_tensors_what_is_the_same_for_every_value(folder: Path, name: str) ->
 
 
 def test_v2s_thresholds_of_solarize(tmp_path: Path) -> None:
-    """At 11 of 31 bins they are a millionth above v1's, so one more of the 256 values does not change."""
+    """At 11 of 31 bins, they are a millionth above v1's, so one more of the 256 values does not change."""
     ramp = np.arange(256, dtype=np.uint8).reshape(16, 16)
     image = Image.fromarray(np.stack([ramp, ramp.T, 255 - ramp], -1))
     (tmp_path / "a").mkdir()
@@ -243,7 +243,7 @@ def test_an_object_that_was_changed_stays_in_python(one: Path) -> None:
 def test_a_property_of_a_class_that_hides_what_an_object_keeps_stays_in_python(
     one: Path, monkeypatch: pytest.MonkeyPatch, kind: Any, name: str, value: Any
 ) -> None:
-    """What a transform goes by is the property's then, and not what stands in the object."""
+    """The transform then uses the property, and not the value in the object."""
     t = kind((11, 13)) if name == "size" else kind(0.0)
     dataset = dataset_of(one, v1.Resize(SIZE), t, v1.RandomAutocontrast(0.0), v1.PILToTensor())
     plain = next(iter(TorchLoader(dataset)))[0]
@@ -338,11 +338,11 @@ def test_an_elastic_transform_runs_natively_within_a_level(folder: Path, module:
     wraps = module.ElasticTransform(60.0, interpolation=module.InterpolationMode.BICUBIC)
     cut = module.Compose([module.Resize((30, 20)), wraps, module.PILToTensor()])
     dataset = vision.datasets.ImageFolder(folder, cut)
-    assert "bicubic interpolation is not an operation of the engine" in DataLoader(dataset, 8).explain()
+    assert "bicubic interpolation is not supported by the engine" in DataLoader(dataset, 8).explain()
 
 
 def lists(t: Any, chance: float) -> list[Any]:
-    """What is decided by `chance`, 0 or 1."""
+    """Returns a decision made by `chance`, 0 or 1."""
     return [
         t.RandomApply([t.RandomInvert(1.0), t.Compose([t.RandomSolarize(100, 1.0)])], chance),
         t.RandomChoice([t.RandomInvert(1.0), t.RandomEqualize(1.0)], [chance, 1 - chance]),

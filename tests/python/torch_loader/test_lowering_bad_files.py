@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that the engine cannot read, and where a loader stands: as with the samples read in Python."""
+"""Files that the engine cannot read, and the position of a loader: the same as for samples read in Python."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def test_a_batch_that_is_late_raises_and_may_still_come(photos, options, error, 
     assert_same([*found, *iterator], list(TorchLoader(photos, 4)))
 
 
-# -- where it stands
+# -- the position
 
 
 @pytest.mark.parametrize("bad", [[], [3, 9]])
@@ -298,7 +298,7 @@ def test_a_state_of_a_resumed_epoch_keeps_its_refills(photos, lower):
     assert found == whole and list(loader) == []
 
 
-# -- what stays in Python
+# -- loaders that stay in Python
 
 
 def test_what_keeps_a_folder_in_python_is_reported(vision, files, photos):
@@ -316,9 +316,9 @@ def test_what_keeps_a_folder_in_python_is_reported(vision, files, photos):
     replaced.forward = lambda image: image
     open_it = Image.open
     cases = [
-        (folder(files, t.Compose([OwnResize((16, 16)), t.ToTensor()])), "OwnResize is not an operation"),
-        (folder(files, t.Compose([lambda image: image, t.ToTensor()])), "<lambda> is not an operation"),
-        (folder(files, lambda image: 0), "<lambda> is not an operation"),
+        (folder(files, t.Compose([OwnResize((16, 16)), t.ToTensor()])), "OwnResize is not supported"),
+        (folder(files, t.Compose([lambda image: image, t.ToTensor()])), "<lambda> is not supported"),
+        (folder(files, lambda image: 0), "<lambda> is not supported"),
         (folder(files, t.Compose([hooked, t.ToTensor()])), "hooks"),
         (folder(files, t.Compose([replaced, t.ToTensor()])), "hooks, or its own forward"),
         (folder(files, t.Compose([t.Resize(16), t.ToTensor()])), "no fixed size"),
@@ -327,13 +327,14 @@ def test_what_keeps_a_folder_in_python_is_reported(vision, files, photos):
         (folder(files, photos.transform, loader=open_it), "loader='open' is not torchvision's"),
         (folder(files, t.Compose([t.Resize((8, 8)), t.ToTensor(), t.Resize((4, 4))])), "Resize of a float32 tensor"),
     ]
-    if folder.__getitem__.__module__.startswith("torchvision"):  # a stand-in's subclass is read like a user's class
+    # a subclass of the replacement is read like a user's class
+    if folder.__getitem__.__module__.startswith("torchvision"):
         cases.append((Own(files, photos.transform), "Own is not a dataset that the engine knows"))
     bitmaps = folder(files, photos.transform)
     bitmaps.samples = [(path.replace(".jpg", ".bmp"), label) for path, label in bitmaps.samples]
-    cases.append((bitmaps, "files are not JPEG, PNG or WebP by name"))
+    cases.append((bitmaps, "files do not have the extension of a JPEG, PNG or WebP file"))
     other = folder(files, t.Compose([t.Resize((16, 16)), t.PILToTensor()]))
-    cases.append((ConcatDataset([photos, other]), "the joined datasets have different transforms"))
+    cases.append((ConcatDataset([photos, other]), "the concatenated datasets have different transforms"))
     for dataset, why in cases:
         loader = DataLoader(dataset, 4)
         assert plan_of(loader) in ("python", "prefix")
@@ -343,4 +344,4 @@ def test_what_keeps_a_folder_in_python_is_reported(vision, files, photos):
     assert "worker_init_fn" in DataLoader(photos, num_workers=1, worker_init_fn=print).explain()
     assert plan_of(DataLoader(photos, lower="never")) == "python"
     required = DataLoader(photos, 4, lower="require")
-    assert "the engine's random numbers" not in required.explain() and "native" in required.explain()
+    assert "the engine draws random numbers" not in required.explain() and "native" in required.explain()

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of collate_fn that wrap torchvision's MixUp and CutMix, and timm's fast_collate: known, and the same."""
+"""collate_fn functions that wrap torchvision's MixUp and CutMix, and timm's fast_collate: recognised, with the same
+results.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,7 @@ def collate_in_three_steps(samples: Any) -> Any:
 
 
 def closed_over(mixer: Any) -> Callable[[Any], Any]:
-    """As torchvision's references have it."""
+    """As in torchvision's references."""
 
     def collate_fn(batch: Any) -> Any:
         return mixer(*default_collate(batch))
@@ -158,7 +160,7 @@ def test_a_known_function_runs_natively_and_gives_torchs_batches(folder: Path, n
     assert [type(batch) for batch in ours] == [type(batch) for batch in theirs]
     for (images, targets), (wanted, wanted_targets) in zip(ours, theirs, strict=True):
         assert images.dtype == wanted.dtype and images.shape == wanted.shape
-        # what is mixed may differ by a last bit before
+        # the mixed values may differ in a last bit before
         assert torch.allclose(images, wanted, rtol=0, atol=2e-6)
         assert torch.equal(targets, wanted_targets)
 
@@ -180,10 +182,10 @@ def test_given_what_is_drawn_the_rows_are_torchvisions_to_the_bit() -> None:
             wanted = cutmix.transform(images, {"labels": labels, "batch_size": rows, "box": box, "lam_adjusted": 1.0})
             assert torch.equal(ours, wanted)
     row = torch.zeros(1, 3, 4, 5)
-    with pytest.raises(ConfigError, match="a row is mixed with a different row"):
+    with pytest.raises(ConfigError, match="at least two rows are needed"):
         _engine.mix_up(row.data_ptr(), (1, 3, 4, 5), 0.5)
     for box in ((-1, 0, 2, 2), (0, 0, 6, 2), (3, 0, 2, 2), (0, 3, 1, 5)):
-        with pytest.raises(ConfigError, match="not within the image"):
+        with pytest.raises(ConfigError, match="not inside the image"):
             _engine.cut_mix(row.data_ptr(), (2, 3, 4, 5), box)
 
 
@@ -302,7 +304,7 @@ def test_its_errors_are_torchvisions(folder: Path) -> None:
 
 
 def test_draws_follow_the_seed_and_no_worker(folder: Path) -> None:
-    """With a seed the batches are the same for any number of threads; without, every epoch draws anew."""
+    """With a seed, the batches are the same for any number of threads; without, every epoch draws again."""
     dataset, collate = photos_of(folder), closed_over(either)
     epochs = [
         [list(loader) for _ in range(2)]

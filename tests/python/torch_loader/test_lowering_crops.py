@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DINOv2's and DINOv3's DataAugmentationDINO in the engine, by their torchvision parts, in their own layout."""
+"""DINOv2's and DINOv3's DataAugmentationDINO in the engine: recognised by their torchvision parts, in any layout."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from torch import nn
 from torch.utils.data import DataLoader as TorchLoader
 
 from feedline import DataLoader
-from feedline.torch_loader.known import known_views
+from feedline.torch_loader.lowering.transforms import dino_views
 
 vision = pytest.importorskip("torchvision")
 v1, v2 = pytest.importorskip("torchvision.transforms"), pytest.importorskip("torchvision.transforms.v2")
-WHOLE = (50.0, 60.0)  # a scale of which no crop fits into the image: all of it is taken, as far as the ratio allows
+WHOLE = (50.0, 60.0)  # a scale for which no crop fits into the image: the largest crop within the ratio is used
 
 
 def blur_of(module: Any) -> type:
-    """As both repositories have it: RandomApply with what is left of p."""
+    """As in both repositories: RandomApply with the remaining probability p."""
 
     class GaussianBlur(module.RandomApply):
         def __init__(self, *, p: float, sigma: tuple[float, float] = (0.1, 2.0)) -> None:
@@ -34,7 +34,7 @@ def blur_of(module: Any) -> type:
 
 
 class Parts:
-    """The attributes of both repositories' class, with draws that `fixed` leaves no choice."""
+    """The attributes of both repositories' class, with fixed draws for `fixed`."""
 
     def __init__(self, module: Any, fixed: bool = False, locals_: int = 3) -> None:
         t, bicubic = module, module.InterpolationMode.BICUBIC
@@ -105,10 +105,12 @@ def test_the_crops_are_torchvisions_in_the_layout_of_the_class(
 
 @pytest.mark.parametrize("module", [v1, v2], ids=["v1", "v2"])
 def test_every_view_draws_what_its_parts_specify(folder: Path, module: Any) -> None:
-    """What each operation draws is held against torchvision elsewhere; this is that they are the same ones."""
+    """Other tests compare the draws of each operation with torchvision; this test shows that the operations are the
+    same.
+    """
     augmentation = named(Parts, as_published)(module)
-    crops = known_views.crops_of(augmentation)
-    assert isinstance(crops, known_views.Crops) and len(crops.chains) == 5
+    crops = dino_views.crops_of(augmentation)
+    assert isinstance(crops, dino_views.Crops) and len(crops.chains) == 5
     for i, chain in enumerate(crops.chains):
         size, scale = (32, "(0.32, 1)") if i < 2 else (16, "(0.05, 0.32)")
         blurred = (0, 0.9, 0.5, 0.5, 0.5)[i]  # 1 - p
@@ -129,7 +131,7 @@ def test_every_view_draws_what_its_parts_specify(folder: Path, module: Any) -> N
     assert (
         "view 1: RandomResizedCrop, RandomHorizontalFlip, RandomApply, RandomGrayscale, RandomApply, RandomSol" in words
     )
-    assert words.count("the engine's random numbers") == 5
+    assert words.count("the engine draws random numbers") == 5
     assert "several crops of an image" in words
     batches = list(DataLoader(dataset_of(folder, augmentation), 1, sampler=[0] * 12))
     views = [view for crops, _ in batches for view in (*crops["global_crops"], *crops["local_crops"])]
@@ -142,11 +144,11 @@ def test_with_a_seed_workers_change_nothing(folder: Path) -> None:
     assert_same(epochs[0], epochs[2])
 
 
-# ---- where its parts come from ----
+# ---- where its parts are defined ----
 
 
 class OfClass(Parts):
-    """Its transforms are attributes of the class, and one of them stands in a list."""
+    """Its transforms are attributes of the class, and one of them is in a list."""
 
     to_tensor = v2.Compose([v2.ToImage(), v2.ToDtype(torch.float32, scale=True)])
     crops = (v2.RandomResizedCrop(32, WHOLE), v2.RandomResizedCrop(16, WHOLE))
@@ -194,7 +196,7 @@ def sharing_a_crop(self: Any, image: Any) -> Any:
 
 
 def sharing_what_is_not_drawn(self: Any, image: Any) -> Any:
-    """Two of three views have a step in common, of which nothing is left to chance."""
+    """Two of three views have a common step without random draws."""
     grey = self.grey(image)
     return [self.normalize(self.first(grey)), self.normalize(self.second(grey)), self.normalize(self.first(image))]
 
@@ -240,7 +242,7 @@ def test_parts_are_known_wherever_they_come_from(folder: Path, place: str) -> No
 
 
 def test_what_views_share_is_drawn_once(folder: Path) -> None:
-    """A flip in front of all crops mirrors all views of an image, or none; each crop draws by itself."""
+    """A flip before all crops mirrors all views of an image, or none; each crop draws separately."""
     tensor = v2.Compose([v2.Resize((20, 24)), v2.ToImage()])
     augmentation = with_parts(
         named(Parts, flipped_and_cropped)(v2), flip=v2.RandomHorizontalFlip(), plain=tensor, invert=v2.RandomInvert()
@@ -248,7 +250,7 @@ def test_what_views_share_is_drawn_once(folder: Path) -> None:
     dataset = dataset_of(folder, augmentation)
     loader = DataLoader(dataset, 4, sampler=[1] * 400)
     words = str(loader.explain())
-    assert "RandomHorizontalFlip" in words and "once for all views; the engine's random numbers" in words
+    assert "RandomHorizontalFlip" in words and "once for all views; the engine draws random numbers" in words
     file = TorchLoader(dataset_of(folder, tensor), 1, sampler=[1])
     plain = next(iter(file))[0][0]
     kinds = []
@@ -267,11 +269,11 @@ def flipped_and_cropped(self: Any, image: Any) -> Any:
     return [self.plain(image), self.invert(self.plain(image))]
 
 
-# ---- DINOv3's options, by which several views are of one random crop ----
+# ---- DINOv3's options, with which several views use one random crop ----
 
 
 def of_dinov3(self: Any, image: Any) -> Any:
-    """As published with teacher_no_color_jitter, and gram_teacher_crops_size where resize_gram_teacher is there."""
+    """As published with teacher_no_color_jitter, and gram_teacher_crops_size if resize_gram_teacher is set."""
     bases = [self.geometric_augmentation_global(image) for _ in range(2)]
     large = [self.global_transfo1(bases[0]), self.global_transfo2(bases[1])]
     made = {"global_crops": large, "global_crops_teacher": [self.normalize(base) for base in bases]}
@@ -298,7 +300,7 @@ def test_dinov3s_crops_for_teachers_are_torchvisions(folder: Path, module: Any, 
 
 
 def test_views_of_one_random_crop_are_drawn_alike(folder: Path) -> None:
-    """What the teacher gets is the student's crop, here inverted; a smaller one is resized from that same crop."""
+    """The teacher gets the student's crop, here inverted; a smaller one is resized from the same crop."""
     augmentation = dinov3(v2, False, 25)
     augmentation.normalize = v2.Compose([v2.ToImage()])
     augmentation.global_transfo1 = augmentation.global_transfo2 = v2.Compose([v2.RandomInvert(1.0), v2.ToImage()])
@@ -313,7 +315,7 @@ def test_views_of_one_random_crop_are_drawn_alike(folder: Path) -> None:
             assert torch.equal(gram, v1.functional.pil_to_tensor(resized))
             crops.add(teacher.numpy().tobytes())
             total += 1
-    assert total >= 80 and len(crops) > 0.9 * total  # each of the two, in every epoch, is drawn for itself
+    assert total >= 80 and len(crops) > 0.9 * total  # each of the two is drawn separately in every epoch
 
 
 GIVEN = (("global", ""), ("global", "_teacher"), ("gram_teacher", ""))
@@ -331,8 +333,8 @@ def test_of_several_forks_each_is_drawn_as_the_first_view_after_it(folder: Path)
     augmentation = named(Parts, one_behind_the_other)(v2)
     augmentation.normalize = v2.ToImage()
     augmentation.global_transfo1, augmentation.global_transfo2 = v2.RandomInvert(0.5), v2.RandomInvert(1.0)
-    crops = known_views.crops_of(augmentation)
-    assert isinstance(crops, known_views.Crops)
+    crops = dino_views.crops_of(augmentation)
+    assert isinstance(crops, dino_views.Crops)
     assert crops.drawn_as == ((), (0, 0), (0, 0, 1), ())
     loader = DataLoader(dataset_of(folder, augmentation), 4, collate_fn=first_of, seed=1)
     inverted = []
@@ -370,11 +372,11 @@ def test_what_views_cannot_express_of_dinov3_stays_in_python_by_its_option(folde
         assert len(next(iter(loader))) == 4
 
 
-# ---- classes that do more ----
+# ---- classes with additional code ----
 
 
 def making_its_own(self: Any, image: Any) -> Any:
-    """v2's transforms give back what they do not know."""
+    """v2's transforms return unknown objects unchanged."""
     return [v2.ToDtype(torch.float32)(self.normalize(self.geometric_augmentation_global(image)))]
 
 
@@ -454,12 +456,12 @@ def test_parts_that_are_not_known_and_other_names_stay_in_python(folder: Path) -
 
     other = type("OtherAugmentation", (Parts,), {"__call__": as_published})(v1)
     cases = {
-        "is not an operation of the engine": with_part(local_transfo=v1.Lambda(v1.ToTensor())),
-        "GaussianBlur is not an operation": with_part(
+        "is not supported by the engine": with_part(local_transfo=v1.Lambda(v1.ToTensor())),
+        "GaussianBlur is not supported": with_part(
             global_transfo1=v1.Compose([GaussianBlur([v1.RandomInvert()]), v1.ToTensor()])
         ),
         "overrides a method": with_part(large=lambda image: []),
-        "OtherAugmentation is not an operation": other,
+        "OtherAugmentation is not supported": other,
     }
     for why, augmentation in cases.items():
         loader = DataLoader(dataset_of(folder, augmentation), 4)

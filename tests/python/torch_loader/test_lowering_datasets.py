@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our own datasets in loaders of torch's kind: lowered or not, a sample is drawn anew in every epoch."""
+"""Feedline's datasets in loaders of torch's kind: lowered or not, samples are drawn again in every epoch."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from feedline import DataLoader
 def warnings_are_errors():
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
-        warnings.filterwarnings("ignore", "This DataLoader will create")  # torch, on a machine with few CPUs
+        warnings.filterwarnings("ignore", "This DataLoader will create")  # torch prints this on a machine with few CPUs
         yield
 
 
@@ -39,7 +39,7 @@ def whole(folder: Path) -> feedline.Dataset:
 
 
 def by_sample(loader: Any) -> dict[int, bytes]:
-    """What each sample of an epoch was, by a number that only it has: where it stood in a sequential order."""
+    """Identifies each sample of an epoch by a number that only it has: its position in sequential order."""
     pixels = [row.numpy().tobytes() for batch in loader for row in batch[0]]
     return dict(enumerate(pixels))
 
@@ -86,7 +86,7 @@ def test_every_kind_of_source_is_lowered(folder: Path, tars: list[Path], tmp_pat
         loader = DataLoader(dataset, batch_size=4, num_workers=2)
         assert plan_of(loader) == "images", loader.explain()
         assert_same(list(loader), list(TorchLoader(dataset, batch_size=4)))
-        assert_same(list(loader), list(TorchLoader(dataset, batch_size=4)))  # the pipeline that rested in between
+        assert_same(list(loader), list(TorchLoader(dataset, batch_size=4)))  # the pipeline that was idle in between
 
 
 def test_subsets_and_odd_samplers(whole: feedline.Dataset) -> None:
@@ -124,7 +124,7 @@ def test_explain_knows_our_datasets(crops: feedline.Dataset) -> None:
     assert "Subset of Dataset (folder)" in text
     text = DataLoader(crops, batch_size=4, collate_fn=list).explain()
     assert "collate_fn is not torch's" in text
-    assert "seeded by one of torch's random numbers per sample" in text
+    assert "seeded by one number per sample from torch's generator" in text
 
 
 def test_a_state_resumes_with_the_same_batches(crops: feedline.Dataset) -> None:
@@ -155,7 +155,7 @@ def test_bad_samples_are_what_they_are_elsewhere(tmp_path: Path, workers: int) -
     loader = DataLoader(crops, batch_size=4, num_workers=workers, on_error="replace")
     first, second = by_sample(loader), by_sample(loader)
     assert len(first) == 21
-    assert differing(first, second) == 1  # the sample in the place of the bad one, too
+    assert differing(first, second) == 1  # including the sample that replaces the bad one
 
 
 def test_what_collate_would_refuse_stays_in_python(folder: Path) -> None:
@@ -235,7 +235,7 @@ def test_no_random_operation_draws_nothing(whole: feedline.Dataset) -> None:
 
 
 def test_a_second_epoch_of_the_same_draws_is_reported_once(folder: Path) -> None:
-    """torch's loader without workers gives a dataset of the user's no sign of itself."""
+    """torch's loader without workers does not inform a user's dataset of its use."""
     crops = feedline.open(folder).random_resized_crop(24)
     loader = TorchLoader(Wrapped(crops), batch_size=4)
     list(loader)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torchvision's datasets of images in memory, and its ImageNet: the engine gives what torch's loader gives."""
+"""torchvision's datasets of images in memory, and its ImageNet: the engine returns the same as torch's loader."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def vision():
 
 
 def made(vision: Any, name: str, transform: Any, size: int = 32) -> Any:
-    """As its constructor would make it of files that hold these images."""
+    """As its constructor would create it from files with these images."""
     rng = np.random.default_rng(4)
     dataset = object.__new__(getattr(vision.datasets, name))
     dataset.transform, dataset.target_transform, dataset.train = transform, None, True

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Folders of images that the engine reads and transforms whole: what torch's loader gives, in its order."""
+"""Folders of images that the engine reads and transforms completely: the same as torch's loader, in its order."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def vision():
 
 @pytest.fixture(scope="module")
 def odd(tmp_path_factory) -> Path:
-    """Images of every kind that a folder may hold, one of them tiny."""
+    """Images of every kind that a folder may contain, one of them tiny."""
     root = tmp_path_factory.mktemp("odd") / "all"
     root.mkdir()
     pixels = made_data.photo(3, 70, 55)
@@ -53,7 +53,7 @@ def odd(tmp_path_factory) -> Path:
     image.resize((9, 7)).save(root / "tiny.png")
     image.resize((4, 90)).save(root / "tall.jpg")
     exif = Image.Exif()
-    exif[0x0112] = 6  # to be turned by whoever shows it, which Pillow's open() does not
+    exif[0x0112] = 6  # viewers rotate it, but Pillow's open() does not
     image.save(root / "turned.jpg", exif=exif)
     return root.parent
 
@@ -332,7 +332,7 @@ def test_without_a_seed_torchs_generator_decides(augmented):
 
 
 def test_half_of_the_images_are_flipped_and_crops_have_torchs_sizes(vision, tmp_path):
-    """The image is a ramp from left to right, so that a crop's first and last column tell where it was taken."""
+    """The image is a ramp from left to right, so that a crop's first and last column show its position."""
     t = vision.transforms
     (tmp_path / "ramp").mkdir()
     ramp = np.tile(np.arange(256, dtype=np.uint8)[None, :, None], (256, 1, 3))

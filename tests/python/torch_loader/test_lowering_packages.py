@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transforms that timm and OpenCLIP make, and those of packages that stay in Python."""
+"""Transforms created by timm and OpenCLIP, and those of packages that stay in Python."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from torch.utils.data import DataLoader as TorchLoader
 
 import feedline
 from feedline import DataLoader
-from feedline.torch_loader.known.transforms import chain_of
+from feedline.torch_loader.lowering.transforms.transforms import chain_of
 
 vision = pytest.importorskip("torchvision")
 pytest.importorskip("torchvision.transforms.v2")
-WHOLE = (50.0, 60.0)  # a scale of which no crop fits into the image: all of it is taken, as far as the ratio allows
+WHOLE = (50.0, 60.0)  # a scale for which no crop fits into the image: the largest crop within the ratio is used
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def timm() -> Any:
 
 @pytest.fixture(scope="module")
 def open_clip() -> Any:
-    """Its transforms alone: the models want more packages."""
+    """Only its transforms, because the models need more packages."""
     found = importlib.util.find_spec("open_clip")
     if found is None or found.submodule_search_locations is None:
         pytest.skip("OpenCLIP is not installed (tools/test --integrations installs it)")
@@ -98,7 +98,7 @@ def test_timms_dataset_of_folders_runs_natively(timm: Any, folder: Path, tmp_pat
     first.write_bytes(first.read_bytes()[:100])
     broken = timm.create_dataset("", str(bad), is_training=False)
     broken.transform = transform
-    assert_torchs_pixels(broken, "images")  # timm gives the next sample in its place
+    assert_torchs_pixels(broken, "images")  # timm returns the next sample instead
     for changes in ({"load_bytes": True}, {"input_img_mode": "L"}, {"additional_features": ["x"]}):
         other = timm.create_dataset("", str(folder), is_training=False)
         other.transform = transform
@@ -117,7 +117,7 @@ def test_timms_transforms_run_natively(timm: Any, folder: Path, name: str) -> No
 
 
 def test_timms_crops_by_chance_run_natively(timm: Any, folder: Path) -> None:
-    """What they draw is held against timm's words in test_geometry and test_geometry_distributions."""
+    """test_geometry and test_geometry_distributions compare the draws with timm's strings."""
     for mode in ("rkrc", "rkrr"):
         made = timm.create_transform(32, is_training=True, train_crop_mode=mode, interpolation="random")
         loader = DataLoader(dataset_of(folder, made), 8, seed=2)
@@ -173,7 +173,7 @@ AUGMENTATIONS = (
 
 @pytest.mark.parametrize("policy", AUGMENTATIONS)
 def test_all_that_create_transform_makes_to_train_runs_natively(timm: Any, folder: Path, policy: str | None) -> None:
-    """What each draws is held against timm in test_lowering_timm and test_random_operations."""
+    """test_lowering_timm and test_random_operations compare the draws with timm."""
     opened = feedline.open(folder)
     for mode, interpolation, how, size in (
         (None, "random", {"re_prob": 0.25, "re_mode": "pixel", "re_num_splits": 2}, 32),
@@ -247,7 +247,7 @@ def test_timms_crops_take_any_border(timm: Any, folder: Path) -> None:
             {"fill": (1, 2, 3)},
             *({"padding_mode": m} for m in ("edge", "reflect", "symmetric")),
         ):
-            size = (40, 40) if kind is own.RandomCropOrPad else (90, 35)  # nothing is left to chance
+            size = (40, 40) if kind is own.RandomCropOrPad else (90, 35)  # without random draws
             made = t.Compose([t.Resize((40, 40)), kind(size, **border), t.ToTensor()])
             assert_torchs_pixels(dataset_of(folder, made), "images")
 
@@ -339,7 +339,7 @@ def test_what_follows_open_clips_own_runs_natively(open_clip: Any, folder: Path)
 
 
 def _of_package(name: str) -> Any:
-    """An object whose class says that it is of a package."""
+    """An object whose class claims to be from a package."""
 
     def call(self: Any, image: Any) -> Any:
         return Image.fromarray(np.array(image)[::-1])
@@ -351,7 +351,7 @@ def _of_package(name: str) -> Any:
 def test_other_packages_are_named_and_the_rest_runs_natively(
     folder: Path, version: str, request: pytest.FixtureRequest
 ) -> None:
-    """In front of it and behind it; what it gives is Pillow's, and looked at when it comes."""
+    """Before and after it; its result is Pillow's, and is examined when it arrives."""
     for package in ("albumentations", "kornia", "transformers", "monai"):
         foreign = _of_package(package)
         if version == "timm":
@@ -364,6 +364,6 @@ def test_other_packages_are_named_and_the_rest_runs_natively(
             made = t.Compose([t.Resize((20, 30)), foreign, t.Resize((16, 16)), *to_tensor])
             first, last = "Resize", "ToTensor" if version == "v1" else "ToDtype"
         words = assert_torchs_pixels(dataset_of(folder, made), "prefix")
-        assert f"Flip of {package} is not an operation of the engine" in words
+        assert f"Flip of {package} is not supported by the engine" in words
         lines = {line.split()[1]: line for line in words.splitlines() if line.strip().startswith("transform")}
         assert "native" in lines[first] and "if Flip returns an RGB or L PIL image" in lines[last]

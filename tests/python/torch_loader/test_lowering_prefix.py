@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Folders of images whose first transforms run natively in the workers: the rest sees what torchvision would give."""
+"""Folders of images whose first transforms run natively in the workers: the others get torchvision's results."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def make(vision, folder):
 
 
 def describe(image):
-    """A PIL image as what a user may ask of it."""
+    """The properties of a PIL image that a user may access."""
     return np.array(image), image.mode, image.size
 
 
@@ -52,7 +52,7 @@ def blur(image):
 
 
 def noise(tensor):
-    """Of all three generators."""
+    """From all three generators."""
     return tensor + torch.rand(1) + random.random() + np.random.rand()
 
 
@@ -171,7 +171,7 @@ def test_labels_and_batches_are_made_by_ones_own_functions(vision, make):
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_random_numbers_after_a_prefix_are_torchs(vision, make, workers):
-    """Nothing is drawn for a prefix that decides nothing."""
+    """Nothing is drawn for a prefix without decisions."""
     t = vision.transforms
     dataset = make(t.Resize((20, 30)), t.ToTensor(), noise)
     found = []
@@ -239,9 +239,9 @@ def test_explain_reports_what_runs_where(vision, make):
     dataset = make(t.Resize((20, 30)), t.Lambda(blur), t.ToTensor())
     words = DataLoader(dataset, 4, num_workers=2).explain()
     assert "native, within each worker" in words and "Python, in 2 worker processes" in words
-    assert "Lambda is not an operation of the engine" in words
+    assert "Lambda is not supported by the engine" in words
     assert "in 2 worker threads" in DataLoader(dataset, 4, num_workers=2, worker_method="thread").explain()
-    with pytest.raises(ConfigError, match=r"transform \(Lambda\): Lambda is not an operation"):
+    with pytest.raises(ConfigError, match=r"transform \(Lambda\): Lambda is not supported"):
         DataLoader(dataset, 4, lower="require")
     with pytest.raises(ConfigError, match=r"collate \(first_of\): collate_fn is not torch's default_collate"):
         DataLoader(make(t.Resize((9, 9)), t.ToTensor()), 4, collate_fn=first_of, lower="require")
@@ -254,7 +254,7 @@ def test_explain_reports_what_runs_where(vision, make):
 
 @pytest.fixture
 def frameworks(monkeypatch):
-    """Modules that have the functions which frameworks give loaders."""
+    """Modules with the functions that frameworks pass to loaders."""
     modules = {}
     for name in ("transformers.trainer_utils", "lightning.fabric.utilities.seed", "timm.data.loader"):
         modules[name] = types.ModuleType(name)
@@ -311,7 +311,7 @@ def test_workers_that_a_framework_seeds_draw_from_that_seed(vision, make, framew
     assert torch.equal(first[0], first[1]) and not torch.equal(first[0], first[2])
 
 
-# ---- what is known behind what is not ----
+# ---- known transforms after unknown ones ----
 
 
 def to_gray(image):
@@ -329,7 +329,7 @@ def by_index(image):
 
 
 def count_native(monkeypatch) -> list:
-    """The images that known transforms behind unknown ones were given, in this process."""
+    """Returns the images that known transforms after unknown ones received, in this process."""
     seen = []
     read_image = native_prefix.Reader.read_image
     monkeypatch.setattr(
@@ -403,7 +403,7 @@ def test_later_draws_come_after_those_of_ones_own(vision, make):
     plain = numbers_of(t.Resize((16, 16)), drawing, t.ToTensor())
     torch.manual_seed(3)
     torch.empty((), dtype=torch.int64).random_()  # the loader's base seed
-    assert plain == [torch.rand(1).item() for _ in range(21)]  # nothing is drawn where nothing is decided
+    assert plain == [torch.rand(1).item() for _ in range(21)]  # nothing is drawn if there is no decision
     before = numbers_of(t.RandomResizedCrop(16), drawing, t.ToTensor())
     behind = numbers_of(t.Resize((20, 20)), drawing, t.RandomResizedCrop(16), t.ToTensor())
     assert behind[0] == plain[0] != before[0]
@@ -427,7 +427,7 @@ def test_an_error_in_a_later_transform_is_its_own(vision, make):
 
 def test_lower_require_names_the_first_step_that_stays(vision, make):
     t = vision.transforms
-    with pytest.raises(ConfigError, match=r"transform \(blur\): blur is not an operation"):
+    with pytest.raises(ConfigError, match=r"transform \(blur\): blur is not supported"):
         DataLoader(make(t.Resize((20, 30)), blur, t.ToTensor()), 4, lower="require")
     with pytest.raises(ConfigError, match=r"takes less time than passing the image to the engine"):
         DataLoader(make(t.RandomHorizontalFlip(), blur, t.ToTensor()), 4, lower="require")

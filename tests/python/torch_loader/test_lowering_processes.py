@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowered loaders and what happens around them: forks, copies, exits, and what they leave behind."""
+"""Lowered loaders with forks, copies and exits, and clean-up."""
 
 from __future__ import annotations
 
@@ -38,12 +38,14 @@ def photos(vision, folder):
 
 @pytest.fixture(params=["images", "arrays"])
 def dataset(request, photos):
-    """Both are read by threads."""
+    """Threads read both."""
     return photos if request.param == "images" else TensorDataset(torch.rand(21, 100_000), torch.arange(21))
 
 
 def threads() -> list[str]:
-    """Names of threads that read: the engine's (by the kernel) and Python's, without that of `feedline top`."""
+    """Returns the names of threads that read: the engine's (from the kernel) and Python's, without that of `feedline
+    top`.
+    """
     names = [thread.name for thread in threading.enumerate() if thread.name != "feedline-publish"]
     for task in Path("/proc/self/task").iterdir():
         with contextlib.suppress(OSError):  # it has ended
@@ -52,7 +54,7 @@ def threads() -> list[str]:
 
 
 def wait_for_threads(before: list[str]) -> None:
-    """A thread that was joined may need a moment more to be gone."""
+    """A joined thread may need a moment to disappear."""
     until(lambda: len(threads()) <= len(before), lambda: f"only {before}, and there are {threads()}")
 
 
@@ -83,7 +85,7 @@ def test_many_epochs_that_are_broken_off_leave_nothing(dataset):
             assert len(batch[1]) == 4
             break
         seen.append(resident_bytes())
-    del loader, batch  # which keeps its threads from epoch to epoch, and may have come to more of them
+    del loader, batch  # which keeps its threads between epochs, and may have added some
     gc.collect()
     wait_for_threads(before)
     # The heap of each new thread keeps some; a batch of each epoch would be 300 MB.
@@ -130,7 +132,7 @@ def test_a_child_of_a_running_epoch_makes_its_own_loader(dataset):
             torch.set_num_threads(1)  # torch's own threads do not outlive a fork
             own = DataLoader(dataset, 4, num_workers=1)
             assert_same(list(own), whole)
-            assert_same(list(loader), whole)  # a fresh epoch of the loader that was inherited
+            assert_same(list(loader), whole)  # a new epoch of the inherited loader
             del iterator
             gc.collect()
             code = len(said)
@@ -195,7 +197,7 @@ def test_threads_may_iterate_one_loader_at_once(photos):
 
 
 def test_programs_that_look_at_the_workers_find_none_and_may_shut_them_down():
-    """As PyTorch's own tests and Lightning do."""
+    """As in PyTorch's own tests and Lightning."""
     iterator = iter(DataLoader(torch.utils.data.TensorDataset(torch.arange(10.0)), batch_size=2, num_workers=2))
     assert next(iterator)[0].tolist() == [0, 1]
     assert iterator._workers == []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""webdataset's shards over a network, read by Feedline's client where their URLs ask for it: the stock samples."""
+"""webdataset's shards over a network, read by Feedline's client if their URLs request it: the same samples as stock."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from PIL import Image
 from range_server import RangeServer, serving
 
 from feedline import ConfigError, DataLoader
-from feedline.torch_loader.native import remote_shards
+from feedline.torch_loader.lowering.datasets import remote_shards
+from feedline.torch_loader.native import shard_streams
 
 wds = pytest.importorskip("webdataset", reason="webdataset is not installed")
 
@@ -155,7 +156,7 @@ def test_without_the_prefix_all_stays_as_it_was(server: RangeServer) -> None:
     loader = DataLoader(data, batch_size=None)
     assert plan_of(loader) == "python"
     assert "Feedline's client" not in loader.explain()
-    assert remote_shards.with_own_reads(data.pipeline) == data.pipeline
+    assert shard_streams.with_native_reads(data.pipeline) == data.pipeline
 
 
 @pytest.mark.parametrize(
@@ -204,9 +205,9 @@ def test_where_no_one_reads_them_it_is_reported(server: RangeServer, tmp_path: P
 
 
 def test_a_stream_reads_as_a_file_does(server: RangeServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote_shards, "_PIECE", 1000)
+    monkeypatch.setattr(shard_streams, "_PIECE", 1000)
     whole = (server.root / "1.tar").read_bytes()
-    with remote_shards.Stream(server.url("1.tar")) as stream:
+    with shard_streams.Stream(server.url("1.tar")) as stream:
         read = [stream.read(1), stream.read(2500), stream.read(0), stream.read(999), stream.read(), stream.read(5)]
     assert [len(part) for part in read[:4]] == [1, 2500, 0, 999]
     assert b"".join(read) == whole and read[-1] == b""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FiveCrop and TenCrop with a function behind them that stacks the crops, as torchvision's documentation has it."""
+"""FiveCrop and TenCrop followed by a function that stacks the crops, as in torchvision's documentation."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def test_other_functions_get_the_crops_themselves(folder: Path, name: str) -> No
 
 
 def test_what_is_drawn_for_all_crops_at_once_is_not_drawn_for_each(folder: Path) -> None:
-    """v1's flip of a tensor of crops mirrors all of them, or none; the engine would ask for each."""
+    """v1's flip of a tensor of crops mirrors all of them or none; the engine would draw for each."""
     stack = FUNCTIONS["of bytes"]
     flipped = dataset_of(folder, [v1.FiveCrop(20), stack, v1.RandomHorizontalFlip()])
     assert plan_of(DataLoader(flipped, 4)) == "prefix"

@@ -121,7 +121,7 @@ def assert_same_as_torch(data: Any, workers: int = 0, plan: str = "prefix", epoc
 
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The images that the engine has left to datasets' own code."""
+    """Counts the images that the engine has left to datasets' own code."""
     left: list[Any] = []
     whole = Function.__init__
 
@@ -224,7 +224,7 @@ def test_bad_images_are_datasets_errors(vision, tmp_path, bad):
     errors = []
     for kind in (DataLoader, TorchLoader):
         got, loader = [], iter(kind(data, batch_size=None))
-        with pytest.raises(Exception) as raised:  # whatever it is that datasets raises
+        with pytest.raises(Exception) as raised:  # any exception of datasets
             got.extend(loader)
         errors.append((type(raised.value), str(raised.value).partition(" at 0x")[0]))
     assert errors[0] == errors[1]
@@ -247,7 +247,7 @@ def test_what_is_not_known_is_refused_by_name(vision, folder):
             one(chain), remove_columns="image"
         ),
         "no map() of a dataset with an Image feature": data.remove_columns("image"),
-        "its images have mode CMYK": gray.map(one(chain), remove_columns="image"),
+        "the dataset's images have mode CMYK": gray.map(one(chain), remove_columns="image"),
         "Lambda": data.map(over_itself(plain)),
     }
     for words, dataset in refused.items():

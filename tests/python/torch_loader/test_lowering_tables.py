@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hugging Face's datasets: images of Arrow tables behind known functions, and columns of numbers, as torch's loader
-gives them."""
+"""Hugging Face's datasets: images of Arrow tables with known functions, and columns of numbers, as in torch's
+loader.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +63,7 @@ def table_of(files: list[Any], feature: Any = None, **columns: Any) -> Any:
 
 @pytest.fixture
 def table(tmp_path: Path) -> Any:
-    """As load_dataset() gives it: mapped files, in many pieces."""
+    """Like load_dataset(): mapped files, in many chunks."""
     files: list[Any] = [encoded(i, "PNG" if i % 4 == 0 else "JPEG", turned=i % 5 == 1) for i in range(COUNT)]
     table_of(files).save_to_disk(str(tmp_path / "saved"), num_shards=3)
     return hf.load_from_disk(str(tmp_path / "saved"))
@@ -135,13 +136,13 @@ def collate_inline(rows):
 
 
 def told_dataset(rows: Any) -> str:
-    """Of a worker, where users ask for it."""
+    """Worker information, if users request it."""
     info = torch.utils.data.get_worker_info()
     return "" if info is None else type(info.dataset).__name__
 
 
 def assert_same_batches(dataset: Any, plan: str, workers: int = 0, misses: int | None = 0, **options: Any) -> Any:
-    """What our loader gives, planned as `plan`, which torch's gives in this process too."""
+    """Returns the batches of Feedline's loader, planned as `plan`, which equal torch's in this process."""
     torch.manual_seed(5)
     loader = DataLoader(dataset, num_workers=workers, **options)
     assert plan_of(loader) == plan, loader.explain()
@@ -267,15 +268,15 @@ def test_what_is_not_known_reports_why(table: Any, vision: Any) -> None:
     cases = {
         "another is not a function that the engine recognises": table.with_transform(another),
         "twice is not a function that the engine recognises": table.with_transform(twice),
-        "is not an Image with decoding": table.with_transform(of_text),
+        "is not an Image feature with decoding enabled": table.with_transform(of_text),
         "output_all_columns": table.with_format("custom", transform=in_place(chain), output_all_columns=True),
-        "its format is Python, not torch": table,
-        "its format is numpy": table.with_format("numpy"),
-        'its column "image" is struct': table.with_format("torch"),
-        "its images have mode CMYK": table.cast_column("image", hf.Image(mode="CMYK")).with_transform(
+        "the dataset's format is Python, not torch": table,
+        "the dataset's format is numpy": table.with_format("numpy"),
+        'the column "image" is struct': table.with_format("torch"),
+        "the dataset's images have mode CMYK": table.cast_column("image", hf.Image(mode="CMYK")).with_transform(
             over_itself(chain)
         ),
-        "not an Image with decoding": table.cast_column("image", hf.Image(decode=False)).with_transform(
+        "not an Image feature with decoding": table.cast_column("image", hf.Image(decode=False)).with_transform(
             in_place(chain)
         ),
     }

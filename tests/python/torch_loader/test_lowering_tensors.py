@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chains of torchvision v2 that turn images into tensors first, as its documentation has them."""
+"""Chains of torchvision v2 that first convert images to tensors, as in its documentation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from feedline import DataLoader
 vision = pytest.importorskip("torchvision")
 v1, v2 = pytest.importorskip("torchvision.transforms"), pytest.importorskip("torchvision.transforms.v2")
 
-WHOLE = (50.0, 60.0)  # a scale of which no crop fits into the image: all of it is taken, as far as the ratio allows
+WHOLE = (50.0, 60.0)  # a scale for which no crop fits into the image: the largest crop within the ratio is used
 BICUBIC = v2.InterpolationMode.BICUBIC
 NORMALIZED = [v2.ToDtype(torch.float32, scale=True), v2.Normalize([0.5, 0.4, 0.3], [0.5, 0.6, 0.7])]
 
@@ -63,16 +63,16 @@ UNKNOWN: dict[str, tuple[list[Any], str]] = {
         [v2.ToImage(), v2.Resize((30, 30), v2.InterpolationMode.NEAREST)],
         "Resize of a uint8 tensor by 'nearest' is not",
     ),
-    "not antialiased": ([v2.ToImage(), v2.Resize((30, 30), antialias=False)], "antialias=False is not an operation"),
+    "not antialiased": ([v2.ToImage(), v2.Resize((30, 30), antialias=False)], "antialias=False is not supported"),
     "a reflection": (
         [v2.ToImage(), v2.Resize((30, 30)), v2.Pad(3, padding_mode="reflect")],
         "Pad of a uint8 tensor with padding_mode='reflect'",
     ),
     "colours": (
         [v2.ToImage(), v2.Resize((30, 30)), v2.ColorJitter(0.2)],
-        "ColorJitter of a uint8 tensor is not an operation of the engine",
+        "ColorJitter of a uint8 tensor is not supported by the engine",
     ),
-    "floats": ([v2.ToImage(), NORMALIZED[0], v2.Resize((30, 30))], "Resize of a float32 tensor is not an operation"),
+    "floats": ([v2.ToImage(), NORMALIZED[0], v2.Resize((30, 30))], "Resize of a float32 tensor is not supported"),
 }
 
 
@@ -86,7 +86,7 @@ def test_what_tensors_have_of_their_own_stays_in_python(folder: Path, name: str)
 
 
 def test_a_torchvision_that_resizes_otherwise_is_left_alone(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the processor has no AVX2, it resizes bilinearly as float32."""
+    """Without AVX2, the processor resizes bilinearly in float32."""
     geometry = pytest.importorskip("torchvision.transforms.v2.functional._geometry")
     monkeypatch.setattr(geometry, "_do_native_uint8_resize_on_cpu", lambda mode: mode == BICUBIC)
     assert plan_of(DataLoader(dataset_of(folder, KNOWN["bicubic"]), 8)) == "images"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""timm's RandAugment, AutoAugment and AugMixAugment objects in the engine: what they draw, by their own fields."""
+"""timm's RandAugment, AutoAugment and AugMixAugment objects in the engine: their draws, from their own fields."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from PIL import Image
 
 import feedline
 from feedline import ConfigError, DataLoader
-from feedline.torch_loader.known import transforms
+from feedline.torch_loader.lowering.transforms import transforms
 
 auto = pytest.importorskip("timm.data.auto_augment", reason="tools/test --integrations installs timm")
 timm = pytest.importorskip("timm.data")
@@ -36,11 +36,11 @@ def made(policy: str, **hparams: Any) -> Any:
     return make.get(name, auto.auto_augment_transform)(policy, dict(hparams) or None)
 
 
-# ---- timm's own code, asked for each choice that it has ----
+# ---- timm's own code, run for each possible choice ----
 
 
 def changes(op: Any, image: Image.Image) -> list[tuple[float, Image.Image]]:
-    """What one change makes, if it is done, with its signs and interpolations."""
+    """Returns the possible results of one change, if it is applied, with its signs and interpolations."""
     resamples = op.kwargs["resample"]
     resamples = resamples if isinstance(resamples, tuple) else (resamples,)
     results = []
@@ -114,7 +114,7 @@ STRINGS = {
 
 @pytest.mark.parametrize("policy", STRINGS)
 def test_an_object_draws_what_its_string_shows(one: Path, policy: str) -> None:
-    """Strings are held against timm's draws in test_random_operations."""
+    """test_random_operations compares strings with timm's draws."""
     hparams, opened = STRINGS[policy], feedline.open(one).resize((24, 28))
     lowered = transforms.chain_of(made(policy, **hparams), opened)
     assert not lowered.rest, lowered.why
@@ -155,7 +155,7 @@ def test_create_transform_runs_whole(one: Path, policy: str, interpolation: str)
     named = named.normalize(feedline.IMAGENET_MEAN, feedline.IMAGENET_STD).timm_random_erasing(0.25)
     for seed in range(50):
         assert chain.dataset.draw(0, seed=seed) == named.draw(0, seed=seed)
-    # each part by itself, as a dataset of clean and changed images applies them
+    # each part separately, as in a dataset of clean and changed images
     assert [not transforms.chain_of(part, opened).rest for part in parts] == [True, True, True]
 
 
@@ -168,7 +168,7 @@ def test_of_grey_images(one: Path) -> None:
 
 
 def altered(t: Any, ops: Any = None, **attributes: Any) -> Any:
-    """`t` with attributes of its changes set to others."""
+    """Returns `t` with attributes of its changes set to other values."""
     for op in t.ops if ops is None else ops:
         for name, value in attributes.items():
             setattr(op, name, value)
@@ -182,7 +182,7 @@ def with_attributes(t: Any, **attributes: Any) -> Any:
 
 
 def refused() -> Iterator[tuple[str, Any]]:
-    """Objects that no string makes, and why they stay in Python."""
+    """Objects that no string creates, and why they stay in Python."""
     rand, aug, mix = (lambda: made("rand-m9-mstd0.5")), (lambda: made("v0")), (lambda: made("augmix"))
 
     class Own(auto.AugmentOp):

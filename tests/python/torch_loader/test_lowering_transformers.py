@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hugging Face's image processors as transforms, and in functions that are: the batches are theirs, to the bit."""
+"""Hugging Face's image processors as transforms, and in transform functions: the batches equal theirs, to the bit."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ UNKNOWN: dict[str, tuple[Any, str]] = {
     "not rescaled": (transformers.ViTImageProcessor(size=SQUARE, do_rescale=False), "do_rescale=False"),
     "a longest edge": (
         transformers.ViTImageProcessor(size={"shortest_edge": 20, "longest_edge": 30}),
-        "is not an operation of the engine",
+        "is not supported by the engine",
     ),
     "padded": (transformers.ViTImageProcessor(size=SQUARE, do_pad=True), "do_pad=True"),
     "many sizes": (transformers.CLIPImageProcessor(size=EDGE, do_center_crop=False), "different sizes"),

@@ -207,6 +207,6 @@ def test_explain_names_the_stages_and_require_refuses_what_is_only_begun(vision,
     text = DataLoader(data, num_workers=2).explain()
     assert "webdataset determines shards, splits and shuffles" in text
     assert "transform  Resize" in text and "native, within each worker: as on PIL images" in text
-    with pytest.raises(ConfigError, match=r"read \(tar files\): by webdataset"):
+    with pytest.raises(ConfigError, match=r"read \(tar files\): webdataset reads"):
         DataLoader(data, lower="require")
     assert plan_of(DataLoader(data, lower="never")) == "python"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""webdataset's pipelines of several fields, held against torch's loader: images, masks and everything beside them."""
+"""webdataset's pipelines with several fields, compared with torch's loader: images, masks and all other fields."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def photograph(number: int, form: str) -> bytes:
 
 
 def mask(number: int) -> bytes:
-    """Labels: of a palette, or grey."""
+    """Returns labels: with a palette, or grey."""
     labels = Image.fromarray(np.random.default_rng(number).integers(0, 5, (22, 24), dtype=np.uint8))
     if number % 2:
         labels.putpalette(np.random.default_rng(1).integers(0, 256, 768, dtype=np.uint8).tobytes())
@@ -80,7 +80,7 @@ def fields_of(number: int) -> dict[str, bytes]:
 
 
 def write(path: Path, numbers, changed: dict[int, dict[str, bytes | None]] | None = None) -> str:
-    """A shard of fields_of() each number; `changed` says what is otherwise, None: the field is not there."""
+    """A shard with fields_of() each number; `changed` contains differences, None if the field is missing."""
     samples = {}
     for number in numbers:
         fields: dict[str, bytes | None] = {**fields_of(number), **(changed or {}).get(number, {})}
@@ -127,7 +127,7 @@ def assert_same_as_torch(data, *, plan: str = "prefix", **options) -> None:
 
 
 def outcome(loader, data, **options):
-    """The samples that came before the error, and what it says of itself."""
+    """Returns the samples before the error, and its message."""
     found: list = []
     try:
         with warnings.catch_warnings():
@@ -149,7 +149,7 @@ def assert_same_outcome(data, *, fails: bool | None = None) -> None:
         assert (ours[1] is not None) == fails
 
 
-# -- what is given
+# -- delivered samples
 
 
 @pytest.mark.parametrize("workers", [0, 2])
@@ -269,7 +269,7 @@ def test_images_of_every_kind_have_pillows_pixels(vision, tmp_path, spec):
 
 @pytest.fixture
 def opened_by_pillow(monkeypatch) -> list[int]:
-    """Sizes in bytes of the images that Pillow opens in this process."""
+    """Counts the bytes of the images that Pillow opens in this process."""
     sizes: list[int] = []
 
     def note(stream, *arguments, _open=Image.open, **options):
@@ -320,7 +320,7 @@ def test_grey_images_go_through_every_transform_that_is_known(vision, shards):
 def test_what_workers_are_sent_can_be_pickled_while_it_is_read(vision, shards):
     data = opened(shards).decode(wds.imagehandler("l8", ["png"]), "pil").to_tuple("right.jpg", "mask.png", "json")
     sent = native_webdataset.wrap(data.map_tuple(resized(vision)))
-    expected = list(sent)  # and its readers are there
+    expected = list(sent)  # and its readers exist
     assert_same(list(pickle.loads(pickle.dumps(sent))), expected)
     assert_same_as_torch(data.map_tuple(resized(vision)), batch_size=4)
 
@@ -360,7 +360,7 @@ def test_a_state_resumes_with_the_samples_that_were_not_given_yet(vision, shards
     assert_same(list(second), whole)
 
 
-# -- what is wrong with a sample
+# -- bad samples
 
 _WRONG = {
     "no right": {"right.jpg": None},
@@ -441,7 +441,7 @@ def test_functions_see_no_sample_with_a_bad_image(vision, tmp_path):
     assert seen["ours"] == seen["torch's"] == [0, 1, 2, 3, 5, 6, 7]
 
 
-# -- what is said
+# -- messages
 
 
 def test_explain_names_what_each_field_goes_through(vision, shards):
@@ -451,8 +451,8 @@ def test_explain_names_what_each_field_goes_through(vision, shards):
     assert "left.jpg;left.png: Resize" in text and "mask.png: PILToTensor" in text
     for name in ("left.jpg;left.png: neg", "right.jpg: asarray"):
         (line,) = (line for line in text.splitlines() if name in line and line.startswith("  transform"))
-        assert "Python, in 2 worker processes" in line and "is not an operation of the engine" in line
-    with pytest.raises(ConfigError, match=r"transform \(right.jpg: asarray\): .* not an operation of the engine"):
+        assert "Python, in 2 worker processes" in line and "is not supported by the engine" in line
+    with pytest.raises(ConfigError, match=r"transform \(right.jpg: asarray\): .* not supported by the engine"):
         DataLoader(data, lower="require")
 
 
@@ -473,7 +473,7 @@ def test_the_step_that_keeps_images_in_python_is_named(vision, shards):
 
     decoded = opened(shards).decode("pil")
     assert "map may read decoded images" in reason(decoded.map(dict).map_dict(cls=resized(vision)))
-    assert "left.jpg: len is not an operation" in reason(decoded.to_tuple("left.jpg", "cls").map_tuple(len, id))
+    assert "left.jpg: len is not supported" in reason(decoded.to_tuple("left.jpg", "cls").map_tuple(len, id))
     assert "does not decode images to RGB or L" in reason(opened(shards).decode("pilrgba").map_dict(cls=len))
     assert "not decode images to RGB or L" in reason(wds.DataPipeline(wds.SimpleShardList(shards), wds.decode("x")))
     again = decoded.decode("pil")

@@ -12,22 +12,22 @@ import pytest
 import feedline
 
 SUPPORTED = ("3.11", "3.12", "3.13", "3.14")  # a new version is added after its classes pass
-KNOWN = Path(feedline.__file__).parent / "torch_loader" / "known"
+OWN_CODE = Path(feedline.__file__).parent / "torch_loader" / "lowering" / "own_code"
 
 SCRIPT = """
 import os
 import sys
 import types
 
-package = types.ModuleType("known")
+package = types.ModuleType("own_code")
 package.__path__ = [sys.argv[1]]
-sys.modules["known"] = package
+sys.modules["own_code"] = package
 pillow = types.ModuleType("PIL.Image")
 pillow.open = lambda path: None
 sys.modules["PIL.Image"] = pillow
 
-from known.sample_code import sample_code
-from known.sample_values import Refused
+from own_code.sample_code import sample_code
+from own_code.sample_values import Refused
 
 Image = pillow
 TRANSFORM = object
@@ -88,10 +88,11 @@ class Counts(Photos):
 
 
 code = sample_code(Tutorial())
-assert code.row(0) == ("photos/a.jpg", (1,)) and code.row(1) == ("photos/b.jpg", (0,))
-assert (code.kind, code.at, code.mode, [step.transform for step in code.steps]) == (tuple, 0, "RGB", [TRANSFORM])
+assert code.row(0) == (("photos/a.jpg",), (1,)) and code.row(1) == (("photos/b.jpg",), (0,))
+(image,) = code.images
+assert (code.kind, image.at, image.mode, [step.transform for step in image.steps]) == (tuple, 0, "RGB", [TRANSFORM])
 code = sample_code(Dict())
-assert code.row(1) == ("b", ([6],)) and code.sample("made", ([6],)) == {"tags": [6], "image": "made"}
+assert code.row(1) == (("b",), ([6],)) and code.sample(("made",), ([6],)) == {"tags": [6], "image": "made"}
 for kind in (Special, Catches, Counts):
     try:
         sample_code(kind())
@@ -119,5 +120,5 @@ def test_classes_are_understood(version: str, tmp_path: Path) -> None:
         pytest.skip(f"python{version} is not installed")
     script = tmp_path / "understand.py"
     script.write_text(SCRIPT)
-    done = subprocess.run([python, str(script), str(KNOWN)], env=environment, capture_output=True, text=True)
+    done = subprocess.run([python, str(script), str(OWN_CODE)], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

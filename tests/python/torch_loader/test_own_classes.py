@@ -223,22 +223,22 @@ class AddsInPlace(Photos):
 REFUSED = [
     (ItemOfSome, "is changed for each sample"),
     (AddsInPlace, "the engine cannot read the first, the last and some other samples"),
-    (SpecialImage, "by their index"),
-    (SpecialLabel, "by their index"),
-    (SpecialPath, "by their index"),
-    (SpecialReturn, "some samples are handled differently"),
-    (Catches, "'try' statements are not known"),
+    (SpecialImage, "depending on their index"),
+    (SpecialLabel, "depending on their index"),
+    (SpecialPath, "depending on their index"),
+    (SpecialReturn, "the code handles some samples differently"),
+    (Catches, "'try' statements are not supported"),
     (Counts, "self.calls is changed for each sample"),
     (CountsInHelper, "self.last is changed for each sample"),
     (Appends, ".append() may change something"),
     (Draws, "may do anything"),
     (DrawsWithTorch, "rand() may do anything"),
     (ByProperty, "self.files is computed by a property"),
-    (AnyAttribute, "the class has __getattr__"),
-    (AnyAttributeItself, "the class has __getattribute__"),
-    (ManyItems, "the class has __getitems__"),
+    (AnyAttribute, "the class or the object has __getattr__"),
+    (AnyAttributeItself, "the class or the object has __getattribute__"),
+    (ManyItems, "the class or the object has __getitems__"),
     (PerClassTransform, "depends on the sample"),
-    (ChangesPixels, "image.putpixel() is not known here"),
+    (ChangesPixels, "image.putpixel() is not supported here"),
     (ReadAfterClosing, "its file is closed"),
     (Decorated, "has a decorator"),
     (ChangedInLoop, "is changed in a loop"),
@@ -259,7 +259,7 @@ def test_a_class_that_does_more_stays_in_python(paths: list[str], kind: Any, why
 def test_the_reason_names_the_line(paths: list[str]) -> None:
     line = SpecialImage.__getitem__.__code__.co_firstlineno + 2
     assert f"line {line}: " in DataLoader(SpecialImage(paths)).explain()
-    with pytest.raises(ConfigError, match=f"line {line}: some samples are handled differently"):
+    with pytest.raises(ConfigError, match=f"line {line}: the code handles some samples differently"):
         DataLoader(SpecialImage(paths), lower="require")
 
 
@@ -294,11 +294,11 @@ def test_a_changed_library_is_found_by_comparing_pixels(paths: list[str], monkey
     for chain in (CHAIN, RANDOM, None):
         loader = DataLoader(Photos(paths, chain))
         assert plan_of(loader) == "python"
-        assert "sample 0 of its own __getitem__ differs from the engine's: its pixels" in loader.explain()
+        assert "sample 0 of the dataset's own __getitem__ differs from the engine's: its pixels" in loader.explain()
 
 
 def test_a_wrong_label_is_found(paths: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    from feedline.torch_loader.known import plain_values
+    from feedline.torch_loader.lowering.own_code import plain_values
 
     monkeypatch.setattr(plain_values, "checked", lambda value: value + 1 if type(value) is int else value)
     assert "differs from the engine's" in DataLoader(Photos(paths)).explain()

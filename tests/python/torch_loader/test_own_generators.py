@@ -144,8 +144,8 @@ def test_samples_depend_on_seed_epoch_and_sample(place: str, caplog: pytest.LogC
     assert found[0][0] != found[0][1], "another epoch"
     other = feedline.DataLoader(PLACES[place](), batch_size=2, seed=6)
     assert epoch(other) != found[0][0]
-    assert "does not reach" not in caplog.text
-    assert "also the generators of" in other.explain()
+    assert "does not seed" not in caplog.text
+    assert "also seeds the generators of" in other.explain()
 
 
 def test_two_transforms_do_not_draw_the_same() -> None:
@@ -181,7 +181,7 @@ def test_generators_that_are_not_reached_are_named_once(generator: Any, caplog: 
         epoch(loader)
     place = r"Subset.dataset.transform.transforms[0].generator"
     assert [place in record.getMessage() for record in caplog.records] == [True]
-    assert f"does not reach the generators of {place}" in loader.explain()
+    assert f"does not seed the generators of {place}" in loader.explain()
     with caplog.at_level(logging.WARNING, logger="feedline"):
         caplog.clear()
         epoch(feedline.DataLoader(data, batch_size=2))
@@ -190,7 +190,7 @@ def test_generators_that_are_not_reached_are_named_once(generator: Any, caplog: 
 
 def test_threads_share_transforms(caplog: pytest.LogCaptureFixture) -> None:
     loader = feedline.DataLoader(Numbers(Seeded()), batch_size=2, num_workers=2, worker_method="thread", seed=5)
-    assert "does not reach the generators of Numbers.transform" in loader.explain()
+    assert "does not seed the generators of Numbers.transform" in loader.explain()
     with caplog.at_level(logging.WARNING, logger="feedline"):
         epoch(loader)
     assert "Numbers.transform" in caplog.text

@@ -31,7 +31,7 @@ from feedline.torch_loader.workers.ring_writer import RingWriter
 
 @pytest.fixture
 def gpu(cuda_driver, monkeypatch):
-    """Every test ends with nothing locked, no context made and no rule broken."""
+    """Checks after every test that nothing is locked, no context was created and no rule was broken."""
     gpu = stand_in_gpu.install(cuda_driver, monkeypatch)
     yield gpu
     gc.collect()
@@ -72,7 +72,8 @@ def test_one_call_locks_what_a_worker_uses_again_and_no_more(gpu):
     iterator = iter(loader_of(num_workers=2))
     batch = next(iterator)
     block = -(-(batch.nbytes + HEADER) // PAGE) * PAGE
-    assert (gpu.ranges, gpu.locked) == (1, 4 * block)  # two ahead, one in the loop, one that the GPU may still read
+    # two prefetched, one in the loop, one that the GPU may still be reading
+    assert (gpu.ranges, gpu.locked) == (1, 4 * block)
     next(iterator)
     assert (gpu.ranges, gpu.locked) == (2, 8 * block)
     collections.deque(iterator, maxlen=0)
@@ -91,7 +92,7 @@ def test_a_batch_that_the_gpu_still_reads_is_not_written_over(gpu):
         batch = next(iterator)
         assert batch.data_ptr() != address
         held.append(batch)
-    gpu.finish()  # which finds the memory as it was
+    gpu.finish()  # which receives the same memory as before
     del held, batch
     addresses = set()
     for batch in iterator:
@@ -103,7 +104,7 @@ def test_a_batch_that_the_gpu_still_reads_is_not_written_over(gpu):
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("size", [50_000, 600_000])
 def test_a_gpu_that_lags_by_a_step_costs_no_copy(gpu, workers, size):
-    """Also of large batches, of which fewer are made ahead."""
+    """Also for large batches, because fewer of them are prefetched."""
     for batch in loader_of(80, size, num_workers=workers):
         gpu.finish()
         gpu.read(batch)
@@ -145,7 +146,9 @@ def test_work_on_every_device_is_waited_for(gpu):
 
 
 def test_what_is_locked_grows_with_the_batches(gpu):
-    """Samples of 40 KB first, then of 400 KB: more is locked behind the first part, and nothing lies across."""
+    """Samples of 40 KB first, then of 400 KB: additional memory is locked after the first part, and no batch spans
+    both.
+    """
     iterator = iter(DataLoader(Growing(), batch_size=4, num_workers=1, pin_memory=True))
     pinned, ranges = [], set()
     for batch in iterator:
@@ -155,7 +158,7 @@ def test_what_is_locked_grows_with_the_batches(gpu):
         gpu.finish()
     assert ranges == {1, 2}
     assert all(pinned[:10])
-    assert sum(pinned[10:]) >= 3  # large ones: what was made before was copied, and the small part holds none of them
+    assert sum(pinned[10:]) >= 3  # large ones: earlier batches were copied, and the small part contains none of them
 
 
 class Growing(Numbers):
@@ -176,9 +179,9 @@ def test_a_tensor_kept_after_the_loader_is_gone_stays_as_it_is(gpu):
     gc.collect()
     assert gpu.ranges == 1 and kept.is_pinned() and rows_of(kept) == [0, 1, 2, 3]
     del kept
-    assert gpu.ranges == 1  # the GPU reads it
+    assert gpu.ranges == 1  # the GPU is reading it
     gpu.finish()
-    next(iter(loader_of()))  # any next batch of any loader looks again
+    next(iter(loader_of()))  # the next batch of any loader checks again
     gc.collect()
     assert os.fstat(fd).st_blocks * 512 < 100_000
     os.close(fd)
@@ -265,7 +268,7 @@ def test_too_little_memory_is_torchs_copy(gpu, force, caplog, tmp_path):
 
 
 def test_a_driver_before_12_5_is_torchs_copy(cuda_driver, tmp_path, monkeypatch):
-    """It cannot say when a batch may be used again. Made by taking the call's name out of the other one."""
+    """It cannot report when a batch may be reused. Created by removing the function's name from the other one."""
     early = tmp_path / "libcuda.so.1"
     early.write_bytes(cuda_driver.read_bytes().replace(b"cuCtxRecordEvent", b"cuCtxRecordNever"))
     gpu = stand_in_gpu.install(early, monkeypatch)
@@ -284,7 +287,7 @@ def test_without_the_library_is_torchs_copy(gpu, monkeypatch):
 
 
 def test_nothing_is_locked_before_torch_uses_the_gpu(gpu, monkeypatch):
-    """Making a context of our own would take memory of a device that may be another process's."""
+    """Creating a context would use memory on a device that may belong to another process."""
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: False)
     iterator = iter(loader_of())
     next(iterator)
@@ -295,7 +298,7 @@ def test_nothing_is_locked_before_torch_uses_the_gpu(gpu, monkeypatch):
 
 
 def test_a_capture_of_a_cuda_graph_is_left_alone(gpu, monkeypatch):
-    """To ask what the GPU has done would spoil it, so batches wait until it is over."""
+    """Querying the GPU's progress would invalidate the capture, so batches wait until it is over."""
     iterator = iter(loader_of())
     batch = next(iterator)
     address = batch.data_ptr()
@@ -356,7 +359,9 @@ def test_after_an_error_of_the_gpu_nothing_is_used_again(gpu, caplog):
 
 
 def test_users_types_pin_themselves(gpu):
-    """A type with pin_memory() is asked. Its large tensors are pinned already; small ones come with the message."""
+    """The pin_memory() of a type is called. Its large tensors are already pinned; small ones arrive with the
+    message.
+    """
     batch = next(iter(loader_of(collate_fn=Pair)))
     assert batch.asked == 1
     assert batch.image.is_pinned()
@@ -396,7 +401,7 @@ def test_a_forked_child_leaves_the_driver_alone(gpu):
 
 @pytest.mark.parametrize("last", ["gpu.finish()", "pass", "gpu.driver.fake_cuda_end(1)"])
 def test_the_interpreter_ends_whatever_the_gpu_does(cuda_driver, last):
-    """Idle, still reading (or hanging), or its driver shut down already."""
+    """Idle, still reading (or hanging), or with its driver already shut down."""
     done = run_script(f"""
         import sys
         import pathlib, pytest
@@ -419,7 +424,7 @@ def test_the_interpreter_ends_whatever_the_gpu_does(cuda_driver, last):
 
 @pytest.mark.gpu
 def test_on_a_gpu_that_lags():
-    """No stand-in: the copies wait behind a kernel that sleeps while the loop lets go of their batches."""
+    """With a real GPU: the copies wait after a kernel that sleeps while the loop releases their batches."""
     if not torch.cuda.is_available():
         pytest.skip("there is no GPU")
     torch.zeros(1, device="cuda")
@@ -429,7 +434,7 @@ def test_on_a_gpu_that_lags():
         if loader._progress.page_lock_refusal is not None:
             pytest.skip(loader._progress.page_lock_refusal)
         assert batch.is_pinned()
-        assert i > 0 or loader.stats()["bytes_held"] >= batch.nbytes  # it lies in the ring still
+        assert i > 0 or loader.stats()["bytes_held"] >= batch.nbytes  # it is still in the ring
         if i % 10 == 0:
             torch.cuda._sleep(100_000_000)
         arrived.append(batch.to("cuda", non_blocking=True))
@@ -452,7 +457,7 @@ def test_without_a_gpu_no_driver_is_opened(monkeypatch):
 
 
 class HandOver(RuleBasedStateMachine):
-    """A worker and the training loop in any order, with batches of any sizes, kept, lost and read by the GPU."""
+    """A worker and the training loop in any order, with batches of any sizes, held, released and read by the GPU."""
 
     stand_in = None
 
@@ -540,7 +545,7 @@ class HandOver(RuleBasedStateMachine):
         assert self.reader.page_lock is None
         assert os.fstat(self.ring.fd).st_blocks * 512 == self.ring.control_bytes
         self.ring.close()
-        del self.lock  # and what it retains, before the next one begins anew
+        del self.lock  # and its retained memory, before the next one begins again
         self.patch.undo()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What users of torch's DataLoader suffer from: errors that say too little, one bad sample that ends the run."""
+"""Known problems of torch's DataLoader: uninformative errors, and bad samples that end the run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from feedline import DataLoader
 
 @pytest.mark.parametrize("num_workers", [0, 2])
 def test_an_exception_with_its_own_arguments_keeps_its_type(num_workers):
-    """Pain 8: no `TypeError: __init__() missing`, no RuntimeError in its place."""
+    """Pain 8: no `TypeError: __init__() missing`, and no RuntimeError instead of it."""
     loader = DataLoader(Failing(8, {5}, Arguments("a.jpg", "truncated")), batch_size=4, num_workers=num_workers)
     with pytest.raises(Arguments) as caught:
         list(loader)
@@ -58,7 +58,7 @@ def test_an_os_error_keeps_errno_and_filename():
     ids=repr,
 )  # fmt: skip
 def test_an_error_reports_which_worker_in_its_message(error):
-    """Pain 8: in the message, as torch has it, and not in a note."""
+    """Pain 8: in the message, as in torch, and not in a note."""
     with pytest.raises(type(error), match=r"Caught .* in DataLoader worker process 0") as caught:
         next(iter(DataLoader(Failing(8, {0}, error), num_workers=1, worker_method="thread")))
     assert "Caught" in str(caught.value)
@@ -85,7 +85,7 @@ class _Local:
 
 
 def test_an_exception_that_cannot_be_pickled_still_arrives():
-    """torch's loader hangs here, for the queue's thread cannot pickle it."""
+    """torch's loader hangs here, because the queue's thread cannot pickle it."""
     with pytest.raises(RuntimeError, match="Caught LocalError in DataLoader worker process 0"):
         list(DataLoader(Failing(8, {5}, _Local().make()), num_workers=1))
 
@@ -116,7 +116,7 @@ def test_unequal_shapes_are_named_with_field_and_samples(num_workers):
 
 @pytest.mark.parametrize("num_workers", [0, 1, 3])
 def test_one_broken_sample_does_not_end_the_run(num_workers):
-    """Pain 29: batches stay full, and the same whatever the number of workers."""
+    """Pain 29: batches stay full, and the same for any number of workers."""
     data = Failing(22, {1, 7, 8}, ValueError("broken"))
     loader = DataLoader(data, batch_size=4, num_workers=num_workers, on_error="skip")
     batches = [batch.tolist() for batch in loader]

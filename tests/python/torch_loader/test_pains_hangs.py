@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What users of torch's DataLoader suffer from: hangs, deaths, what is left behind."""
+"""Known problems of torch's DataLoader: hangs, dying processes, and resources that are left over."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from feedline.torch_loader.workers import watchdog
 
 @pytest.fixture
 def no_grace(monkeypatch):
-    """Workers in the middle of a sample are ended at once: samples in these tests never end."""
+    """Workers are ended immediately during a sample: samples in these tests never end."""
     monkeypatch.setattr(group, "JOIN_S", 0.1)
 
 
@@ -34,7 +34,7 @@ def until_hanging(iterator):
 
 
 def test_a_hanging_sample_is_named_with_its_stack(no_grace):
-    """Pain 5: warning, then StalledError, in place of waiting for ever."""
+    """Pain 5: a warning, then StalledError, instead of waiting for ever."""
     loader = DataLoader(Hanging(), batch_size=4, num_workers=2, stall_timeout=HANG_S)
     iterator = iter(loader)
     next(iterator), next(iterator)
@@ -51,7 +51,7 @@ def test_a_hanging_sample_is_named_with_its_stack(no_grace):
 
 
 def test_a_slow_worker_is_not_called_hanging(monkeypatch):
-    """Pain 5: progress is a sample begun, not a batch delivered."""
+    """Pain 5: progress means a started sample, not a delivered batch."""
     clock = types.SimpleNamespace(now=0.0, monotonic=lambda: clock.now)
     monkeypatch.setattr(watchdog, "time", clock)
     busy = types.SimpleNamespace(
@@ -83,7 +83,7 @@ class _Locked(Numbers):
 
 
 def test_a_fork_while_a_thread_holds_a_lock_is_named_too(no_grace):
-    """Pain 5, 27: the most frequent cause of the silent hang."""
+    """Pain 5, 27: the most frequent cause of silent hangs."""
     loader = DataLoader(_Locked(), num_workers=1, multiprocessing_context="fork", stall_timeout=HANG_S)
     words = r"(?s)last seen reading a sample.*in __getitem__"
     with _Locked.lock:
@@ -102,7 +102,7 @@ def test_after_a_timeout_no_worker_stays(no_grace):
     iterator = iter(DataLoader(Hanging(), batch_size=4, num_workers=2, timeout=HANG_S))
     next(iterator), next(iterator)
     until_hanging(iterator)
-    workers, iterator._timeout = iterator._workers, 0.2  # torch reads it at each batch, too
+    workers, iterator._timeout = iterator._workers, 0.2  # torch also reads it for each batch
     with pytest.raises(RuntimeError, match=r"DataLoader timed out after 0\.2 seconds"):
         next(iterator)
     del iterator
@@ -111,13 +111,13 @@ def test_after_a_timeout_no_worker_stays(no_grace):
 
 
 def test_a_worker_that_ignores_sigterm_is_ended_too(no_grace):
-    """Pain 6: asked, then terminated, then killed."""
+    """Pain 6: processes are asked to end, then terminated, then killed."""
     iterator = iter(DataLoader(Hanging(), batch_size=4, num_workers=2, worker_init_fn=_ignore_sigterm))
     until_hanging(iterator)
     hanging, other = iterator._workers
     del iterator
     assert hanging.exitcode == -signal.SIGKILL
-    assert other.exitcode in (0, -signal.SIGKILL)  # it ends by itself, unless it gets no CPU for that
+    assert other.exitcode in (0, -signal.SIGKILL)  # it ends by itself, unless it gets no CPU time
 
 
 def _ignore_sigterm(worker):
@@ -139,7 +139,7 @@ def test_a_killed_worker_reports_everything_that_is_known(tmp_path):
 
 @pytest.mark.parametrize("on_error", ["skip", "replace"])
 def test_a_killed_worker_is_replaced_and_its_task_redone(tmp_path, on_error):
-    """Pain 7: with on_error set, a death costs no batch."""
+    """Pain 7: with on_error set, no batch is lost when a worker dies."""
     loader = DataLoader(Dying(tmp_path / "died"), batch_size=4, num_workers=2, on_error=on_error)
     assert [int(b[i, 0]) for b in loader for i in range(4)] == list(range(40))
 
@@ -180,7 +180,7 @@ def test_ctrl_c_prints_one_traceback_and_leaves_no_child():
 
 
 def test_workers_do_not_outlive_a_killed_loader():
-    """Pain 28: also in the middle of a sample."""
+    """Pain 28: also during a sample."""
     script = """
         import os
         from loader_datasets import Hanging
@@ -197,7 +197,7 @@ def test_workers_do_not_outlive_a_killed_loader():
 
 @pytest.mark.parametrize("persistent", [False, True])
 def test_dropping_the_last_reference_ends_the_workers_at_once(persistent):
-    """No collection of garbage is needed: loader and iterator do not hold each other."""
+    """No garbage collection is needed: loader and iterator do not refer to each other."""
     loader = DataLoader(Numbers(), num_workers=1, persistent_workers=persistent)
     iterator = iter(loader)
     workers = iterator._workers
@@ -213,7 +213,7 @@ def test_dropping_the_last_reference_ends_the_workers_at_once(persistent):
 
 
 def test_a_loader_in_a_thread_that_ends_keeps_its_workers():
-    """PDEATHSIG follows the thread that forked: it must not be set there."""
+    """PDEATHSIG is sent when the forking thread ends, so it must not be set there."""
     loader = DataLoader(Numbers(), batch_size=4, num_workers=1, persistent_workers=True)
     first = []
     thread = threading.Thread(target=lambda: first.extend(flatten(loader)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What users of torch's DataLoader suffer from: memory, shared memory, file descriptors."""
+"""Known problems of torch's DataLoader: memory, shared memory, file descriptors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from feedline import DataLoader
 
 
 def test_dev_shm_too_small_for_a_batch():
-    """Pain 2, 4: nothing of a batch is in /dev/shm, in any start method."""
+    """Pain 2, 4: no batch uses /dev/shm, with any start method."""
     loader = DataLoader(Large(), batch_size=8, num_workers=2)
     for batch in loader:
         assert "/dev/shm/torch" not in Path("/proc/self/maps").read_text()  # where torch's batches are
@@ -26,7 +26,7 @@ def test_dev_shm_too_small_for_a_batch():
 
 
 def test_too_little_memory_is_an_error_with_numbers(monkeypatch):
-    """Pain 2: StorageError in place of a bus error."""
+    """Pain 2: StorageError instead of a bus error."""
     from feedline.machine import limits
 
     monkeypatch.setattr(limits, "memory_left", lambda: 1_000_000)
@@ -36,18 +36,20 @@ def test_too_little_memory_is_an_error_with_numbers(monkeypatch):
 
 
 def test_too_many_open_files_when_batches_are_kept():
-    """Pain 3: keeping batches costs no file descriptor."""
+    """Pain 3: holding batches needs no file descriptor."""
     counts = []
     kept = []
     for batch in DataLoader(Large(60, 20_000), batch_size=1, num_workers=2):
         kept.append(batch)
         counts.append(len(os.listdir("/proc/self/fd")))
-    assert counts[-1] - counts[4] < 10  # by then every worker's region is mapped; fifty batches were kept since
+    assert counts[-1] - counts[4] < 10  # by then, every worker's region is mapped; fifty batches have been held since
     assert [int(batch[0, 0]) for batch in kept] == list(range(60))
 
 
 def test_keeping_every_batch_of_an_epoch_works_and_the_memory_returns():
-    """What the user keeps is the user's: the budget does not count it, nothing waits, and all of it comes back."""
+    """Batches that the user holds do not count in the budget, nothing waits for them, and all of their memory is
+    returned.
+    """
     loader = DataLoader(
         Large(100, 250_000), batch_size=2, num_workers=2, memory_budget=8_000_000, persistent_workers=True
     )
@@ -60,7 +62,7 @@ def test_keeping_every_batch_of_an_epoch_works_and_the_memory_returns():
     gc.collect()
     left = os.fstat(ring.fd).st_blocks * 512
     assert kept > 100_000_000
-    assert left < 40_000_000  # what both workers keep warm for the next epoch
+    assert left < 40_000_000  # memory that both workers keep warm for the next epoch
     assert loader.stats()["bytes_held"] == 0
     assert len(list(loader)) == 50
 
@@ -82,11 +84,11 @@ def test_one_kept_tensor_of_a_finished_loader_does_not_hold_the_rest():
 
 
 def test_memory_budget_holds_for_any_prefetch_factor():
-    """Pain 2, 26: bytes, not batches, bound what waits."""
+    """Pain 2, 26: bytes, not batches, limit the waiting data."""
     loader = DataLoader(Large(60, 250_000), batch_size=1, num_workers=1, prefetch_factor=40, memory_budget=4_000_000)
     iterator = iter(loader)
     next(iterator)
-    until(lambda: iterator._worker_group.progress(0) >= 8)  # the worker has filled what it may
+    until(lambda: iterator._worker_group.progress(0) >= 8)  # the worker has filled as many as it may
     settled(lambda: iterator._worker_group.progress(0))
     assert os.fstat(iterator._worker_group.ring.fd).st_blocks * 512 < 7_000_000  # four waiting, one or two here
     assert len(list(iterator)) == 59
@@ -102,18 +104,18 @@ def test_a_long_list_of_paths_is_pickled_once_for_all_workers(start_method):
 
 
 def test_resident_memory_does_not_grow_over_an_epoch():
-    """Pain 1: the transport keeps nothing. (For lists in datasets see docs/known-differences.md.)"""
+    """Pain 1: the transport retains no memory. (For lists in datasets, see docs/known-differences.md.)"""
     loader = DataLoader(Large(400, 50_000), batch_size=2, num_workers=2, persistent_workers=True)
     pages = []
     for _ in range(3):
         collections.deque(loader, maxlen=0)
         pages.append(os.fstat(loader._iterator._worker_group.ring.fd).st_blocks)
-    # A batch more or less may be warm; what an epoch passes on is 80 MB.
+    # One batch more or less may be warm; an epoch transfers 80 MB.
     assert (pages[2] - pages[1]) * 512 < 8_000_000
 
 
 def test_kill_9_of_everything_leaves_nothing(tmp_path):
-    """Pain 4: the kernel frees the ring when the last process is gone."""
+    """Pain 4: the kernel frees the ring when the last process has ended."""
     script = """
         import os, sys
         from loader_datasets import Large
@@ -131,7 +133,7 @@ def test_kill_9_of_everything_leaves_nothing(tmp_path):
 
 
 def test_shuffling_a_hundred_million_samples_makes_no_list():
-    """Pain 25: 8 bytes a sample, not 44."""
+    """Pain 25: 8 bytes per sample, not 44."""
     script = """
         import resource
         from loader_datasets import Numbers
@@ -168,7 +170,7 @@ class LargeWithBad(Large):
 @pytest.mark.parametrize("memory_budget", [None, 20_000_000, 1000])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_large_batches_with_bad_samples_do_not_wait_for_those_after_them(workers, memory_budget):
-    """Pain 2, 11: the batches behind fill what memory there is, and the one in front is made a second time."""
+    """Pain 2, 11: later batches fill the available memory, and the first one is produced a second time."""
     loader = DataLoader(
         LargeWithBad(40, 1_000_000),
         batch_size=4,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What users of torch's DataLoader suffer from: workers, epochs, random numbers, pinning."""
+"""Known problems of torch's DataLoader: workers, epochs, random numbers, pinning."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ def test_pin_memory_without_an_accelerator_costs_nothing_and_warns_once():
     with pytest.warns(UserWarning, match="no accelerator is found") as warned:
         iterator = iter(loader)
     ours = [warning for warning in warned if "no accelerator is found" in str(warning.message)]
-    assert len(ours) == 1  # of what else may end just now others warn
+    assert len(ours) == 1  # others warn of other resources that may end just now
     batch = next(iterator)
     begun = {thread.name for thread in threading.enumerate() if thread not in before}
     assert begun <= {"feedline-publish"}, "which is there with or without pinning"
-    assert loader.stats()["bytes_held"] >= batch.nbytes  # the batch lies in the ring still
+    assert loader.stats()["bytes_held"] >= batch.nbytes  # the batch is still in the ring
     assert not hasattr(iterator, "_pin_memory_thread")
 
 
@@ -61,7 +61,7 @@ def test_device_argument_moves_every_tensor():
 
 
 def test_workers_start_together_and_once():
-    """Pain 9: persistent workers keep their pids; the forkserver's have torch imported before they begin."""
+    """Pain 9: persistent workers keep their pids; forkserver workers have torch imported before they begin."""
     loader = DataLoader(Numbers(), num_workers=2, persistent_workers=True)
     pids = []
     for _ in range(2):
@@ -93,7 +93,7 @@ def test_set_epoch_reaches_persistent_workers():
 
 
 def test_a_forgotten_set_epoch_of_the_sampler():
-    """Pain 24: the order changes anyhow; a set_epoch of the user's stays the last word."""
+    """Pain 24: the order changes in any case; a set_epoch call by the user has precedence."""
     sampler = DistributedSampler(Numbers(), num_replicas=1, rank=0)
     loader = DataLoader(Numbers(), sampler=sampler)
     orders = [flatten(loader) for _ in range(3)]
@@ -132,7 +132,7 @@ def test_a_seed_leaves_the_users_generators_alone():
 
 
 def test_stragglers_do_not_stop_the_others():
-    """Pain 15: in_order=False gives what is there."""
+    """Pain 15: in_order=False returns available batches."""
     asked_for_all_others = multiprocessing.Event()
 
     class Straggler(Numbers):
@@ -142,7 +142,7 @@ def test_stragglers_do_not_stop_the_others():
             return index
 
     iterator = iter(DataLoader(Straggler(12), num_workers=2, in_order=False))
-    others = flatten(next(iterator) for _ in range(10))  # one more waits in the straggler's worker
+    others = flatten(next(iterator) for _ in range(10))  # one more waits in the slow worker
     assert 0 not in others
     asked_for_all_others.set()
     assert sorted([*others, *flatten(iterator)]) == list(range(12))
@@ -160,7 +160,7 @@ def test_an_unsharded_stream_is_reported(caplog):
 
 
 def test_a_framework_rebuilds_the_loader_from_its_attributes():
-    """Pain 31: by the names of the constructor's arguments; with a seed, the order stays that of the seed."""
+    """Pain 31: with the constructor's argument names; with a seed, the order remains that of the seed."""
     loader = DataLoader(Numbers(), 4, shuffle=True, seed=7, on_error="skip", stall_timeout=9)
     names = set(inspect.signature(DataLoader.__init__).parameters) - {"self", "shuffle", "batch_sampler"}
     remade = type(loader)(**{name: getattr(loader, name) for name in names})
@@ -188,7 +188,7 @@ class _Overridden(_Batched):
 
 @pytest.mark.parametrize("num_workers", [0, 1])
 def test_a_subclass_with_its_own_getitem(num_workers):
-    """Pain 34: a __getitems__ from further up does not go around it."""
+    """Pain 34: an inherited __getitems__ does not bypass it."""
     assert flatten(DataLoader(_Batched(3), batch_size=3, num_workers=num_workers)) == [0, 1, 2]
     assert flatten(DataLoader(_Overridden(3), batch_size=3, num_workers=num_workers)) == [0, -1, -2]
 
@@ -217,7 +217,7 @@ def test_lower_require_reports_why_not_and_explain_tells_the_truth():
 
 
 def test_data_in_memory_is_gathered_and_not_read_sample_by_sample():
-    """Pain 14: slicing is not slower for being called a dataset."""
+    """Pain 14: slicing is not slower because the class is a dataset."""
     data = torch.utils.data.TensorDataset(torch.arange(20.0).reshape(10, 2), torch.arange(10))
     loader = DataLoader(data, batch_size=4, shuffle=True, num_workers=2, lower="require")
     assert "native, in this thread: one gather per array; a worker process would be slower" in loader.explain()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A loader that does not fit into the memory that is left says so when it is made, once, and touches no sample."""
+"""A loader that does not fit into the available memory reports this when it is created, once, and reads no sample."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GB = 10**9
 
 @pytest.fixture
 def left(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Sets how much memory is left."""
+    """Sets how much memory is available."""
     monkeypatch.setattr(preflight, "_warned", False)
 
     def setting(count: int) -> None:
@@ -30,7 +30,7 @@ def left(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def wide(rows: int = 4) -> TensorDataset:
-    """Rows of 100 MB each, that take no memory."""
+    """Rows of 100 MB each that use no memory."""
     return TensorDataset(torch.zeros(1).expand(rows, 25_000_000), torch.arange(rows))
 
 
@@ -44,17 +44,17 @@ def made(*arguments: Any, **options: Any) -> list[str]:
 def test_what_does_not_fit_is_reported_with_figures_and_once(left: Any) -> None:
     left(3 * GB)
     (words,) = made(wide(), 5, num_workers=2, prefetch_factor=4, memory_budget=8 * GB)
-    assert "needs 5.0 GB of the 3.0 GB" in words and "2 workers x 4 ahead x 500.0 MB" in words
+    assert "needs 5.0 GB of the 3.0 GB" in words and "2 workers x 4 prefetched batches x 500.0 MB" in words
     assert made(wide(), 5, num_workers=2, prefetch_factor=4, memory_budget=8 * GB) == []
 
 
 def test_the_budget_bounds_what_waits(left: Any) -> None:
-    """By itself it is a quarter of what is left; a batch of each worker is always made."""
+    """The default is a quarter of the available memory; one batch per worker is always produced."""
     left(3 * GB)
     assert made(wide(), 5, num_workers=2, prefetch_factor=4) == []
     left(GB)
     (words,) = made(wide(), 5, num_workers=2, prefetch_factor=4)
-    assert "2 workers x 1 ahead" in words
+    assert "2 workers x 1 prefetched batches" in words
 
 
 def test_the_loops_own_batch_counts_without_workers(left: Any) -> None:

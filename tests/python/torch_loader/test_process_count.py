@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`num_workers="auto"` of worker processes: what comes does not depend on how many of them work, and how many do."""
+"""`num_workers="auto"` with worker processes: the results do not depend on the number of working processes, and the
+choice of this number.
+"""
 
 from __future__ import annotations
 
@@ -24,20 +26,22 @@ CPUS = 5
 
 @pytest.fixture(autouse=True)
 def cpus(monkeypatch):
-    """Four workers, beside the training loop."""
-    monkeypatch.setattr(limits, "share_of_cpus", lambda: CPUS)
+    """Four workers, in addition to the training loop."""
+    for name in ("share_of_cpus", "usable_cpus", "usable_cores"):
+        monkeypatch.setattr(limits, name, lambda: CPUS)
 
 
 def told(batches):
     return [[part.tolist() for part in batch] for batch in batches]
 
 
-# -- the number: loops that are computed
+# -- the number, with calculated loops
 
 
 class Plant:
-    """A loop of `loop_s` a step, and processes that take `sample_s` for a batch each, of whom `cpus` can work at once
-    while the loop slows down by `slows` for each that is more than it needs."""
+    """A loop of `loop_s` per step, and processes that take `batch_s` per batch. `useful` of them can work at the same
+    time, and each further process slows the loop down by `slows`.
+    """
 
     def __init__(self, loop_s, batch_s, limit=8, useful=None, slows=0.0):
         self.loop_s, self.batch_s, self.useful, self.slows = loop_s, batch_s, useful or limit, slows
@@ -68,7 +72,7 @@ def test_as_many_work_as_the_loop_needs(needed, loop_s):
 
 
 def test_processes_that_slow_the_loop_down_go():
-    """It never waits, and each of them costs it CPU time."""
+    """It never waits, and each process costs it CPU time."""
     plant = Plant(0.05, 0.1, slows=0.05)
     before = plant.run(2)
     plant.run(60)
@@ -80,7 +84,7 @@ def test_more_come_where_the_loop_waits_and_not_where_they_bring_nothing():
     plant.count.count = 1
     plant.run(120)
     assert plant.count.count == 8, "it waits for most of its time: all of them, at once"
-    plant = Plant(0.09, 0.3, useful=3)  # waits for a tenth of it, whatever more come
+    plant = Plant(0.09, 0.3, useful=3)  # waits for a tenth of it, however many are added
     plant.count.count = 3
     plant.run(100)
     trials = [change for change in plant.count.changes if change.after == 4]
@@ -142,7 +146,7 @@ class Pid(Numbers):
 
 
 class Steered(ProcessCount):
-    """As many as somebody says."""
+    """The number that a test sets."""
 
     wanted = 4
 
@@ -237,7 +241,7 @@ def test_where_the_number_could_show_it_stays(dataset, options, why):
     next(iter(loader))
     assert (loader.stats()["controller"] is None) == bool(why)
     words = loader.explain()
-    if not options.get("worker_method"):  # threads are no processes to tell of
+    if not options.get("worker_method"):  # threads do not count as processes
         assert (
             ("4 processes throughout: " in words and why in words)
             if why

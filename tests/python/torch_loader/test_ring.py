@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memory of batches, with both sides in one process: what a worker writes to has pages, and is nobody else's."""
+"""The memory of batches, with both sides in one process: the memory to which a worker writes has pages, and belongs to
+no other batch.
+"""
 
 from __future__ import annotations
 
@@ -26,15 +28,15 @@ class Sides:
         self.reader = RingReader(self.ring)
 
     def missing(self, start: int, size: int) -> int:
-        """Bytes of a range that have no page; afterwards they have. SEEK_HOLE does not tell: it calls a page that was
-        asked for and not written yet a hole.
+        """Returns the bytes of a range that have no page; afterwards, they have pages. SEEK_HOLE cannot be used,
+        because it reports allocated but unwritten pages as holes.
         """
         before = os.fstat(self.ring.fd).st_blocks
         os.posix_fallocate(self.ring.fd, self.ring.region_start(0) + start, size)
         return (os.fstat(self.ring.fd).st_blocks - before) * 512
 
     def send(self, size: int):
-        """A block of `size` bytes, header included, that the reader has."""
+        """A block of `size` bytes, including the header, that the reader holds."""
         block = self.writer.allocate(size - HEADER)
         start = self.writer.start_of(block)
         del block
@@ -69,7 +71,7 @@ def test_a_block_above_the_keep_line_is_given_back_at_once(sides):
 
 def test_a_block_that_was_punched_before_the_keep_line_rose_gets_its_pages_again(sides):
     start, held = sides.send(SIZE)
-    del held  # above the line, so it goes
+    del held  # above the line, so it is freed
     sides.writer.end_task()  # and only then the line rises above it
     assert sides.ring.control(0)[Control.KEEP] >= start + SIZE
     block = sides.writer.allocate(SIZE - HEADER)
@@ -87,7 +89,7 @@ def test_a_block_that_was_never_sent_keeps_its_pages(sides):
 
 
 class RingMachine(RuleBasedStateMachine):
-    """Any order of what a worker and the loop do, one step at a time."""
+    """Any order of the actions of a worker and the loop, one step at a time."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -38,7 +38,7 @@ from feedline.torch_loader.options.settings import Settings
 
 CASES = int(os.environ.get("FEEDLINE_FUZZ_CASES", "2000"))
 FIRST = int(os.environ.get("FEEDLINE_FUZZ_SEED", "0"))
-FRESH, STAGED = 0.08, 0.38  # shares of cases with workers of their own, which are dear, and with workers that live on
+FRESH, STAGED = 0.08, 0.38  # shares of cases with separate workers, which are slow, and with persistent workers
 ATTRIBUTES = (
     "batch_size", "num_workers", "drop_last", "timeout", "prefetch_factor", "persistent_workers", "pin_memory",
     "worker_init_fn", "pin_memory_device", "_auto_collation", "_dataset_kind", "_IterableDataset_len_called",
@@ -48,10 +48,10 @@ QUIET = tuple(kind for kind in SAMPLES if kind not in ORDER_MATTERS)
 
 
 def plain(value):
-    """Something that compares with ==, and tells types apart."""
+    """Returns a value that can be compared with ==, and distinguishes types."""
     if isinstance(value, torch.Tensor):
-        values = repr(value.tolist())  # not a number is equal to itself
-        strides = torch.empty_like(value).stride()  # its own; of a tensor with holes, what ours makes of it
+        values = repr(value.tolist())  # NaN equals itself
+        strides = torch.empty_like(value).stride()  # its own memory; for a tensor with gaps, that of Feedline's copy
         return "tensor", str(value.dtype), tuple(value.shape), strides, value.requires_grad, values
     if isinstance(value, np.ndarray):
         return "array", str(value.dtype), value.shape, repr(value.tolist())
@@ -65,10 +65,10 @@ def plain(value):
 
 
 def words(error):
-    """Type and message; of an error from a worker, its first line and the original's own."""
+    """Returns type and message; for an error from a worker, its first line and the original's own."""
     text = re.sub(r"0x[0-9a-f]+", "0x", str(error))
     text = text.replace("Trying to resize storage that is not resizable", "stack expects each tensor to be equal size")
-    text = re.sub("(stack expects each tensor to be equal size).*", r"\1", text)  # torch says which in one process only
+    text = re.sub("(stack expects each tensor to be equal size).*", r"\1", text)  # torch names it only without workers
     first, _, rest = text.partition("\nOriginal Traceback")
     original = re.findall(r"^\w*(?:Error|Exception|Iteration)\b.*$", rest, re.MULTILINE)
     return type(error).__name__, first, original[-1:]
@@ -77,9 +77,9 @@ def words(error):
 class Scenario(NamedTuple):
     """How a loader is used."""
 
-    ordered: bool = True  # else its batches come in any order
+    ordered: bool = True  # otherwise, its batches may come in any order
     epochs: int = 2
-    stop_after: int | None = None  # batches of the first epoch; the rest is left
+    stop_after: int | None = None  # batches of the first epoch; the rest is abandoned
     interleaved: bool = False  # a second iterator at the same time
 
 
@@ -94,7 +94,7 @@ def one_batch(iterator, ordered):
 
 
 def epoch(loader, scenario, stop_after):
-    """What an epoch gives, up to 60 batches and errors."""
+    """Returns up to 60 batches and errors of an epoch."""
     iterator = iter(loader)
     other = iter(loader) if scenario.interleaved else None
     seen: list[Any] = []
@@ -109,7 +109,7 @@ def epoch(loader, scenario, stop_after):
 
 
 def about(loader):
-    """What a loader says about itself."""
+    """Returns the attributes of a loader."""
     told = [(name, getattr(loader, name)) for name in ATTRIBUTES]
     told += [(name, type(getattr(loader, name)).__name__) for name in ("sampler", "batch_sampler", "_index_sampler")]
     for ask in (len, lambda loader: len(iter(loader)), lambda loader: setattr(loader, "batch_size", 7)):
@@ -132,7 +132,7 @@ def seed_all():
 
 
 def behaviour(make_loader, scenario):
-    """All that can be seen of a loader, from its constructor to what it leaves behind."""
+    """Returns everything that can be observed of a loader, from its constructor to its clean-up."""
     seed_all()
     seen = []
     with warnings.catch_warnings(record=True) as warned:
@@ -160,7 +160,7 @@ def is_lowered(dataset, arguments):
 
 
 def as_without_workers(said):
-    """An error from a worker in the words that it has where there is none."""
+    """Returns an error from a worker with the text that it has without workers."""
     if isinstance(said, tuple) and len(said) == 3 and str(said[1]).startswith("Caught ") and said[2]:
         return said[0], said[2][0].partition(": ")[2], []
     return said
@@ -173,7 +173,7 @@ class Case(NamedTuple):
 
 
 def fresh_case(number, choose, compared):
-    """Loaders made for this case."""
+    """Loaders that are created for this case."""
     workers = choose.choice([1, 2, 3]) if choose.random() < FRESH / (1 - STAGED) else 0
     dataset = make_dataset(choose)
     plan, make = make_arguments(choose, dataset, workers)
@@ -185,7 +185,7 @@ def fresh_case(number, choose, compared):
         interleaved=not workers and choose.random() < 0.1,
     )
     if plan["worker_init_fn"] is cannot_start and workers:
-        # After that error, torch's next is an UnboundLocalError, and ours the same error again.
+        # After that error, torch's next error is an UnboundLocalError, and Feedline's is the same error again.
         scenario = scenario._replace(epochs=1, stop_after=1)
     if not scenario.ordered or scenario.stop_after is not None:
         _make_quiet(dataset)
@@ -202,7 +202,7 @@ def fresh_case(number, choose, compared):
 
 
 def _make_quiet(dataset):
-    """Without samples to which it matters who makes them, and when."""
+    """Excludes samples that depend on the worker that produces them, and on the time."""
     for part in (dataset, *getattr(dataset, "datasets", ()), getattr(dataset, "dataset", None)):
         if getattr(part, "kind", None) in ORDER_MATTERS:
             part.kind = "float"
@@ -212,7 +212,9 @@ def _make_quiet(dataset):
 
 
 class Pools:
-    """Pairs of loaders whose workers live on: what they read, in which order and how it is collated is the case's."""
+    """Pairs of loaders with persistent workers: the case determines what they read, in which order, and how it is
+    collated.
+    """
 
     SHAPES = (
         *({"workers": w, "batch_size": 1, "in_order": True} for w in (1, 2, 3)),
@@ -296,7 +298,7 @@ def test_the_same_batches_errors_lengths_and_random_numbers():
     finally:
         pools.close()
     assert not differing, "\n".join(differing)
-    if CASES >= 1000:  # the mix is what it is meant to be
+    if CASES >= 1000:  # the mix has the intended shares
         shares = {what: round(count / CASES, 3) for what, count in compared.items()}
         least = {"map": 0.5, "iterable": 0.2, "0 workers": 0.4, "1 workers": 0.08, "2 workers": 0.1, "3 workers": 0.1}
         least |= {"any order": 0.05, "refused": 0.05}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resuming anywhere is the same as never having stopped; pains 18 and 20."""
+"""Resuming at any point has the same result as never having stopped; pains 18 and 20."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from feedline import DataLoader
 
 
 class NumPyOrder:
-    """A sampler of the user's that draws from NumPy's global generator."""
+    """A user's sampler that draws from NumPy's global generator."""
 
     def __iter__(self):
         return iter(np.random.permutation(40).tolist())
@@ -29,7 +29,7 @@ class NumPyOrder:
 
 
 class PythonBatches:
-    """A batch sampler that draws from Python's, batch by batch."""
+    """A batch sampler that draws from Python's generator, batch by batch."""
 
     def __iter__(self):
         for _ in range(8):
@@ -219,7 +219,7 @@ def test_a_stream_with_its_own_state_is_asked(workers, every):
     resumed.load_state_dict(saved)
     batches = list(resumed)
     assert [b[:, 0].tolist() for b in batches] == rest
-    assert int(batches[0][0, 1]) <= 3 * every  # items made since then, none of the 21 before
+    assert int(batches[0][0, 1]) <= 3 * every  # items produced since then, none of the 21 before
 
 
 def test_a_stream_needs_its_number_of_workers():
@@ -256,7 +256,7 @@ def test_what_is_not_a_state_is_refused(wrong):
 
 
 class IterableDataset(Stream):
-    """As datasets' own: a state that was loaded once is where every epoch begins, until an empty one is loaded."""
+    """Like `datasets`' own: every epoch begins at a state that was loaded once, until an empty one is loaded."""
 
     def __init__(self, count):
         super().__init__(count, sharded=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A dataset is asked for its state only where somebody wants one, and a state that comes late is as exact."""
+"""A dataset's state is only requested if it is needed, and a state that is requested late is as exact."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EVERY = ["auto", 1, 3, None]
 
 
 class Asked(Stream):
-    """By torchdata's protocol; writes down that it was asked."""
+    """Implements torchdata's protocol; records its calls."""
 
     def __init__(self, mark, count=40) -> None:
         super().__init__(count)
@@ -44,7 +44,7 @@ class Asked(Stream):
 
 
 class CountsEpochs(IterableDataset):
-    """Its order depends on how often it was gone through; its iterator is what knows the position."""
+    """Its order depends on how often it was iterated; only its iterator has the position."""
 
     def __init__(self, count=24) -> None:
         self.count, self.epoch = count, -1
@@ -53,7 +53,7 @@ class CountsEpochs(IterableDataset):
         return {"epoch": self.epoch}
 
     def load_state_dict(self, state):
-        self.epoch = state["epoch"] - 1  # iter() goes on by one
+        self.epoch = state["epoch"] - 1  # iter() advances it by one
 
     def __iter__(self):
         self.epoch += 1
@@ -85,7 +85,7 @@ class Positioned:
 
 
 class StreamingLike(Stream):
-    """As MosaicML's StreamingDataset: its state is of so many samples, which only its own loader counts."""
+    """Like MosaicML's StreamingDataset: its state is for a number of samples, which only its own loader counts."""
 
     def state_dict(self, num_samples, from_beginning):
         raise AssertionError("nobody who does not know the samples may ask")
@@ -95,7 +95,7 @@ class StreamingLike(Stream):
 
 
 class CombinedLike(Stream):
-    """As LitData's combined datasets."""
+    """Like LitData's combined datasets."""
 
     def state_dict(self, num_workers, batch_size, num_samples_yielded=None):
         raise AssertionError("nobody who does not know the samples may ask")
@@ -156,7 +156,7 @@ def counts_epochs(tmp_path):
 def test_saved_at_every_batch_and_resumed_it_gives_the_same(
     make_dataset, workers, persistent, every, first, tmp_path: Path
 ):
-    """From batch `first` on; the workers were not asked before, unless `every` says so."""
+    """From batch `first` on; earlier states were not requested from workers, unless `every` says so."""
 
     def make():
         return DataLoader(
@@ -176,7 +176,7 @@ def test_saved_at_every_batch_and_resumed_it_gives_the_same(
     assert len(saved) == len(rest) - first + 1 and len(rest) >= 7
     for number, state in saved[:: 1 if workers < 2 else 2]:
         if number == len(rest):
-            continue  # all are delivered, but the end was not met: nothing comes
+            continue  # all are delivered, but the end was not reached: nothing follows
         resumed = make()
         resumed.load_state_dict(state)
         assert batches(resumed) == rest[number:], number
@@ -184,7 +184,7 @@ def test_saved_at_every_batch_and_resumed_it_gives_the_same(
 
 @pytest.mark.parametrize("every", ["auto", 1])
 def test_a_later_epoch_of_workers_that_live_on_is_resumed_as_itself(every):
-    """Its order is of the dataset's own count of epochs, which a dataset made anew does not have."""
+    """Its order depends on the dataset's own count of epochs, which a new dataset does not have."""
 
     def make():
         return DataLoader(CountsEpochs(), 4, num_workers=2, persistent_workers=True, snapshot_every_n_steps=every)
@@ -215,7 +215,7 @@ def test_a_state_that_knows_nothing_of_earlier_epochs_reports_it(caplog):
 
 
 class StatefulNumbers(Numbers):
-    """Map-style, and counts what it has read."""
+    """Map-style, and counts its reads."""
 
     def __init__(self) -> None:
         super().__init__(40)
@@ -265,7 +265,7 @@ def test_a_map_style_state_that_is_first_wanted_within_an_epoch_is_exact(every):
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("stop", [0, 1, 5])
 def test_loading_into_workers_that_live_on(workers, stop):
-    """The position counts from where a dataset begins that nobody has read yet."""
+    """The position counts from the start of a dataset that has not been read yet."""
     loader = DataLoader(Asked("/dev/null"), 4, num_workers=workers, persistent_workers=True)
     list(loader)
     iterator = iter(loader)
@@ -283,7 +283,7 @@ class BrokenState(Stream):
         raise LookupError("no state today")
 
     def load_state_dict(self, state):
-        """Nobody has one."""
+        """Neither has one."""
 
 
 @pytest.mark.parametrize("method", ["process", "thread"])

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""in_order=False: a state says which batches have not come, and a run that goes on from it gives those first."""
+"""in_order=False: a state lists the batches that have not been delivered, and a run that resumes from it delivers these
+first.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ SIZE = 24
 
 
 class Gated(Dataset):
-    """The batch of `held` comes when the gate is opened."""
+    """The batch of `held` is delivered when the gate is opened."""
 
     def __init__(self, held):
         self.held, self.gate = held, multiprocessing.Event()
@@ -44,7 +46,9 @@ def make(dataset, workers=2, stateful=False, **more):
 
 
 def interrupted(stateful=False):
-    """A loader of which three batches came, and not the first one: the whole order, those, its state, the others."""
+    """A loader that has delivered three batches, but not the first one: the whole order, these batches, its state, the
+    others.
+    """
     expected = list(make(Gated(None), 0, stateful))
     dataset = Gated(expected[0][0])
     loader = make(dataset, stateful=stateful)

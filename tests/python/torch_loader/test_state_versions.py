@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""States that were saved before the format's second version go on as they did."""
+"""States that were saved before version 2 of the format resume as before."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REST = {
 
 
 def loader(name):
-    generator = torch.Generator().manual_seed(8)  # another than that of the state
+    generator = torch.Generator().manual_seed(8)  # different from that of the state
     if name == "stream":
         return DataLoader(
             Positioned(), 4, num_workers=2, collate_fn=lambda batch: [at for at, _ in batch], generator=generator
@@ -33,7 +33,7 @@ def loader(name):
 
 @pytest.mark.parametrize("name", REST)
 def test_a_state_of_version_1_resumes(name):
-    """`REST` is what the release that wrote the states gave."""
+    """`REST` are the batches that the release that wrote the states delivered."""
     assert SAVED[name]["version"] == 1
     resumed = loader(name)
     resumed.load_state_dict(copy.deepcopy(SAVED[name]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torchdata's stateful protocol: an interrupted run gives what one gives that goes on."""
+"""torchdata's stateful protocol: an interrupted run delivers the same as an uninterrupted one."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_with_workers(seed):
 @pytest.mark.parametrize("dataset", [Plain, Counting, Shuffled, Positioned, CountsCalls])
 @pytest.mark.parametrize("order", ["sequential", "generator", "distributed", "stateful"])
 def test_a_state_is_equal_where_a_resumed_run_and_one_that_went_on_are_at_the_same_point(dataset, order):
-    """Lightning compares the states, base seeds included, in this epoch and those behind it."""
+    """Lightning compares the states, base seeds included, in this epoch and later ones."""
     if order != "sequential" and not issubclass(dataset, Plain):
         pytest.skip("a stream has no sampler")
 
@@ -74,7 +74,7 @@ def test_a_state_is_equal_where_a_resumed_run_and_one_that_went_on_are_at_the_sa
     resumed.load_state_dict(state)
     assert plain(resumed.state_dict()) == plain(state)
     found = [states(resumed, resumed) for _ in expected]
-    if order == "stateful":  # nobody knows that the next epoch's order does not come from the process's generators
+    if order == "stateful":  # it is unknown whether the next epoch's order comes from the process's generators
         del expected[1:], expected[0][-1], found[1:], found[0][-1]
     assert found == expected
 
@@ -103,7 +103,7 @@ def test_a_state_before_the_first_epoch_has_the_base_seed_of_workers(persistent)
 
 
 def test_a_state_at_the_end_of_an_epoch_has_the_order_of_the_next():
-    """Also one that comes from the process's generators."""
+    """Also if it comes from the process's generators."""
     torch.manual_seed(1)
     loader = DataLoader(Plain(), 4, shuffle=True, collate_fn=list)
     list(loader)
@@ -118,7 +118,7 @@ def test_a_state_at_the_end_of_an_epoch_has_the_order_of_the_next():
 @pytest.mark.parametrize("workers", [0, 1])
 @pytest.mark.parametrize("stop", [None, 2])
 def test_the_process_s_generators_continue_where_a_run_that_was_not_interrupted_has_them(workers, stop):
-    """Whoever restores them beside the loader's state gets the orders of all epochs behind it, too."""
+    """If the user also restores them, in addition to the loader's state, all later epochs have the same orders."""
 
     def orders(loader, iterator):
         return [list(iterator), list(loader), list(loader)], torch.get_rng_state().tolist()

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of an iterator with workers, each alone: tasks sent and answered, and workers' answers received."""
+"""The parts of an iterator with workers, each tested separately: sending tasks, answering them, and receiving
+answers.
+"""
 
 import types
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors that are more than their bytes cross by value: no descriptor that only a living worker could hand over."""
+"""Tensors with more than their bytes are passed by value, without a descriptor that only a living worker could send."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from loader_datasets import Numbers
 from feedline import DataLoader
 from feedline.torch_loader.workers.serialization import INLINE, LARGE
 
-SIZES = [3, INLINE // 4 + 100, LARGE]  # in the frame, in the pack, in a block of its own; times 4 bytes
+SIZES = [3, INLINE // 4 + 100, LARGE]  # in the frame, in the pack, in a separate block; times 4 bytes
 
 
 class Meta(torch.Tensor):
-    """As MONAI's MetaTensor: made by as_subclass, with attributes beside the pixels."""
+    """Like MONAI's MetaTensor: created by as_subclass, with attributes besides the pixels."""
 
     def __new__(cls, data, affine=None):
         made = torch.as_tensor(data).as_subclass(cls)
@@ -26,7 +26,7 @@ class Meta(torch.Tensor):
 
 
 class Boxes(torch.Tensor):
-    """As torchvision's tv_tensors: operations give plain tensors, __torch_function__ is its own."""
+    """Like torchvision's tv_tensors: operations return plain tensors, and it has its own __torch_function__."""
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
@@ -39,7 +39,7 @@ class Slots(torch.Tensor):
 
 
 class Own(torch.Tensor):
-    """Says itself how it is pickled."""
+    """Defines how it is pickled."""
 
     def __reduce_ex__(self, protocol):
         return _own, (self.as_subclass(torch.Tensor), "said")
@@ -195,7 +195,7 @@ def test_subclasses_are_in_the_ring_as_plain_tensors_do(size, no_descriptors):
     held = [next(iterator)["thing"] for _ in range(2)]
     in_blocks = loader.stats()["bytes_held"]
     assert in_blocks >= 2 * 4 * size if 4 * size > INLINE else in_blocks == 0
-    held[0] += 1  # and may be written
+    held[0] += 1  # and is writable
     del held, iterator
 
 

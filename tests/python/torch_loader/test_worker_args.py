@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the dataset gets into workers that are not forked: once for all, and with torch's meaning."""
+"""How the dataset is passed to workers that are not forked: once for all, and with torch's semantics."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _USUAL = gc.get_threshold()
 
 
 class _Counted(Numbers):
-    """Counts how often it is pickled, in the process that does it."""
+    """Counts how often it is pickled, in the process that pickles it."""
 
     pickled = 0
 
@@ -32,14 +32,14 @@ class _Counted(Numbers):
 
 
 class _Collector(Numbers):
-    """Every sample says how the garbage collector of its process stands."""
+    """Every sample shows whether its process's garbage collector is enabled."""
 
     def __getitem__(self, index):
         return gc.isenabled(), *gc.get_threshold(), gc.get_freeze_count()
 
 
 class _Shared(Numbers):
-    """A tensor that workers write to, and a lock that only a starting process can take along."""
+    """A tensor that workers write to, and a lock that can only be passed to a starting process."""
 
     def __init__(self, lock=None) -> None:
         super().__init__()
@@ -73,7 +73,7 @@ def test_the_dataset_is_pickled_once_and_its_memory_goes_when_all_have_read_it(m
 
 
 class _ReadSlowly:
-    """Unpickles in two parts, the second when a file is there."""
+    """Unpickled in two parts, the second when a file exists."""
 
     def __init__(self, go_on) -> None:
         self.first, self.second, self.go_on = bytes(30_000_000), bytes(30_000_000), go_on
@@ -137,7 +137,7 @@ def test_the_garbage_collector_of_a_worker_is_as_ever_but_leaves_out_what_was_th
     enabled, *threshold, frozen = (int(x) for x in next(iter(loader)))
     assert enabled
     assert tuple(threshold) == _USUAL
-    assert frozen > 10_000  # torch's modules alone are more
+    assert frozen > 10_000  # torch's modules alone are larger
 
 
 def test_a_name_stops_the_collector_until_the_dataset_is_there():
@@ -147,7 +147,7 @@ def test_a_name_stops_the_collector_until_the_dataset_is_there():
         assert gc.get_threshold()[0] > 1_000_000_000
         enable_gc()
         assert gc.get_threshold() == _USUAL
-        gc.set_threshold(123)  # as a user's main module may
+        gc.set_threshold(123)  # like a user's main module
         enable_gc()
         assert gc.get_threshold()[0] == 123
     finally:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""num_workers has the same bound everywhere."""
+"""num_workers has the same limit everywhere."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_doors_have_one_bound_and_one_message(door: str) -> None:
 
 @pytest.mark.parametrize("door", DOORS)
 def test_doors_refuse_what_is_no_count(door: str) -> None:
-    # Negative counts have torch's error in torch's place.
+    # Negative counts raise torch's error, as in torch.
     error = feedline.ConfigError if door == "Dataset.loader" else ValueError
     if door != "the attribute":
         with pytest.raises(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever ends a worker, in the user's code or in ours, arrives as that exception with where it was raised."""
+"""Whatever ends a worker, in the user's code or in Feedline's, is raised as that exception with its location."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from feedline import DataLoader
 
 
 class Leaving(Numbers):
-    """Raises what no `except Exception` catches."""
+    """Raises an exception that `except Exception` does not catch."""
 
     def __init__(self, error, at=9) -> None:
         super().__init__()
@@ -83,7 +83,7 @@ OURS = {
 
 @pytest.mark.parametrize("place", OURS)
 def test_an_error_of_ours_arrives(place, monkeypatch):
-    """Workers are forked, so they have what is patched here."""
+    """Workers are forked, so they have the patches that are made here."""
 
     def broken(*arguments, **named):
         raise ZeroDivisionError("ours")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`feedline.WorkerPool`: loaders that share processes give what they give, and torch's give, with their own."""
+"""`feedline.WorkerPool`: loaders that share processes return the same as with separate processes, and as torch's."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def told(batches):
 
 
 class Told(Augmented):
-    """Every sample also says who reads it: worker, of how many, its seed, and whose dataset it is told to have."""
+    """Every sample also contains its reader: the worker, their number, its seed, and the owner of its dataset."""
 
     def __getitem__(self, index):
         info = get_worker_info()
@@ -60,7 +60,7 @@ class Told(Augmented):
 
 
 class Counting(Dataset):
-    """Draws from a generator of its own, and counts its calls."""
+    """Draws from its own generator, and counts its calls."""
 
     def __init__(self):
         self.generator, self.calls = random.Random(3), 0
@@ -74,7 +74,7 @@ class Counting(Dataset):
 
 
 class CountingWithLambda(Counting):
-    """What fork has, and pickle does not take."""
+    """Supported with fork, but cannot be pickled."""
 
     def __init__(self):
         super().__init__()
@@ -95,7 +95,7 @@ class Started(Numbers):
 
 
 class Exiting(Numbers):
-    """Ends its worker at one sample, once where there is a `mark`."""
+    """Ends its worker at one sample, once if there is a `mark`."""
 
     def __init__(self, mark=None):
         super().__init__(20)
@@ -115,7 +115,9 @@ class Pid(Numbers):
 
 
 def both(make, progress):
-    """What `progress` gives of the loaders that `make(class, **more)` makes, of torch's and of ours in a pool."""
+    """Returns the results of `progress` for the loaders that `make(class, **more)` creates: torch's, and Feedline's in
+    a pool.
+    """
     found = []
     for loader_class, more in ((TorchDataLoader, {}), (DataLoader, {"pool": WorkerPool()})):
         torch.manual_seed(3)
@@ -124,7 +126,7 @@ def both(make, progress):
 
 
 def interleaved(train, val):
-    """Validation within each epoch of training, and behind it."""
+    """Validation within each epoch of training, and after it."""
     out = []
     for _ in range(2):
         for step, batch in enumerate(train):
@@ -198,14 +200,14 @@ def test_there_are_as_many_processes_as_the_largest_loader_has_workers():
     assert of_train < set(flatten(larger)) == processes() - before
     assert "4 processes" in repr(pool) and repr(pool) in val.explain()
     del train, larger
-    assert processes() - before  # as long as one of them is left
+    assert processes() - before  # as long as one of them exists
     del val
     assert processes() == before
 
 
 @pytest.mark.parametrize("dataset", [Counting, CountingWithLambda])
 def test_datasets_that_share_objects_do_not_see_each_others_samples(dataset, caplog):
-    """Two parts of one dataset with a generator: a copy each, as in processes of their own."""
+    """Two parts of one dataset with a generator: one copy each, as in separate processes."""
 
     def make(loader_class, **more):
         whole = dataset()
@@ -263,7 +265,7 @@ def test_a_state_and_the_epochs_after_it_do_not_depend_on_the_pool():
 
 
 def test_training_that_may_make_no_more_batches_does_not_stop_validation():
-    """A worker that waits for room turns to validation all the same, and makes one batch more of training at most."""
+    """A worker that waits for room still starts validation, and produces at most one more batch of training."""
     pool, data, in_batch = WorkerPool(), CountedLarge(40), 50_000 * 4 * 4
     train = DataLoader(data, batch_size=4, num_workers=1, prefetch_factor=8, memory_budget=2 * in_batch, pool=pool)
     val = DataLoader(Large(16), batch_size=4, num_workers=1, pool=pool)
@@ -381,7 +383,7 @@ def test_parts_are_those_that_can_change():
 
 
 def test_a_process_that_is_late_takes_one_opening_after_the_other():
-    """Several wait in its socket: what is read of one may not take the next one's descriptors along."""
+    """Several wait in its socket: reading one must not consume the next one's descriptors."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
         for number in range(2):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said about traces of training loops whose times are known."""
+"""Findings for traces of training loops whose times are known."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from made_traces import GEMM_BF16, GEMM_FP32, MadeTrace, loop
 from running_processes import HANG_S
 
 from feedline import trace
-from feedline.trace import verdicts
+from feedline.trace import steps, verdicts
 
 COMMAND = [sys.executable, "-c", "import sys; from feedline.cli import main; sys.exit(main())"]
 
@@ -53,7 +53,7 @@ def test_steps_and_the_loaders_share(tmp_path: Path) -> None:
 
 
 def test_a_slow_loader_with_workers_is_not_guessed_at(tmp_path: Path) -> None:
-    """The main process's trace cannot tell decoding from storage: it says so, and what would."""
+    """The main process's trace does not distinguish decoding from storage: the output says so, and how to find out."""
     result = analysed(tmp_path, loop(loader_us=5000))
     assert causes(result) == []
     assert {"cpu_decode", "storage_latency", "too_few_workers"} <= {a["cause"] for a in result["abstained"]}
@@ -63,7 +63,7 @@ def test_a_slow_loader_with_workers_is_not_guessed_at(tmp_path: Path) -> None:
 
 
 def test_feedlines_stages_divide_the_wait(tmp_path: Path) -> None:
-    """Of an engine whose threads decode for three quarters of their time, and read for a fifth."""
+    """The trace of an engine whose threads decode for three quarters of their time, and read for a fifth."""
     made = loop(loader_us=5000)
     for i in range(0, int(made.host) - 100, 100):
         for stage, start, duration in (("storage", 0, 20), ("decode", 20, 76), ("transform", 96, 4)):
@@ -84,6 +84,77 @@ def test_the_memory_that_torch_held(tmp_path: Path) -> None:
         args = {"Total Allocated": allocated, "Device Id": device, "Bytes": 1}
         made.events.append({"ph": "i", "s": "t", "name": "[memory]", "cat": "cpu_instant_event", "ts": 1, "args": args})
     assert analysed(tmp_path, made)["peak_bytes"] == {"cuda:0": 9, "cpu": 7}
+
+
+def memory_event(us: float, size: int, total: int, address: int, thread: int = 1, **args: Any) -> dict[str, Any]:
+    known = {"Bytes": size, "Total Allocated": total, "Addr": address, "Device Id": 0, "Device Type": 1}
+    return {"ph": "i", "s": "t", "name": "[memory]", "ts": us, "pid": 1, "tid": thread, "args": known | args}
+
+
+def test_memory_over_time_and_by_operator(tmp_path: Path) -> None:
+    made = {
+        "traceEvents": [
+            {"ph": "X", "cat": "cpu_op", "name": "aten::conv2d", "ts": 0, "dur": 1000, "pid": 1, "tid": 1, "args": {}},
+            {"ph": "X", "cat": "cpu_op", "name": "aten::empty", "ts": 100, "dur": 100, "pid": 1, "tid": 1, "args": {}},
+            {"ph": "X", "cat": "cpu_op", "name": "aten::relu", "ts": 2000, "dur": 500, "pid": 1, "tid": 1, "args": {}},
+            memory_event(150, 600, 600, 11),
+            memory_event(500, 300, 900, 12, **{"Total Reserved": 4096}),
+            memory_event(2100, 500, 1400, 13),
+            memory_event(1500, -300, 600, 12),  # out of order in the file
+            memory_event(2100, -100, 1300, 99),  # allocated before the recording
+            memory_event(2200, 200, 1500, 14),
+            memory_event(3000, -500, 1000, 13, thread=2),
+            memory_event(4000, -600, 400, 11, thread=2),
+            memory_event(4100, 50, 450, 15, thread=2),
+        ]
+    }
+    path = tmp_path / "memory.json"
+    path.write_text(json.dumps(made))
+    (found,) = trace.analyse([trace.read(path)])["memory"]
+    assert (found["device"], found["peak_bytes"], found["reserved_bytes"]) == ("cuda:0", 1500, 4096)
+    assert found["peak_at_ms"] == pytest.approx(2.05) and (found["first_bytes"], found["last_bytes"]) == (600, 450)
+    assert [value for _, value in found["points"]] == [600, 900, 600, 1400, 1500, 1000, 400, 450]
+    rows = {
+        row["name"]: (row["allocations"], row["allocated_bytes"], row["held_at_peak_bytes"])
+        for row in found["operators"]
+    }
+    assert rows == {
+        "aten::relu": (2, 700, 700),
+        "aten::empty": (1, 600, 600),
+        "aten::conv2d": (1, 300, 0),
+        "outside operators": (1, 50, 0),
+    }
+    assert found["rise_per_step_bytes"] is None
+
+
+def test_memory_that_rises_from_step_to_step(tmp_path: Path) -> None:
+    made, rising = loop(), loop()
+    ends = [window[1] for window in steps.find(trace.read(made.write(tmp_path / "plain.json"))).windows]
+    for number, end in enumerate(ends):
+        rising.events.append(memory_event(end / 1000 - 1, 1000, 1000 * (number + 1), number + 1))
+        made.events.append(memory_event(end / 1000 - 1, 1000, 1000 * (number % 2 + 1), number + 1))
+    assert analysed(tmp_path, rising)["memory"][0]["rise_per_step_bytes"] == pytest.approx(1000)
+    assert analysed(tmp_path, made)["memory"][0]["rise_per_step_bytes"] is None
+
+
+def test_damaged_memory_events_are_ignored(tmp_path: Path) -> None:
+    made = loop()
+    good = memory_event(1, 5, 5, 1)
+    bad = [good | {"args": args} for args in (None, 3, {}, {"Total Allocated": "many"}, {"Total Allocated": 2**70})]
+    bad += [good | {"ts": ts} for ts in (None, "now", float("inf"))]
+    bad.append(memory_event(2, 2**80, 7, 1))
+    made.events += [*bad, good]
+    (found,) = analysed(tmp_path, made)["memory"]
+    assert (found["peak_bytes"], len(found["points"])) == (5, 1)
+
+
+def test_the_course_of_many_events_is_short(tmp_path: Path) -> None:
+    made = loop()
+    made.events += [memory_event(i, 1, i, i + 1) for i in range(5000)]
+    points = analysed(tmp_path, made)["memory"][0]["points"]
+    assert (
+        len(points) == 120 and points[-1][1] == 4999 and [value for _, value in points] == sorted(v for _, v in points)
+    )
 
 
 def test_loading_in_the_main_process_is_named(tmp_path: Path) -> None:
@@ -140,7 +211,7 @@ def test_copies_on_the_kernels_stream_and_on_their_own(tmp_path: Path) -> None:
 
 
 def test_waits_for_the_gpu_are_found_with_their_line(tmp_path: Path) -> None:
-    made = loop(items=8, kernels=8, kernel_us=60, place="train.py(41): log_loss")
+    made = loop(items=8, kernels=8, kernel_us=60, function="train.py(41): log_loss")
     result = analysed(tmp_path, made)
     found = verdict(result, "loop_synchronisation")
     row = result["synchronisation"][0]
@@ -153,7 +224,7 @@ def test_waits_for_the_gpu_are_found_with_their_line(tmp_path: Path) -> None:
 
 
 def test_a_copy_to_pageable_memory_waits_in_the_call_itself(tmp_path: Path) -> None:
-    """As .item() has it on many machines: cudaMemcpyAsync holds the host, and the synchronisation is over at once."""
+    """Like .item() on many machines: cudaMemcpyAsync blocks the host, and the synchronisation ends immediately."""
     made = MadeTrace()
     for number in range(6):
         begin = number * 10_000.0
@@ -180,7 +251,7 @@ def test_without_stacks_the_option_is_named(tmp_path: Path) -> None:
 
 
 def test_a_wait_that_costs_nothing_is_no_cause(tmp_path: Path) -> None:
-    """One .item() at the end of a long step: the GPU loses some microseconds of milliseconds."""
+    """One .item() at the end of a long step: the GPU loses some microseconds out of milliseconds."""
     made = loop(steps=20, kernels=40, kernel_us=200)
     assert "loop_synchronisation" not in causes(analysed(tmp_path, made))
     made = loop(steps=20, kernels=1, kernel_us=8000, items=1)
@@ -208,7 +279,7 @@ def waits_once(gpu_busy_until: float, *, in_loader: bool) -> MadeTrace:
 def test_idle_time_belongs_to_the_wait_that_it_follows(tmp_path: Path) -> None:
     result = analysed(tmp_path, waits_once(0.99, in_loader=False))
     assert verdict(result, "loop_synchronisation")["share"] == pytest.approx(0.8, abs=0.01)
-    # a wait for another stream: the GPU works on for 4 ms, and is idle for other reasons
+    # a wait for another stream: the GPU continues for 4 ms, and is idle for other reasons
     result = analysed(tmp_path, waits_once(5, in_loader=False))
     assert "loop_synchronisation" not in causes(result)
     assert result["synchronisation"][0]["gpu_idle_after_ms"] == 0
@@ -298,7 +369,7 @@ def test_operators_by_their_own_and_their_whole_time(tmp_path: Path) -> None:
     made.add("cpu_op", "inner", 200, 100, **{"External id": 2})
     made.add("cpu_op", "outer", 350, 200, **{"External id": 3})  # calls itself
     made.add("cpu_op", "outside", 2000, 50, **{"External id": 4})
-    # the times of the calls say whose they are; in traces of 2022 "External id" is the correlation
+    # the times of the calls show their callers; in traces of 2022, "External id" is the correlation
     for at, link, size in ((250, 77, 40), (400, 78, 10), (610, 79, 99)):
         made.add("cuda_runtime", "cudaLaunchKernel", at, 5, correlation=link, **{"External id": link})
         made.add("kernel", "k", at + 300, size, 7, device=0, stream=7, correlation=link, **{"External id": 1})
@@ -392,7 +463,7 @@ def run(*arguments: str | Path, status: int) -> subprocess.CompletedProcess[str]
 
 def test_the_command_shows_and_writes(tmp_path: Path) -> None:
     pytest.importorskip("click", reason="the command line is not installed")
-    slow = loop(items=8, kernels=8, kernel_us=60, copy_us=300, place="train.py(41): log_loss").write(
+    slow = loop(items=8, kernels=8, kernel_us=60, copy_us=300, function="train.py(41): log_loss").write(
         tmp_path / "t.json"
     )
     printed = run(slow, "--json-file", tmp_path / "report.json", status=1).stdout

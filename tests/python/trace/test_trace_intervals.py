@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arithmetic of time that everything in `feedline trace` rests on, against counting moment by moment."""
+"""The arithmetic of time intervals in `feedline trace`, compared with counting moment by moment."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_what_is_covered_of_each_window(one: list[tuple[int, int]], windows: lis
 
 @st.composite
 def calls(draw: st.DrawFn) -> list[tuple[int, int, int, int]]:
-    """(thread, start, end, parent) of calls that nest, as a program makes them."""
+    """Returns (thread, start, end, parent) of nested calls, as in a program."""
     found: list[tuple[int, int, int, int]] = []
 
     def fill(thread: int, begin: int, end: int, parent: int, depth: int) -> None:
@@ -71,7 +71,7 @@ def calls(draw: st.DrawFn) -> list[tuple[int, int, int, int]]:
             start = draw(st.integers(at, end - 1))
             stop = draw(st.integers(start + 1, end))
             if (start, stop) == (begin, end) and parent >= 0:
-                break  # the same times as its caller's: which called which cannot be seen
+                break  # the same times as its caller's, so the caller cannot be determined
             found.append((thread, start, stop, parent))
             fill(thread, start, stop, len(found) - 1, depth + 1)
             at = stop

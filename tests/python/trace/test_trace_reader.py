@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces are read event by event, whole or damaged, and in little memory."""
+"""Traces are read event by event, complete or damaged, with little memory."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_any_trace_reads_as_json_does_whatever_the_chunks(
     found, made = read_all(path, chunk)
     assert made.damage == []
     assert made.complete
-    if b"\xed" not in text:  # lone surrogates are no UTF-8
+    if b"\xed" not in text:  # lone surrogates are not valid UTF-8
         assert found == events
         assert made.header == {key: value for key, value in whole.items() if key != "traceEvents"}
 
@@ -154,7 +154,9 @@ def test_times_keep_their_nanoseconds(tmp_path: Path) -> None:
 
 
 def test_reading_needs_a_fraction_of_the_file(tmp_path: Path) -> None:
-    path = made_traces.loop(steps=100, kernels=40, items=10, place="train.py(3): loop").write(tmp_path / "trace.json")
+    path = made_traces.loop(steps=100, kernels=40, items=10, function="train.py(3): loop").write(
+        tmp_path / "trace.json"
+    )
     size = path.stat().st_size
     assert size > 4_000_000
     tracemalloc.start()
@@ -162,4 +164,4 @@ def test_reading_needs_a_fraction_of_the_file(tmp_path: Path) -> None:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert found.events > 15_000
-    assert peak < size / 3 + 4_000_000  # two chunks of text beside the columns
+    assert peak < size / 3 + 4_000_000  # two chunks of text in addition to the columns

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`feedline tune` on real small scripts and sources: it finds what is there, and leaves nothing behind."""
+"""`feedline tune` with real small scripts and sources: it finds the best settings, and leaves nothing over."""
 
 import html
 import json
@@ -22,7 +22,7 @@ import feedline
 from feedline import record
 
 FEEDLINE = [sys.executable, "-c", "import sys; from feedline.cli import main; sys.exit(main())"]
-# Reading waits, so more workers make more batches on however busy a machine; nothing in it pickles.
+# Reading waits, so more workers make more batches even on a busy machine; nothing in it can be pickled.
 SCRIPT = """
 import atexit, sys, time, torch
 class Slow(torch.utils.data.Dataset):
@@ -61,7 +61,7 @@ if __name__ == "__main__":
 
 @pytest.fixture
 def tune(tmp_path):
-    """Tunes a script: (exit status, standard output, standard error)."""
+    """Tunes a script; returns (exit status, standard output, standard error)."""
 
     def tune(source, *options):
         script = tmp_path / "train.py"
@@ -77,7 +77,7 @@ def tune(tmp_path):
 
 
 def gains_by_a_second_worker(found):
-    """So measured, in the time that there was, and borne out by the last comparison."""
+    """The settings were measured, in the available time, and confirmed by the last comparison."""
     if found["outcome"] != "gain":
         return False
     (two,) = [rung for rung in found["rungs"] if rung["change"] == "2 workers"] or [{"kept": False}]
@@ -86,9 +86,9 @@ def gains_by_a_second_worker(found):
 
 def test_a_script_is_tuned_as_it_is_and_ended(tune, tmp_path):
     output, run, page = tmp_path / "tuned.json", tmp_path / "run.json", tmp_path / "run.html"
-    # a batch has 256 bytes: of more than 3 workers, or prefetching much deeper, there is nothing to measure
+    # a batch has 256 bytes, so more than 3 workers, or much deeper prefetching, cannot be measured
     options = ["--memory", "2000", "--settings", output, "--record", run, "--json"]
-    for budget in ("20s", "120s"):  # a machine that others keep busy needs more
+    for budget in ("20s", "120s"):  # a busy machine needs more
         status, out, err = tune(SCRIPT.replace("EPOCHS", "1000"), "--budget", budget, *options)
         assert status == 0, err
         assert out.startswith("at exit\n") and "the end" not in out
@@ -137,7 +137,7 @@ def test_a_script_that_uses_a_device_is_tuned_without_it(tune):
     found = json.loads(out)
     assert found["base"]["pin_memory"] and found["best"]["pin_memory"]
     assert not [rung for rung in found["rungs"] if rung["change"] == "pinned memory"]
-    assert any("measured without page-locked memory" in note for note in found["notes"])
+    assert any("without page-locked memory" in note for note in found["notes"])
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_ctrl_c_leaves_no_process(tmp_path):
     command = [*FEEDLINE, "tune", "--budget", f"{HANG_S}s", "--", sys.executable, str(script)]
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     until(lambda: list(tmp_path.glob("feedline-tune-*/*.held")), "it measures from then on")
-    assert len(processes_with(str(script))) >= 3  # the script, the copy, and us
+    assert len(processes_with(str(script))) >= 3  # the script, the copy, and this process
     process.send_signal(signal.SIGINT)
     assert process.wait(HANG_S) == 130
     assert b"KeyboardInterrupt" not in process.stderr.read()
@@ -189,7 +189,7 @@ def test_a_source_is_tuned(folder, tmp_path):
     assert found["base"]["loader"] == "source" and found["base"]["auto"]
     assert found["rungs"][0]["setting"] == found["base"]
     numbers = [rung["setting"]["num_workers"] for rung in found["rungs"] if not rung["setting"]["auto"]]
-    assert found["base"]["num_workers"] in numbers  # the same number, without what "auto" does
+    assert found["base"]["num_workers"] in numbers  # the same number, without the effects of "auto"
     assert all(2 <= rung["setting"]["batch_size"] <= 8 for rung in found["rungs"])
     assert all((rung["setting"]["memory_budget"] or 0) <= 64 << 20 for rung in found["rungs"])
     assert found["rungs"][0]["predicted"] > 0
@@ -216,7 +216,7 @@ def test_a_source_is_tuned(folder, tmp_path):
         (["--keep-running", "x"], "requires a command"),
         (["--settings", "/no/such/folder/tuned.json", "x"], "the folder /no/such/folder does not exist"),
         (["--bugdet", "60s", "x"], "--budget"),
-        (["--", "--bugdet", "60s", "touch", "RAN"], "before the --"),
+        (["--", "--bugdet", "60s", "touch", "RAN"], "options of feedline tune before --"),
         (["--settings", "/", "--", "touch", "RAN"], "is a folder"),
         (["--record", "/", "--", "touch", "RAN"], "is a folder"),
         (["--settings", "/proc/tuned.json", "--", "touch", "RAN"], "cannot write into /proc"),
@@ -255,11 +255,8 @@ def test_settings_from_before_stay_where_nothing_is_shown_to_gain(folder, tmp_pa
     output.write_text("from before")
     assert run(["tune", "--settings", str(output), str(folder)]) == 0
     said = capsys.readouterr().out
-    assert "no tried change gains" in said and "the present settings are good" in said
-    assert (
-        "nothing was saved: settings are saved only if they were shown to help" in said
-        and "was written by an earlier run" in said
-    )
+    assert "no change that was tried gains" in said and "the current settings are good" in said
+    assert "nothing was saved, as no settings were shown to help" in said and "was written by an earlier run" in said
     assert output.read_text() == "from before"
 
 

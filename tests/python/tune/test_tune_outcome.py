@@ -69,9 +69,11 @@ def test_an_interval_that_holds_a_large_gain_is_no_proof_that_nothing_gains(high
 def test_what_no_interval_allows_is_no_gain_and_its_bound_is_reported() -> None:
     found = searched(Comparison(1.0, 0.92, 1.09, 4, "unclear"))
     assert outcome.of(found) == outcome.NO_GAIN
-    assert outcome.sentence(found).startswith("no tried change gains more than 9%: the present settings are good")
+    assert outcome.sentence(found).startswith(
+        "no change that was tried gains more than 9%: the current settings are good"
+    )
     exactly = searched(Comparison(0.5, 0.48, 0.52, 4, "slower"))
-    assert outcome.sentence(exactly) == "no tried change gains: the present settings are good"
+    assert outcome.sentence(exactly) == "no change that was tried gains: the current settings are good"
 
 
 def test_what_won_its_duel_and_not_the_last_comparison_is_undecided() -> None:
@@ -240,8 +242,8 @@ def test_the_page_has_the_winning_row(tmp_path: Path) -> None:
 
 def test_the_page_reports_undecided_and_marks_no_row(tmp_path: Path) -> None:
     shown = drawn(of_script(searched(Comparison(3.4, 0.0, float("inf"), 1, "unclear"))), tmp_path)
-    assert "undecided: of 1 change none was shown to gain" in shown and 'class="best"' not in shown
-    assert "No row is significantly better yet." in shown
+    assert "undecided: none of the changes tried (1) was shown to help" in shown and 'class="best"' not in shown
+    assert "No row is significantly better." in shown
 
 
 def test_where_nothing_gains_the_row_as_it_is_wins(tmp_path: Path) -> None:

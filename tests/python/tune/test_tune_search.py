@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The search against made-up machines: it keeps what gains, drops what does not, and keeps its limits."""
+"""The search with simulated machines: it keeps improvements, drops other changes, and keeps its limits."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def test_what_gains_nothing_is_not_kept_and_is_reported() -> None:
     assert found.best.prefetch_factor in (None, 2) and found.best.loader == TORCH
     for rung in found.rungs[1:]:
         assert rung.kept or rung.why
-        if rung.kept:  # only what takes less
+        if rung.kept:  # only settings that need less
             assert not rung.candidate.must_gain and rung.why == "equally fast with fewer resources"
 
 
 def test_no_gain_is_claimed_where_there_is_none() -> None:
-    """Of 300 duels between equals at most 5 % may be won; the looks are made for 3 %."""
+    """At most 5 % of 300 comparisons between equal settings may be won; the thresholds are chosen for 3 %."""
     won = 0
     for seed in range(300):
         noise = random.Random(seed)
@@ -61,7 +61,7 @@ def test_a_gain_that_is_there_is_found_in_spite_of_noise() -> None:
 
 
 def test_a_drift_divides_out() -> None:
-    """Every measurement finds the machine 4 % faster than the one before; the two settings are equal."""
+    """For every measurement, the machine is 4 % faster than for the previous one; the two settings are equal."""
     measured = itertools.count()
     measure = lambda: 1.04 ** next(measured)  # noqa: E731
     found = run_ab_test(measure, measure, lambda pairs: True)
@@ -174,6 +174,6 @@ def test_it_ends_within_its_budget_whatever_it_measures(seed, noise, own, budget
     machine = Machine(lambda s: rates[s.num_workers], noise=noise, seed=seed)
     found = tune(machine, OWN.but(num_workers=own), budget=budget)
     slowest = 3 / min(rates)
-    assert machine.now <= budget + 6 * max(2.0, slowest)  # a pair that has begun is ended
+    assert machine.now <= budget + 6 * max(2.0, slowest)  # a pair that has begun is completed
     assert found.rungs[0].kept and found.best in {rung.candidate.setting for rung in found.rungs if rung.kept}
     assert len({rung.candidate.setting for rung in found.rungs}) >= len(found.rungs) - 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings in a file: what goes in comes out, what is damaged is refused, another machine is said."""
+"""Settings in a file: they are read as written, damaged files are refused, and another machine is reported."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ quick = settings(
 
 @pytest.fixture(autouse=True)
 def machine(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """The machine that these tests run on, as far as settings know."""
+    """Returns the facts of this machine that settings contain."""
     facts = {"cpu": "Abacus 3", "usable_cpus": 4.0, "memory_bytes": 16_000_000_000, "memory_limit_bytes": None,
              "architecture": "x86_64", "gpus": 0, "gpu0_name": None}  # fmt: skip
     monkeypatch.setattr(saved, "machine_fingerprint", lambda: facts)
@@ -32,7 +32,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 def made(**changes: Any) -> dict[str, Any]:
-    """As of a script whose own loader, torch's, was tuned."""
+    """Settings for a script whose own loader, torch's, was tuned."""
     arguments = {"num_workers": 4, "prefetch_factor": 2, "persistent_workers": True, "pin_memory": False}
     whole = {
         "feedline_settings": 1,
@@ -101,7 +101,7 @@ def test_a_scripts_settings_are_not_for_native_threads(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("for_", ["DataLoader", "torch.DataLoader", "feedline.DataLoader"])
-@pytest.mark.parametrize("workers", [None, {"num_workers": 2}])  # what an earlier Feedline wrote beside it
+@pytest.mark.parametrize("workers", [None, {"num_workers": 2}])  # additional data of an earlier version of Feedline
 def test_a_sources_settings_are_not_for_a_data_loader(tmp_path, for_, workers) -> None:
     path = put(tmp_path, made(use="feedline", arguments={"DataLoader": workers, "loader": {"num_workers": 2}}))
     with pytest.raises(feedline.ConfigError, match=r'own loader, feedline.open.*for_="loader"'):
@@ -112,7 +112,7 @@ def test_settings_found_with_our_data_loader_report_it_in_torchs(tmp_path) -> No
     path = put(tmp_path, made(use="feedline"))
     with pytest.warns(saved.SettingsWarning, match=r'with Feedline\'s DataLoader.*for_="feedline.DataLoader"'):
         assert feedline.load_settings(path)["num_workers"] == 4
-    with pytest.raises(feedline.ConfigError, match="does not apply to torch's: from feedline import DataLoader"):
+    with pytest.raises(feedline.ConfigError, match="does not apply to torch's: use `from feedline import DataLoader`"):
         feedline.load_settings(path, for_="torch.DataLoader")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -154,16 +154,18 @@ def test_other_data_is_reported(tmp_path) -> None:
         warnings.simplefilter("error")
         feedline.load_settings(path, source=[0] * 12)
         feedline.load_settings(path, source="train")
-    with pytest.warns(saved.SettingsWarning, match="13 samples, and it was 12"):
+    with pytest.warns(saved.SettingsWarning, match="the dataset has 13 samples, and had 12 when measured"):
         feedline.load_settings(path, source=[0] * 13)
-    with pytest.warns(saved.SettingsWarning, match="tuple and was a list"):
+    with pytest.warns(saved.SettingsWarning, match="tuple, and was a list"):
         feedline.load_settings(path, source=(0,) * 12)
-    with pytest.warns(saved.SettingsWarning, match="'other' and was 'train'"):
+    with pytest.warns(saved.SettingsWarning, match="'other', and was 'train'"):
         feedline.load_settings(path, source="other")
 
 
 def test_a_later_version_reports_it(tmp_path) -> None:
-    with pytest.raises(feedline.ConfigError, match="version 2; this Feedline reads up to 1: update it"):
+    with pytest.raises(
+        feedline.ConfigError, match="version 2, but this Feedline reads only versions up to 1: update Feedline"
+    ):
         feedline.load_settings(put(tmp_path, made(feedline_settings=2)))
 
 
@@ -198,7 +200,7 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path) -> None:
         {"batch_size": 0},
         {"batch_size": None},
         {"collate_fn": "os.system"},
-        {"num_workers": 0},  # with workers' settings beside it
+        {"num_workers": 0},  # with workers' settings in the same file
     ],
 )
 def test_an_argument_that_cannot_be_is_damage_and_is_named(tmp_path, change) -> None:

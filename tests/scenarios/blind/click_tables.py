@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recommender: dictionaries of columns, cut from tables in memory by the batch, without workers; a wide model."""
+"""A recommender: dicts of columns, sliced from tables in memory batch by batch, without workers; a wide model."""
 
 import torch
 from planting import amount, planted
@@ -9,7 +9,7 @@ WIDTH = 512 if planted("compute_bound") else 16
 
 
 class Clicks(torch.utils.data.Dataset):
-    """Takes a list of rows; gives a dictionary of columns."""
+    """Receives a list of rows; returns a dict of columns."""
 
     def __init__(self):
         draw = torch.Generator().manual_seed(7)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A curriculum: short epochs of the easiest sums, and before each the sampler ranks everything by what is known now."""
+"""A curriculum: short epochs of the easiest sums; before each, the sampler ranks all sums by the latest losses."""
 
 import torch
 from planting import amount, planted
@@ -17,7 +17,7 @@ class Sums(torch.utils.data.Dataset):
 
 
 class Curriculum(torch.utils.data.Sampler):
-    """Ranks by difficulty, which is the last loss where one is known and else a guess from the number's digits."""
+    """Ranks by difficulty: the last loss if it is known, and otherwise an estimate from the number's digits."""
 
     def __init__(self, count):
         self.count, self.losses, self.ranked = count, {}, None

@@ -15,7 +15,9 @@ FEATURES = torch.rand(NODES, 16)
 
 
 def around(node):
-    """Edges within two steps of a node; how many of the first step are kept depends on it."""
+    """Returns edges within two steps of a node; the number of edges of the first step that are kept depends on the
+    node.
+    """
     first = NEIGHBOURS[node][: 4 + node % 7]
     return [(node, int(near)) for near in first] + [(int(near), int(far)) for near in first for far in NEIGHBOURS[near]]
 
@@ -36,7 +38,7 @@ class Neighbourhoods(torch.utils.data.Dataset):
 
 
 def join(samples):
-    """One graph of all: nodes are numbered anew, in the order in which they are met."""
+    """Returns one graph of all: nodes get new numbers, in the order in which they occur."""
     labels = torch.tensor([label for _, label in samples])
     edges = np.concatenate([edges for edges, _ in samples])
     graph = np.repeat(np.arange(len(samples)), [len(edges) for edges, _ in samples])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What these scripts share: switches that take a planted cause away, a short form, and data that is made once.
+"""Shared code of these scripts: switches that remove a planted cause, a short form, and data that is created once.
 
-REMOVED names causes, with commas between, that the script is to run without; proof.py compares it with the planted
-one. SHORT=1 makes a few steps only, for the tests.
+REMOVED lists causes, separated by commas, that the script runs without; proof.py compares it with the planted form.
+SHORT=1 runs only a few steps, for the tests.
 """
 
 import os
@@ -22,13 +22,13 @@ def amount(full, short):
 
 
 def stored(name, write):
-    """A folder that `write(folder)` filled, once. It stays, as a dataset does when a training ends."""
+    """Returns a folder that `write(folder)` has filled once. It is not deleted, like a dataset after training."""
     folder = Path(tempfile.gettempdir(), f"feedline-blind-{name}{'-short' * SHORT}")
     if not folder.exists():
         unfinished = Path(tempfile.mkdtemp())
         write(unfinished)
         try:
             unfinished.rename(folder)
-        except OSError:  # another rank or run was quicker
+        except OSError:  # another rank or run was faster
             shutil.rmtree(unfinished)
     return folder

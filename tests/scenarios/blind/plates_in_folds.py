@@ -26,7 +26,7 @@ def scan(folder):
 
 
 class Plates(torch.utils.data.Dataset):
-    """Every process opens the archive for itself."""
+    """Every process opens the archive itself."""
 
     def __init__(self, folder):
         self.path, self.opened_by, self.small = str(folder / "plates.zip"), None, {}

@@ -26,11 +26,11 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
 _RESULT, _FORM = "FEEDLINE_PROOF_RESULT", "FEEDLINE_PROOF_FORM"
-_KEPT = 4  # batches that the ceiling's steps take by turns
+_KEPT = 4  # batches that the ceiling's steps use in turn
 
 
 class Watch:
-    """Patched around loaders' iter() and next(), where the script's own process calls them from outside a loader."""
+    """Patches the iter() and next() of loaders when the script's own process calls them outside a loader."""
 
     def __init__(self):
         self.begun = None
@@ -69,22 +69,22 @@ class Watch:
         return watched
 
     def around_iter_of_ceiling(self, original):
-        """Reads the epoch in advance; what the loop then gets costs nothing."""
+        """Reads the epoch in advance, so that the loop receives batches at no cost."""
 
         def watched(loader):
             if self.inside:
                 return original(loader)
             with self.waiting():
                 begin, cpu = time.perf_counter(), time.process_time()
-                kept, count = [], 0
+                batches, count = [], 0
                 for batch in original(loader):
                     count += 1
-                    kept = kept if len(kept) == _KEPT else [*kept, batch]
+                    batches = batches if len(batches) == _KEPT else [*batches, batch]
                 self.aside += time.perf_counter() - begin
                 self.cpu += time.process_time() - cpu
             self.waited = 0.0
             self.steps += count
-            return itertools.islice(itertools.cycle(kept), count)
+            return itertools.islice(itertools.cycle(batches), count)
 
         return watched
 
@@ -104,17 +104,17 @@ class Watch:
 
 
 def _cpu_of_living_children():
-    """Seconds; workers that stay until the process ends are no part of what it has waited for."""
+    """Returns seconds; workers that run until the process ends are not among the children that it has waited for."""
     ticks = 0
     for task in Path("/proc/self/task").iterdir():
-        with contextlib.suppress(OSError):  # threads and children that end meanwhile
+        with contextlib.suppress(OSError):  # threads and children that end in the meantime
             for child in (task / "children").read_text().split():
                 ticks += sum(map(int, Path("/proc", child, "stat").read_text().rsplit(")", 1)[1].split()[11:15]))
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _measure(script):
-    """Runs one script in this process, whose environment says which form, and writes its figures."""
+    """Runs one script in this process, in the form given by its environment, and writes its figures."""
     import torch
 
     import feedline
@@ -155,7 +155,7 @@ def _run(scenario, form):
 
 
 def _throttled_s(group):
-    """Seconds that a control group's quota held its processes back; 0 without one."""
+    """Returns the seconds for which a control group's quota stopped its processes; 0 without a quota."""
     if not (group / "cpu.stat").exists():
         return 0.0
     stat = dict(line.split() for line in (group / "cpu.stat").read_text().splitlines())

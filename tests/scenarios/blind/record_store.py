@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Thousands of tiny records in SQLite; now and then one holds a patient's whole history and takes long to parse."""
+"""Thousands of tiny records in SQLite; some contain a patient's whole history and take long to parse."""
 
 import json
 import sqlite3

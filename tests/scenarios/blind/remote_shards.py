@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Token shards from a store that answers late, opened one after the other by two workers; and a loop that looks at
-every prediction with .item() to count hits per class.
+"""Token shards from slow storage, opened one after another by two workers; and a loop that calls .item() for every
+prediction to count hits per class.
 """
 
 import time

@@ -23,7 +23,7 @@ class Documents(torch.utils.data.Dataset):
 
 
 class Packed(torch.utils.data.IterableDataset):
-    """Rows of the tokens of consecutive documents, and for each token how far back its document begins."""
+    """Yields rows of the tokens of consecutive documents, and for each token how far back its document begins."""
 
     def __init__(self, documents):
         self.inner = torch.utils.data.DataLoader(documents, 8, shuffle=True, num_workers=1, collate_fn=list)
@@ -35,11 +35,11 @@ class Packed(torch.utils.data.IterableDataset):
         tokens, places = [], []
         for documents in self.inner:
             for document in documents:
-                for place, token in enumerate(document.tolist()):
+                for position, token in enumerate(document.tolist()):
                     if token == 0:
                         continue
                     tokens.append(min(token, VOCABULARY - 1))
-                    places.append(min(place, ROW - 1))
+                    places.append(min(position, ROW - 1))
                     if len(tokens) == ROW:
                         yield torch.tensor(tokens), torch.tensor(places)
                         tokens, places = [], []
@@ -57,9 +57,9 @@ class Packed(torch.utils.data.IterableDataset):
 if __name__ == "__main__":
     torch.set_num_threads(1)
     outer = torch.utils.data.DataLoader(Packed(Documents(amount(16_000, 200))), batch_size=BATCH)
-    token, place = torch.nn.Embedding(VOCABULARY, 8), torch.nn.Embedding(ROW, 8)
-    optimizer = torch.optim.SGD([*token.parameters(), *place.parameters()], 1e-2)
+    token, position = torch.nn.Embedding(VOCABULARY, 8), torch.nn.Embedding(ROW, 8)
+    optimizer = torch.optim.SGD([*token.parameters(), *position.parameters()], 1e-2)
     for tokens, places in outer:
         optimizer.zero_grad()
-        (token(tokens) + place(places)).square().mean().backward()
+        (token(tokens) + position(places)).square().mean().backward()
         optimizer.step()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs scripts of this folder in their short form, each in a fork of one process that has imported torch already.
+"""Runs scripts of this folder in their short form, each in a fork of one process that has already imported torch.
 
     python short_runs.py FOLDER SCRIPT[:RANKS]...
 
@@ -19,7 +19,9 @@ _HERE = Path(__file__).resolve().parent
 
 
 def begin(script, folder, rank):
-    """The fork's process id. The script ends in it as it would by itself: through the interpreter's own exit."""
+    """Returns the fork's process id. The script ends in it as it would by itself, through the interpreter's own
+    exit.
+    """
     child = os.fork()
     if child:
         return child
@@ -48,8 +50,8 @@ def main():
 
     import feedline  # noqa: F401
 
-    torch.optim.SGD([torch.zeros(1, requires_grad=True)])  # the first optimizer imports for a second or two
-    gc.freeze()  # else each fork's exit looks through everything that was imported
+    torch.optim.SGD([torch.zeros(1, requires_grad=True)])  # the first optimizer's imports take a second or two
+    gc.freeze()  # otherwise, each fork's exit would traverse everything that was imported
     folder, scripts = Path(sys.argv[1]), sys.argv[2:]
     sys.path.insert(0, str(_HERE))
     os.environ |= {"SHORT": "1", "OMP_NUM_THREADS": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spoken words: WAV files become log-mel frames in one worker, which is busy and keeps up, and a GRU listens."""
+"""Spoken words: WAV files become log-mel frames in one worker, which is busy but fast enough, and are the input of a
+GRU.
+"""
 
 import wave
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Feedline's own loader over a folder of thumbnails, a small file each, none of them in the page cache, on a disk that
-answers a few hundred requests per second.
+"""Feedline's own loader over a folder of thumbnails, one small file each, none of them in the page cache, on a disk
+that serves a few hundred requests per second.
 """
 
 import io

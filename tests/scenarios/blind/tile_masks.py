@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Segmentation of aerial tiles with masks: batches of 27 MB from two workers, and a network that takes its time."""
+"""Segmentation of aerial tiles with masks: batches of 27 MB from two workers, and a slow network."""
 
 import numpy as np
 import torch

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contrastive pairs: two views of each picture from busy workers behind Feedline's DataLoader; gradients over two
-batches, and an evaluation after each epoch. The workers only just keep up with the encoder.
+"""Contrastive pairs: two views of each image from busy workers of Feedline's DataLoader; gradients over two batches,
+and an evaluation after each epoch. The workers are only just fast enough for the encoder.
 """
 
 import numpy as np

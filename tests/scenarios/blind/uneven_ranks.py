@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two ranks share documents that lie in order of length: the second one parses the long half, and the first waits."""
+"""Two ranks share documents that are sorted by length: the second one parses the long half, and the first waits."""
 
 import json
 import os

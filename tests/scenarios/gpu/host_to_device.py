@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies are asked for as they should be, and take most of the stream that computes."""
+"""Copies are non-blocking from page-locked memory, and take most of the time of the compute stream."""
 
 import loop
 import torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loop of the scripts beside it: batches of bytes to the GPU, and matrices multiplied there."""
+"""The loop of the scripts in this folder: batches of bytes are copied to the GPU, and matrices are multiplied there."""
 
 from __future__ import annotations
 

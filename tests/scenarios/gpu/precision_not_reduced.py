@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Everything is multiplied in float32, on a GPU that has units for half precision, for some seconds."""
+"""Everything is multiplied in float32, on a GPU with units for half precision, for some seconds."""
 
 import loop
 import torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small page-locked batches, and matrices in half precision: nothing is wrong on the GPU's side."""
+"""Small page-locked batches, and matrices in half precision: the GPU's copies are not a problem."""
 
 import loop
 import torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches go to the GPU from pageable memory, before every step."""
+"""Batches are copied to the GPU from pageable memory, before every step."""
 
 import loop
 import torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A convolutional model on a CPU, which steps after every fourth micro-batch; one worker reads for it."""
+"""A convolutional model on a CPU that steps after every fourth micro-batch; one worker reads for it."""
 
 import torch
 

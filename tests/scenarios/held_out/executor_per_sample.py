@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each sample makes an executor of threads for its four parts, and joins it."""
+"""Each sample creates an executor of threads for its four parts, and joins it."""
 
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Thumbnails, and now and then the photo that somebody forgot to shrink."""
+"""Thumbnails, and sometimes a photo that was not reduced."""
 
 import io
 import time

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Feedline's own loader over a token file, and a language model that takes its time."""
+"""Feedline's own loader over a token file, and a slow language model."""
 
 import tempfile
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Token lists of different lengths, padded value by value where batches are joined."""
+"""Token lists of different lengths, padded value by value in collate."""
 
 import random
 

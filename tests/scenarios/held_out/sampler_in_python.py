@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A batch sampler that looks through a long list for each batch. It runs in the loop's process."""
+"""A batch sampler that searches a long list for each batch. It runs in the loop's process."""
 
 import torch
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A trainer that asks its module for a new loader in every epoch; its workers build an index before they begin."""
+"""A trainer that requests a new loader from its module in every epoch; its workers build an index before they begin."""
 
 import torch
 

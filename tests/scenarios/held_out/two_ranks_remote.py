@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two ranks that both read from late storage, in one worker each, and average gradients."""
+"""Two ranks that both read from slow storage, in one worker each, and average gradients."""
 
 import time
 

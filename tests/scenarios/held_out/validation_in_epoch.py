@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training reads from a server that takes its time; twice in an epoch the model is validated on what is in memory."""
+"""Training reads from a slow server; twice per epoch, the model is validated on data in memory."""
 
 import threading
 import time

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Short epochs over a few samples, drawn anew from two million weights before each."""
+"""Short epochs over a few samples, which are drawn from two million weights before each epoch."""
 
 import time
 

@@ -22,8 +22,8 @@ _PARENT_DEATH = 1  # PR_SET_PDEATHSIG
 class LateFiles:
     """`count` small files; reading `index` opens one of them.
 
-    The holder ends with the process that started it. Whoever reads after that, as a copy of the loader in an experiment
-    does, starts another: the files are late for everybody.
+    The holder ends with the process that started it. A process that reads after that, such as a copy of the loader in
+    an experiment, starts another holder: the files are late for all processes.
     """
 
     def __init__(self, ms, count=64):

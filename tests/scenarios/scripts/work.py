@@ -49,7 +49,7 @@ def jpeg(side=384):
 def opener(encoded):
     """What opens this image anew each time; or, where decoding is left out, gives one that is decoded already.
 
-    Pillow keeps the memory of images: what the kernel takes for new pages is not decoding.
+    Pillow keeps the memory of images, so the kernel's time for new pages is not decoding.
     """
     Image.core.set_blocks_max(16)
     if not mended("cpu_decode"):
