@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Photos from a storage that answers every read after 5 ms, against the same photos in memory.
+"""Measures photos from storage with a latency of 5 ms per read, relative to the same photos in memory.
 
-All loaders live in one process and run an epoch each in turn, every second round backwards; ratios are taken within a
-round. `feedline.testing.force` slows the storage down and sets how a loader reads.
+All loaders are in one process and run an epoch each in turn, every second round backwards; ratios are taken within a
+round. `feedline.testing.force` slows the storage down and selects how a loader reads.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import feedline.testing
 
 _OUT = Console(highlight=False, markup=False, width=120)
 
-# name -> whether the storage is slow, when samples are prefetched
+# name -> whether the storage is slow, and when samples are prefetched
 WAYS: dict[str, tuple[bool, Literal["auto", "never", "threads"]]] = {
     "warm, read by the threads": (False, "never"),
     "warm": (False, "auto"),
@@ -59,7 +59,7 @@ def measure(name: str, source: str, options: argparse.Namespace) -> dict[str, li
     loaders = {way: loader_of(source, way, options) for way in WAYS}
     results: dict[str, list[dict[str, Any]]] = {way: [] for way in WAYS}
     for loader in loaders.values():
-        epoch(loader)  # into the page cache; and slow reads are noticed
+        epoch(loader)  # loads the files into the page cache; it also detects slow reads
     for i in range(options.rounds):
         for way in reversed(WAYS) if i % 2 else WAYS:
             results[way].append(epoch(loaders[way]))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tools/bench --decoders`: JPEGs and PNGs of each kind by our decoders, beside libjpeg-turbo and libspng.
+"""`tools/bench --decoders`: compares Feedline's decoding of JPEGs and PNGs of each kind with libjpeg-turbo and libspng.
 
-One thread, CPU time, both in turn over the same images in one process; pixels are compared before. Exit status 1: a
-goal is not met.
+One thread, CPU time; both decoders alternate over the same images in one process, after a comparison of their pixels.
+Exit status 1: a goal is not met.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 from run import write_record
 
-# How many times as long libjpeg-turbo or libspng must take.
+# the minimum ratio of the other library's time to Feedline's
 GOALS = {
     "JPEG": 1.5,
     "JPEG progressive": 1.5,
@@ -29,7 +29,7 @@ GOALS = {
 
 
 def lines_of(program: Path, *arguments: object) -> list[dict[str, Any]]:
-    """What a benchmark printed, line by line."""
+    """Parses the lines that a benchmark printed."""
     done = subprocess.run([program, *map(str, arguments)], check=True, stdout=subprocess.PIPE, text=True)
     return [json.loads(line) for line in done.stdout.splitlines()]
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `feedline diagnose --quick` costs a training script, beside what it says itself that it costs.
+"""Measures the cost of `feedline diagnose --quick` for a training script, and compares it with the cost that diagnose
+reports.
 
     python bench/diagnose_overhead.py [CASE...] [--rounds N] [--json FILE]
 
@@ -34,7 +35,7 @@ CASES = ("short_steps", "medium_steps", "workers", "many_files", "no_workers", "
 
 
 def run(case: str, watched: bool, folder: Path) -> dict[str, float]:
-    """`wall_s` and `cpu_s` of the loop; of a watched one also what the diagnosis says."""
+    """Returns `wall_s` and `cpu_s` of the loop, and for a diagnosed run also the diagnosis."""
     result, said = folder / "result.json", folder / "said.json"
     script = [sys.executable, "-W", "ignore", str(_HERE / "diagnose_overhead_loops.py"), case, str(folder), str(result)]
     diagnose = [sys.executable, "-c", _FEEDLINE, "diagnose", "--quick", "--record", str(said), "--"]
@@ -50,7 +51,7 @@ def run(case: str, watched: bool, folder: Path) -> dict[str, float]:
 
 
 def compare(case: str, rounds: int, folder: Path) -> dict[str, Any]:
-    """One pair of each round: ratios less 1, so shares; and every share that the diagnosis printed."""
+    """Returns the ratios of each round minus 1 (so as shares), and every share that the diagnosis printed."""
     pairs: list[tuple[dict[str, float], dict[str, float]]] = []
     for number in range(rounds):
         order = (False, True) if number % 2 == 0 else (True, False)

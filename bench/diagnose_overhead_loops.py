@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loops that diagnose_overhead.py runs: fixed amounts of work, and at the end the wall and CPU time of the loop.
+"""The loops that diagnose_overhead.py runs: fixed amounts of work; at the end, they print the wall and CPU time of the
+loop.
 
     python diagnose_overhead_loops.py CASE FOLDER RESULT
 
-The CPU time is that of this process and of its workers, which have ended by then. Made data lies in FOLDER.
+The CPU time is that of this process and of its workers, which have ended by then. Generated data is in FOLDER.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ _MATRIX = torch.rand(128, 128)
 
 
 def work(times: int) -> None:
-    """About a tenth of a millisecond each, through more memory than a core's first cache holds."""
+    """Takes about a tenth of a millisecond, and accesses more memory than a core's L1 cache holds."""
     for _ in range(times):
         torch.tanh(_MATRIX @ _MATRIX)
 
 
 class Worked(Dataset[Any]):
-    """Samples that take `times` of work."""
+    """Samples that each take `times` units of work."""
 
     def __init__(self, count: int, times: int) -> None:
         self.count, self.times = count, times
@@ -45,7 +46,7 @@ class Worked(Dataset[Any]):
 
 
 class Files(Dataset[Any]):
-    """Small files, of which each sample opens one."""
+    """Small files; each sample opens one of them."""
 
     def __init__(self, folder: Path) -> None:
         self.paths = [folder / f"{number}.bin" for number in range(_FILES)]
@@ -62,7 +63,7 @@ class Files(Dataset[Any]):
 
 
 def loop(case: str, folder: Path) -> Iterable[int]:
-    """Gives after each batch how much work the step is to be."""
+    """Yields the amount of work in a step after each batch."""
     if case == "native":
         import feedline
 
@@ -84,7 +85,7 @@ def loop(case: str, folder: Path) -> Iterable[int]:
 
 
 def cpu_s() -> float:
-    """Of this process and of its children that have ended."""
+    """Returns the CPU time of this process and of its children that have ended."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(one.ru_utime + one.ru_stime for one in used)
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""feedline.DataLoader against torch's, with the same arguments and two workers: the goals of the drop-in, side by side.
+"""Compares feedline.DataLoader with torch's, with the same arguments and two workers, and prints the goals of the
+drop-in.
 
 Every measurement is a fresh process; the rounds are interleaved and every second one runs backwards, so that a slow
-minute of the machine hits all alike. Ratios are taken within a round.
+phase of the machine affects all alike. Ratios are taken within a round.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ from rich.table import Table
 from run import is_met, rounds, spread, write_record
 
 _HERE = Path(__file__).resolve().parent
-_WIDTH = 150  # columns: a table of ranges
+_WIDTH = 150  # the columns of a table of ranges
 _OUT = Console(highlight=False, markup=False, width=_WIDTH)
 Results = dict[str, list[dict[str, Any]]]
 
 
 @dataclass(frozen=True)
 class Goal:
-    """`figure` of `kind` over that of `over`, in every round."""
+    """Returns the ratio of `figure` for `kind` to that for `over` in every round."""
 
     words: str
     case: str
@@ -48,9 +49,9 @@ class Goal:
         return {"goal": self.words, **bound, "measured": self.measured(results)}
 
 
-_OF_PHOTOS = ("photos", "own_photos")  # cases that need --photos
+_OF_PHOTOS = ("photos", "own_photos")  # cases that require --photos
 
-# case -> (what it is, options of drop_in_loaders.py, kinds beside "stock" and "feedline")
+# case -> (description, options of drop_in_loaders.py, kinds other than "stock" and "feedline")
 CASES: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "photos": ("ImageFolder of JPEG files, batch 64", {"epochs": 1}, []),
     "own_photos": ("a user's class of the same files", {"epochs": 1}, []),
@@ -83,7 +84,7 @@ def why_skipped(case: str, photos: str | None) -> str | None:
         return None
     try:
         importlib.import_module("torchvision.datasets")
-    except Exception as error:  # one built for another torch raises what it likes
+    except Exception as error:  # a package built for another torch may raise any exception
         return f"torchvision cannot be imported: {type(error).__name__}: {error}"
     return None if photos else "no folder of photos was given (--photos)"
 

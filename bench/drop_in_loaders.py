@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs one case with one loader in this process and prints what it did, as lines of JSON. `measure.py` starts it.
+"""Runs one case with one loader in this process and prints its figures as lines of JSON. `measure.py` starts it.
 
-Lines: the begin and the end of the part in which memory is sampled, then the figures.
-Workers that are spawned import this file, so Feedline is imported only where it is used.
+Lines: the beginning and the end of the part in which memory is sampled, then the figures. Spawned workers import this
+file, so Feedline is imported only where it is used.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import drop_in_sets as sets
 
 @dataclass(frozen=True)
 class Case:
-    """A dataset, the arguments that both loaders get, and what is timed."""
+    """A dataset, the arguments of both loaders, and the part that is timed."""
 
     dataset: Callable[[argparse.Namespace], Any]
     run: Callable[[Any, argparse.Namespace], dict[str, Any]]
@@ -30,7 +30,7 @@ class Case:
 
 
 def samples_per_s(loader: Any, options: argparse.Namespace) -> dict[str, Any]:
-    """Epoch 0 warms up, and is the one whose memory counts."""
+    """Epoch 0 is the warm-up, and the epoch in which memory is measured."""
     for _ in loader:
         time.sleep(options.step_s)
     _end_of_sampling()
@@ -42,8 +42,9 @@ def samples_per_s(loader: Any, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def first_batch(loader: Any, options: argparse.Namespace) -> dict[str, Any]:
-    """From iter(), with workers that start then. Timed before memory is sampled, in another epoch. `start_cpu_s` is the
-    CPU time of this process and the workers until each of them has given a batch, which says more on a busy machine.
+    """Measures the time from iter(), which starts the workers. It is measured in a separate epoch, before memory is
+    sampled. `start_cpu_s` is the CPU time of this process and the workers until each worker has returned a batch; on a
+    busy machine, this is more reliable.
     """
     import processes
 
@@ -64,7 +65,7 @@ def first_batch(loader: Any, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def epoch_gap(loader: Any, options: argparse.Namespace) -> dict[str, Any]:
-    """From the end of the last training step of an epoch to the first batch of the next; the median."""
+    """Returns the median time from the end of an epoch's last training step to the first batch of the next epoch."""
     gaps, last = [], None
     for _ in range(options.epochs + 1):
         for batch in loader:
@@ -117,7 +118,7 @@ CASES = {
 
 
 class ArrayBatches:
-    """The limit for a table: NumPy's `array[indices]`, and nothing else."""
+    """The limit for a table: only NumPy's `array[indices]`."""
 
     def __init__(self, dataset: Any, batch_size: int) -> None:
         import numpy as np
@@ -169,7 +170,7 @@ def main() -> int:
     parser.add_argument("--photos", help="class folders of JPEG files")
     options = parser.parse_args()
 
-    # whatever any loader will import is here before the bare process's memory is read, for all alike
+    # all modules that any loader imports are loaded before the bare process's memory is measured, for all loaders alike
     import processes
     import torch
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the drop-in is measured on: datasets as users write them. Spawned workers import this, so it imports little."""
+"""Datasets as users write them, with which the drop-in is measured. Spawned workers import this module, so it imports
+little.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ class LargeTensors(Dataset[torch.Tensor]):
 
 
 class Scalars(Dataset[dict[str, float]]):
-    """A sample of twenty numbers by name."""
+    """A sample is a dict of twenty numbers."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -38,7 +40,7 @@ class Scalars(Dataset[dict[str, float]]):
 
 
 class Paths(Dataset[int]):
-    """A list of paths, as a dataset of files holds it. Nothing is read."""
+    """A list of paths, as in a dataset of files. Nothing is read."""
 
     def __init__(self, count: int) -> None:
         self.paths = [f"/data/train/class_{i % 1000:04}/image_{i:08}.jpg" for i in range(count)]
@@ -51,7 +53,7 @@ class Paths(Dataset[int]):
 
 
 class SlowSamples(Dataset[torch.Tensor]):
-    """48 KB in 2 ms, spent waiting, as for storage."""
+    """Samples of 48 KB. Reading one sleeps for 2 ms to simulate storage."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -69,7 +71,7 @@ def table(rows: int) -> TensorDataset:
 
 
 class OwnPhotos(Dataset[Any]):
-    """A list of paths, a list of labels and a transform, as most users write it."""
+    """A list of paths, a list of labels and a transform, as in most users' datasets."""
 
     def __init__(self, paths: list[str], labels: list[int], transform: Any) -> None:
         self.paths, self.labels, self.transform = paths, labels, transform
@@ -85,14 +87,14 @@ class OwnPhotos(Dataset[Any]):
 
 
 def own_photos(folder: str) -> Any:
-    """The files of photos() in a user's own class."""
+    """The files of photos() in a user-defined class."""
     made = photos(folder)
     paths, labels = zip(*made.samples, strict=True)
     return OwnPhotos(list(paths), list(labels), made.transform)
 
 
 def photos(folder: str) -> Any:
-    """torchvision's ImageFolder as its training examples have it."""
+    """torchvision's ImageFolder, as in its training examples."""
     from torchvision import datasets, transforms
 
     steps = [

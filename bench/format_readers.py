@@ -17,11 +17,11 @@ from typing import Any
 sys.path.append(str(Path(__file__).resolve().parent / "peers"))
 
 BATCH = 64
-Epoch = Callable[[], Iterable[int]]  # gives the rows of each batch
+Epoch = Callable[[], Iterable[int]]  # yields the rows of each batch
 
 
 def tfdata(shards: list[str], threads: int) -> Epoch:
-    """tf.data in the way its guide has it: files interleaved, the crop alone decoded, no antialiasing."""
+    """tf.data as in its guide: interleaved files, only the crop is decoded, no antialiasing."""
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"
     import tensorflow as tf
     from adapters import tfdata as photos
@@ -51,7 +51,7 @@ def tfdata(shards: list[str], threads: int) -> Epoch:
 
 
 def tfrecord(shards: list[str], threads: int) -> Epoch:
-    """The `tfrecord` package's dataset with its indexes, Pillow's transforms, torch's loader: one file a worker."""
+    """The `tfrecord` package's dataset with its indexes, Pillow's transforms, torch's loader: one file per worker."""
     import io
     import itertools
 
@@ -80,7 +80,7 @@ def tfrecord(shards: list[str], threads: int) -> Epoch:
 
 
 def hugging_face(shards: list[str], threads: int) -> Epoch:
-    """`datasets`' saved folder, memory-mapped, Pillow's transforms, torch's loader, shuffled as a whole."""
+    """`datasets`' saved folder, memory-mapped, Pillow's transforms, torch's loader, fully shuffled."""
     import datasets
     import torch
     from adapters import pillow
@@ -122,7 +122,9 @@ def mosaic(shards: list[str], threads: int) -> Epoch:
 
 
 def _stand_in_for_torchvision() -> None:
-    """Its wheel does not load beside torch's CPU build; streaming takes base classes of it, unused here."""
+    """Replaces torchvision, whose wheel cannot be loaded with torch's CPU build; streaming uses base classes from it
+    that are not needed here.
+    """
     from importlib.machinery import ModuleSpec
     from unittest import mock
 
@@ -153,7 +155,9 @@ def litdata(shards: list[str], threads: int) -> Epoch:
 
 
 def lmdb(shards: list[str], threads: int) -> Epoch:
-    """A torch Dataset over an LMDB of Caffe's Datums, opened where it is read, Pillow's transforms, torch's loader."""
+    """A torch Dataset over an LMDB of Caffe's Datums, opened by the process that reads it, Pillow's transforms, torch's
+    loader.
+    """
     import io
 
     import lmdb as library
@@ -192,7 +196,7 @@ def lmdb(shards: list[str], threads: int) -> Epoch:
 
 
 def _datum(message: memoryview) -> tuple[bytes, int]:
-    """The image file and the label of one of Caffe's Datums, as protobuf writes them."""
+    """Returns the image file and the label of a Datum of Caffe, which is a protobuf message."""
     image, label, at = b"", 0, 0
     while at < len(message):
         tag, at = message[at], at + 1
@@ -232,7 +236,7 @@ def main() -> int:
     started, spent = time.perf_counter(), time.process_time()
     images = sum(sum(epoch()) for _ in range(options.epochs))
     found = {"images": images, "images_per_s": images / (time.perf_counter() - started)}
-    if options.threads == 0:  # all of it in this process
+    if options.threads == 0:  # all work is in this process
         found["cpu_s_per_1000_images"] = 1000 * (time.process_time() - spent) / images
     print(json.dumps(found))
     return 0

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same photos through every format that holds photos, and through the originals' own readers.
+"""Measures the same photos in every format for photos, with Feedline and with the formats' own readers.
 
-Feedline's loaders live in one process and run an epoch each in turn; an original reader is a process of its own, in the
-environment that format_peers.toml names, and one that cannot be installed is skipped by name. Every second round runs
-backwards; ratios are taken within a round. What a photo costs out of each format is measured besides by
-format_samples.cpp, a few photos in turn: on cores that others use, epochs one after the other tell less.
+Feedline's loaders are in one process and run an epoch each in turn; each original reader runs in a separate process, in
+the environment that format_peers.toml names. If it cannot be installed, it is skipped with a message. Every second
+round runs backwards; ratios are taken within a round. format_samples.cpp also measures the time per photo in each
+format, alternating between a few photos of each, because on shared cores, successive epochs are less comparable.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ _ORIGINALS = {
     "litdata": "LitData, Pillow",
     "lmdb": "lmdb in torch's Dataset, Pillow",
 }
-# Measured in one process without workers, and compared by what they cost: the same on cores that others use too.
+# Measured in one process without workers and compared by CPU time, which also works on busy cores.
 _ALONE = dict(zip(list(_ORIGINALS.values())[3:], ("mds", "litdata", "lmdb"), strict=True))
-_READER_S = 900  # far beyond what a reader takes for two epochs
+_READER_S = 900  # far more than a reader needs for two epochs
 
 Results = dict[str, list[dict[str, Any]]]
 
 
 def records_of(photos: Path, root: Path) -> list[Path]:
-    """The photos as TFRecord files, made once, with the indexes that the `tfrecord` package wants."""
+    """Writes the photos as TFRecord files, once, with the indexes that the `tfrecord` package requires."""
     if not (root / "made").exists():
         for path in made_tfrecords.of_folder(photos, root, _SHARDS):
             Path(f"{path}.tfindex").write_text(made_tfrecords.index_of(path))
@@ -63,7 +63,7 @@ def records_of(photos: Path, root: Path) -> list[Path]:
 
 
 def tables_of(photos: Path, root: Path) -> dict[str, Path]:
-    """The photos in each format that is a folder of its own, made once: as `datasets` saves them, and so on."""
+    """Writes the photos in each format that is a folder, once: as `datasets` saves them, and so on."""
     makers: dict[str, Callable[[Path, Path], Any]] = {
         "arrow": lambda photos, root: made_arrow.of_folder(photos, root, _SHARDS),
         "parquet": lambda photos, root: made_parquet.of_folder(photos, root, _SHARDS),
@@ -117,19 +117,19 @@ def originals(
 
 
 def joined(source: Any) -> str:
-    """A source as one word: what Feedline.open takes as a list, joined."""
+    """Returns the argument of feedline.open as one word; a list is joined."""
     return "::".join(map(str, source)) if isinstance(source, list) else str(source)
 
 
 def samples_in_turn(program: Path, sources: dict[str, Any], rounds: int) -> list[dict[str, Any]]:
-    """Of each source CPU time a photo, and how many times as long the first source takes, round by round."""
+    """Returns the CPU time per photo of each source, and its ratio to that of the first source, by round."""
     named = [f"{name}={joined(source)}" for name, source in sources.items()]
     done = subprocess.run([program, str(rounds), *named], check=True, stdout=subprocess.PIPE, text=True)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def measure(tasks: dict[str, Callable[[], dict[str, Any]]], rounds: int) -> tuple[Results, dict[str, str]]:
-    """Round by round; a reader of others that fails is left out of all, and why is told."""
+    """Runs the rounds; an original reader that fails is left out of all rounds, and the reason is printed."""
     results: Results = {name: [] for name in tasks}
     failed: dict[str, str] = {}
     for i in range(rounds):
@@ -192,7 +192,7 @@ def main() -> int:
     in_turn = samples_in_turn(options.samples, sources, options.rounds)
     loaders = {name: loader_of(source, options.threads) for name, source in sources.items()}
     for loader in loaders.values():
-        epoch(loader)  # into the page cache
+        epoch(loader)  # loads the files into the page cache
     tasks: dict[str, Callable[[], dict[str, Any]]] = {
         f"Feedline, {name}": lambda loader=loader: epoch(loader)  # type: ignore[misc]
         for name, loader in loaders.items()

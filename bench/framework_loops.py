@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One framework's own training loop over one kind of data, with torch's loader and with Feedline's in turn.
+"""Runs one framework's training loop over one kind of data, alternating between torch's loader and Feedline's.
 
 Prints one line of JSON: for each round, samples per second of both. `frameworks.py` starts it. The model is so small
-that the loop waits for data; the rate is that of the epochs behind the first one, between two forward passes.
+that the loop waits for data; the rate is that of the epochs after the first one, between two forward passes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
 class Features(Dataset):
-    """A dataset in Python: a sample is 32 numbers, some work on them, and a class."""
+    """A dataset in Python: a sample is 32 numbers, computed with some work, and a class."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -44,7 +44,7 @@ class Features(Dataset):
 
 
 class Model(nn.Module):
-    """Looks at every 32nd pixel. Notes when each forward pass begins."""
+    """Uses every 32nd pixel. Records when each forward pass begins."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -75,7 +75,7 @@ def timm_photos(folder: str) -> Any:
     return ImageDataset(folder, transform=transform)
 
 
-# -- the loops: each trains `model` for EPOCHS epochs, and makes its loader by the class that it gets
+# -- the loops: each trains `model` for EPOCHS epochs, and creates its loader with the given class
 
 
 def plain(loader_class: Any, dataset: Any, model: Model, options: dict[str, Any]) -> None:
@@ -181,7 +181,7 @@ def rate(loop: str, loader_class: Any, dataset: Any, batch_size: int, workers: i
 
 
 def turns(count: int) -> Iterator[tuple[str, Any]]:
-    """Both loaders, every second time the other one first."""
+    """Measures both loaders; their order alternates."""
     kinds = [("stock", TorchLoader), ("feedline", feedline.DataLoader)]
     for turn in range(count):
         yield from reversed(kinds) if turn % 2 else kinds

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The training loops of frameworks with torch's loader and with Feedline's, one line changed: samples per second.
+"""Measures samples per second of frameworks' training loops with torch's loader and, after changing one line, with
+Feedline's.
 
-Every framework runs in a process of its own, in which the two take turns; ratios are taken within a turn.
+Every framework runs in a separate process, in which the two loaders alternate; ratios are taken within a round.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from run import is_met, spread, write_record
 _HERE = Path(__file__).resolve().parent
 _OUT = Console(highlight=False, markup=False, width=150)
 FRAMEWORKS = ("torch", "accelerate", "lightning", "transformers", "timm")
-GOALS = {"photos": 3.0, "python": 1.0}  # times torch's loader, at least
+GOALS = {"photos": 3.0, "python": 1.0}  # minimum ratio to torch's loader
 
 
 def cases(only: list[str]) -> list[tuple[str, str]]:
-    """timm has no loop for samples that are no images."""
+    """timm's loop supports only images."""
     return [(name, data) for data in GOALS for name in only or FRAMEWORKS if (name, data) != ("timm", "python")]
 
 
@@ -37,7 +38,7 @@ def why_skipped(name: str, data: str, photos: str | None) -> str | None:
     for module in (name, *(("torchvision.datasets",) if data == "photos" else ())):
         try:
             importlib.import_module(module)
-        except Exception as error:  # one built for another torch raises what it likes
+        except Exception as error:  # a package built for another torch may raise any exception
             return f"{module} cannot be imported: {type(error).__name__}: {error}"
     return None
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What num_workers="auto" gains or costs against numbers of threads that stay (docs/tuning-live.md).
+"""Measures the gain or loss of num_workers="auto" compared with fixed numbers of threads (docs/tuning-live.md).
 
-Three kinds of loop over the same photos: one that computes with torch on all CPUs, one that only waits (as for a GPU),
-and one that does nothing, so that the loader is the limit. For each, a loader that adapts and loaders with fixed
-numbers of threads take turns of a few seconds in one process, after they have settled. Prints steps a second and CPU
-time a step of every loader, and the median over the rounds of the ratio to the loader that adapts.
+Three kinds of loops use the same photos: one computes with torch on all CPUs, one only waits (as for a GPU), and one
+does nothing, so that the loader is the limit. For each, a loader that adapts and loaders with fixed numbers of threads
+alternate for a few seconds each in one process, after they have settled. Prints steps per second and CPU time per step
+of every loader, and the median over the rounds of the ratio to the loader that adapts.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _BATCH = 32
 
 
 def loops(step_s: float) -> dict[str, Callable[[], None]]:
-    """What a training loop does besides waiting for its batch, each for about `step_s` seconds."""
+    """The work of a training loop besides waiting for its batch, about `step_s` seconds per step."""
     left, right = torch.randn(384, 384), torch.randn(384, 384)
     started = time.perf_counter()
     for _ in range(50):
@@ -57,7 +57,7 @@ def run(batches: Iterator[Any], body: Callable[[], None], seconds: float) -> dic
 def compare(
     source: str, body: Callable[[], None], threads: list[int | str], options: argparse.Namespace
 ) -> dict[str, Any]:
-    """Per loader its rounds, and what the one that adapts has come to."""
+    """Returns the rounds of each loader, and the final settings of the loader that adapts."""
     dataset = feedline.open(source).random_resized_crop(224).random_horizontal_flip()
     opened = {str(count): dataset.loader(_BATCH, shuffle=True, num_workers=count, epochs=math.inf) for count in threads}
     turns = {name: iter(loader) for name, loader in opened.items()}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs one loader in this process and prints what it did as one line of JSON. `measure.py` starts it.
+"""Runs one loader in this process and prints its figures as one line of JSON. `measure.py` starts it.
 
-random_resized_crop(224), flip, normalise, float32, batch 64: the epoch that every loader here runs.
+Every loader here runs the same epoch: random_resized_crop(224), flip, normalise, float32, batches of 64.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def stock_loader(source: str, options: argparse.Namespace) -> Any:
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
-    # whatever any of the loaders will import is here before the memory of the bare process is read, for all alike
+    # all modules that any loader imports are loaded before the bare process's memory is measured, for all loaders alike
     import numpy  # noqa: F401
     import PIL.Image
     import torch.utils.data
@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     for _ in batches:
         pass
     del batches
-    print(json.dumps({"first_batch_s": first_batch_s}), flush=True)  # warm: nobody samples from here on
+    print(json.dumps({"first_batch_s": first_batch_s}), flush=True)  # warm: memory is not sampled from here on
     images, epochs = 0, []
     cpu = processes.cpu_s(processes.tree(os.getpid()))
     begun = time.perf_counter()

@@ -43,7 +43,7 @@ def measure(program: str, *what: str, **options: Any) -> dict[str, Any]:
 
 
 def machine() -> dict[str, Any]:
-    """What a figure depends on besides the code."""
+    """Returns everything that affects a figure except for the code."""
     cpu = next(
         (line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line),
         platform.machine(),
@@ -65,7 +65,7 @@ def machine() -> dict[str, Any]:
 
 
 def commit() -> str:
-    """The checkout's commit, with ``+`` where files differ from it; empty outside a checkout."""
+    """Returns the checkout's commit, with ``+`` if files differ from it; empty outside a checkout."""
     try:
         head = subprocess.run(
             ["git", "rev-parse", "--short", "HEAD"], cwd=_HERE, capture_output=True, text=True, check=True

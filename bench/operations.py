@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each operation of the augmentation recipes by itself, on one thread: Feedline, Pillow as torchvision and timm call
-it, and torchvision v2 on uint8 tensors.
+"""Measures each operation of the augmentation recipes on one thread: Feedline, Pillow as called by torchvision and
+timm, and torchvision v2 on uint8 tensors.
 
     python bench/operations.py [--rounds 7] [--sizes 500x375,224x224] [--only NAME]
 
 A round times every candidate in turn, the next one backwards; a figure is the median over the rounds, a ratio the
-median of the rounds' ratios. Times are CPU time of the one thread, the shortest of as many calls as fit. The picture is
-a photo that scikit-image ships.
+median of the rounds' ratios. Times are CPU time of the thread, for the shortest of as many calls as fit. The image is a
+photo from scikit-image.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def adjust_hue(image: Image.Image, factor: float) -> Image.Image:
 
 
 def whole_calls(pixels: np.ndarray) -> dict[str, tuple[Candidate, Candidate | None, Candidate | None]]:
-    """By name: calls of Feedline's functions, with what NumPy adds, and Pillow's and torchvision's."""
+    """Returns by name: calls of Feedline's functions, including NumPy's part, and those of Pillow and torchvision."""
     import torch
     from torchvision.transforms.v2 import InterpolationMode
     from torchvision.transforms.v2 import functional as F
@@ -60,7 +60,7 @@ def whole_calls(pixels: np.ndarray) -> dict[str, tuple[Candidate, Candidate | No
             found[f"resize to {size} {name}"] = (
                 lambda n=name, s=size: feedline.resize_image(pixels, (s, s), interpolation=n),
                 lambda f=filtering, s=size: image.resize((s, s), f),
-                torchs if name != "lanczos" else None,  # which torchvision has for Pillow's images alone
+                torchs if name != "lanczos" else None,  # torchvision supports this only for Pillow's images
             )
     moved = feedline.testing.elastic_displacement(height, width, (50.0, 50.0), (5.0, 5.0), index=0, stream=0)
     noise, displacement = moved.view(np.uint8).ravel(), torch.from_numpy(moved).permute(1, 2, 0)[None].contiguous()
@@ -73,7 +73,7 @@ def whole_calls(pixels: np.ndarray) -> dict[str, tuple[Candidate, Candidate | No
 
 
 def cases(pixels: np.ndarray) -> dict[str, tuple[tuple[Any, ...], dict[str, Any], Candidate, Candidate | None]]:
-    """By name: Feedline's values and options, Pillow's call, torchvision's (None: it has none)."""
+    """By name: Feedline's values and options, Pillow's call, and torchvision's (None: there is none)."""
     import torch
     from torchvision.transforms.v2 import InterpolationMode
     from torchvision.transforms.v2 import functional as F
@@ -171,7 +171,7 @@ def ours(pixels: np.ndarray, name: str, values: tuple[Any, ...], options: dict[s
 
 
 def timed(pixels: np.ndarray, rounds: int, only: str) -> dict[str, dict[str, float]]:
-    """Microseconds of each candidate, and what of ours the others take."""
+    """Returns the microseconds of each candidate, and the ratios of the others to Feedline."""
     table = {}
     rows: dict[str, tuple[Callable[[], float], Candidate | None, Candidate | None]] = {
         name: (lambda n=name, v=values, o=options: ours(pixels, n, v, o), pillow, torchvision)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Orders by themselves: time and memory of a permutation, of torch's samplers, and of going on in the middle.
+"""Measures orders without loading data: time and memory of a permutation and of torch's samplers, and of resuming in
+the middle.
 
 Every measurement is a fresh process; the rounds are interleaved and every second one runs backwards.
 """
@@ -25,7 +26,7 @@ _OUT = Console(highlight=False, markup=False, width=120)
 
 SIZES = [10**3, 10**6, 1_300_000, 10**9, 10**10]
 POSITIONS = [1, 10**6, 10**9]
-# name -> case of order_cases.py and its number
+# name -> case of order_cases.py, and its number
 CASES: dict[str, tuple[str, int]] = {
     **{f"Feedline's permutation, {size:,}": ("permutation", size) for size in SIZES},
     f"NumPy's permutation, {LISTED:,}": ("numpy_permutation", LISTED),

@@ -17,19 +17,19 @@ import numpy as np
 import feedline
 from feedline import _engine
 
-LISTED = 10_000_000  # samples of the orders that are lists
-_INDICES = 4_000_000  # timed of ours, at most
+LISTED = 10_000_000  # number of samples for orders that are lists
+_INDICES = 4_000_000  # maximum number of samples that are timed for Feedline's orders
 _WINDOW, _BATCH = 64, 16
 
 
 def _peak_bytes() -> int:
-    """The most resident memory that this process ever had."""
+    """Returns the maximum resident memory of this process so far."""
     status = Path("/proc/self/status").read_text()
     return 1024 * int(status.partition("VmHWM:")[2].split()[0])
 
 
 def _measured(work: Callable[[], int]) -> dict[str, Any]:
-    """CPU seconds, for nothing here waits, and what it takes in memory. `work` returns how many indices it made."""
+    """Measures CPU seconds, because nothing waits, and memory. `work` returns the number of indices that it created."""
     before, started = _peak_bytes(), time.process_time()
     count = work()
     seconds = time.process_time() - started
@@ -37,7 +37,7 @@ def _measured(work: Callable[[], int]) -> dict[str, Any]:
 
 
 def permutation(samples: int) -> dict[str, Any]:
-    """Ours, in chunks that stay in the cache; the indices are spread over the whole order."""
+    """Feedline's order, in chunks that fit in the cache; the indices are spread over the whole order."""
     chunk = min(samples, 10_000)
     count = max(1, _INDICES // chunk)
     begins = [int(begin) for begin in np.linspace(0, samples - chunk, count)]
@@ -53,19 +53,19 @@ def permutation(samples: int) -> dict[str, Any]:
 
 
 def numpy_permutation(samples: int) -> dict[str, Any]:
-    """NumPy's, an array of them all."""
+    """NumPy's order, as one array."""
     return _measured(lambda: len(np.random.default_rng(0).permutation(samples)))
 
 
 def torch_randperm(samples: int) -> dict[str, Any]:
-    """torch's, a tensor of them all."""
+    """torch's order, as one tensor."""
     import torch
 
     return _measured(lambda: len(torch.randperm(samples)))
 
 
 def _walked(sampler: Any) -> dict[str, Any]:
-    """The same of a sampler, and the wall time to its first index."""
+    """Measures a sampler in the same way, and the wall time to its first index."""
     first_index_s = 0.0
 
     def walk() -> int:
@@ -79,21 +79,21 @@ def _walked(sampler: Any) -> dict[str, Any]:
 
 
 def random_sampler(samples: int) -> dict[str, Any]:
-    """torch's sampler behind shuffle=True, walked."""
+    """Iterates over torch's sampler for shuffle=True."""
     from torch.utils.data import RandomSampler
 
     return _walked(RandomSampler(range(samples)))
 
 
 def distributed_sampler(samples: int) -> dict[str, Any]:
-    """torch's sampler for ranks, rank 0 of 8, walked."""
+    """Iterates over torch's sampler for ranks, as rank 0 of 8."""
     from torch.utils.data import DistributedSampler
 
     return _walked(DistributedSampler(range(samples), num_replicas=8, rank=0))
 
 
 def _sparse_tokens(folder: Path, samples: int) -> Path:
-    """A file of as many windows, which takes no room on the disk: one starts at every token."""
+    """A sparse file with this many windows, which uses no disk space: a window starts at every token."""
     path = folder / "tokens.bin"
     with path.open("wb") as file:
         file.truncate(samples + _WINDOW)
@@ -101,7 +101,7 @@ def _sparse_tokens(folder: Path, samples: int) -> Path:
 
 
 def resume(position: int) -> dict[str, Any]:
-    """A loader over an opened source, from being asked for to its first batch at `position`; and what it takes."""
+    """Measures a loader over an open source, from its creation to its first batch at `position`, and its memory."""
     samples = max(2 * position, 10_000)
     with tempfile.TemporaryDirectory() as folder:
         source = _sparse_tokens(Path(folder), samples)
@@ -131,10 +131,12 @@ def resume(position: int) -> dict[str, Any]:
 
 
 def plan_memory(samples: int) -> dict[str, Any]:
-    """What a loader of so many samples takes before its threads start, with a state loaded in the middle."""
+    """Measures the memory of a loader with this many samples before its threads start, with a state loaded in the
+    middle.
+    """
     with tempfile.TemporaryDirectory() as folder:
         data = feedline.tokens(_sparse_tokens(Path(folder), samples), window=_WINDOW, stride=1, dtype="uint8")
-        # what any first loader takes, such as NumPy's and this module's own pages
+        # memory that any first loader uses, such as that of NumPy and this module
         feedline.arrays(y=np.arange(10)).loader(2, shuffle=True, output="numpy").close()
         before = _peak_bytes()
         loader = data.loader(_BATCH, shuffle=True, seed=1, output="numpy")

@@ -14,7 +14,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def tree(root: int) -> list[int]:
-    """`root` and its descendants, as they are now."""
+    """Returns `root` and its descendants, as they are now."""
     found, todo = [], [root]
     while todo:
         pid = todo.pop()
@@ -22,7 +22,7 @@ def tree(root: int) -> list[int]:
         try:
             for task in Path(f"/proc/{pid}/task").iterdir():
                 todo += [int(child) for child in (task / "children").read_text().split()]
-        except OSError:  # it has ended meanwhile
+        except OSError:  # the process has ended in the meantime
             continue
     return found
 
@@ -31,8 +31,8 @@ class Pss(NamedTuple):
     """Proportional set size, in bytes: private pages, and each shared page divided by the processes that map it."""
 
     total: int
-    shared: int  # of it: pages of tmpfs and memfd files
-    file: int  # of it: pages of other files, such as libraries, which processes outside of the tree may map too
+    shared: int  # part of it: pages of tmpfs and memfd files
+    file: int  # part of it: pages of other files, such as libraries, which processes outside the tree may also map
 
 
 def pss_bytes(pids: Iterable[int]) -> Pss:
@@ -50,7 +50,7 @@ def pss_bytes(pids: Iterable[int]) -> Pss:
 
 
 def open_shared_memory_bytes(pids: Iterable[int]) -> int:
-    """What the tmpfs and memfd files that `pids` have open take, each file once, mapped or not."""
+    """Returns the memory of the tmpfs and memfd files that `pids` have open, each file once, mapped or not."""
     files = {}
     for pid in pids:
         for path in glob.iglob(f"/proc/{pid}/fd/*"):
@@ -64,7 +64,9 @@ def open_shared_memory_bytes(pids: Iterable[int]) -> int:
 
 
 def cpu_s(pids: Iterable[int], *, reaped: bool = False) -> float:
-    """User and system time of live processes; dead children that were waited for are included with `reaped`."""
+    """Returns the user and system time of live processes; with `reaped`, dead children that were waited for are
+    included.
+    """
     total = 0
     for pid in pids:
         try:
@@ -80,9 +82,10 @@ class PeakPss:
 
     `peak_pss_bytes` is the largest sum of PSS. `peak_bytes` is the largest sum of PSS and of the shared memory that no
     process of the tree mapped at that moment, such as batches that wait as open files between two processes: PSS does
-    not know them, the kernel and its out-of-memory killer do. A file is known by who has it open, which for both
-    loaders is somebody as long as it has not reached the training loop; a torch tensor keeps its file open.
-    `peak_own_bytes` leaves pages of files out, whose share changes with whoever else on the machine runs torch.
+    not include them, but the kernel and its out-of-memory killer count them. Files are found through the processes that
+    have them open, which for both loaders is the case until a batch has reached the training loop; a torch tensor keeps
+    its file open. `peak_own_bytes` excludes pages of files, whose share depends on other processes on the machine that
+    run torch.
     """
 
     INTERVAL_S = 0.05
@@ -108,7 +111,7 @@ class PeakPss:
             self.sample()
 
     def __enter__(self) -> PeakPss:
-        self.sample()  # what is over before the first interval is
+        self.sample()  # includes work that ends before the first interval
         self._thread.start()
         return self
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs one recipe in one way in this process and prints what it did as JSON. `recipes.py` starts it."""
+"""Runs one recipe with one loader in this process and prints the figures as JSON. `recipes.py` starts it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ NATIVE: dict[str, Callable[[Path, str], tuple[feedline.Dataset, dict[str, Any]]]
 
 
 def stock_transforms(recipe: str, version: str) -> tuple[Any, Any]:
-    """What is done to a sample, and to a batch, in torchvision's own classes."""
+    """The transforms of a sample and of a batch, as torchvision's own classes."""
     import torch
     from torchvision import transforms as v1
     from torchvision.transforms import v2
@@ -81,7 +81,7 @@ def stock_transforms(recipe: str, version: str) -> tuple[Any, Any]:
         from PIL import ImageOps
         from timm.data import Mixup, create_transform
 
-        posterize = ImageOps.posterize  # Pillow 13 refuses the 0 bits that timm's increasing table has
+        posterize = ImageOps.posterize  # Pillow 13 refuses the 0 bits in timm's increasing table
         ImageOps.posterize = lambda image, bits: posterize(image, max(1, bits))
         mixup = Mixup(mixup_alpha=0.8, cutmix_alpha=1.0, label_smoothing=0.1, num_classes=CLASSES)
         erasing = {"re_prob": 0.25, "re_mode": "pixel"}
@@ -100,7 +100,7 @@ def stock_transforms(recipe: str, version: str) -> tuple[Any, Any]:
 
 
 def _on_the_cpu(mixup: Any, image: Any, label: Any) -> Any:
-    """timm's Mixup wants an even batch and makes its targets where it is told."""
+    """timm's Mixup requires an even batch, and creates its targets on the given device."""
     from timm.data.mixup import mixup_target
 
     even = len(image) // 2 * 2
@@ -110,7 +110,7 @@ def _on_the_cpu(mixup: Any, image: Any, label: Any) -> Any:
 
 
 class Detection:
-    """Photos and their boxes as files, by torchvision's v2."""
+    """Photos and their boxes as files, with torchvision's v2."""
 
     def __init__(self, folder: Path) -> None:
         self.paths = sorted((folder.parent / "recipe_boxes").glob("*.jpg"))
@@ -169,7 +169,7 @@ def stock(recipe: str, version: str, folder: Path, workers: int) -> tuple[Iterab
 
 
 class Mixing:
-    """A loader whose batches are mixed in the training process, as the references do it."""
+    """A loader whose batches are mixed in the training process, as in the reference scripts."""
 
     def __init__(self, loader: Any, mixed: Any) -> None:
         self.loader, self.mixed = loader, mixed

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs one recipe by DALI or by TurboLoader in this process, in an environment of peers/, and prints what it did as
+"""Runs one recipe with DALI or TurboLoader in this process, in an environment of peers/, and prints the figures as
 JSON. `recipes.py` starts it.
 
-Where a peer lacks a part of a recipe, it is left out or another one stands for it, and `OTHERWISE` says so: that part
-costs the peer less than it costs Feedline, or nothing. Everything is on the CPU.
+If a peer lacks a part of a recipe, the part is omitted or replaced, and `OTHERWISE` describes the difference: this part
+then costs the peer less than Feedline, or nothing. Everything runs on the CPU.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 BATCH = {"dino": 16, "detection": 8}  # 64 of the others
 AREA, ASPECT = [0.08, 1.0], [3 / 4, 4 / 3]
 
-# Peer: recipe: how what it does differs. A recipe that is not here, the peer does not have.
+# Peer: recipe: the difference. A peer does not have recipes that are not listed here.
 OTHERWISE = {
     "dali": {
         "plain": "",
@@ -45,7 +45,7 @@ def dali(recipe: str, folder: Path, threads: int) -> tuple[Any, int]:
     size = BATCH.get(recipe, 64)
     files = sorted(folder.glob("*/*.jpg")) if recipe != "detection" else sorted((boxes_of(folder)).glob("*.jpg"))
     pipeline, outputs = _dali_pipeline(recipe, [str(path) for path in files], size, threads)
-    if recipe == "detection":  # whose boxes are not of one shape
+    if recipe == "detection":  # whose boxes have different shapes
         pipeline.build()
         return _Runs(pipeline, len(files) // size), len(files) // size * size
     names = [f"output_{i}" for i in range(outputs)]
@@ -68,7 +68,7 @@ def boxes_of(folder: Path) -> Path:
 
 
 def _dali_pipeline(recipe: str, files: list[str], batch: int, threads: int) -> tuple[Any, int]:
-    """The pipeline, and how many outputs it has."""
+    """Returns the pipeline and its number of outputs."""
     from nvidia.dali import fn, math, pipeline_def, types
     from nvidia.dali.auto_aug import rand_augment, trivial_augment
 

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tools/bench --recipes`: what people train with, from JPEGs to batches, by Feedline and by the stock loader.
+"""`tools/bench --recipes`: measures common training pipelines from JPEGs to batches, with Feedline and with the stock
+loader.
 
     python bench/recipes.py PHOTOS [--rounds 3] [--images 640] [--only RECIPE...] [--json FILE] [--environments DIR]
 
-Every way runs in a process of its own with two workers, in interleaved rounds, every second one backwards; goals are
-ratios within a round, their median. PHOTOS has class folders; `--images` of them are taken, and boxes made for them.
-With `--environments`, DALI and TurboLoader run what they have of each recipe, in environments that are made there once
-(peers/): no goal is about them, and one that cannot be had is named with its reason.
+Every pipeline runs in a separate process with two workers, in interleaved rounds, every second one backwards; goals are
+medians of ratios within a round. PHOTOS has class folders; `--images` of the photos are used, and boxes are generated
+for them. With `--environments`, DALI and TurboLoader run the parts of each recipe that they support, in environments
+that are created once (peers/); there are no goals for them, and a missing one is listed with its reason.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ import recipe_peers
 sys.path.append(str(Path(__file__).with_name("peers")))
 import environments
 
-# Recipe: the least ratio to the better one of torchvision's, or None; what it is.
+# Recipe: the minimum ratio to the better of torchvision's loaders, or None; the description.
 RECIPES = {
     "plain": (None, "crop, flip, normalize"),
     "torchvision": (5.0, "TrivialAugmentWide, erasing 0.1, mixup 0.2 or cutmix 1.0"),
@@ -40,11 +41,11 @@ RECIPES = {
     "simclr": (10.0, "two views, jitter with hue, blur 23"),
     "detection": (4.0, "short side 640 to 800, flip, distortion, crop by boxes, with boxes"),
 }
-_LEAST_OF_PLAIN = 0.7  # of the rate of crop, flip, normalize, with torchvision's recipe
+_LEAST_OF_PLAIN = 0.7  # of the rate of crop, flip and normalize, with torchvision's recipe
 
 
 def make_subset(photos: Path, count: int, folder: Path) -> Path:
-    """`count` of the photos as links in class folders, and as files with boxes, beside each other and in a tar."""
+    """Creates `count` of the photos as links in class folders, as files with boxes next to them, and in a tar."""
     paths = sorted(photos.glob("*/*.jpg"))
     picked = [paths[i * len(paths) // count] for i in range(min(count, len(paths)))]
     boxes = folder / "recipe_boxes"
@@ -55,9 +56,9 @@ def make_subset(photos: Path, count: int, folder: Path) -> Path:
         tarfile.open(folder / "recipe_photos.tar", "w", format=tarfile.USTAR_FORMAT) as bare,
     ):
         for number, path in enumerate(picked):
-            place = folder / "photos" / path.parent.name
-            place.mkdir(parents=True, exist_ok=True)
-            os.symlink(path.resolve(), place / path.name)
+            class_folder = folder / "photos" / path.parent.name
+            class_folder.mkdir(parents=True, exist_ok=True)
+            os.symlink(path.resolve(), class_folder / path.name)
             corners = np.sort(rng.uniform(0, 375, (int(rng.integers(1, 20)), 2, 2)), axis=1).reshape(-1, 4)
             files = {
                 "jpg": path.read_bytes(),
@@ -84,7 +85,7 @@ def _npy(values: Any) -> bytes:
 
 
 def ways_of(recipe: str, peers: dict[str, Path]) -> list[str]:
-    """timm has one of its own, and boxes are v2's."""
+    """Returns the loaders of a recipe: timm has its own, and boxes use v2."""
     if recipe == "timm":
         ways = ["feedline", "v1"] if importlib.util.find_spec("timm") else ["feedline"]
     else:
@@ -93,7 +94,9 @@ def ways_of(recipe: str, peers: dict[str, Path]) -> list[str]:
 
 
 def peers_in(folder: Path | None) -> tuple[dict[str, Path], dict[str, str]]:
-    """The Python of each peer, made where it is missing; and why others cannot be had."""
+    """Returns the Python of each peer, whose environment is created if it is missing, and the reasons for missing
+    ones.
+    """
     if folder is None:
         return {}, {}
     known, found, missing = environments.peers(), {}, {}
@@ -148,12 +151,12 @@ def main() -> int:
 
 
 def rates(results: dict[str, dict[str, list[dict[str, Any]]]], recipe: str, way: str) -> list[float]:
-    """By round; every second one ran backwards."""
+    """Returns the results by round; every second round ran backwards."""
     return [one["images_per_s"] for one in results[recipe][way]]
 
 
 def printed(results: dict[str, dict[str, list[dict[str, Any]]]]) -> bool:
-    """The table; true: every goal is met, and none was left out."""
+    """Prints the table; returns True if every goal was measured and met."""
     met = True
     print(f"{'recipe':12} {'way':11} {'images/s':>9} {'CPU s/1000':>11} {'ratio':>7} {'goal':>6}")
     for recipe, ways in results.items():

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """feedline.files and feedline.table with a million rows: seconds to open, bytes per row, seconds to the first batch.
 
-Every measurement is a fresh process. The images are 64 small photos, each in many rows.
+Every measurement is a fresh process. The images are 64 small photos, each used in many rows.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of the README: Feedline against the stock DataLoader and against bare libjpeg-turbo, side by side.
+"""Measures the figures of the README: Feedline compared with the stock DataLoader and with libjpeg-turbo alone.
 
 Every measurement is a fresh process; the rounds are interleaved and every second one runs backwards, so that a slow
-minute of the machine hits all alike. Ratios are taken within a round.
+phase of the machine affects all alike. Ratios are taken within a round.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _OUT = Console(highlight=False)
 
 
 def write_boxes(source: Path, size: int, path: Path) -> None:
-    """The crop boxes that Feedline draws in epoch 0, for the program that decodes nothing else."""
+    """The crop boxes that Feedline draws in epoch 0, for the program that only decodes."""
     dataset = feedline.open(source).random_resized_crop(size)
     lines = []
     for index in range(len(dataset)):
@@ -60,7 +60,7 @@ def rounds(tasks: dict[str, Callable[[], dict[str, Any]]], count: int) -> dict[s
 
 
 def goals(results: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """What was asked for, and what was measured; ratios per round, then their median."""
+    """The configuration and the measurements: ratios by round, and their medians."""
 
     def ratio(name: str, over: str, figure: str) -> list[float]:
         return [a[figure] / b[figure] for a, b in zip(results[name], results[over], strict=True)]
@@ -127,7 +127,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="class folders of JPEG files")
     parser.add_argument("tars", help="the same as shards")
-    parser.add_argument("--limit-program", type=Path, required=True, help="the compiled jpeg_limit.cpp")
+    parser.add_argument("--limit-program", type=Path, required=True, help="the compiled images/jpeg_limit.cpp")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--epochs", type=int, default=2, help="timed ones per measurement")
     parser.add_argument("--threads", type=int, default=2)
@@ -144,7 +144,7 @@ def main() -> int:
         "Feedline, tar": lambda: measure("loaders.py", "tar", tars, **common),
         "decoding alone": lambda: decode_limit(options.limit_program, boxes, options.threads, options.epochs),
     }
-    feedline.open(tars)  # makes the index, which "indexed dataset" asks for
+    feedline.open(tars)  # creates the index for "indexed dataset"
     started = time.time()
     results = rounds(tasks, options.rounds)
     reached = goals(results)

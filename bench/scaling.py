@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images per second over threads: measured on the threads at hand, modelled beyond (docs/scaling.md).
+"""Measures images per second on the available threads, and models larger numbers of threads (docs/scaling.md).
 
-Prints, for 1 and 2 threads in turn, CPU time per image; what an image costs the memory bus; the memory bandwidth of
-this machine by memcpy; and the model's images per second up to 192 threads with what limits them. What the pipeline's
-lock costs is measured by the program lock_time (bench/lock_time.cpp): --lock NAME=FILE names lines that it printed,
-once for each version that is to be compared, and the last one is the one that the rates are modelled with.
+Prints, alternating between 1 and 2 threads, CPU time per image; the memory traffic per image; the memory bandwidth of
+this machine by memcpy; and the model's images per second for up to 192 threads, with the limiting factor. The program
+lock_time (bench/images/lock_time.cpp) measures the cost of the pipeline's lock: --lock NAME=FILE names lines that it
+printed, once for each version that is compared, and the rates are modelled with the last one.
 """
 
 from __future__ import annotations
@@ -28,11 +28,13 @@ from run import spread, write_record
 import feedline
 
 _OUT = Console(highlight=False, markup=False, width=120)
-_COPIED = 64 << 20  # bytes: well beyond the caches that two threads share
+_COPIED = 64 << 20  # bytes: much larger than the caches that two threads share
 
 
 def epoch(source: str, threads: int) -> dict[str, float]:
-    """CPU microseconds per image, the share of the wait-free time, and bytes that the stages put out per image."""
+    """Returns CPU microseconds per image, the share of time without waiting, and the output bytes of the stages per
+    image.
+    """
     dataset = (
         feedline.open(source)
         .random_resized_crop(224)
@@ -54,7 +56,7 @@ def epoch(source: str, threads: int) -> dict[str, float]:
 
 
 def copy_bytes_per_s(threads: int) -> float:
-    """Bytes read and written per second by so many threads that copy."""
+    """Returns the bytes read and written per second by this many threads that copy."""
     blocks = [(np.zeros(_COPIED, np.uint8), np.zeros(_COPIED, np.uint8)) for _ in range(threads)]
     times = 4
 
@@ -72,7 +74,9 @@ def copy_bytes_per_s(threads: int) -> float:
 
 
 def lock_us_of(path: Path) -> dict[int, float]:
-    """Microseconds under the lock per image, by threads: the median of the lines of lock_time for each number."""
+    """Returns microseconds under the lock per image, by number of threads: the median of lock_time's lines for each
+    number.
+    """
     lines = [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
     lines = [line for line in lines if line["us_per_image"] > 0]
     if not lines:
@@ -84,7 +88,9 @@ def lock_us_of(path: Path) -> dict[int, float]:
 
 
 def lock_us_at(measured: dict[int, float], threads: int) -> float:
-    """As measured with the next number of threads above, or the most there are: never less than was seen."""
+    """Returns the measurement for the next larger number of threads, or the largest number: never less than was
+    measured.
+    """
     above = [us for count, us in measured.items() if count >= threads]
     return max(above[:1] + [us for count, us in measured.items() if count <= threads])
 
@@ -92,7 +98,7 @@ def lock_us_at(measured: dict[int, float], threads: int) -> float:
 def model(
     cpu_us: float, growth: float, lock_us: float, image_bytes: float, bandwidth: float, threads: int
 ) -> tuple[float, str]:
-    """Images per second, and what limits them: the least of docs/scaling.md's three."""
+    """Returns images per second and the limiting factor: the lowest of the three limits in docs/scaling.md."""
     limits = {
         "threads": threads * 1e6 / (cpu_us * (1 + growth * (threads - 1))),
         "memory": bandwidth / image_bytes,
@@ -121,9 +127,9 @@ def main() -> int:
     def middle(threads: int, name: str) -> float:
         return statistics.median(entry[threads][name] for entry in rounds)
 
-    # never below 0: a second thread that made images cheaper would be noise
+    # never below 0: if a second thread makes images cheaper, this is noise
     growth = max(0.0, statistics.median(entry[2]["cpu_us"] / entry[1]["cpu_us"] for entry in rounds) - 1)
-    # each stage's output written once and read once, as if no cache held any of it; the stored bytes copied once more
+    # each stage's output is written once and read once, as if no cache held it; stored bytes are copied once more
     image_bytes = 2 * sum(middle(1, f"{name}_bytes") for name in ("storage", "decode", "transform")) + middle(
         1, "storage_bytes"
     )

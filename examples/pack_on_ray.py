@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python pack_on_ray.py SOURCE PLACE --shard-size 500MB --workers 32`: a dataset packed by a Ray cluster.
 
-SOURCE has to be readable, and PLACE (s3://bucket/prefix, or a shared folder) writable, on every node. Each task packs a
-range of shards; Ray runs one again whose node is lost, which then goes on where it was. Run it again after an
-interruption: ranges that are there are not packed again.
+SOURCE must be readable, and PLACE (s3://bucket/prefix, or a shared folder) writable, on every node. Each task packs a
+range of shards; if its node is lost, Ray runs it again, and it resumes where it was. Run the command again after an
+interruption: finished ranges are not packed again.
 """
 
 from __future__ import annotations
@@ -16,14 +16,16 @@ from feedline import packing
 
 
 def ranges(shards: int, workers: int) -> list[tuple[int, int]]:
-    """`shards` in equal parts, none empty. The same for the same numbers: give the same --workers to go on."""
+    """Divides `shards` into equal parts, none of them empty. The result depends only on the numbers: pass the same
+    --workers to resume.
+    """
     count = max(1, min(shards, workers))
     ends = [shards * i // count for i in range(count + 1)]
     return list(pairwise(ends))
 
 
 def pack_range(source: str, place: str, span: tuple[int, int], options: dict[str, Any], cpus: int) -> int:
-    """One task: gives how many samples its shards hold."""
+    """Packs the shards of one task, and returns their number of samples."""
     return packing.pack(source, place, shard_range=span, num_workers=cpus, **options).samples
 
 

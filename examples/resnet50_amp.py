@@ -25,7 +25,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-import torch.distributed.nn  # before there is a group: examples/torchrun_resume says why
+import torch.distributed.nn  # imported before the process group exists; see examples/torchrun_resume
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -35,7 +35,7 @@ PRECISIONS = {"fp32": None, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 class Bottleneck(nn.Module):
-    """1x1, 3x3 and 1x1 convolutions beside a shortcut (He et al., "Deep Residual Learning"); the 3x3 has the stride."""
+    """1x1, 3x3 and 1x1 convolutions with a shortcut (He et al., "Deep Residual Learning"); the 3x3 has the stride."""
 
     def __init__(self, channels: int, width: int, stride: int) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class Bottleneck(nn.Module):
 
 
 def resnet(classes: int, blocks: tuple[int, ...] = (3, 4, 6, 3), width: int = 64) -> nn.Module:
-    """ResNet-50; with fewer blocks and a smaller width something for a CPU."""
+    """ResNet-50; with fewer blocks and a smaller width, a network that also runs on a CPU."""
     layers: list[nn.Module] = [
         nn.Conv2d(3, width, 7, 2, 3, bias=False), nn.BatchNorm2d(width), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1),
     ]  # fmt: skip
@@ -70,15 +70,16 @@ def resnet(classes: int, blocks: tuple[int, ...] = (3, 4, 6, 3), width: int = 64
 
 
 class Training:
-    """Everything that a checkpoint holds, and one step of it."""
+    """Contains everything that a checkpoint stores, and performs one step of it."""
 
     def __init__(self, options: argparse.Namespace, classes: int, device: torch.device) -> None:
         torch.manual_seed(options.seed)
         network = resnet(classes, (1, 1), 8) if options.network == "small" else resnet(classes)
-        # the convolutions of half precision are fastest on this layout, and the loader delivers it for nothing
+        # half-precision convolutions are fastest with this layout, and the loader delivers it at no cost
         self.network = network.to(device, memory_format=torch.channels_last)
         self.optimizer = torch.optim.SGD(self.network.parameters(), lr=options.lr, momentum=0.9, weight_decay=5e-5)
-        # float16 has few exponents: small gradients would be 0. bfloat16 has float32's, and needs no scaler.
+        # float16 has few exponents, so small gradients would become 0; bfloat16 has float32's exponents and needs no
+        # scaler
         self.scaler = torch.amp.GradScaler(device.type, enabled=options.precision == "fp16")
         self.device, self.dtype = device, PRECISIONS[options.precision]
         self.steps = 0
@@ -89,11 +90,11 @@ class Training:
             self.model = torch.compile(self.model)
 
     def step(self, images: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        images = images.permute(0, 3, 1, 2)  # (N, H, W, 3) as it came: channels_last without a copy
+        images = images.permute(0, 3, 1, 2)  # (N, H, W, 3) as delivered: channels_last without a copy
         self.optimizer.zero_grad(set_to_none=True)
         with torch.autocast(self.device.type, dtype=self.dtype, enabled=self.dtype is not None):
             loss = nn.functional.cross_entropy(self.model(images), labels)
-        # backward runs in the types that autocast chose: never inside of it
+        # backward uses the types that autocast chose, and must be outside autocast
         self.scaler.scale(loss).backward()
         self.scaler.step(self.optimizer)
         self.scaler.update()
@@ -118,7 +119,7 @@ class Training:
 
 
 def make_loader(options: argparse.Namespace, device: torch.device) -> tuple[feedline.Loader, int]:
-    """Batches on the device already, this rank's share of them; and the number of classes."""
+    """Returns a loader that delivers this rank's share of the batches on the device, and the number of classes."""
     photos = feedline.open(options.folder)
     train = (
         photos.random_resized_crop(options.side)
@@ -137,14 +138,14 @@ def make_loader(options: argparse.Namespace, device: torch.device) -> tuple[feed
 
 
 def save(path: Path, state: dict[str, Any]) -> None:
-    """Whole or not at all, whenever the process dies."""
+    """Writes the checkpoint completely or not at all, even if the process dies."""
     torch.save(state, path.with_suffix(".part"))
     path.with_suffix(".part").replace(path)
 
 
 @contextlib.contextmanager
 def profiled(folder: Path | None) -> Iterator[Any]:
-    """Something whose step() is called after each step: a profiler of the steps 5 to 8, or nothing."""
+    """Yields a profiler for steps 5 to 8, or None without a folder. Its step() is called after each training step."""
     if folder is None:
         yield None
         return
@@ -157,7 +158,7 @@ def profiled(folder: Path | None) -> Iterator[Any]:
 
 
 def train(training: Training, loader: feedline.Loader, options: argparse.Namespace) -> dict[str, Any]:
-    """Until the steps or epochs are done. Gives images per second and the share of waiting, of this rank's time."""
+    """Trains until the steps or epochs are done. Returns images per second and the share of time spent waiting."""
     first = not dist.is_initialized() or dist.get_rank() == 0
     images, waited, begin, loss = 0, 0.0, time.perf_counter(), torch.zeros(())
     with profiled(options.profile if first else None) as profiler:
@@ -169,14 +170,14 @@ def train(training: Training, loader: feedline.Loader, options: argparse.Namespa
                 images += len(batch)
                 if profiler is not None:
                     profiler.step()
-                if first and training.steps % options.print_every == 0:  # .item() waits for the GPU: not in every step
+                if first and training.steps % options.print_every == 0:  # .item() waits for the GPU
                     print(f"step {training.steps}: loss {loss.item():.3f}", flush=True)
                 if first and options.checkpoint and training.steps % options.save_every == 0:
                     save(options.checkpoint, training.state(loader))
                 if _is_done(training, options):
                     break
                 before = time.perf_counter()
-    final = float(loss)  # which waits for the last step
+    final = float(loss)  # waits for the last step
     seconds = time.perf_counter() - begin
     if first and options.checkpoint:
         save(options.checkpoint, training.state(loader))

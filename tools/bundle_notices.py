@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Adds to a wheel the licences of the libraries that auditwheel is about to put into it.
+"""Adds to a wheel the licences of the libraries that auditwheel will include in it.
 
-bundle_notices.py WHEEL [SYSTEM]: asks the distribution which package each library comes from and stores that package's
-copyright file in the wheel's licence folder. To run before `auditwheel repair`, which lists the new files in RECORD.
-SYSTEM is the root of a system that tools/systems made: a wheel for another processor has its libraries there.
+bundle_notices.py WHEEL [SYSTEM]: asks the distribution for the package of each library, and stores that package's
+copyright file in the wheel's licence folder. Run it before `auditwheel repair`, which lists the new files in RECORD.
+SYSTEM is the root of a system that tools/systems created, which contains the libraries of a wheel for another
+processor.
 """
 
 from __future__ import annotations

@@ -2,23 +2,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks every #include, every import of the Python package, folder and source file against tools/layers.txt.
 
-Prints `file:line: rule: what` for each break and exits with 1 where there is one. The rules:
+Prints `file:line: rule: text` for each violation, and exits with 1 if there is one. The rules:
 
-layer     a quoted include reaches a folder that the including folder may not see
-import    a module of the package imports from a folder that its own may not see, also for types alone
-closure   the same through other headers: what a file's includes include counts as well
-without   a header that a folder may not reach, though it may reach the header's folder
+layer     a quoted include of a folder that the including folder may not include
+import    a module of the package imports from a folder that its own folder may not import, even only for types
+closure   the same through other headers: the includes of a file's includes count as well
+without   a header that a folder may not include, although it may include the header's folder
 foreign   a header of another project outside the folder it belongs to, or one that no folder owns
-public    include/ takes its own headers and the C++ standard library only, so that users need nothing else
-path      a quoted include that names no file, or a file of src/ named otherwise than from src/
-cycle     the table lets two folders see each other
-circle    more than two modules of the package import each other, also in functions and for types alone
-folder    a folder of src/ that the table does not have, or that it has no use for
+public    include/ uses only its own headers and the C++ standard library, so that users need nothing else
+path      a quoted include that names no file, or a file of src/ whose path does not start from src/
+cycle     the table allows two folders to include each other
+circle    more than two modules of the package import each other, including in functions and for types
+folder    a folder of src/ that the table lacks, or that it lists without need
 readme    a folder of src/ without a README.md, or with one of more than 40 lines
+units     a folder that directly contains more than 30 units: modules, or headers with their sources. Tests, their headers
+          and the folder tests/ do not count, as a test's folder follows from what it tests
 licence   a source file without the SPDX line first (second after #!)
-name      a word in a file or folder name that says nothing
-thread    C++ that makes a thread by itself: base::Thread alone does, as its body's exceptions must not end the process
-call      C++ of src/ that asks the system for a file by its name, outside the folders that may: storage does for others
+name      a meaningless word in a file or folder name
+thread    C++ that creates a thread: only base::Thread may, because exceptions in its body must not end the process
+call      C++ of src/ that passes a file name to the system, outside the folders that may: storage does so for others
 """
 
 from __future__ import annotations
@@ -34,17 +36,19 @@ from pathlib import Path
 from import_circles import circles, imports_in
 
 README_LINES = 40
+MOST_UNITS = 30  # what a reader can still look over; more need rooms
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
 BANNED_WORDS = {"util", "utils", "common", "helper", "helpers", "misc", "manager", "new", "old", "2"}
 SKIPPED_FOLDERS = {"build", "dist", "demo", "__pycache__"}
 CPP_SUFFIXES = {".h", ".cpp"}
+UNIT_SUFFIXES = CPP_SUFFIXES | {".py", ".pyi"}
 LICENSED_SUFFIXES = CPP_SUFFIXES | {".py", ".pyi", ".sh", ".cmake"}
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.MULTILINE)
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 
-# C++ standard headers have neither dot nor slash. The rest of what every folder may take from the system is POSIX,
-# Linux and the compiler's own.
+# C++ standard headers contain neither a dot nor a slash. The other system headers that every folder may use are those
+# of POSIX, Linux and the compiler.
 SYSTEM_HEADER = re.compile(r"(sys|linux|arpa|netinet|net|asm)/[\w/]+\.h|\w+intrin\.h|arm_neon\.h|cpuid\.h")
 SYSTEM_HEADERS = {
     "cxxabi.h",
@@ -72,16 +76,16 @@ SYSTEM_HEADERS = {
     "ucontext.h",
     "unistd.h",
 }
-# What makes a thread; std::thread::id and std::this_thread do not.
+# Ways to create a thread; std::thread::id and std::this_thread do not create one.
 THREAD = re.compile(r"\bstd::(?:j?thread\b(?!::)|async\b)|\b(?:pthread_create|thrd_create)\b")
 THREAD_FILES = {
     Path("src/base/thread.h"),
     Path("src/base/thread.cpp"),
-    Path("python/bindings/glibc_floor/functions.cpp"),  # hands pthread_create on to glibc
+    Path("python/bindings/glibc_floor/functions.cpp"),  # forwards pthread_create to glibc
 }
 
-# What names a file to the system. Descriptors are not names: fstat, pread and the like are free, and so is
-# std::filesystem::path, which only takes names apart.
+# Functions that pass a file name to the system. Functions for descriptors, such as fstat and pread, are allowed
+# everywhere, and so is std::filesystem::path, which only splits names.
 CALL = re.compile(
     r"(?<![\w>])::(?:open|openat|open64|creat|stat|lstat|fstatat|statx|access|faccessat|opendir|rename|renameat|unlink"
     r"|unlinkat|mkdir|mkdirat|rmdir|link|symlink|readlink|truncate|statvfs|realpath|remove|fopen|freopen)\("
@@ -97,22 +101,23 @@ BENCH_HEADERS = ("benchmark/",)
 
 @dataclass
 class Table:
-    may_include: dict[str, set[str]] = field(default_factory=dict)  # folder -> folders; "*" is every folder
+    may_include: dict[str, set[str]] = field(default_factory=dict)  # folder -> folders; "*" means every folder
     owners: list[tuple[str, set[str]]] = field(default_factory=list)  # header prefix -> folders
-    without: dict[str, set[str]] = field(default_factory=dict)  # folder -> own headers, as they are included
-    callers: set[str] = field(default_factory=set)  # folders of src/ that may ask the system for a file by its name
+    # folder -> its own headers, in the form in which they are included
+    without: dict[str, set[str]] = field(default_factory=dict)
+    callers: set[str] = field(default_factory=set)  # folders of src/ that may pass file names to the system
 
     def is_free(self, folder: str) -> bool:
         return "*" in self.may_include[folder]
 
     def folder_of(self, path: Path) -> str | None:
-        """The innermost folder of the table that `path`, relative to the root, is in."""
+        """Returns the innermost folder of the table that contains `path`, which is relative to the root."""
         return next((str(parent) for parent in path.parents if str(parent) in self.may_include), None)
 
     def is_open_to_tests(self, room: str, reached: str) -> bool:
-        """Whether tests of a room may use `reached`: the folder that the room is in, and what that may include."""
-        parent = str(Path(room).parent)
-        return parent in self.may_include and reached in {parent, *self.may_include[parent]}
+        """Whether tests in a room may use `reached`: the folders around it, their rooms, and what they may include."""
+        around = [str(parent) for parent in (Path(room), *Path(room).parents) if str(parent) in self.may_include]
+        return any(reached in self.may_include[folder] or is_within(reached, folder) for folder in around)
 
     def owners_of(self, header: str) -> set[str] | None:
         return next((folders for prefix, folders in self.owners if header.startswith(prefix)), None)
@@ -143,7 +148,15 @@ def read_table(path: Path) -> Table:
             table.without.setdefault(words[1], set()).update(words[2:])
         else:
             table.may_include[words[0]] = set(words[1:])
+    for folders in (*table.may_include.values(), *(owners for _, owners in table.owners), table.callers):
+        for whole in [name for name in folders if name.endswith("/")]:
+            folders.remove(whole)
+            folders.update(name for name in table.may_include if is_within(name, whole))
     return table
+
+
+def is_within(folder: str, other: str) -> bool:
+    return Path(folder).is_relative_to(other)
 
 
 def is_test(path: Path) -> bool:
@@ -151,7 +164,7 @@ def is_test(path: Path) -> bool:
 
 
 def source_files(root: Path) -> Iterator[Path]:
-    """Every file of the checkout, relative to it; hidden and built folders left out."""
+    """Returns every file of the checkout, relative to it, except for hidden folders and build folders."""
     pending = [root]
     while pending:
         for path in sorted(pending.pop().iterdir()):
@@ -165,15 +178,15 @@ def source_files(root: Path) -> Iterator[Path]:
 
 
 def includes(text: str) -> Iterator[tuple[int, bool, str]]:
-    """(line, quoted, header) of each #include that is not commented out."""
+    """Returns (line, quoted, header) for each #include that is not commented out."""
     text = COMMENT.sub(lambda found: "\n" * found[0].count("\n"), text)
     for found in INCLUDE.finditer(text):
         yield text.count("\n", 0, found.start()) + 1, found[1] == '"', found[2]
 
 
 def resolve(root: Path, path: Path, header: str) -> Path | None:
-    """The file of the checkout a quoted include names, relative to the root."""
-    for folder in (path.parent, Path("src"), Path("include"), Path()):
+    """Returns the file of the checkout to which a quoted include refers, relative to the root."""
+    for folder in (path.parent, Path("src"), Path("include"), Path("python/bindings"), Path()):
         candidate = root / folder / header
         if candidate.is_file():
             return candidate.resolve().relative_to(root)
@@ -247,7 +260,7 @@ Ways = dict[Path, list[tuple[int, Path]]]  # file -> (line, file that it include
 
 
 def own_includes(root: Path, table: Table) -> Ways:
-    """What every file of the table's folders includes of the checkout."""
+    """Returns the checkout's files that each file of the table's folders includes."""
     ways: Ways = {}
     for path in source_files(root):
         if path.suffix in CPP_SUFFIXES and table.folder_of(path) is not None:
@@ -266,13 +279,13 @@ def read(path: Path) -> str:
 
 
 def check_closures(table: Table, ways: Ways) -> Iterator[Break]:
-    """What each file reaches through the headers that it includes. Direct includes have a rule of their own."""
+    """Returns the files that each file includes through other headers. Direct includes have their own rule."""
     for path, direct in ways.items():
         folder = table.folder_of(path)
         assert folder is not None
         if table.is_free(folder) or is_test(path):
             continue
-        told: set[str] = set()
+        reported: set[str] = set()
         seen = {path}
         pending = [(line, [target]) for line, target in direct]
         while pending:
@@ -281,14 +294,14 @@ def check_closures(table: Table, ways: Ways) -> Iterator[Break]:
                 continue
             seen.add(way[-1])
             broken = forbidden(table, folder, way)
-            if broken and broken[1] not in told:
-                told.add(broken[1])
+            if broken and broken[1] not in reported:
+                reported.add(broken[1])
                 yield Break(path, line, broken[0], f"{broken[2]}, through {' -> '.join(map(str, way))}")
             pending += [(line, [*way, target]) for _, target in ways.get(way[-1], [])]
 
 
 def forbidden(table: Table, folder: str, way: list[Path]) -> tuple[str, str, str] | None:
-    """(rule, what is told once, words) where the way's end may not be reached."""
+    """Returns (rule, key for reporting it once, words) if the end of the include chain is not allowed."""
     target, reached = way[-1], table.folder_of(way[-1])
     written = str(target.relative_to("include")) if target.parts[0] == "include" else str(target)
     if written in table.without.get(folder, set()):
@@ -299,12 +312,13 @@ def forbidden(table: Table, folder: str, way: list[Path]) -> tuple[str, str, str
 
 
 PACKAGE = Path("python/feedline")
-LARGEST_CIRCLE = 2  # files: a class and one function that makes it; more cannot be read one at a time
-SHARED_MODULES = {"_engine", "errors", "version"}  # of the package itself: for every folder
+# number of files: a class and the function that creates it; larger circles are hard to read file by file
+LARGEST_CIRCLE = 2
+SHARED_MODULES = {"_engine", "errors", "version"}  # modules of the package that every folder may import
 
 
 def check_imports(root: Path, table: Table, path: Path) -> Iterator[Break]:
-    """What a module of the package imports of it, at its top or in a function."""
+    """Returns the modules of the package that a module imports, at its top or in a function."""
     folder = table.folder_of(path)
     if folder is None or (folder == str(PACKAGE) and len(path.parts) > 3):
         yield Break(path, 1, "folder", "is in no folder of tools/layers.txt")
@@ -330,7 +344,7 @@ def check_circles(root: Path) -> Iterator[Break]:
 
 
 def imports_of(path: Path, text: str) -> Iterator[tuple[int, str]]:
-    """(line, dotted name) of what is imported of the package: of `from x import y`, x.y."""
+    """Returns (line, dotted name) for each import of the package; for `from x import y`, the name is x.y."""
     package = [*path.relative_to(PACKAGE.parent).parts[:-1]]
     pending: list[ast.AST] = [ast.parse(text)]
     while pending:
@@ -402,8 +416,19 @@ def check_folders(root: Path, table: Table) -> Iterator[Break]:
             yield Break(folder / "README.md", lines, "readme", f"has more than {README_LINES} lines")
 
 
+def check_units(files: list[Path]) -> Iterator[Break]:
+    """Reports folders that directly contain too many units."""
+    units: dict[Path, set[str]] = {}
+    for path in files:
+        if path.suffix in UNIT_SUFFIXES and path.parts[0] != "tests" and not is_test(path):
+            units.setdefault(path.parent, set()).add(path.stem)
+    for folder, names in units.items():
+        if len(names) > MOST_UNITS:
+            yield Break(folder, 1, "units", f"has {len(names)} units, more than {MOST_UNITS}: group them in rooms")
+
+
 def find_cycle(table: Table, start: str) -> list[str] | None:
-    """A way through the table from `start` back to it."""
+    """Returns a path through the table from `start` back to `start`."""
     pending, seen = [[start]], set()
     while pending:
         way = pending.pop()
@@ -422,7 +447,9 @@ def check(root: Path) -> list[Break]:
     breaks = list(check_folders(root, table))
     breaks += check_closures(table, own_includes(root, table))
     breaks += check_circles(root)
-    for path in source_files(root):
+    files = list(source_files(root))
+    breaks += check_units(files)
+    for path in files:
         try:
             text = (root / path).read_text()
         except UnicodeDecodeError:

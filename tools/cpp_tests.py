@@ -109,7 +109,9 @@ def tests_of(program: Path, expression: str) -> list[str]:
 
 
 def again(programs: dict[str, Path], outcomes: list[Outcome]) -> list[str]:
-    """Runs failed tests once more, alone; returns those that passed now. What remains in `failed` has failed twice."""
+    """Runs failed tests once more, alone; returns those that now pass. The tests that remain in `failed` have failed
+    twice.
+    """
     if sum(len(done.failed) for done in outcomes) > _MOST_AGAIN:
         return []
     passed = []

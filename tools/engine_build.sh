@@ -50,6 +50,7 @@ feedline_build_begin() {
 
 feedline_build_end() {
   local status=0
+  ! kill -0 "$FEEDLINE_COMPILING" 2>/dev/null || feedline_say "waiting for the build"
   wait "$FEEDLINE_COMPILING" || status=$?
   trap - EXIT
   cat "$FEEDLINE_LOGS/beside.log"

@@ -14,7 +14,7 @@ LIST = Path(__file__).resolve().parents[1] / "tests" / "flaky.txt"
 
 
 def listed(path: Path = LIST) -> dict[str, str]:
-    """Reason by test, of lines `TEST  # reason`."""
+    """Returns the reason for each test, from lines `TEST # reason`."""
     found = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         if not line.strip() or line.startswith("#"):
@@ -31,7 +31,7 @@ def report(tests: list[str], path: Path = LIST) -> list[str]:
     reasons = listed(path)
     unlisted = []
     for test in tests:
-        reason = reasons.get(test) or reasons.get(test.partition("[")[0])  # of one set of parameters, or of all
+        reason = reasons.get(test) or reasons.get(test.partition("[")[0])  # for one set of parameters, or for all
         if not reason:
             unlisted.append(test)
         print(

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Copies of a wheel's libraries that load where glibc is 2.28: glibc_floor.py WHEEL FOLDER [SYSTEM].
+"""Creates copies of a wheel's libraries that can be loaded with glibc 2.28: glibc_floor.py WHEEL FOLDER [SYSTEM].
 
-A distribution's library asks for the functions of the glibc that it was linked with: `pow` of 2.29, `pthread_create` of
-2.34. glibc keeps both under their first version as well, with the same behaviour: a copy of the library asks for that.
-Of a library that asks for anything else after 2.28, nothing is copied, and an error names it. `auditwheel repair` takes
-the copies where its search for libraries begins with FOLDER. SYSTEM: as in bundle_notices.py.
+A distribution's library requires functions in the versions of the glibc that it was linked with: `pow` of 2.29,
+`pthread_create` of 2.34. glibc also has both in their first version, with the same behaviour, and the copy of the
+library requires this version. If a library requires anything else after 2.28, nothing is copied, and an error names it.
+`auditwheel repair` uses the copies if its search for libraries begins with FOLDER. SYSTEM: as in bundle_notices.py.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from bundle_notices import needed_libraries
 from elftools.elf.elffile import ELFFile
 
 FLOOR = (2, 28)
-FIRST = {"EM_X86_64": b"GLIBC_2.2.5", "EM_AARCH64": b"GLIBC_2.17"}  # what each processor's glibc began with
-KEPT = {"exp", "log", "pow", "pthread_create", "pthread_detach", "pthread_join"}  # which that one has, too
+# the version with which each processor's glibc began
+FIRST = {"EM_X86_64": b"GLIBC_2.2.5", "EM_AARCH64": b"GLIBC_2.17"}
+KEPT = {"exp", "log", "pow", "pthread_create", "pthread_detach", "pthread_join"}  # also available in that version
 AUXILIARY = "<IHHII"  # Elf64_Vernaux: hash, flags, other, name, next
 
 
@@ -40,7 +41,7 @@ def version_of(name: str) -> tuple[int, ...]:
 
 
 def later_versions(elf: ELFFile) -> Iterator[tuple[int, int, str]]:
-    """(offset in the file, number, name) of each version of glibc after the floor that is asked for."""
+    """Returns (offset in the file, number, name) for each required version of glibc after the floor."""
     needs = elf.get_section_by_name(".gnu.version_r")
     if needs is None:
         return
@@ -55,14 +56,14 @@ def later_versions(elf: ELFFile) -> Iterator[tuple[int, int, str]]:
 
 
 def asked_under(elf: ELFFile, number: int) -> set[str]:
-    """The functions that are asked for under the version with that number."""
+    """Returns the functions that are required in the version with this number."""
     symbols = list(elf.get_section_by_name(".dynsym").iter_symbols())
     numbers = elf.get_section_by_name(".gnu.version").iter_symbols()
     return {symbol.name for symbol, entry in zip(symbols, numbers, strict=True) if entry["ndx"] == number}
 
 
 def lowered(path: Path) -> bytes | None:
-    """The library's bytes with nothing after the floor asked for; None where that is so already."""
+    """Returns the library's bytes without requirements after the floor; None if it has none."""
     with path.open("rb") as file:
         elf = ELFFile(file)
         later = list(later_versions(elf))

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tools/gpu_check does: see there. It imports Python's own modules, as it makes the environment with others."""
+"""The implementation of tools/gpu_check. It imports only Python's standard library, because it creates the environment
+with other packages.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,9 @@ from xml.etree import ElementTree
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "build/gpu_check"
 WHEEL = "feedline-*-cp312-abi3-*.whl"
-MOST_BYTES = 60 << 20  # of checkout and wheels together
-# import name: what installs it, at the versions of tools/requirements/test.txt; nvJPEG is for decode(device="cuda")
+MOST_BYTES = 60 << 20  # size of the checkout and the wheels together
+# import name: the package that provides it, in the version of tools/requirements/test.txt; nvJPEG is for
+# decode(device="cuda")
 NEEDS = {
     "numpy": "numpy==2.4.6",
     "pytest": "pytest==9.2.0",
@@ -33,7 +36,7 @@ NEEDS = {
     "fastjsonschema": "fastjsonschema==2.22.3",
     "nvidia.nvjpeg": "nvidia-nvjpeg-cu12==12.4.0.76",
 }
-CONTRACT = "feedline_device_tests"  # the engine's own tests of devices, as the build leaves them
+CONTRACT = "feedline_device_tests"  # the engine's own device tests, as created by the build
 STEPS = ("facts", "tests", "contract", "sanitizer", "bench", "causes", "figures")
 CAUSES = ("unpinned_copy", "blocking_copy", "host_to_device", "precision_not_reduced")
 FACTS = """
@@ -51,14 +54,14 @@ print(json.dumps({
 @dataclass
 class Step:
     status: str  # "passed", "failed", "not run"
-    why: str = ""  # it failed or was not run
+    why: str = ""  # the reason why it failed or was not run
     seconds: float = 0.0
     found: dict[str, Any] = field(default_factory=dict)
-    output: str = ""  # the end of it
+    output: str = ""  # the end of the output
 
 
 def is_here(name: str) -> bool:
-    """Can the module be imported, also where its parent package cannot?"""
+    """Whether the module can be imported; also works if its parent package cannot be imported."""
     try:
         return importlib.util.find_spec(name) is not None
     except ModuleNotFoundError:
@@ -66,11 +69,11 @@ def is_here(name: str) -> bool:
 
 
 class Missing(Exception):
-    """What a step needs and is not here."""
+    """The machine lacks something that a step requires; the text names it."""
 
 
 class Check:
-    """One run, in an environment of its own over the machine's."""
+    """One run, in an environment that extends that of the machine."""
 
     def __init__(self, wheels: Path) -> None:
         self._wheels = wheels
@@ -78,7 +81,7 @@ class Check:
         self._facts: dict[str, Any] | None = None
 
     def install(self) -> None:
-        """Makes the environment: torch is the machine's, Feedline the wheel, and what is not there comes with it."""
+        """Creates the environment with the machine's torch, Feedline's wheel, and missing packages."""
         wheel = next(iter(sorted(self._wheels.glob(WHEEL))), None)
         if wheel is None:
             raise Missing(f"no abi3 wheel in {self._wheels}: tools/wheel and tools/gpu_check --pack make it")
@@ -108,7 +111,7 @@ class Check:
             self._must([*pip, *lacking], f"{', '.join(lacking)} (tools/gpu_check --pack puts them into {self._wheels})")
 
     def _see_packages_of_this_python(self) -> None:
-        """Where torch is in a virtual environment itself, system-site-packages are not those."""
+        """If torch is in a virtual environment itself, system-site-packages does not include it."""
         own = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
         for packages in (FOLDER / "venv").glob("lib/python*/site-packages"):
             (packages / "of_the_machine.pth").write_text("".join(f"{path}\n" for path in own))
@@ -146,7 +149,7 @@ class Check:
         return step
 
     def contract(self) -> Step:
-        """What every device keeps, by the engine's own tests, on the first GPU."""
+        """Runs the engine's own tests of all devices on the first GPU."""
         self._gpu()
         program = self._wheels / CONTRACT
         if not program.is_file():
@@ -226,13 +229,13 @@ def environment(programs: Path) -> dict[str, str]:
 
 
 def labelled() -> list[str]:
-    """The files with tests labelled `gpu`: others may need what this machine has not."""
+    """Returns the files with tests labelled `gpu`, because other tests may need packages that this machine lacks."""
     files = sorted((ROOT / "tests").rglob("test_*.py"))
     return [str(path.relative_to(ROOT)) for path in files if "pytest.mark.gpu" in path.read_text()]
 
 
 def counts(report: Path) -> dict[str, int]:
-    """Of pytest's report: tests that passed, and those that were skipped; none where there is no report."""
+    """Returns the tests that passed and those that were skipped, from pytest's report; none if there is no report."""
     try:
         suite = next(ElementTree.parse(report).iter("testsuite"))
     except (OSError, ElementTree.ParseError, StopIteration):
@@ -242,7 +245,7 @@ def counts(report: Path) -> dict[str, int]:
 
 
 def named_causes(text: str) -> list[str] | None:
-    """Of the diagnosis at the end of what was printed; None: there is none."""
+    """Returns the diagnosis at the end of the output; None if there is none."""
     begin = text.find("\n{\n") + 1 if not text.startswith("{\n") else 0
     try:
         return [verdict["cause"] for verdict in json.loads(text[begin:])["verdicts"]]
@@ -251,9 +254,9 @@ def named_causes(text: str) -> list[str] | None:
 
 
 def run(check: Check, only: list[str], note: Callable[[dict[str, Any]], None] = lambda results: None) -> dict[str, Any]:
-    """The results of the steps, in their order. A step that lacks something does not keep others from running.
+    """Returns the results of the steps, in their order. A step that cannot run does not prevent others.
 
-    note: given what there is after each step, as the machine may be taken away in the middle.
+    note: receives the results so far after each step, because the machine may become unavailable.
     """
     steps: dict[str, Step] = {}
     lacking = ""
@@ -295,7 +298,7 @@ def exit_status(results: dict[str, Any]) -> int:
 
 
 def pack(wheels: Path) -> None:
-    """Puts the wheel, and what tests need, into `wheels`."""
+    """Writes the wheel and the packages that tests need to `wheels`."""
     found = sorted((ROOT / "dist").glob(WHEEL))
     if not found:
         raise SystemExit("gpu_check: no abi3 wheel in dist/: tools/wheel makes it, with a Python 3.12 or later on PATH")

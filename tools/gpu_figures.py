@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loaders that feed a GPU, beside torch's on the same machine in the same minutes: what tools/gpu_check measures.
 
-Each figure is a median over rounds in which the ways take turns, with the lowest and the highest round. Prints JSON.
+Each figure is a median over rounds in which the loaders alternate, with the lowest and the highest round. Prints JSON.
 
-    copy_heavy     batches of float32 arrays, 154 MB each, and nothing else: what reaches the GPU per second
+    copy_heavy     only batches of float32 arrays, 154 MB each: bytes that reach the GPU per second
     photos         JPEG photos, cropped, mirrored, normalised, in batches of 256: images per second on the GPU
-    resnet50       the same into ResNet-50 in bfloat16 on channels_last: how much of the time the GPU waits
+    resnet50       the same with ResNet-50 in bfloat16 and channels_last: the share of the time for which the GPU waits
     two_cameras    two JPEG fields of 480 x 640 and four transforms, eight workers, a step that leaves the GPU idle for
-                   63 % of the time under torch's loader, as lerobot's issue 4627 tells: how much is left under ours
+                   63 % of the time with torch's loader, as in lerobot's issue 4627: the idle time with Feedline
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def summary(values: list[float]) -> dict[str, float]:
 
 
 def timed(batches: Iterable[Any], limit: int, step: Callable[[Any], object], skipped: int = 2) -> float:
-    """Seconds a batch, behind the first ones, which were made ahead; all of the GPU's work is in it."""
+    """Returns seconds per batch after the first batches, which were prefetched; includes all work of the GPU."""
     source: Iterator[Any] = iter(batches)
     for _ in range(skipped):
         step(next(source))
@@ -74,20 +74,20 @@ def in_turns(
 
 
 def rates(found: dict[str, list[float]], rows: int, ours: str, theirs: str) -> dict[str, Any]:
-    """Samples per second of each way, and ours over theirs, round by round."""
+    """Returns the samples per second of each loader, and the ratio of Feedline's to torch's, by round."""
     shown: dict[str, Any] = {name: summary([rows / value for value in values]) for name, values in found.items()}
     shown["ratio"] = summary([other / own for own, other in zip(found[ours], found[theirs], strict=True)])
     return shown
 
 
 def moved(batches: Iterable[Any]) -> Iterator[tuple[torch.Tensor, ...]]:
-    """As a training loop writes it for torch's loader."""
+    """Copies batches to the GPU like a training loop for torch's loader."""
     for batch in batches:
         yield tuple(field.to(DEVICE, non_blocking=True) for field in batch)
 
 
 def first_value(batch: Any) -> torch.Tensor:
-    """A kernel that needs the batch."""
+    """A kernel that reads the batch."""
     return batch[0].flatten()[0] + 1
 
 
@@ -172,7 +172,7 @@ def resnet50(folder: Path, scale: float, workers: int) -> dict[str, Any]:
     loss_of = torch.nn.CrossEntropyLoss()
 
     def step(given: Any) -> None:
-        images = given[0].permute(0, 3, 1, 2)  # delivered as (N, H, W, C): channels_last already
+        images = given[0].permute(0, 3, 1, 2)  # delivered as (N, H, W, C), which is channels_last
         with torch.autocast(DEVICE.type, dtype=torch.bfloat16):
             loss = loss_of(model(images), given[1])
         optimizer.zero_grad(set_to_none=True)
@@ -180,10 +180,10 @@ def resnet50(folder: Path, scale: float, workers: int) -> dict[str, Any]:
         optimizer.step()
 
     loader = our_photos(folder, batch, layout="NHWC")
-    kept = next(iter(loader))
-    ways: Ways = {"kept batch": lambda: (kept for _ in range(10_000)), "feedline": lambda: epochs(loader)}
+    held_batch = next(iter(loader))
+    ways: Ways = {"kept batch": lambda: (held_batch for _ in range(10_000)), "feedline": lambda: epochs(loader)}
     for _ in range(5):
-        step(kept)
+        step(held_batch)
     found = in_turns(ways, 3, 40, step)
     shown: dict[str, Any] = {name: summary([batch / value for value in values]) for name, values in found.items()}
     pairs = zip(found["kept batch"], found["feedline"], strict=True)
@@ -191,8 +191,8 @@ def resnet50(folder: Path, scale: float, workers: int) -> dict[str, Any]:
     return shown
 
 
-TRANSFORMS = 4  # colours, sharpness, a crop, normalisation
-REPEATS = 16  # of the frames, so that an epoch does not end within a round
+TRANSFORMS = 4  # colours, sharpness, a crop and normalisation
+REPEATS = 16  # repetitions of the frames, so that an epoch does not end within a round
 
 
 def tars_of_cameras(folder: Path, count: int) -> Path:
@@ -213,7 +213,7 @@ def tars_of_cameras(folder: Path, count: int) -> Path:
 
 
 class Cameras(Dataset[Any]):
-    """Frames in memory, encoded; decoded by Pillow and transformed by torchvision v2, as lerobot does."""
+    """Encoded frames in memory, decoded by Pillow and transformed by torchvision v2, as in lerobot."""
 
     def __init__(self, tar: Path) -> None:
         from torchvision.transforms import v2
@@ -245,7 +245,7 @@ class Cameras(Dataset[Any]):
 
 
 def two_cameras(folder: Path, scale: float) -> dict[str, Any]:
-    batch, workers, ahead = int(32 * scale), 8, 16  # batches that torch's workers make ahead
+    batch, workers, ahead = int(32 * scale), 8, 16  # number of batches that torch's workers prefetch
     tar = tars_of_cameras(folder / "cameras", int(512 * scale))
     theirs = DataLoader(
         Cameras(tar), batch, shuffle=True, num_workers=workers, pin_memory=ON_GPU, persistent_workers=True
@@ -256,7 +256,7 @@ def two_cameras(folder: Path, scale: float) -> dict[str, Any]:
         batch, shuffle=True, repeat=REPEATS, num_workers=workers, device=DEVICE if ON_GPU else None
     )
     alone = timed(epochs(theirs, moved), 32, first_value, ahead + 2)
-    step_s = 0.37 * alone  # of the time of a batch, so that 63 % are left
+    step_s = 0.37 * alone  # share of the time of a batch, so that the GPU is idle for 63 %
 
     matrix = torch.randn(2048, 2048, device=DEVICE)
 

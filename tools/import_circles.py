@@ -47,7 +47,7 @@ def _statements(tree: ast.AST, parent: list[str]) -> Iterator[tuple[int, str, li
 
 
 def circles(graph: Graph) -> list[list[Path]]:
-    """Groups of two and more files that all import each other, directly or through others; the largest first."""
+    """Returns groups of two or more files that all import each other, directly or through others; the largest first."""
     reached = {path: _reachable(graph, path) for path in graph}
     left, groups = set(graph), []
     for path in graph:

@@ -6,35 +6,42 @@ from __future__ import annotations
 import argparse
 import ctypes
 import hashlib
+import re
 import sys
 import zlib
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[1] / "src/device/cuda/kernels"
 MADE = FOLDER / "image_bytes.inc"
-SOURCES = ("pixel_job.h", "pixel_kernels-inl.h", "kept_rows-inl.h", "kept_colours-inl.h", "entries.cu")
-# What a GPU runs is code of its own generation, from the same step or an earlier one, so one image serves 7.0 to 7.5,
-# 8.0 to 8.9 and so on. What comes after them all translates the PTX.
+SOURCES = ("pixel_job.h", "pixel_kernels-inl.h", "cached_rows-inl.h", "cached_colours-inl.h", "entries.cu")
+# A GPU runs code for its own generation, from the same minor version or an earlier one, so one image covers 7.0 to 7.5,
+# another 8.0 to 8.9, and so on. Later generations translate the PTX.
 CODE = ((7, 0), (8, 0), (9, 0), (10, 0), (12, 0))
 PTX = (7, 0)
-# the earliest version of PTX that has sm_70: any driver that knows the GPU can translate it
+# the earliest version of PTX with sm_70: any driver that supports the GPU can translate it
 PTX_VERSION = "6.0"
-# no fused multiply-add, subnormal numbers stay: the CPU's arithmetic, which is compiled with -ffp-contract=off
+# no fused multiply-add, and subnormal numbers are kept, as in the CPU's code, which is compiled with -ffp-contract=off
 OPTIONS = ("--std=c++17", "--fmad=false", "--ftz=false")
 PREFACE = '#define FEEDLINE_DEVICE __device__\n#define FEEDLINE_ROLLED _Pragma("unroll 1")\n'
 
 
+def without_comments(text: str) -> str:
+    """Returns the code without comments, so that rewording a comment does not change the digest."""
+    lines = (re.sub(r"\s*//.*", "", line) for line in text.splitlines())
+    return "".join(line + "\n" for line in lines if line)
+
+
 def source() -> str:
-    return PREFACE + "".join((FOLDER / name).read_text() for name in SOURCES)
+    return PREFACE + "".join(without_comments((FOLDER / name).read_text()) for name in SOURCES)
 
 
 def digest() -> str:
-    """SHA-256 of all that decides about the images, but for the compiler."""
+    """Returns the SHA-256 of everything that affects the images, except for the compiler."""
     return hashlib.sha256(repr((source(), CODE, PTX, PTX_VERSION, OPTIONS)).encode()).hexdigest()
 
 
 class Compiler:
-    """NVRTC of an installed ``nvidia-cuda-nvrtc-cu12``."""
+    """Returns NVRTC from an installed ``nvidia-cuda-nvrtc-cu12``."""
 
     def __init__(self, packages: Path) -> None:
         folder = packages / "nvidia/cuda_nvrtc/lib"
@@ -47,10 +54,10 @@ class Compiler:
         return f"{major.value}.{minor.value}"
 
     def compile(self, architecture: str) -> bytes:
-        """Code for ``sm_NN``, PTX for ``compute_NN``.
+        """Compiles code for ``sm_NN``, or PTX for ``compute_NN``.
 
         Raises:
-            SystemExit: the compiler refuses the source; its words are printed.
+            SystemExit: the compiler rejects the source; its messages are printed.
         """
         program = ctypes.c_void_p()
         self._call(
@@ -76,7 +83,7 @@ class Compiler:
 
 
 def images(compiler: Compiler) -> dict[str, bytes]:
-    """By name: code as an ELF file, PTX as text that ends with a NUL, as the driver takes it."""
+    """Returns by name: code as an ELF file, and PTX as text that ends with a NUL, as the driver requires."""
     made = {f"sm_{major}{minor}": compiler.compile(f"sm_{major}{minor}") for major, minor in CODE}
     ptx = compiler.compile(f"compute_{PTX[0]}{PTX[1]}").decode()
     lines = [f".version {PTX_VERSION}" if line.startswith(".version ") else line for line in ptx.split("\n")]
@@ -85,7 +92,7 @@ def images(compiler: Compiler) -> dict[str, bytes]:
 
 
 def written(made: dict[str, bytes], version: str) -> str:
-    """The source that images.cpp includes."""
+    """Returns the source that images.cpp includes."""
     text = "// SPDX-License-Identifier: Apache-2.0\n"
     text += f"// Made by tools/kernels with NVRTC {version}; deflated.\n\n"
     text += f'constexpr std::string_view kSourceDigest = "{digest()}";\n\n'

@@ -19,7 +19,7 @@ START, END = "<!-- table: written by tools/operations_table.py -->\n", "<!-- end
 
 
 def call(name: str) -> str:
-    """The method with its arguments and defaults, without those that all operations have."""
+    """Returns the method with its arguments and defaults, except for arguments of all operations."""
     parameters = inspect.signature(getattr(feedline.Dataset, name)).parameters.values()
     shown = []
     for parameter in parameters:

@@ -15,7 +15,8 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 RECORD = ROOT / "bench/results/2026-11-22-1484599-peers.json"
 PICTURE = ROOT / "docs/pictures/images-per-second.svg"
-# the loaders of the record's first table by what they are called, each in the fastest way that its documentation has
+# the loaders of the record's first table with their displayed names, each in the fastest configuration that its
+# documentation describes
 LOADERS = {
     "float32, Feedline, tar": "Feedline, tar",
     "float32, Feedline": "Feedline, class folders",
@@ -31,7 +32,7 @@ WIDTH, ROW, LEFT, RIGHT, TOP, BOTTOM = 760, 30, 210, 70, 46, 44
 
 
 def images_per_second(record: dict[str, Any]) -> list[tuple[str, float]]:
-    """Median over the rounds, the most first."""
+    """Returns the medians over the rounds, in descending order."""
     found = [
         (label, statistics.median(round_["samples_per_s"] for round_ in record["results"][name]))
         for name, label in LOADERS.items()
@@ -40,7 +41,7 @@ def images_per_second(record: dict[str, Any]) -> list[tuple[str, float]]:
 
 
 def drawn(record: dict[str, Any]) -> str:
-    """Bars with their numbers; colours that are told apart on white and on black."""
+    """Draws bars with their numbers, in colours that can be distinguished on white and on black."""
     rows = images_per_second(record)
     most = rows[0][1]
     height = TOP + ROW * len(rows) + BOTTOM

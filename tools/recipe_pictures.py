@@ -21,11 +21,11 @@ from skimage import data
 
 import feedline
 from feedline import presets
-from feedline.data.contact_sheet import sheet_of
+from feedline.data.inspect.contact_sheet import sheet_of
 
 DOCS = Path(__file__).parents[1] / "docs"
 PICTURES, PAGE = DOCS / "pictures", DOCS / "recipes.md"
-# Of the photos below, in pixels of them: the cat's face and nose, the cup, the head, the rocket.
+# Crop boxes in pixels of the photos below: the cat's face and nose, the cup, the head, the rocket.
 BOXES = {
     "chelsea": [[90, 30, 330, 270], [180, 140, 240, 190]],
     "coffee": [[130, 60, 470, 340]],
@@ -60,7 +60,7 @@ def made_tar(path: Path) -> Path:
 
 
 def recipes(folder: Path, tar: Path) -> dict[str, tuple[feedline.Dataset, int, int]]:
-    """By name: the dataset, and how many samples and epochs its picture has."""
+    """Returns by name: the dataset, and the numbers of samples and epochs in its picture."""
     scenes = feedline.open(tar, fields=["jpg", "boxes.npy:boxes", "labels.npy"])
     timm = feedline.open(folder).random_resized_crop(224, interpolation="random").random_horizontal_flip()
     timm = timm.timm_augment("rand-m9-mstd0.5-inc1").normalize(feedline.IMAGENET_MEAN, feedline.IMAGENET_STD)
@@ -74,12 +74,12 @@ def recipes(folder: Path, tar: Path) -> dict[str, tuple[feedline.Dataset, int, i
 
 
 def explained(dataset: feedline.Dataset) -> str:
-    """But for the first line, which is about these photos."""
+    """Omits the first line, which describes these photos."""
     return dataset.explain().partition("\n")[2].rstrip("\n") + "\n"
 
 
 def with_explanations(page: str, found: dict[str, str]) -> str:
-    """`page` with each of `found` in the block behind the line `<!-- explain: NAME -->`."""
+    """Returns `page` with each of `found` in the block after the line `<!-- explain: NAME -->`."""
     for name, text in found.items():
         block = re.compile(rf"(<!-- explain: {name} -->\n```\n).*?(?=```)", re.DOTALL)
         page, count = block.subn(lambda match, text=text: match[1] + text, page)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Docstrings as the site's Markdown: an extension of Griffe's, which mkdocs.yml names.
+"""Converts docstrings to the site's Markdown: an extension of Griffe, which mkdocs.yml names.
 
-The package's docstrings are written for ``help()``: roles as ``:class:`Loader```, and code behind ``::``. Here a role
-becomes a link where it names something public, else code, and such code becomes a block of Python.
+The package's docstrings are written for ``help()``: roles as ``:class:`Loader```, and code after ``::``. A role becomes
+a link if it names something public, and code otherwise; code after ``::`` becomes a block of Python.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _is_all(node: ast.Assign) -> bool:
 
 
 def as_markdown(text: str, names: set[str]) -> str:
-    """A docstring's text with links to `names`, which are of the package, and with blocks of Python."""
+    """Returns a docstring's text with links to `names`, which belong to the package, and with code blocks as Python."""
 
     def linked(found: re.Match[str]) -> str:
         name = found[1].removeprefix("feedline.")
@@ -47,7 +47,7 @@ def as_markdown(text: str, names: set[str]) -> str:
 
 
 class Docstrings(griffe.Extension):
-    """Changes each docstring once, when its object is read."""
+    """Changes each docstring once, when its object is loaded."""
 
     def __init__(self) -> None:
         self._names = public_names()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gathers the pages of the documentation site in a folder: tools/site_pages.py FOLDER (tools/docs).
+"""Collects the pages of the documentation site in a folder: tools/site_pages.py FOLDER (tools/docs).
 
-README.md, docs/ and all that they link to, each where it lies in the checkout. On the way, what GitHub reads and
-Python-Markdown does not is written as both read it: lists right behind a paragraph, and lists in lists. The page of the
-command line gets what every verb's ``--help`` says.
+These are README.md, docs/ and all files to which they link, with their paths in the checkout. Markdown that GitHub and
+Python-Markdown interpret differently is rewritten: lists directly after a paragraph, and nested lists. The page of the
+command line contains the ``--help`` of every subcommand.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 CHECKOUT = Path(__file__).parents[1]
 LINK = re.compile(r"(\]\()(?!https?://|mailto:)([^)#\s]+)((?:#[^)\s]+)?\))")
-NUMBERED = re.compile(r"^\[(\d+)\] \[", re.MULTILINE)  # which Python-Markdown takes for one link
+NUMBERED = re.compile(r"^\[(\d+)\] \[", re.MULTILINE)  # which Python-Markdown treats as one link
 FENCE = re.compile(r"^ *(```|~~~)")
 ITEM = re.compile(r"^( *)([-*]|\d+\.) ")
 HELP = "<!-- what every verb's --help says -->\n"
@@ -29,7 +29,7 @@ CAUSES = "causes.md"  # in docs/; generated, not committed
 
 
 def outside_fences(text: str, change: Callable[[list[str]], list[str]]) -> str:
-    """`text` with its lines changed where they are no code."""
+    """Returns `text` with `change` applied to its lines outside code."""
     changed: list[str] = []
     prose: list[str] = []
     fence = ""
@@ -48,7 +48,7 @@ def outside_fences(text: str, change: Callable[[list[str]], list[str]]) -> str:
 
 
 def lists_apart(lines: list[str]) -> list[str]:
-    """A blank line before each list that has none, and four spaces for each level that has two."""
+    """Inserts a blank line before each list that lacks one, and indents each level by four spaces instead of two."""
     apart: list[str] = []
     inside = False  # a list
     for line in lines:
@@ -62,7 +62,7 @@ def lists_apart(lines: list[str]) -> list[str]:
 
 
 def page(path: Path) -> str:
-    """A page of the site, from a Markdown file of the checkout. Links to folders lead to a page of theirs."""
+    """Returns a page of the site from a Markdown file of the checkout. Links to folders refer to the folders' pages."""
 
     def linked(found: re.Match[str]) -> str:
         target = path.parent / found[2]
@@ -73,12 +73,12 @@ def page(path: Path) -> str:
 
 
 def entry(folder: Path) -> Path:
-    """The page that a folder is linked by."""
+    """Returns the page to which links to a folder refer."""
     return folder / ("README.md" if (folder / "README.md").exists() else INDEX)
 
 
 def targets(path: Path) -> Iterator[Path]:
-    """What a Markdown file links to in the checkout, folders by their files."""
+    """Returns the files of the checkout to which a Markdown file links; a folder is replaced by its files."""
     for line in re.sub(r"^```.*?^```", "", path.read_text(), flags=re.M | re.S).split("\n"):
         for found in LINK.finditer(line):
             target = Path(os.path.normpath(path.parent / found[2]))
@@ -90,7 +90,7 @@ def targets(path: Path) -> Iterator[Path]:
 
 
 def contents(folder: Path) -> str:
-    """The page of a folder without one: the titles of its pages, or the names of its files."""
+    """Returns the page of a folder without a README: the titles of its pages, or the names of its files."""
     rows = []
     for file in sorted(folder.iterdir()):
         if file.suffix == ".md":
@@ -102,7 +102,9 @@ def contents(folder: Path) -> str:
 
 
 def stand_in_for_the_engine() -> None:
-    """Lets the command be imported from the sources if the engine is not compiled; the help does not need it."""
+    """Allows importing the command from the sources if the engine is not compiled; the help does not need the
+    engine.
+    """
 
     class Engine(ModuleType):
         def __getattr__(self, name: str) -> type:
@@ -115,7 +117,7 @@ def stand_in_for_the_engine() -> None:
 
 
 def help_of_verbs() -> str:
-    """The help of the command and of its verbs, as a terminal of 90 columns shows it."""
+    """Returns the help of the command and its subcommands, as shown in a terminal of 90 columns."""
     import click
 
     stand_in_for_the_engine()
@@ -135,16 +137,16 @@ def help_of_verbs() -> str:
 
 
 def causes() -> str:
-    """The pages of all findings, as `feedline explain --markdown` prints them."""
+    """Returns the pages of all findings, as printed by `feedline explain --markdown`."""
     stand_in_for_the_engine()
-    from feedline.cli.explain import pages_of
+    from feedline.cli.commands.explain import pages_of
     from feedline.findings import formats
 
     return formats.document(pages_of())
 
 
 def gather(folder: Path) -> int:
-    """Writes the pages. Returns how many files there are."""
+    """Writes the pages. Returns the number of files."""
     docs = CHECKOUT / "docs"
     (folder / "docs").mkdir(parents=True, exist_ok=True)
     (folder / "docs" / CAUSES).write_text(outside_fences(causes(), lists_apart))

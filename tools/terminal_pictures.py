@@ -87,7 +87,7 @@ class Recording:
     rows: int
     before: str = ""  # shell commands to run first
     script: str = ""  # train.py
-    seconds: float | None = None  # when to take the picture of a command that does not end
+    seconds: float | None = None  # when to take the picture of a command that does not exit
 
 
 RECORDINGS = {
@@ -117,7 +117,9 @@ RECORDINGS = {
 
 
 def last_screen(recording: Recording, folder: Path) -> str:
-    """The terminal's contents, with colours as ANSI escapes, when the command has ended or its time is over."""
+    """Returns the terminal's contents, with colours as ANSI escapes, when the command has exited or its time is
+    over.
+    """
     (folder / "train.py").write_text(recording.script)
     typed = f"printf '\\033[1;32m$\\033[0m %s\\n' {shlex.quote(recording.command)}"
     shell = f"{recording.before or ':'}\nclear; {typed}; {recording.command}; touch ended; sleep {LONGEST_S}"
@@ -145,7 +147,9 @@ def last_screen(recording: Recording, folder: Path) -> str:
 
 
 def drawn(screen: str, columns: int, name: str) -> str:
-    """The screen as SVG. rich's own format without its web fonts, as the pages load nothing."""
+    """Returns the screen as SVG, in rich's own format without its web fonts, because the pages load no external
+    files.
+    """
     console = Console(record=True, width=columns, file=io.StringIO())
     console.print(Text.from_ansi(screen), no_wrap=True)
     code_format = re.sub(r"\s*@font-face \{\{.*?\}\}", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a case under callgrind, and reads what it counted."""
+"""Runs a case under callgrind, and parses the counts."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import tempfile
 from pathlib import Path
 
 MEASURED = "feedline_gate_measured"
-# What would differ from machine to machine: the C library copies with other instructions where caches are larger or
-# `rep movsb` is quick, libjpeg-turbo's kernels follow the CPU.
+# Settings that would otherwise differ between machines: the C library copies with other instructions if caches are
+# larger or `rep movsb` is fast, and libjpeg-turbo selects kernels by CPU.
 _PINNED = {
     "GLIBC_TUNABLES": "glibc.cpu.x86_non_temporal_threshold=0xc0000:glibc.cpu.x86_rep_movsb_threshold=0x10000000:"
     "glibc.cpu.x86_rep_stosb_threshold=0x10000000",
@@ -20,9 +20,9 @@ _PINNED = {
 
 
 def count(program: Path, case: str) -> dict[str, int]:
-    """Instructions of a case by function, without those of the functions that it calls.
+    """Returns the instructions of a case by function, excluding functions that it calls.
 
-    Raises RuntimeError, with what the program said, where it or valgrind fails.
+    Raises RuntimeError with the program's output if the program or valgrind fails.
     """
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "callgrind.out"
@@ -38,9 +38,10 @@ def count(program: Path, case: str) -> dict[str, int]:
 def functions(text: str) -> dict[str, int]:
     """Own instructions by function, from the text of a callgrind.out file.
 
-    "ob=", "fn=", "cob=" and "cfn=" set the object and function of what follows, and of what is called; a name stands
-    only where it comes first, behind its number, and then the number alone. A line that does not begin with a letter is
-    "POSITION COST", and the one behind "calls=" is the cost of the callee, which has its own lines as well.
+    "ob=", "fn=", "cob=" and "cfn=" set the object and function of the following lines, and of the callee. A name is
+    given only at its first occurrence, after its number; later, there is only the number. A line that does not begin
+    with a letter is "POSITION COST", and the one after "calls=" is the cost of the callee, which also has its own
+    lines.
     """
     names: dict[str, str] = {}
     objects: dict[str, str] = {}
@@ -72,7 +73,9 @@ def _named(value: str, names: dict[str, str]) -> str:
 
 
 def _short(name: str, of: str) -> str:
-    """A function's name without its arguments; a stripped library's functions together, under the library's name."""
+    """Returns a function's name without its arguments; the functions of a stripped library are combined under the
+    library's name.
+    """
     if name.startswith("0x"):
         return f"({Path(of).name})"
     name = re.sub(r"'\d+$", "", name).replace("(anonymous namespace)", "{}")

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts against those of the baseline."""
+"""Compares counts with those of the baseline."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-# The same code counts within 0.6 % from run to run. What is left is for what nobody can see coming: a compiler that
-# lays out one loop of many otherwise when something beside it changes.
+# Counts of the same code differ by up to 0.6 % between runs. The rest allows for unpredictable effects: a compiler may
+# generate different code for a loop if unrelated code changes.
 TOLERANCE = 0.02
-# Functions kept in the baseline, for saying where a change is: those with at least this share of their case.
+# Functions with at least this share of their case are stored in the baseline, to locate changes.
 SHARE_KEPT = 0.01
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a case: "same", "better", "worse", "added" or "gone"."""
+    """The verdict on a case: "same", "better", "worse", "added" or "gone"."""
 
     case: str
     word: str
@@ -25,23 +25,23 @@ class Verdict:
 
     @property
     def change(self) -> float | None:
-        """Relative: 0.05 for a twentieth more instructions."""
+        """The relative change: 0.05 if there are a twentieth more instructions."""
         return None if self.before is None or self.now is None else self.now / self.before - 1
 
 
 def to_baseline(environment: dict[str, str], counts: dict[str, dict[str, int]]) -> dict[str, Any]:
-    """What is kept: per case the instructions, and its larger functions'."""
+    """Returns the data to store: the instructions of each case and of its larger functions."""
     cases = {}
     for case, by_function in sorted(counts.items()):
         total = sum(by_function.values())
-        kept = {name: n for name, n in by_function.items() if n >= SHARE_KEPT * total}
-        largest_first = dict(sorted(kept.items(), key=lambda item: (-item[1], item[0])))
+        major = {name: n for name, n in by_function.items() if n >= SHARE_KEPT * total}
+        largest_first = dict(sorted(major.items(), key=lambda item: (-item[1], item[0])))
         cases[case] = {"instructions": total, "functions": largest_first}
     return {"environment": environment, "cases": cases}
 
 
 def differences(baseline: dict[str, str], now: dict[str, str]) -> list[str]:
-    """In what two environments differ, a line each."""
+    """Returns a line for each difference between two environments."""
     return [
         f"{key}: {baseline.get(key, 'not recorded')} in the baseline, {now.get(key, 'unknown')} here"
         for key in sorted(baseline.keys() | now.keys())
@@ -50,7 +50,7 @@ def differences(baseline: dict[str, str], now: dict[str, str]) -> list[str]:
 
 
 def compare(baseline: dict[str, Any], counts: dict[str, dict[str, int]]) -> list[Verdict]:
-    """A verdict for each case of either, in alphabetical order."""
+    """Returns a verdict for each case in either set of counts, in alphabetical order."""
     before = baseline["cases"]
     verdicts = []
     for case in sorted(before.keys() | counts.keys()):
@@ -69,8 +69,8 @@ def compare(baseline: dict[str, Any], counts: dict[str, dict[str, int]]) -> list
 
 
 def _where(before: dict[str, int], now: dict[str, int], total: int) -> list[str]:
-    """The functions that changed most, in per cent of the case's former instructions."""
-    # small ones are not in the baseline: those that are small now as well are no news
+    """Returns the functions that changed most, in per cent of the case's former instructions."""
+    # small functions are not in the baseline, so functions that are small now are not new
     names = before.keys() | {name for name, n in now.items() if n >= SHARE_KEPT * total}
     changes = {name: now.get(name, 0) - before.get(name, 0) for name in names}
     largest = sorted(changes, key=lambda name: (-abs(changes[name]), name))[:6]
@@ -82,7 +82,7 @@ def _where(before: dict[str, int], now: dict[str, int], total: int) -> list[str]
 
 
 def table(verdicts: list[Verdict]) -> str:
-    """The verdicts in columns, and below a changed case where the change is."""
+    """Formats the verdicts in columns, and below each changed case the functions that changed."""
     lines = [f"{'case':<24}{'baseline':>14}{'now':>14}{'change':>9}"]
     for verdict in verdicts:
         numbers = [f"{n:,}" if n is not None else "-" for n in (verdict.before, verdict.now)]
@@ -94,5 +94,5 @@ def table(verdicts: list[Verdict]) -> str:
 
 
 def fails(verdicts: list[Verdict]) -> bool:
-    """A case that is gone fails too: what is not counted cannot get worse."""
+    """A missing case is also a failure, because it is no longer checked."""
     return any(verdict.word in ("worse", "gone") for verdict in verdicts)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts the cases and compares them with baseline.json; `bench/gate/run` builds the program and calls this.
 
-Exit status 0: nothing is worse, or there is nothing to compare with (which is said); 1: something is worse; 3: a case
-cannot be counted.
+Exit status 0: nothing is worse, or there is no baseline to compare with (a message says so); 1: something is worse; 3:
+a case cannot be counted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def output_of(command: list[str]) -> str:
 
 
 def environment_of(program: Path) -> dict[str, str]:
-    """What counts depend on besides this code."""
+    """Returns everything that affects counts except for this code."""
     machine = {"valgrind": output_of(["valgrind", "--version"]), "machine": os.uname().machine}
     return {**json.loads(output_of([str(program), "--environment"])), **machine}
 

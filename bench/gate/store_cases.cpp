@@ -6,8 +6,8 @@
 #include <numeric>
 #include <string>
 
-#include "format/mds/mds_writer.h"
-#include "format/parquet/parquet_writer.h"
+#include "format/columnar/parquet/parquet_writer.h"
+#include "format/row_columns/mds/mds_writer.h"
 #include "format/tar/tar_writer.h"
 #include "gate/case.h"
 #include "gate/made_images.h"

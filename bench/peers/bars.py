@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Feedline is held to beside the peers: ratios within a round, their median and spread, met or not."""
+"""Goals for Feedline's ratio to the peers: ratios within a round, their median and range, and whether the goal is
+met.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +12,15 @@ from typing import Any
 from rounds import Measured
 
 _CPU = "cpu_s_per_1000"
-BEST = "best peer"  # whoever is best in that round, in any configuration
+BEST = "best peer"  # the best peer of that round, in any configuration
 
 
 @dataclass(frozen=True)
 class Bar:
     """`figure` of `ours` over that of `over`, or for `inverse` the other way round: how many times less.
 
-    With `over` BEST the other is the peer with the most (`least`: the least) of the figure in that round. Without
-    `over` the figure itself is the ratio.
+    With `over` BEST, the other figure is the highest of all peers in that round (`least`: the lowest). Without `over`,
+    the figure itself is the ratio.
     """
 
     words: str
@@ -95,12 +97,12 @@ BARS = (
     ),
 )
 
-# Asked for, and measured by another command.
+# Requested, but measured by another command.
 ELSEWHERE = {"cold reads through a 5 ms-latency fault wrapper: share of the warm rate": "tools/bench --cold"}
 
 
 def _other(bar: Bar, measured: Measured, peers: list[str], i: int) -> tuple[float, str] | None:
-    """The figure that round `i` is compared with, and whose it is."""
+    """Returns the figure with which round `i` is compared, and the loader that it belongs to."""
     names = peers if bar.over == BEST else [bar.over]
     found = []
     for name in names:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs one loader in its own environment and prints what it did as lines of JSON. launch.py starts it.
+"""Runs one loader in its own environment and prints its figures as lines of JSON. launch.py starts it.
 
-Lines: what the process takes with everything imported; the end of the first epoch, up to which memory is sampled; the
-figures. A loader that cannot do the work prints {"unavailable": reason} instead of the first. An adapter is a module
-of adapters/ with `make(work)`, which builds the loader and returns a function that begins an epoch: an iterator over
-the images of its batches. Where it has them, `prepare(work)` writes the files that the peer reads, once, in a process
-of its own, whose memory is not the loader's; and `imports(work)` imports what `make` would.
+Lines: the memory of the process with everything imported; the end of the first epoch, up to which memory is sampled;
+the figures. A loader that cannot do the work prints {"unavailable": reason} instead of the first line. An adapter is a
+module of adapters/ with `make(work)`, which creates the loader and returns a function that begins an epoch and returns
+an iterator over the images of its batches. Optionally, `prepare(work)` writes the files that the peer reads, once, in a
+separate process, whose memory does not count; and `imports(work)` imports the modules that `make` would import.
 """
 
 from __future__ import annotations
@@ -23,27 +23,28 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-sys.path.append(str(Path(__file__).resolve().parents[1]))  # last: a peer's module of the same name goes first
+# appended last, because a peer's module of the same name has precedence
+sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
 import processes
 from work import Unavailable, Work
 
 Epochs = Callable[[], Iterator[Any]]
-_SHEET = 16  # pictures kept for a person to look at
+_SHEET = 16  # number of images that are saved for visual inspection
 
 
 def described(images: Any) -> dict[str, Any]:
-    """What was delivered, so that a wrong configuration shows in the record."""
+    """Returns properties of the delivered data, which make a wrong configuration visible in the record."""
     array = np.asarray(images)
     figures = {name: round(float(getattr(array, name)()), 4) for name in ("mean", "min", "max")}
     flat = array.reshape(len(array), -1)
-    blank = int(np.count_nonzero(flat.max(axis=1) == flat.min(axis=1)))  # samples of one value
+    blank = int(np.count_nonzero(flat.max(axis=1) == flat.min(axis=1)))  # number of samples with a single value
     return {"shape": list(array.shape), "dtype": str(array.dtype), "blank": blank, **figures}
 
 
 def warm_up(epochs: Epochs, sheet: str | None) -> tuple[dict[str, Any], float, int]:
-    """Epoch 0: what its first batch is, when that came, and how many samples the epoch had."""
+    """Runs epoch 0: returns the properties and time of its first batch, and its number of samples."""
     batches = epochs()
     images = next(batches)
     arrived = time.perf_counter()
@@ -58,7 +59,9 @@ def warm_up(epochs: Epochs, sheet: str | None) -> tuple[dict[str, Any], float, i
 
 
 def timed(epochs: Epochs, work: Work) -> dict[str, Any]:
-    """`work.epochs` epochs. A gap is from the end of an epoch's last step to the next epoch's first batch."""
+    """Runs `work.epochs` epochs. A gap is the time from the end of an epoch's last step to the next epoch's first
+    batch.
+    """
     samples, seconds, gaps = 0, [], []
     stepped = None
     tree = processes.tree(os.getpid())
@@ -122,7 +125,7 @@ def run(adapter: Any, work: Work, sheet: str | None) -> None:
     epochs = adapter.make(work)
     made = time.perf_counter()
     first, arrived, samples = warm_up(epochs, sheet)
-    print("{}", flush=True)  # warm: nobody samples from here on
+    print("{}", flush=True)  # warm: memory is not sampled from here on
     figures = {
         "construct_s": made - started,
         "first_batch_s": arrived - started,
@@ -142,7 +145,7 @@ def main() -> None:
     except Unavailable as error:
         print(json.dumps({"unavailable": str(error)}), flush=True)
     sys.stdout.flush()
-    os._exit(0)  # some peers hang or crash while the interpreter ends, after everything that counts was printed
+    os._exit(0)  # some peers hang or crash while the interpreter exits, after all figures have been printed
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Feedline beside its peers and the machine's limits: `tools/bench --peers`.
+"""`tools/bench --peers`: compares Feedline with its peers and with the machine's limits.
 
-Every measurement is a fresh process in the peer's own environment; the rounds are interleaved and every second one
-runs backwards. Ratios are taken within a round. Writes a record in JSON and the tables in Markdown beside it.
+Every measurement is a fresh process in the peer's own environment; the rounds are interleaved and every second one runs
+backwards. Ratios are taken within a round. Writes a record in JSON, and the tables in Markdown to the same folder.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from work import Work
 
 _HERE = Path(__file__).resolve().parent
 _ROOT = _HERE.parents[1]
-_RUN_S = 240  # the slowest, with its files to write first, takes under 60
+_RUN_S = 240  # the slowest one, including writing its files, takes less than 60
 
 
 def pythons(chosen: list[tasks.Task], root: Path, tell: Callable[[str], None]) -> dict[str, Path | str]:
-    """The interpreter of every environment that is needed; where one cannot be had, the reason as text."""
+    """Returns the interpreter of every environment that is needed, or the reason as text if one is unavailable."""
     known = environments.peers()
     found: dict[str, Path | str] = {tasks.OWN: Path(sys.executable)}
     for name in dict.fromkeys(loader.environment for task in chosen for loader in task.loaders):
@@ -52,7 +52,7 @@ def pythons(chosen: list[tasks.Task], root: Path, tell: Callable[[str], None]) -
 
 
 def _loader(
-    task: tasks.Task, loader: tasks.Loader, python: Path | str, place: Place, options: argparse.Namespace
+    task: tasks.Task, loader: tasks.Loader, python: Path | str, paths: Place, options: argparse.Namespace
 ) -> dict[str, Any]:
     if isinstance(python, str):
         raise Skipped(python)
@@ -60,17 +60,17 @@ def _loader(
         transform=task.transform,
         dtype=task.dtype,
         variant=loader.variant,
-        folder=str(place.photos[task.data]),
-        tars=place.tars,
-        made=str(place.made),
+        folder=str(paths.photos[task.data]),
+        tars=paths.tars,
+        made=str(paths.made),
         batch=task.batch,
         threads=options.threads,
         epochs=task.quick_epochs if options.quick else task.epochs,
         step_s=task.step_s,
     )
     name = f"{task.name}-{loader.name}".replace(" ", "_").replace(",", "")
-    sheet = place.sheets / f"{name}.npy" if place.sheets else None
-    log = place.environments / "log" / f"{name}.log"
+    sheet = paths.sheets / f"{name}.npy" if paths.sheets else None
+    log = paths.environments / "log" / f"{name}.log"
     figures = launch.run(python, loader.adapter, work.to_json(), log=log, timeout_s=_RUN_S, sheet=sheet)
     if wrong := work.wrong(figures["first_batch"], figures["samples_of_an_epoch"]):
         raise Skipped(wrong)
@@ -78,15 +78,15 @@ def _loader(
 
 
 def measurements(
-    chosen: list[tasks.Task], place: Place, options: argparse.Namespace, tell: Callable[[str], None]
+    chosen: list[tasks.Task], paths: Place, options: argparse.Namespace, tell: Callable[[str], None]
 ) -> dict[rounds.Key, Callable[[], dict[str, Any]]]:
-    found = pythons(chosen, place.environments, tell)
-    programs = Programs(place.programs, place.photos, place.made, 1 if options.quick else 2)
+    found = pythons(chosen, paths.environments, tell)
+    programs = Programs(paths.programs, paths.photos, paths.made, 1 if options.quick else 2)
     todo: dict[rounds.Key, Callable[[], dict[str, Any]]] = {}
     for task in chosen:
         for loader in task.loaders:
             todo[task.name, loader.name] = functools.partial(
-                _loader, task, loader, found[loader.environment], place, options
+                _loader, task, loader, found[loader.environment], paths, options
             )
         for limit in task.limits:
             todo[task.name, limit] = functools.partial(programs.run, limit, task.data)
@@ -113,7 +113,9 @@ def arguments() -> argparse.Namespace:
 
 
 def record_of(measured: rounds.Measured, skipped: dict[rounds.Key, str], bars: list[dict[str, Any]]) -> dict[str, Any]:
-    """What the record has besides the machine: every round of everybody, who was skipped and why, the bars."""
+    """Returns the part of the record other than the machine: all rounds of all loaders, the skipped loaders with
+    reasons, and the goals.
+    """
     return {
         "skipped": {f"{task}, {name}": reason for (task, name), reason in skipped.items()},
         "not_measured": [bar["goal"] for bar in bars if not bar["measured"]],
@@ -124,11 +126,11 @@ def record_of(measured: rounds.Measured, skipped: dict[rounds.Key, str], bars: l
 
 
 def compare(chosen: list[tasks.Task], options: argparse.Namespace, tell: Callable[[str], None]) -> bool:
-    """Measures, prints and records; whether every bar is met."""
+    """Measures, prints and records; returns whether every goal is met."""
     count = 1 if options.quick else options.rounds
-    place = Place.of(options.data, options.environments, options.programs, options.sheets)
-    todo = measurements(chosen, place, options, tell)
-    place.warm()
+    paths = Place.of(options.data, options.environments, options.programs, options.sheets)
+    todo = measurements(chosen, paths, options, tell)
+    paths.warm()
     started = time.time()
     measured, skipped = rounds.run(todo, count, tell)
     bars = bar_records(chosen, measured)
@@ -147,7 +149,7 @@ def compare(chosen: list[tasks.Task], options: argparse.Namespace, tell: Callabl
 
 
 def _command(options: argparse.Namespace) -> str:
-    """What is measured, and not where this machine keeps its things."""
+    """Returns the configuration without this machine's paths."""
     rounds = "--quick" if options.quick else f"--rounds {options.rounds}"
     only = ["--only", *options.only] if options.only else []
     return " ".join(["tools/bench --peers", rounds, f"--threads {options.threads}", *only])

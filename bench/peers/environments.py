@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One virtual environment per peer, as peers.toml names them; what cannot be installed is a reason, not an error."""
+"""Creates a virtual environment for each peer, as described in peers.toml; a failed installation is reported as a
+reason, not raised as an error.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,11 @@ from typing import Any
 
 _HERE = Path(__file__).resolve().parent
 _PIP_S = 1800
-_LAST_WORDS = 300  # characters of a tool's last line that become the reason
+_LAST_WORDS = 300  # number of characters of a tool's last line that are used as the reason
 
 
 class NotInstalled(Exception):
-    """A peer cannot be had here; the text says why."""
+    """A peer is not available here; the text states the reason."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ def _apt(peer: Peer, log: Path) -> None:
     if not peer.apt:
         return
     if shutil.which("dpkg-query") is None:
-        return  # another distribution: its packages have other names, and the build says what is missing
+        return  # another distribution has other package names, and the build reports what is missing
     query = ["dpkg-query", "-W", "-f=${db:Status-Status}"]
     missing = [
         name
@@ -85,8 +87,10 @@ def _make(peer: Peer, folder: Path, log: Path) -> None:
 
 
 def ensure(peer: Peer, root: Path) -> Path:
-    """The peer's Python below `root`, made first where it is missing or was made for other versions. Raises
-    NotInstalled; the next call tries again. Two processes that ask at once get one environment."""
+    """Returns the peer's Python below `root`, and creates its environment if it is missing or has other versions.
+    Raises NotInstalled; the next call tries again. If two processes call this at the same time, one environment is
+    created.
+    """
     folder = root / peer.name
     stamp, log = folder / "installed", folder / "install.log"
     wanted = hashlib.sha256(repr(peer).encode()).hexdigest()

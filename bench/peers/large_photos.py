@@ -22,7 +22,7 @@ CLASSES = 10
 LINKS = 3
 SMALLEST, LARGEST = (1920, 1280), (2048, 1536)
 QUALITY = (90, 95)
-_LONGEST = 5000  # a larger source is reduced to this first
+_LONGEST = 5000  # larger sources are reduced to this size first
 
 
 def is_wide(path: Path) -> bool:
@@ -31,7 +31,7 @@ def is_wide(path: Path) -> bool:
 
 
 def cut(path: Path, chance: random.Random) -> bytes:
-    """One photo out of the picture at `path`."""
+    """Returns a photo cut from the picture at `path`."""
     image = pictures.load(path, _LONGEST)
     step = chance.random()
     width, height = (round(a + step * (b - a)) for a, b in zip(SMALLEST, LARGEST, strict=True))

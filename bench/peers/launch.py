@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts one measurement as a process of its own, watches its memory and its time, and ends all that it leaves."""
+"""Runs a measurement as a separate process, limits its memory and time, and ends all processes that it leaves."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _LAST_WORDS = 300
 
 
 class Skipped(Exception):
-    """There is no figure; the text says why."""
+    """Raised without a figure; the text states the reason."""
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """Ends the process and whatever it left in its group, such as workers that outlive their parent."""
+    """Ends the process and all other processes in its group, such as workers that outlive their parent."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
@@ -39,14 +39,14 @@ def _last_words(log: Path) -> str:
 
 
 def _read(process: subprocess.Popen[str]) -> dict[str, Any] | None:
-    """The next line of JSON; None where the process ended before."""
+    """Returns the next line of JSON; None if the process has ended."""
     assert process.stdout is not None
     line = process.stdout.readline()
-    while line and not line.startswith("{"):  # a peer that prints
+    while line and not line.startswith("{"):  # other output of a peer
         line = process.stdout.readline()
     try:
         printed = dict(json.loads(line))
-    except ValueError:  # none, or cut off where the process was ended
+    except ValueError:  # no output, or a line that was cut off when the process was killed
         return None
     if "unavailable" in printed:
         raise Skipped(printed["unavailable"])
@@ -54,8 +54,10 @@ def _read(process: subprocess.Popen[str]) -> dict[str, Any] | None:
 
 
 def _watched(process: subprocess.Popen[str]) -> dict[str, Any] | None:
-    """The figures that the process prints, with the peaks of memory between its first two lines: of what the tree
-    holds, and of its PSS alone, both above the bare interpreter; and `peak_pss`, the PSS with the interpreter."""
+    """Returns the figures that the process prints, and the memory peaks between its first two lines: of all memory of
+    the tree, and of its PSS, both minus that of the bare interpreter; and `peak_pss`, the PSS including the
+    interpreter.
+    """
     bare = _read(process)
     if bare is None:
         return None
@@ -83,8 +85,9 @@ def run(
     program: Path = _HERE / "child.py",
     variables: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """What `adapter` did with `work`, a Work in JSON, with `variables` in its environment. Raises Skipped where it
-    cannot, fails or takes too long."""
+    """Runs `adapter` with `work`, a Work in JSON, and `variables` in its environment; returns its output. Raises
+    Skipped if it is unavailable, fails or takes too long.
+    """
     command = [str(python), str(program), adapter, work, *([str(sheet)] if sheet else [])]
     log.parent.mkdir(parents=True, exist_ok=True)
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1", **(variables or {})}

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the machine can do at best: programs without a loader, run in the same rounds. Figures as a loader's."""
+"""The limits of the machine: programs without a loader, run in the same rounds. Their figures have the form of a
+loader's.
+"""
 
 from __future__ import annotations
 
@@ -16,16 +18,16 @@ from launch import Skipped
 from run import write_boxes
 from work import SIZE, TOKENS
 
-_DECODER_ROUNDS = 5  # inside one run of jpeg_regions, which alternates by itself
+_DECODER_ROUNDS = 5  # within one run of jpeg_regions, which alternates by itself
 _DECODER_IMAGES = {"photos": 300, "large": 60}
 
 
 @dataclass(frozen=True)
 class Programs:
-    """Where the compiled programs of bench/ lie, the photos, and where boxes and tokens are kept."""
+    """The folders of the compiled programs of bench/, of the photos, and of stored boxes and tokens."""
 
     folder: Path
-    photos: dict[str, Path]  # of "photos" and "large"
+    photos: dict[str, Path]  # keys: "photos" and "large"
     made: Path
     epochs: int
 
@@ -62,7 +64,7 @@ class Programs:
         return self._run("memory_limit", what, *([] if what == "gather" else [tokens]))
 
     def run(self, name: str, data: str) -> dict[str, Any]:
-        """The figures of the limit `name` over the photos `data`. Raises Skipped."""
+        """Returns the figures of the limit `name` for the photos `data`. Raises Skipped."""
         if name.startswith("regions"):
             return self._regions(data, 1 if name.endswith("1 thread") else 2)
         moved = {"gather of rows": "gather", "widening copy": "widen", "memcpy of the windows": "copy"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a run finds its photos, shards and programs, and keeps what peers make of them."""
+"""The folders of photos, shards and programs, and of files that peers make from the photos."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-_FEW = 400  # photos of the task that times borders of epochs: short ones
+_FEW = 400  # number of photos in the task that measures gaps between epochs: its epochs are short
 _CLASSES = 10
 
 
 def few_photos(photos: Path, out: Path, count: int) -> Path:
-    """A folder of links to some of the photos, as many of every class."""
+    """Creates a folder of links to some of the photos, with equally many of each class."""
     if not out.exists():
         part = out.with_name(f"{out.name}.part")
         for folder in sorted(path for path in photos.iterdir() if path.is_dir()):
@@ -26,7 +26,9 @@ def few_photos(photos: Path, out: Path, count: int) -> Path:
 
 
 def mark(*folders: Path) -> str:
-    """Of the files' names and sizes: what peers made of other photos is not taken for these."""
+    """Returns a digest of the files' names and sizes, so that files that peers made from other photos are not
+    reused.
+    """
     digest = hashlib.sha256()
     for folder in folders:
         for path in sorted(path for path in folder.rglob("*") if path.is_file()):
@@ -36,8 +38,9 @@ def mark(*folders: Path) -> str:
 
 @dataclass(frozen=True)
 class Place:
-    """The photos by what tasks call them, the shards of the first as a brace list, environments with what peers make
-    of the photos in `made`, compiled programs, and where pictures are kept for a person to look at."""
+    """The photos by their names in tasks, the shards of the first ones as a brace list, environments (with files that
+    peers make from the photos in `made`), compiled programs, and the folder for saved images.
+    """
 
     photos: dict[str, Path]
     tars: str
@@ -60,7 +63,7 @@ class Place:
         return Place(photos, tars, environments, made, programs, sheets)
 
     def warm(self) -> None:
-        """Reads every file once, so that no round pays for the disk."""
+        """Reads every file once, so that no round includes disk reads."""
         for folder in (*self.photos.values(), Path(self.tars).parent):
             for path in folder.rglob("*"):
                 if path.is_file():

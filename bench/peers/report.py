@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures as Markdown: a table per task, the bars, and who was skipped."""
+"""Formats the figures as Markdown: a table per task, the goals, and the skipped loaders."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from rounds import Key, Measured, median, values
 from tasks import Task
 
-# column, figure, unit, form; one that nobody of a task has is left out
+# column, figure, unit, format; columns without any figure in a task are omitted
 _COLUMNS = (
     ("CPU-s per 1,000", "cpu_s_per_1000", 1, ".3g"),
     ("first batch, s", "first_batch_s", 1, ".3f"),
@@ -24,7 +24,7 @@ Entries = Sequence[dict[str, Any] | None]
 
 
 def spread(found: Sequence[float], form: str) -> str:
-    """Median, and in brackets the lowest and the highest."""
+    """Formats the median, and in brackets the lowest and the highest value."""
     middle = format(statistics.median(found), form)
     return f"{middle} ({min(found):{form}} to {max(found):{form}})" if len(found) > 1 else middle
 
@@ -50,7 +50,7 @@ def _rates(entries: Entries) -> list[float]:
 
 
 def task_table(task: Task, measured: Measured) -> str:
-    """Loaders and limits from fast to slow; the share is of the row called Feedline."""
+    """Returns loaders and limits from fast to slow; shares are relative to the row called Feedline."""
     noted = [(loader.name, loader.note) for loader in task.loaders] + [(name, "no loader") for name in task.limits]
     rows = [(name, note, measured.get((task.name, name), [])) for name, note in noted]
     rows = sorted((row for row in rows if _rates(row[2])), key=lambda row: -statistics.median(_rates(row[2])))
@@ -66,7 +66,7 @@ def task_table(task: Task, measured: Measured) -> str:
 
 
 def heading(started: float, rounds: int, commit: str, machine: dict[str, Any]) -> str:
-    """When, of what and on which machine the figures are."""
+    """Returns the date, the subject and the machine of the figures."""
     day = time.strftime("%Y-%m-%d %H:%M", time.gmtime(started))
     return (
         f"{day} UTC, commit {commit or 'unknown'}, {rounds} round{'s' * (rounds != 1)}, {machine['cpus']} CPUs of "
@@ -99,7 +99,7 @@ def is_met(record: dict[str, Any]) -> bool:
 
 
 def skipped_list(skipped: dict[Key, str]) -> str:
-    """Everybody of whom there is no figure, with the reason; the tasks of one reason together."""
+    """Returns all loaders without a figure, with the reason; tasks with the same reason are combined."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for (task, name), reason in skipped.items():
         reasons.setdefault((name, reason), []).append(task)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interleaved rounds of measurements, of which any may fail without taking the others along."""
+"""Interleaved rounds of measurements; a failed measurement does not affect the others."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from typing import Any
 
 from launch import Skipped
 
-Key = tuple[str, str]  # a task, and who
-Measured = dict[Key, list[dict[str, Any] | None]]  # one entry a round, so that ratios are taken within a round
+Key = tuple[str, str]  # a task and a loader
+Measured = dict[Key, list[dict[str, Any] | None]]  # one entry per round, so that ratios are taken within a round
 
 
 def order(keys: Sequence[Key], rounds: int) -> Iterator[tuple[int, Key]]:
-    """Every second round runs backwards: what slows the machine down for a while hits nobody alone."""
+    """Returns the order of a round. Every second round runs backwards, so that a slow phase of the machine does not
+    always affect the same loader.
+    """
     for i in range(rounds):
         for key in reversed(keys) if i % 2 else keys:
             yield i, key
@@ -23,8 +25,9 @@ def order(keys: Sequence[Key], rounds: int) -> Iterator[tuple[int, Key]]:
 def run(
     tasks: Mapping[Key, Callable[[], dict[str, Any]]], rounds: int, tell: Callable[[str], None]
 ) -> tuple[Measured, dict[Key, str]]:
-    """The figures of every task in every round, None where there is none; and why those were skipped. Who was skipped
-    once is not asked again."""
+    """Returns the figures of every task in every round, None if there is none, and the reasons for skipped loaders. A
+    loader that was skipped is not run again.
+    """
     measured: Measured = {key: [None] * rounds for key in tasks}
     skipped: dict[Key, str] = {}
     for i, key in order(list(tasks), rounds):
@@ -44,6 +47,6 @@ def values(entries: Sequence[dict[str, Any] | None], figure: str) -> list[float]
 
 
 def median(entries: Sequence[dict[str, Any] | None], figure: str) -> float | None:
-    """Over the rounds that have the figure; None where none has."""
+    """Returns the median over the rounds that have the figure; None if no round has it."""
     found = values(entries, figure)
     return statistics.median(found) if found else None

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A contact sheet of what the loaders gave: a row of pictures for each array that `compare.py --sheets FOLDER` kept.
+"""Makes a contact sheet of delivered images: a row for each array that `compare.py --sheets FOLDER` saved.
 
-usage: sheet.py FOLDER OUT.png. A person looks at it: crops, colours and normalisation of all should look alike.
+usage: sheet.py FOLDER OUT.png. It is for visual inspection: crops, colours and normalisation of all loaders should look
+alike.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _SHOWN, _SIDE, _TEXT = 8, 112, 14
 
 
 def pixels(batch: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """uint8 in NHWC, normalisation undone."""
+    """Returns uint8 in NHWC, without normalisation."""
     images = batch.transpose(0, 2, 3, 1)
     if images.dtype == np.uint8:
         return images
@@ -27,10 +28,10 @@ def pixels(batch: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def main() -> int:
-    kept = {path.stem: np.load(path) for path in sorted(Path(sys.argv[1]).glob("*.npy"))}
-    kept = {name: batch for name, batch in kept.items() if batch.ndim == 4 and batch.shape[2:] == (SIZE, SIZE)}
-    sheet = Image.new("RGB", (_SHOWN * _SIDE, len(kept) * (_SIDE + _TEXT)), "white")
-    for row, (name, batch) in enumerate(kept.items()):
+    batches = {path.stem: np.load(path) for path in sorted(Path(sys.argv[1]).glob("*.npy"))}
+    batches = {name: batch for name, batch in batches.items() if batch.ndim == 4 and batch.shape[2:] == (SIZE, SIZE)}
+    sheet = Image.new("RGB", (_SHOWN * _SIDE, len(batches) * (_SIDE + _TEXT)), "white")
+    for row, (name, batch) in enumerate(batches.items()):
         top = row * (_SIDE + _TEXT)
         ImageDraw.Draw(sheet).text((2, top), name, fill="black")
         for column, image in enumerate(pixels(batch[:_SHOWN])):

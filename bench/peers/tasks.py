@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured: tasks, who takes part in each, and what is not comparable about them."""
+"""The tasks, the loaders that take part in each, and the differences that limit comparisons."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-OWN = ""  # environment: the one that has Feedline
+OWN = ""  # environment: the one with Feedline
 
 
 @dataclass(frozen=True)
 class Loader:
-    """One loader in one configuration. `note` says what it does otherwise than Feedline in exact mode."""
+    """One loader in one configuration. `note` describes its differences from Feedline in exact mode."""
 
     name: str
     environment: str
@@ -28,9 +28,9 @@ class Loader:
 class Task:
     name: str
     title: str
-    unit: str  # what is counted per second
+    unit: str  # the unit that is counted per second
     loaders: tuple[Loader, ...]
-    limits: tuple[str, ...] = ()  # of limits.py, in the same unit
+    limits: tuple[str, ...] = ()  # names in limits.py, with the same unit
     transform: str = "train"
     dtype: str = "float32"
     data: str = "photos"  # or "large", "few"
@@ -170,9 +170,10 @@ TASKS = (
 
 
 def chosen(names: Sequence[str], tasks: Sequence[Task] = TASKS) -> list[Task]:
-    """The tasks with who is named: tasks, environments or loaders; Feedline takes part in all. Nobody named is all.
+    """Returns the tasks with the named tasks, environments or loaders; Feedline takes part in all. No names select
+    everything.
 
-    Raises ValueError for a name that nothing has.
+    Raises ValueError for an unknown name.
     """
     of_tasks = {task.name for task in tasks}
     of_loaders = {key for task in tasks for loader in task.loaders for key in (loader.name, loader.environment) if key}
@@ -182,12 +183,12 @@ def chosen(names: Sequence[str], tasks: Sequence[Task] = TASKS) -> list[Task]:
             f"nothing is called {', '.join(unknown)}; there are {', '.join(sorted(of_tasks | of_loaders))}"
         )
     wanted = set(names) & of_loaders
-    kept = []
+    selected = []
     for task in tasks:
         if set(names) & of_tasks and task.name not in names:
             continue
         loaders = tuple(x for x in task.loaders if not wanted or x.ours or wanted & {x.name, x.environment})
         if wanted and all(x.ours for x in loaders):
-            continue  # nobody who is named is in it
-        kept.append(replace(task, loaders=loaders))
-    return kept
+            continue  # none of the named loaders takes part
+        selected.append(replace(task, loaders=loaders))
+    return selected

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a loader is asked to do, as its process gets it. Standard library only: every environment imports it."""
+"""Describes the work for a loader's process. Uses only the standard library, because every environment imports it."""
 
 from __future__ import annotations
 
@@ -8,32 +8,33 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-MEAN = (0.485, 0.456, 0.406)  # ImageNet's, of values from 0 to 1
+MEAN = (0.485, 0.456, 0.406)  # ImageNet's values, for pixels from 0 to 1
 STD = (0.229, 0.224, 0.225)
 SIZE = 224
-_MOST_BLANK = 0.1  # of a batch: crops out of an overexposed sky; more are photos that could not be read
-TOKENS = "tokens.bin"  # among what is made
-SHORTER = 256  # side that validation resizes to before it crops
+_MOST_BLANK = 0.1  # share of a batch: crops from an overexposed sky; larger shares mean photos that could not be read
+TOKENS = "tokens.bin"  # name of the token file among generated files
+SHORTER = 256  # shorter side to which validation resizes before it crops
 
 
 class Unavailable(Exception):
-    """A loader cannot do this work here; the text says why."""
+    """A loader cannot do this work here; the text states the reason."""
 
 
 @dataclass(frozen=True)
 class Work:
-    """One loader's share of a measurement."""
+    """One loader's part of a measurement."""
 
-    transform: str  # "train": random_resized_crop and flip; "validate": resize and centre crop; else the adapter's own
-    dtype: str  # of what it gives: "float32", normalised, or "uint8"
-    variant: str  # of the adapter's configurations
-    folder: str  # class folders of photos
-    tars: str  # the same photos as shards, as a brace list
+    # "train": random_resized_crop and flip; "validate": resize and centre crop; otherwise specific to the adapter
+    transform: str
+    dtype: str  # element type of images: "float32", normalised, or "uint8"
+    variant: str  # one of the adapter's configurations
+    folder: str  # class folders with photos
+    tars: str  # the same photos as shards, as a brace list; adapters store their files next to them
     made: str  # where an adapter keeps what it makes of them
     batch: int = 64
     threads: int = 2  # or worker processes
-    epochs: int = 2  # timed ones, after one that warms up
-    step_s: float = 0.0  # what a training step between two batches takes
+    epochs: int = 2  # number of timed epochs, after one warm-up epoch
+    step_s: float = 0.0  # duration of a training step between two batches
     source: str = ""  # the same photos in the peer's own format behind a network, as a URL
 
     @property
@@ -52,20 +53,22 @@ class Work:
         return Work(**json.loads(text))
 
     def files(self) -> tuple[list[str], list[int]]:
-        """The photos in order of path, and the numbers of their classes."""
+        """Returns the photos in order of path, and the numbers of their classes."""
         classes = sorted(path.name for path in Path(self.folder).iterdir() if path.is_dir())
         found = [(str(p), i) for i, name in enumerate(classes) for p in sorted(Path(self.folder, name).iterdir())]
         return [path for path, _ in found], [label for _, label in found]
 
     def wrong(self, first: dict[str, Any], samples: int) -> str:
-        """Why a first batch, as child.py describes it, or the samples of an epoch are not what was asked for; empty
-        where they are."""
+        """Returns why a first batch, as described in child.py, or the number of samples in an epoch is wrong; empty if
+        both are right.
+        """
         if self.transform not in ("train", "validate"):
             return ""
         photos = len(self.files()[0])
-        if not photos - self.threads * self.batch < samples <= photos:  # of each worker a batch may be incomplete
+        if not photos - self.threads * self.batch < samples <= photos:  # each worker may have an incomplete batch
             return f"its epoch has {samples} of {photos} photos"
-        lowest, highest = (-2.2, 2.7) if self.floating else (0, 255)  # black in red, white in blue
+        # the brightness of black in red, and of white in blue
+        lowest, highest = (-2.2, 2.7) if self.floating else (0, 255)
         wanted = {"shape": [self.batch, 3, SIZE, SIZE], "dtype": self.dtype}
         for name, value in wanted.items():
             if first[name] != value:

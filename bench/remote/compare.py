@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading over a network, beside libcurl alone and those who read so: `tools/bench --remote`.
+"""`tools/bench --remote`: measures reading over a network, compared with libcurl and with other clients.
 
-Servers, latency and clients share this machine. So rates say what a round trip and a client's CPU time cost, and
-nothing of a network; CPU time is the client's own. Rounds are interleaved, every second one backwards; ratios are
-taken within a round. Writes a record in JSON and the tables in Markdown beside it.
+Servers, simulated latency and clients share this machine. Rates therefore show the cost of a round trip and of a
+client's CPU time, but not of a network; CPU time is the client's own. Rounds are interleaved, every second one
+backwards; ratios are taken within a round. Writes a record in JSON, and the tables in Markdown to the same folder.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _EPOCH_S = 300
 
 
 class Bench:
-    """The servers as they run, and what is measured against them."""
+    """Starts the servers, and measures the clients with them."""
 
     def __init__(self, options: argparse.Namespace, tell: Callable[[str], None], open_until: contextlib.ExitStack):
         self.options, self.tell = options, tell
@@ -75,7 +75,7 @@ class Bench:
         return found
 
     def _peer_files(self) -> dict[str, str]:
-        """By peer with a format of its own: why its files are missing, or nothing."""
+        """Returns for each peer with its own format why its files are missing, or an empty string."""
         found = {}
         for name in ("litdata", "mosaic"):
             python = self.pythons[name]
@@ -104,7 +104,7 @@ class Bench:
         if protocol == "s3":
             variables = self._s3()
             base["s3"] = f"s3://{servers.BUCKET}"
-            if client.program == "curl_alone":  # which knows no buckets, and signs by itself
+            if client.program == "curl_alone":  # it does not support bucket names, and signs by itself
                 base["s3"] = f"{variables['AWS_ENDPOINT_URL']}/{servers.BUCKET}"
                 variables["CURL_AWS"] = f"{servers.KEY_ID}:{servers.SECRET}"
         passes = 1 if self.options.quick else kind.passes
@@ -114,7 +114,7 @@ class Bench:
     # ---- epochs ----
 
     def epoch(self, loader: Loader, ms: float | None) -> dict[str, Any]:
-        """One loader over the tars, or over its own files; ms None: of this machine's disk."""
+        """Runs one loader over the tars, or over its own files; ms is None for this machine's disk."""
         python = self.pythons[loader.environment]
         if isinstance(python, str):
             raise Skipped(python)
@@ -175,21 +175,22 @@ def arguments() -> argparse.Namespace:
 
 
 def _command(options: argparse.Namespace) -> str:
-    """What is measured, and not where this machine keeps its things."""
+    """Returns the configuration without this machine's paths."""
     words = ["tools/bench --remote", "--quick" if options.quick else f"--rounds {options.rounds}"]
     words += [f"--threads {options.threads}", "--latency-ms", *(f"{ms:g}" for ms in options.latency_ms)]
     return " ".join([*words, f"--samples {options.samples}", *(["--only", *options.only] if options.only else [])])
 
 
 def compare(options: argparse.Namespace, tell: Callable[[str], None]) -> bool:
-    """Measures, prints and records; whether every bar is met."""
+    """Measures, prints and records; returns whether every goal is met."""
     count = 1 if options.quick else options.rounds
     servers.forget_the_users_network()
     with contextlib.ExitStack() as open_until:
         bench = Bench(options, tell, open_until)
         started = time.time()
         measured, skipped = rounds.run(bench.tasks(), count, tell)
-    skipped = {key: reason.replace(f"{_ROOT}/", "") for key, reason in skipped.items()}  # not where this checkout is
+    # without the path of this checkout
+    skipped = {key: reason.replace(f"{_ROOT}/", "") for key, reason in skipped.items()}
     bars = tables.bars(measured, options.latency_ms)
     heading, text = report.heading(started, count, commit(), machine()), tables.text(measured, skipped, bars)
     print(f"\n{heading}.\n\n{text}\n")

@@ -20,26 +20,26 @@ using feedline::bench::RemoteRead;
 constexpr long kBufferBytes = 256 * 1024;  // curl's own 16 KB take more calls
 constexpr std::size_t kRoom = 8 << 20;
 
-struct Place {
+struct Location {
   CURL* handle = nullptr;
   std::unique_ptr<char[]> room;
   std::size_t got = 0, most = 0;
 };
 
 std::size_t take(char* data, std::size_t size, std::size_t count, void* into) {
-  auto& place = *static_cast<Place*>(into);
+  auto& location = *static_cast<Location*>(into);
   const std::size_t bytes = size * count;
-  if (place.got + bytes > place.most) return 0;
-  std::memcpy(place.room.get() + place.got, data, bytes);
-  place.got += bytes;
+  if (location.got + bytes > location.most) return 0;
+  std::memcpy(location.room.get() + location.got, data, bytes);
+  location.got += bytes;
   return bytes;
 }
 
-void begin(CURLM* multi, Place& place, const RemoteRead& read, long buffer_bytes) {
-  CURL* const handle = place.handle;
+void begin(CURLM* multi, Location& location, const RemoteRead& read, long buffer_bytes) {
+  CURL* const handle = location.handle;
   const char* const keys = std::getenv("CURL_AWS");
   curl_easy_reset(handle);
-  place.got = 0;
+  location.got = 0;
   const std::string range = std::to_string(read.first) + "-" + std::to_string(read.last);
   curl_easy_setopt(handle, CURLOPT_URL, read.url.c_str());
   if (read.is_range) curl_easy_setopt(handle, CURLOPT_RANGE, range.c_str());
@@ -52,9 +52,9 @@ void begin(CURLM* multi, Place& place, const RemoteRead& read, long buffer_bytes
   curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(handle, CURLOPT_FAILONERROR, 1L);
   curl_easy_setopt(handle, CURLOPT_BUFFERSIZE, buffer_bytes);
-  curl_easy_setopt(handle, CURLOPT_PRIVATE, &place);
+  curl_easy_setopt(handle, CURLOPT_PRIVATE, &location);
   curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, &take);
-  curl_easy_setopt(handle, CURLOPT_WRITEDATA, &place);
+  curl_easy_setopt(handle, CURLOPT_WRITEDATA, &location);
   curl_multi_add_handle(multi, handle);
 }
 
@@ -66,38 +66,38 @@ int main(int count, char** arguments) {
   const auto reads = feedline::bench::remote_reads(std::cin);
   curl_global_init(CURL_GLOBAL_DEFAULT);
   CURLM* const multi = curl_multi_init();
-  std::vector<Place> places(std::min(at_once, reads.size()));
-  for (Place& place : places) {
-    place.handle = curl_easy_init();
-    place.room = std::make_unique_for_overwrite<char[]>(kRoom);
-    place.most = kRoom;
+  std::vector<Location> locations(std::min(at_once, reads.size()));
+  for (Location& location : locations) {
+    location.handle = curl_easy_init();
+    location.room = std::make_unique_for_overwrite<char[]>(kRoom);
+    location.most = kRoom;
   }
   std::size_t next = 0, under_way = 0;
   std::uint64_t bytes = 0;
   const feedline::bench::Spent spent;
-  for (; next < places.size(); ++next, ++under_way) begin(multi, places[next], reads[next], buffer_bytes);
+  for (; next < locations.size(); ++next, ++under_way) begin(multi, locations[next], reads[next], buffer_bytes);
   while (under_way > 0) {
     int running = 0, left = 0;
     curl_multi_perform(multi, &running);
     while (const CURLMsg* const message = curl_multi_info_read(multi, &left)) {
-      Place* place = nullptr;
-      curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &place);
+      Location* location = nullptr;
+      curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &location);
       if (message->data.result != CURLE_OK) {
         std::fprintf(stderr, "curl_alone: %s\n", curl_easy_strerror(message->data.result));
         return 1;
       }
-      curl_multi_remove_handle(multi, place->handle);
-      bytes += place->got;
+      curl_multi_remove_handle(multi, location->handle);
+      bytes += location->got;
       --under_way;
       if (next == reads.size()) continue;
-      begin(multi, *place, reads[next++], buffer_bytes);
+      begin(multi, *location, reads[next++], buffer_bytes);
       ++under_way;
       running = 1;
     }
     if (under_way > 0) curl_multi_poll(multi, nullptr, 0, 1000, nullptr);
   }
   spent.print(bytes, reads.size());
-  for (const Place& place : places) curl_easy_cleanup(place.handle);
+  for (const Location& location : locations) curl_easy_cleanup(location.handle);
   curl_multi_cleanup(multi);
   return 0;
 }

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is read: the photos of tools/bench in tars, one large object, single photos, and what LitData and MosaicML
-Streaming make of them, below one folder that the web server has as its root and that fills the bucket."""
+"""The data that is read: the photos of tools/bench in tars, one large object, single photos, and the files that LitData
+and MosaicML Streaming make from the photos, all below one folder, which is the web server's root and is copied to the
+bucket.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ class Data:
 
     @property
     def shards(self) -> str:
-        """Below the root, as a brace list."""
+        """Returns the tars below the root as a brace list."""
         return f"tars/{{000..{self.samples // SHARD_SAMPLES - 1:03d}}}.tar"
 
     def ranges(self, passes: int) -> list[tuple[str, int, int]]:
@@ -42,7 +44,9 @@ class Data:
 
 
 def make(photos: Path, root: Path, samples: int) -> Data:
-    """Made once; a number of samples more makes it anew. Photos repeat where there are fewer of them."""
+    """Writes the data once; another number of samples writes it again. If there are too few photos, they are
+    repeated.
+    """
     stamp, found = root / "made", [path for path in sorted(photos.rglob("*")) if path.is_file()]
     if not stamp.is_file() or stamp.read_text() != str(samples):
         (root / "photos").mkdir(parents=True, exist_ok=True)
@@ -56,7 +60,7 @@ def make(photos: Path, root: Path, samples: int) -> Data:
         large = b"".join(path.read_bytes() for path in found)
         (root / "large.bin").write_bytes((large * (_LARGE_BYTES // len(large) + 1))[:_LARGE_BYTES])
         stamp.write_text(str(samples))
-    for path in root.rglob("*"):  # no round pays for the disk
+    for path in root.rglob("*"):  # no round includes disk reads
         if path.is_file():
             path.read_bytes()
     return Data(root, samples)
@@ -72,7 +76,7 @@ def _tar(path: Path, photos: list[Path], shard: int) -> None:
 
 
 def packed_by_peer(name: str, python: Path, data: Data) -> str:
-    """Why a peer's own files cannot be had; empty where `root/NAME` has them."""
+    """Returns why a peer's own files are not available; empty if `root/NAME` has them."""
     out = data.root / name
     if (out / "made").is_file() and (out / "made").read_text() == str(data.samples):
         return ""
@@ -85,7 +89,7 @@ def packed_by_peer(name: str, python: Path, data: Data) -> str:
 
 
 def fill(port: int, data: Data, folders: Iterable[str]) -> None:
-    """Puts what the bucket lacks into it. A server that has just started may take a while to write."""
+    """Copies missing objects to the bucket. A server that has just started may take some time to accept writes."""
     import boto3
     from botocore.exceptions import ClientError
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs one loader over data behind a network, in its own environment; adapters are those of bench/peers, and so is the
-protocol (bench/peers/child.py). Timed is the first epoch from iter() on, since what it brings may stay on this node,
-and `work.epochs` further ones. CPU time is the whole process tree's, with children that have ended (curl)."""
+"""Runs one loader over data behind a network, in its own environment, with the adapters and the protocol of bench/peers
+(bench/peers/child.py). The first epoch is timed from iter() on, because downloaded data may stay on this node, and so
+are `work.epochs` more epochs. CPU time is that of the whole process tree, including children that have ended (curl).
+"""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ def run(adapter: Any, work: Work) -> None:
     began = time.perf_counter()
     epochs = adapter.make(work)
     made_s = time.perf_counter() - began
-    print("{}", flush=True)  # memory is not sampled: nobody looks while time is taken
+    print("{}", flush=True)  # memory is not sampled, because sampling would affect the times
     first = epoch(epochs, work)
     print(json.dumps({**first, "construct_s": made_s, "later": [epoch(epochs, work) for _ in range(work.epochs)]}))
 

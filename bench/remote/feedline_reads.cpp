@@ -30,9 +30,9 @@ Readers open_ranges(const std::vector<bench::RemoteRead>& reads) {
   Readers readers;
   for (const auto& read : reads) {
     if (!read.is_range || readers.contains(read.url)) continue;
-    const auto place = storage::open(read.url);
-    if (!place) fail(place.error());
-    auto reader = place->storage->open(place->object, storage::Access::kRead);
+    const auto location = storage::open(read.url);
+    if (!location) fail(location.error());
+    auto reader = location->storage->open(location->object, storage::Access::kRead);
     if (!reader) fail(reader.error());
     readers.emplace(read.url, std::move(*reader));
   }
@@ -46,9 +46,9 @@ std::vector<storage::Piece> pieces_of(const std::vector<bench::RemoteRead>& read
       pieces.push_back({readers.at(read.url), "", read.first, read.last - read.first + 1});
       continue;
     }
-    auto place = storage::open(read.url);
-    if (!place) fail(place.error());
-    pieces.push_back({nullptr, std::move(place->object), 0, 0});
+    auto location = storage::open(read.url);
+    if (!location) fail(location.error());
+    pieces.push_back({nullptr, std::move(location->object), 0, 0});
   }
   return pieces;
 }
@@ -65,11 +65,11 @@ int main(int count, char** arguments) {
   const std::size_t at_once = count > 1 ? std::stoul(arguments[1]) : 8;
   const auto reads = bench::remote_reads(std::cin);
   if (reads.empty()) return 0;
-  const auto place = storage::open(reads.front().url);
-  if (!place) fail(place.error());
+  const auto location = storage::open(reads.front().url);
+  if (!location) fail(location.error());
   auto pieces = pieces_of(reads, open_ranges(reads));
   if (const auto client = storage::Client::here(); !client) fail(client.error());
-  const auto queue = storage::make_fetch_queue(place->storage, storage::QueueKind::kBest);
+  const auto queue = storage::make_fetch_queue(location->storage, storage::QueueKind::kBest);
   std::deque<storage::Fetch> fetches(std::min(at_once, reads.size()));
   std::size_t next = 0, done = 0;
   std::uint64_t bytes = 0;

@@ -23,7 +23,7 @@ _NAMES = sorted((one.name for one in (*CLIENTS, *LOADERS)), key=len, reverse=Tru
 
 
 def key_of(text: str) -> Key:
-    """Of ``task, name``; both may have commas. Raises ValueError for names that nobody has."""
+    """Parses ``task, name``; both may contain commas. Raises ValueError for unknown names."""
     for name in _NAMES:
         if text.endswith(f", {name}"):
             return text.removesuffix(f", {name}"), name
@@ -31,8 +31,9 @@ def key_of(text: str) -> Key:
 
 
 def merged(records: list[dict[str, Any]]) -> tuple[Measured, dict[Key, str]]:
-    """All rounds of all records, one behind the other: a task that a record lacks has nothing in its rounds, so that
-    ratios stay within a round."""
+    """Returns the rounds of all records, one record after another: a task that a record lacks is missing from its
+    rounds, so ratios stay within a round.
+    """
     keys = dict.fromkeys(key_of(text) for record in records for text in record["results"])
     measured: Measured = {key: [] for key in keys}
     skipped: dict[Key, str] = {}

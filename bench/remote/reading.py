@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads by client: who takes part, and what one of them does in a process of its own."""
+"""Reads by client: the clients that take part, and the measurement of one of them in a separate process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _RUN_S = 240
 @dataclass(frozen=True)
 class Client:
     name: str
-    program: str  # of the build; or of readers/, by the interpreter of `environment`
+    program: str  # a program of the build, or of readers/, which the interpreter of `environment` runs
     environment: str = ""
     protocols: tuple[str, ...] = ("http", "https", "s3")
 
@@ -40,7 +40,7 @@ CLIENTS = (
 
 @dataclass(frozen=True)
 class Kind:
-    """What is read: so many at once, and over everything so often."""
+    """The reads, their number at a time, and the number of passes over all of them."""
 
     name: str
     at_once: int
@@ -51,13 +51,13 @@ KINDS = (Kind("8 MiB ranges", 8, 3), Kind("photos of 110 KB", 32, 3))
 
 
 def lines(reads: Sequence[tuple[str, int, int] | str], base: str) -> str:
-    """As the programs take them."""
+    """Formats the reads as input for the programs."""
     texts = [read if isinstance(read, str) else f"{read[0]} {read[1]} {read[2]}" for read in reads]
     return "".join(f"{base}/{text}\n" for text in texts)
 
 
 def read(command: Sequence[object], at_once: int, asked: str, variables: Mapping[str, str]) -> dict[str, Any]:
-    """What one client took, with CPU seconds per GB (10^9 bytes) of its process. Raises Skipped."""
+    """Returns a client's time, and its process's CPU seconds per GB (10^9 bytes). Raises Skipped."""
     environment = {**os.environ, "PYTHONPATH": str(_HERE / "readers"), **variables}
     try:
         done = subprocess.run(

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The servers that are read from, on this machine: nginx over HTTP and HTTPS, SeaweedFS for S3, and latency before
-either. Each runs while its context does; what is not installed raises Missing."""
+"""The servers on this machine from which clients read: nginx over HTTP and HTTPS, and SeaweedFS for S3, each with
+optional latency. Each runs while its context is active; if a server is not installed, Missing is raised.
+"""
 
 from __future__ import annotations
 
@@ -25,22 +26,22 @@ _START_S = 120
 KEY_ID, SECRET, BUCKET = "AKIDBENCH", "nobodys-secret", "data"
 
 
-# whose keys, certificates and proxies are the user's, and not those of these servers
+# settings of the user (keys, certificates and proxies), which these servers do not need
 _FOREIGN = ("AWS_", "CURL_CA_BUNDLE", "SSL_CERT_", "FEEDLINE_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 
 
 def forget_the_users_network() -> None:
-    """In this process's environment, and so in its children's."""
+    """Removes the user's network settings from the environment of this process, and therefore of its children."""
     for name in [name for name in os.environ if name.upper().startswith(_FOREIGN)]:
         del os.environ[name]
 
 
 class Missing(Exception):
-    """A server cannot be had here; the text says why."""
+    """A server is not available here; the text states the reason."""
 
 
 def program(name: str) -> str:
-    """Its path: of this environment, or of the system."""
+    """Returns the path of a program, in this environment or in the system."""
     folders = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", ""), "/usr/sbin"])
     found = shutil.which(name, path=folders)
     if found is None:
@@ -56,7 +57,7 @@ def free_port() -> int:
 
 @contextmanager
 def _running(command: Sequence[object], port: int, log: Path, **options: Any) -> Iterator[None]:
-    """The program, from when it takes connections."""
+    """Starts the program, and returns when it accepts connections."""
     with log.open("w") as said:
         process = subprocess.Popen([*map(str, command)], stdout=said, stderr=subprocess.STDOUT, **options)
     try:
@@ -110,7 +111,7 @@ class Web:
 
 @contextmanager
 def nginx(root: Path, folder: Path) -> Iterator[Web]:
-    """`root` over HTTP/1.1, plain and with TLS; files go from the page cache to the socket (sendfile)."""
+    """Serves `root` over HTTP/1.1, plain and with TLS; files are sent from the page cache to the socket (sendfile)."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     if shutil.which("openssl") is None:
@@ -132,7 +133,7 @@ def nginx(root: Path, folder: Path) -> Iterator[Web]:
 
 @contextmanager
 def seaweedfs(folder: Path) -> Iterator[int]:
-    """The port of an S3 that keeps what it was given in `folder`, for the next run too."""
+    """Returns the port of an S3 server that stores its data in `folder`, also for later runs."""
     (folder / "disk").mkdir(parents=True, exist_ok=True)
     identities = folder / "identities.json"
     keys = [{"accessKey": KEY_ID, "secretKey": SECRET}]
@@ -152,7 +153,9 @@ def seaweedfs(folder: Path) -> Iterator[int]:
 
 @contextmanager
 def latency(proxy: Path, port: int, milliseconds: float) -> Iterator[int]:
-    """A port that is `port` after so much time for a round trip; the same port where that is none."""
+    """Returns a port that forwards to `port` with this time added to a round trip; if it is 0, returns the same
+    port.
+    """
     if milliseconds == 0:
         yield port
         return
@@ -166,7 +169,7 @@ def latency(proxy: Path, port: int, milliseconds: float) -> Iterator[int]:
 
 
 def keys_for(port: int) -> dict[str, str]:
-    """The environment of a process that reads from that S3, by whatever library."""
+    """Returns the environment of a process that reads from this S3 server with any library."""
     endpoint = f"http://127.0.0.1:{port}"
     return {
         "AWS_ENDPOINT_URL": endpoint,
@@ -175,6 +178,6 @@ def keys_for(port: int) -> dict[str, str]:
         "AWS_SECRET_ACCESS_KEY": SECRET,
         "AWS_REGION": "us-east-1",
         "AWS_DEFAULT_REGION": "us-east-1",
-        "AWS_ALLOW_HTTP": "true",  # obstore, also below LitData
+        "AWS_ALLOW_HTTP": "true",  # for obstore, and LitData, which uses it
         "AWS_EC2_METADATA_DISABLED": "true",
     }

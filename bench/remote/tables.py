@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was measured, as Markdown: a table of reads, one of epochs, the bars, and who was skipped."""
+"""Formats the figures as Markdown: a table of reads, one of epochs, the goals, and skipped clients."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _values(entries: Entries, figure: Callable[[dict[str, Any]], float]) -> list
 
 
 def ratios(measured: Measured, one: Key, other: Key, figure: Callable[[dict[str, Any]], float]) -> list[float]:
-    """Of those rounds that have both."""
+    """Uses the rounds that have both figures."""
     pairs = zip(measured.get(one, []), measured.get(other, []), strict=False)
     return [figure(mine) / figure(theirs) for mine, theirs in pairs if mine and theirs]
 

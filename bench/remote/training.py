@@ -13,11 +13,11 @@ from work import Work
 class Loader:
     name: str
     adapter: str
-    environment: str = ""  # of peers.toml; Feedline's own is that of the bench
+    environment: str = ""  # an environment in peers.toml; Feedline uses that of the benchmark
     variant: str = ""
-    tars: str = "{}"  # how it is told of the tars
-    needs_s3: bool = False  # it reads its own files there
-    later: int = 0  # epochs after the first
+    tars: str = "{}"  # the form in which it receives the tars
+    needs_s3: bool = False  # the folder with its own files
+    later: int = 0  # number of epochs after the first
     note: str = ""
 
     @property
@@ -40,9 +40,9 @@ LOADERS = (
 
 
 def wrong(figures: dict[str, Any], samples: int, work: Work) -> str:
-    """Why an epoch is not what was asked for; empty where it is."""
+    """Returns why an epoch is wrong; empty if it is right."""
     for epoch in (figures, *figures["later"]):
-        # of each worker a batch may be incomplete, and of MosaicML's shards some samples are seen twice
+        # each worker may have an incomplete batch, and some samples of MosaicML's shards are delivered twice
         if abs(samples - epoch["samples"]) > (work.threads + 1) * work.batch:
             return f"its epoch has {epoch['samples']} of {samples} photos"
         shape = epoch["first_batch"]["shape"]

@@ -35,7 +35,7 @@ def pack(folder: Path, out: Path, samples_per_shard: int = SAMPLES_PER_SHARD) ->
 
 
 def brace_list(out: Path) -> str:
-    """The shards under `out` as `feedline.open` takes them."""
+    """Returns the shards under `out` in the form that `feedline.open` accepts."""
     names = sorted(path.stem for path in out.glob("*.tar"))
     return str(out / (f"{{{names[0]}..{names[-1]}}}.tar" if len(names) > 1 else f"{names[0]}.tar"))
 

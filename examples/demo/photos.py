@@ -22,18 +22,21 @@ from rich.console import Console
 from rich.progress import track
 
 CLASSES = 10
-MOST_PICTURES = 200  # of a user's own folder; more would only take longer
-LONGEST = 2800  # a larger source picture is reduced to this first: its crops would show little but blur
-LEAST_BYTES = 60_000  # a crop that takes less shows sky or wall: draw another
+MOST_PICTURES = 200  # for a user's own folder; more sources would only take longer
+LONGEST = 2800  # larger source pictures are reduced to this size first, because crops of them would mostly show blur
+LEAST_BYTES = 60_000  # crops with fewer bytes show sky or wall: draw another one
 TRIES = 3
-REDUCING_GAP = 1.5  # halves what Lanczos takes of a large box
-QUALITY = 97  # gives ImageNet's mean size, about 100 KB, out of wallpapers, which are smoother than its photos
+REDUCING_GAP = 1.5  # halves the cost of Lanczos for a large box
+# With this quality, wallpapers, which are smoother than ImageNet's photos, have ImageNet's mean size, about 100 KB.
+QUALITY = 97
 
 console = Console()
 
 
 def crop(image: Image.Image, chance: random.Random) -> bytes:
-    """One photo cut out of a picture; of ``TRIES`` draws the first with enough in it, else the fullest."""
+    """Returns a photo cut out of a picture: the first of ``TRIES`` crops with enough detail, or else the most detailed
+    one.
+    """
     best = b""
     for _ in range(TRIES):
         width, height = (500, 375) if chance.random() < 0.75 else (375, 500)  # as often as in ImageNet
@@ -53,7 +56,7 @@ def crop(image: Image.Image, chance: random.Random) -> bytes:
 
 
 def make(task: tuple[Path, str, list[int], int], out: Path) -> tuple[int, int]:
-    """Every photo of one source picture; how many, and their bytes."""
+    """Writes all photos of one source picture; returns their number and their total size."""
     path, name, numbers, seed = task
     image = pictures.load(path, LONGEST)
     total = 0
@@ -65,10 +68,10 @@ def make(task: tuple[Path, str, list[int], int], out: Path) -> tuple[int, int]:
 
 
 def tasks(sources: list[pictures.Picture], count: int, seed: int) -> list[tuple[Path, str, list[int], int]]:
-    """Deals the sources to the classes, and each class's photos to its sources in turn."""
+    """Distributes the sources over the classes, and each class's photos over its sources in turn."""
     order = list(sources)
     random.Random(seed).shuffle(order)
-    while len(order) < CLASSES:  # fewer sources than classes: classes share
+    while len(order) < CLASSES:  # if there are fewer sources than classes, classes share them
         order += order[: CLASSES - len(order)]
     dealt = []
     for label in range(CLASSES):
@@ -82,7 +85,7 @@ def tasks(sources: list[pictures.Picture], count: int, seed: int) -> list[tuple[
 
 
 def find_sources(own: Path | None, cache: Path) -> tuple[list[pictures.Picture], str]:
-    """The source pictures, and in words where they come from."""
+    """Returns the source pictures, and a description of their origin."""
     if own is not None:
         found = pictures.photos_in(own, any_picture=True, most=MOST_PICTURES)
         return found, f"{len(found)} pictures in {own}"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the demo's photos are cut from: wallpaper packages of the distribution, else what scikit-image and
-scikit-learn ship, else a folder of the user's."""
+"""Finds the pictures from which the demo's photos are cut: the distribution's wallpaper packages, the images of
+scikit-image and scikit-learn, or a folder of the user.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +14,10 @@ from pathlib import Path
 from PIL import Image
 
 SUFFIXES = {".jpg", ".jpeg", ".png", ".webp"}
-ENOUGH = 20  # good pictures; two for each of ten classes
+ENOUGH = 20  # number of pictures that is enough; two for each of ten classes
 
-# Photos first. A distribution has some of these; the rest are skipped. Unpacked, never installed.
+# Packages with photos come first. A distribution has some of these packages; the others are skipped. They are unpacked,
+# never installed.
 PACKAGES = (
     "lomiri-wallpapers-16.04",
     "lomiri-wallpapers-20.04",
@@ -27,14 +29,14 @@ PACKAGES = (
     "plasma-workspace-wallpapers",
 )
 
-# At quality 95 a photo of 500 x 375 takes 60 to 150 KB, a drawing or a gradient far less.
+# At quality 95, a photo of 500 x 375 takes 60 to 150 KB; a drawing or a gradient takes far less.
 PHOTO_BYTES = 45_000
 SMALLEST_SIDE = 300
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A source picture: where it lies, its size, and a 64-bit sketch that near copies share."""
+    """A source picture: its path, its size, and a 64-bit sketch that is similar for near copies."""
 
     path: Path
     width: int
@@ -44,14 +46,14 @@ class Picture:
 
 
 def jpeg(image: Image.Image, quality: int) -> bytes:
-    """Baseline, 4:2:0, as ImageNet's photos are."""
+    """Encodes an image as baseline JPEG, 4:2:0, like ImageNet's photos."""
     buffer = io.BytesIO()
     image.save(buffer, "JPEG", quality=quality, subsampling=2)
     return buffer.getvalue()
 
 
 def load(path: Path, longest: int) -> Image.Image:
-    """RGB, no side longer than ``longest``."""
+    """Returns the picture in RGB, reduced so that no side is longer than ``longest``."""
     image = Image.open(path)
     image.draft("RGB", (longest, longest))
     image = image.convert("RGB")
@@ -62,7 +64,7 @@ def load(path: Path, longest: int) -> Image.Image:
 
 
 def examine(path: Path) -> Picture | None:
-    """The picture at ``path``; None for what is not a photo, is too small or cannot be read."""
+    """Returns the picture at ``path``; None if it is not a photo, is too small or cannot be read."""
     try:
         image = load(path, 1000)
     except (OSError, ValueError, Image.DecompressionBombError):
@@ -80,7 +82,7 @@ def examine(path: Path) -> Picture | None:
 
 
 def distinct(pictures: list[Picture]) -> list[Picture]:
-    """Without near copies (the same wallpaper in another size): those whose sketches differ in under 6 of 64 bits."""
+    """Removes near copies (the same wallpaper in another size): those whose sketches differ in under 6 of 64 bits."""
     kept: list[Picture] = []
     for picture in pictures:
         if all((picture.sketch ^ other.sketch).bit_count() >= 6 for other in kept):
@@ -89,8 +91,9 @@ def distinct(pictures: list[Picture]) -> list[Picture]:
 
 
 def photos_in(folder: Path, any_picture: bool, most: int | None = None) -> list[Picture]:
-    """The photos below ``folder``, in order of name; ``any_picture``: drawings and near copies too. ``most``: of
-    more than that, every second, third, ... is looked at."""
+    """Returns the photos below ``folder``, sorted by name. ``any_picture``: also returns drawings and near copies.
+    ``most``: if there are more pictures, only every second, third, ... one is examined.
+    """
     paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())
     paths = paths[:: -(-len(paths) // most)] if most and paths else paths
     found = [picture for path in paths if (picture := examine(path)) is not None]
@@ -98,7 +101,7 @@ def photos_in(folder: Path, any_picture: bool, most: int | None = None) -> list[
 
 
 def unpack(package: str, cache: Path) -> Path | None:
-    """The contents of a package in a folder of ``cache``; None where the distribution does not have it."""
+    """Returns a folder of ``cache`` with the contents of a package; None if the distribution does not have it."""
     folder = cache / package
     if folder.is_dir():
         return folder
@@ -119,7 +122,9 @@ def unpack(package: str, cache: Path) -> Path | None:
 
 
 def from_packages(cache: Path, tell) -> list[Picture]:
-    """Photos of wallpaper packages, package after package until there are enough. ``tell(text)`` hears of each."""
+    """Returns photos of wallpaper packages, examining one package after another until there are enough. ``tell(text)``
+    is called for each package.
+    """
     if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
         return []
     pictures: list[Picture] = []
@@ -134,7 +139,7 @@ def from_packages(cache: Path, tell) -> list[Picture]:
 
 
 def from_python_packages() -> list[Picture]:
-    """The photos inside scikit-image and scikit-learn, of those that are installed."""
+    """Returns the photos in scikit-image and scikit-learn, if these are installed."""
     found: list[Picture] = []
     for module, below in (("skimage", "data"), ("sklearn", "datasets/images")):
         try:

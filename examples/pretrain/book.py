@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A book in the public domain, out of a package of the distribution."""
+"""Provides a book in the public domain, from a package of the distribution."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def devils_dictionary() -> bytes:
         return gzip.decompress(installed.read_bytes())
     print(f"downloading {_PACKAGE} (180 kB) with apt-get, to unpack its text")
     with tempfile.TemporaryDirectory() as folder:
-        Path(folder).chmod(0o755)  # apt's own user writes into it
+        Path(folder).chmod(0o755)  # apt's own user writes to this folder
         try:
             subprocess.run(["apt-get", "-q", "download", _PACKAGE], cwd=folder, check=True, capture_output=True)
             (package,) = Path(folder).glob("*.deb")

@@ -31,7 +31,7 @@ BATCH, PEAK_RATE, WARMUP = 16, 2e-3, 40
 
 
 class Block(nn.Module):
-    """Attention to what came before, then two layers on each position; both added to what goes by."""
+    """Causal attention, followed by two layers for each position; both have residual connections."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class Block(nn.Module):
 
 
 class Gpt(nn.Module):
-    """(batch, length) int64 tokens -> (batch, length, VOCABULARY) logits of the token that follows each."""
+    """Maps (batch, length) int64 tokens to (batch, length, VOCABULARY) logits of each next token."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -69,12 +69,12 @@ def loss_of(model: Gpt, batch: Any) -> torch.Tensor:
 
 
 def rate_at(step: int, steps: int) -> float:
-    """Up in a line, then down along a cosine."""
+    """Returns the learning rate: a linear warm-up, then a cosine decay."""
     return PEAK_RATE * min(step / WARMUP, 0.55 + 0.45 * math.cos(math.pi * step / steps))
 
 
 def write_tokens(text: bytes, folder: Path) -> None:
-    """train.bin and held_out.bin, the last tenth."""
+    """Writes train.bin, and held_out.bin with the last tenth of the text."""
     tokens = np.frombuffer(text, np.uint8)
     cut = len(tokens) * 9 // 10
     tokens[:cut].tofile(folder / "train.bin")
@@ -93,7 +93,7 @@ def held_out_loss(model: Gpt, path: Path) -> float:
 
 @torch.no_grad()
 def continued(model: Gpt, start: bytes, length: int) -> str:
-    """What the model writes behind `start`."""
+    """Returns text that the model generates after `start`."""
     generator, tokens = torch.Generator().manual_seed(0), list(start)
     for _ in range(length):
         logits = model(torch.tensor([tokens[-CONTEXT:]]))[0, -1]
@@ -116,7 +116,7 @@ def main() -> int:
     torch.manual_seed(1)
     model = Gpt()
     optimizer = torch.optim.AdamW(model.parameters(), weight_decay=0.1, betas=(0.9, 0.95))
-    # any window may start a sample: an epoch is every one of them once
+    # samples may start at any window; an epoch contains every window once
     loader = windows(options.folder / "train.bin", stride=1).loader(
         BATCH, shuffle=True, seed=1, drop_last=True, epochs=math.inf
     )

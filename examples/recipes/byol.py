@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""BYOL: two views whose chains differ; the second solarizes at times."""
+"""BYOL: two views with different chains; the second one is sometimes solarized."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ VIEW = (
 
 
 def train(dataset: feedline.Dataset) -> feedline.Dataset:
-    """(online, target, label): float32 (batch, 3, 224, 224), normalised."""
+    """Returns a dataset of (online, target, label): float32 (batch, 3, 224, 224), normalised."""
     second = VIEW.random_apply(BLUR, p=0.1).random_solarize(128, p=0.2)
     views = dataset.views(online=VIEW.random_apply(BLUR, p=1.0), target=second)
     return views.normalize(feedline.IMAGENET_MEAN, feedline.IMAGENET_STD)

@@ -9,7 +9,7 @@ import feedline
 
 
 def crop(size: int, low: float, high: float, blurred: float) -> feedline.Chain:
-    """A crop that covers so much of the image, its colours changed, and blurred with that probability."""
+    """Returns the operations of a crop with this range of areas, changed colours, and blur with this probability."""
     return (
         feedline.chain()
         .random_resized_crop(size, scale=(low, high), interpolation="bicubic")
@@ -21,7 +21,7 @@ def crop(size: int, low: float, high: float, blurred: float) -> feedline.Chain:
 
 
 def train(dataset: feedline.Dataset) -> feedline.Dataset:
-    """(global_a, global_b, local, label): float32 (batch, 3, 224, 224) twice, and (batch, 8, 3, 96, 96)."""
+    """Returns (global_a, global_b, local, label): float32, twice (batch, 3, 224, 224), and (batch, 8, 3, 96, 96)."""
     views = dataset.views(
         global_a=crop(224, 0.32, 1.0, blurred=1.0),
         global_b=crop(224, 0.32, 1.0, blurred=0.1).random_solarize(128, p=0.2),

@@ -18,7 +18,7 @@ VIEW = (
 
 
 def train(dataset: feedline.Dataset) -> feedline.Dataset:
-    """(query, key, label): float32 (batch, 3, 224, 224), normalised."""
+    """Returns a dataset of (query, key, label): float32 (batch, 3, 224, 224), normalised."""
     return dataset.views(query=VIEW, key=VIEW).normalize(feedline.IMAGENET_MEAN, feedline.IMAGENET_STD)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a recipe makes of a folder of photos, printed."""
+"""Prints the result of a recipe for a folder of photos."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import feedline
 
 
 def main(train: Callable[[feedline.Dataset], feedline.Dataset]) -> None:
-    """The first batch's shapes, what is drawn for the first sample, and what runs."""
+    """Prints the shapes of the first batch, the values drawn for the first sample, and the operations that run."""
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", help="photos in class folders, or tars")
     parser.add_argument("--batch-size", type=int, default=4)

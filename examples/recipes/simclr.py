@@ -18,7 +18,7 @@ VIEW = (
 
 
 def train(dataset: feedline.Dataset) -> feedline.Dataset:
-    """(image_0, image_1, label): float32 (batch, 3, 224, 224) in [0, 1], as the paper feeds them."""
+    """Returns a dataset of (image_0, image_1, label): float32 (batch, 3, 224, 224) in [0, 1], as in the paper."""
     return dataset.views([VIEW, VIEW]).to_dtype("float32", scale=True)
 
 

@@ -32,8 +32,8 @@ from torchvision.transforms import v2
 import feedline
 
 MEAN, STD = feedline.IMAGENET_MEAN, feedline.IMAGENET_STD
-SCALE = (0.35, 1.0)  # of the area: few epochs do not make up for crops of a tenth
-HELD_OUT = 5  # one photo of so many
+SCALE = (0.35, 1.0)  # of the area: with few epochs, accuracy is too low if crops are as small as a tenth
+HELD_OUT = 5  # one of this many photos is held out
 # Student's t, 97.5 %, by seeds less one (Abramowitz and Stegun, table 26.10); beyond, the normal distribution's.
 T_975 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
 
@@ -41,7 +41,7 @@ Batches = Callable[[], Iterable[Any]]
 
 
 def split(photos: Path, to: Path, shorter: int | None = None) -> tuple[Path, Path]:
-    """Folders of links, or of photos whose shorter side is `shorter` pixels: to train with, and held out."""
+    """Returns two folders of links, or of photos whose shorter side is `shorter` pixels: for training, and held out."""
     for folder in sorted(path for path in photos.iterdir() if path.is_dir()):
         for number, photo in enumerate(sorted(folder.glob("*.jpg"))):
             link = to / ("train" if number % HELD_OUT else "held_out") / folder.name / photo.name
@@ -55,7 +55,7 @@ def split(photos: Path, to: Path, shorter: int | None = None) -> tuple[Path, Pat
 
 
 def stock(train: Path, held_out: Path, options: argparse.Namespace, seed: int) -> tuple[Batches, Batches]:
-    """torchvision's transforms in the workers of torch's loader."""
+    """Returns loaders of torch, for training and held-out photos, whose workers run torchvision's transforms."""
     end = [torchvision.transforms.ToTensor(), torchvision.transforms.Normalize(MEAN, STD)]
     augmented = torchvision.transforms.Compose(
         [
@@ -90,7 +90,7 @@ def _mixed(mix: Callable[..., Any], samples: list[Any]) -> Any:
 
 
 def native(train: Path, held_out: Path, options: argparse.Namespace, seed: int) -> tuple[Batches, Batches]:
-    """The same in Feedline's threads."""
+    """Returns loaders with the same transforms in Feedline's threads."""
     photos = feedline.open(train).random_resized_crop(options.side, scale=SCALE).random_horizontal_flip()
     photos = photos.trivial_augment_wide().normalize(MEAN, STD).random_erasing(0.1)
     arguments = {"shuffle": True, "drop_last": True, "mixup": 0.2, "cutmix": 1.0}
@@ -121,7 +121,7 @@ def trained(batches: Batches, classes: int, options: argparse.Namespace, seed: i
 
 @torch.no_grad()
 def judged(network: nn.Module, batches: Batches) -> tuple[float, float]:
-    """(share of right answers, mean loss) of what was held out."""
+    """Returns (share of correct answers, mean loss) for the held-out photos."""
     network.eval()
     right, loss, count = 0, 0.0, 0
     for images, labels in batches():
@@ -133,7 +133,7 @@ def judged(network: nn.Module, batches: Batches) -> tuple[float, float]:
 
 
 def compared(runs: dict[str, list[tuple[float, float]]]) -> list[str]:
-    """Means, spreads, and how far apart the ways are, seed by seed."""
+    """Returns lines with means, standard deviations, and the difference between the two loaders, seed by seed."""
     lines = []
     for which, name in enumerate(("accuracy", "loss")):
         values = {way: [run[which] for run in found] for way, found in runs.items()}
@@ -146,7 +146,7 @@ def compared(runs: dict[str, list[tuple[float, float]]]) -> list[str]:
 
 
 def _interval(values: list[float]) -> str:
-    """Of the mean, with 95 % confidence."""
+    """Returns the 95 % confidence interval of the mean."""
     if len(values) < 2:
         return ""
     t = T_975[len(values) - 2] if len(values) - 2 < len(T_975) else 1.96

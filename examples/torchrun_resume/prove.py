@@ -44,13 +44,13 @@ def finish(run: subprocess.Popen[bytes], folder: Path) -> None:
 
 
 def lines(folder: Path, run: int, ranks: int) -> list[list[dict[str, Any]]]:
-    """What each rank of a run logged, without a line that the kill has cut."""
+    """Returns the lines that each rank of a run logged, without a line that was cut off by the kill."""
     texts = [(folder / f"samples.{run}.{rank}.jsonl").read_text() for rank in range(ranks)]
     return [[json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()] for text in texts]
 
 
 def kill_a_rank(run: subprocess.Popen[bytes], folder: Path, epochs: int, moment: random.Random) -> int:
-    """SIGKILL to a random rank, as soon as it is in a random step of the first half."""
+    """Sends SIGKILL to a random rank as soon as it reaches a random step in the first half."""
     rank = moment.randrange(4)
     step = moment.randrange(1, epochs * train.ROWS // train.GLOBAL_BATCH // 2)
     log, deadline = folder / f"samples.0.{rank}.jsonl", time.monotonic() + _PATIENCE_S
@@ -63,11 +63,11 @@ def kill_a_rank(run: subprocess.Popen[bytes], folder: Path, epochs: int, moment:
     return rank
 
 
-Place = tuple[int, int]  # epoch, position in it behind the batch
+Place = tuple[int, int]  # epoch, and position in the epoch after the batch
 
 
 def steps_of(ranks: list[list[dict[str, Any]]]) -> dict[Place, list[int]]:
-    """Sample indices of every global batch, sorted."""
+    """Returns the sample indices of every global batch, sorted."""
     together: dict[Place, list[int]] = {}
     for line in (line for rank in ranks for line in rank):
         place = (line["state"]["epoch"], line["state"]["position"])
@@ -76,7 +76,7 @@ def steps_of(ranks: list[list[dict[str, Any]]]) -> dict[Place, list[int]]:
 
 
 def undisturbed(epochs: int) -> dict[Place, list[int]]:
-    """The plan itself, read by one process without a model."""
+    """Returns the plan, read by one process without a model."""
     steps: dict[Place, list[int]] = {}
     with train.rows().loader(train.GLOBAL_BATCH, shuffle=True, seed=3, rank=0, world_size=1) as loader:
         for epoch in range(epochs):
@@ -88,7 +88,7 @@ def undisturbed(epochs: int) -> dict[Place, list[int]]:
 
 
 def disturbed(folder: Path, epochs: int, moment: random.Random) -> dict[Place, list[int]]:
-    """Samples of every step of a run on four ranks that is killed and goes on with two."""
+    """Returns the samples of every step of a run on four ranks that is killed and resumes with two."""
     rank = kill_a_rank(torchrun(folder, 4, epochs), folder, epochs, moment)
     before = steps_of(lines(folder, 0, 4))
     print(f"rank {rank} of 4 killed in step {len(before)}; torchrun ended the others")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains on every sample exactly once an epoch over any number of ranks: `torchrun train.py FOLDER --epochs N`.
 
-Goes on from FOLDER/checkpoint.pt where there is one, with as many ranks as torchrun starts now. The ranks share batches
-of GLOBAL_BATCH samples; every rank appends what it was given to FOLDER/samples.<run>.<rank>.jsonl.
+Resumes from FOLDER/checkpoint.pt if it exists, with as many ranks as torchrun starts now. The ranks share batches of
+GLOBAL_BATCH samples; every rank appends its samples to FOLDER/samples.<run>.<rank>.jsonl.
 """
 
 from __future__ import annotations
@@ -17,31 +17,35 @@ from typing import Any
 import numpy as np
 import torch
 import torch.distributed as dist
-import torch.distributed.nn  # before there is a group, see main()
+import torch.distributed.nn  # imported before the process group exists, see main()
 from torch.distributed.algorithms.join import Join
 from torch.nn.parallel import DistributedDataParallel
 
 import feedline
 
-ROWS, GLOBAL_BATCH = 998, 12  # 2 rows remain at the end: two of four ranks have a batch less
+ROWS, GLOBAL_BATCH = 998, 12  # 2 rows remain at the end: two of four ranks have one batch fewer
 
 
 def rows() -> feedline.Dataset:
-    """x: (8,) float32, y: () float32, a noisy sum of x."""
+    """Returns rows with x: (8,) float32, and y: () float32, a noisy sum of x."""
     numbers = np.random.default_rng(0)
     x = numbers.random((ROWS, 8), dtype=np.float32)
     return feedline.arrays(x=x, y=x.sum(1) + numbers.normal(0, 0.1, ROWS).astype(np.float32))
 
 
 def share_optimizer(optimizer: torch.optim.Optimizer) -> None:
-    """Rank 0's momentum for all: Join shares the model at its end, and ranks that had no last batch made no step."""
+    """Uses rank 0's momentum on all ranks: Join shares the model when it ends, and ranks without a last batch made no
+    step.
+    """
     state = [optimizer.state_dict()]
-    dist.broadcast_object_list(state, src=0)  # rank 0 never has a batch less than another
+    dist.broadcast_object_list(state, src=0)  # rank 0 never has fewer batches than another rank
     optimizer.load_state_dict(state[0])
 
 
 def save(path: Path, model: DistributedDataParallel, optimizer: torch.optim.Optimizer, loader: Any, run: int) -> None:
-    """Whole or not at all, whenever the process dies. `loader` is a state, the same on all ranks: rank 0's will do."""
+    """Writes the checkpoint completely or not at all, even if the process dies. `loader` is a state, which is the same
+    on all ranks, so rank 0 saves its own.
+    """
     states = {"model": model.module.state_dict(), "optimizer": optimizer.state_dict(), "loader": loader}
     torch.save({**states, "run": run}, path.with_suffix(".part"))
     path.with_suffix(".part").replace(path)
@@ -63,13 +67,13 @@ def train(folder: Path, epochs: int) -> None:
 
     with loader, (folder / f"samples.{run}.{rank}.jsonl").open("w", buffering=1) as log:
         while loader.epoch < epochs:
-            with Join([model]):  # a rank that has no batch left still takes part in the gradients
+            with Join([model]):  # a rank without another batch still takes part in averaging gradients
                 for batch in loader:
                     state, here = loader.state_dict(), loader.rows_per_rank
                     print(json.dumps({"state": state, "samples": loader.last_samples, "pid": os.getpid()}), file=log)
                     loss = torch.nn.functional.mse_loss(model(batch.x).squeeze(1), batch.y)
                     optimizer.zero_grad()
-                    # DDP takes the mean over ranks; so weighted, that is the mean over the samples of all ranks
+                    # DDP averages over ranks; with this weight, the result is the average over the samples of all ranks
                     (loss * here[rank] * ranks / sum(here)).backward()
                     optimizer.step()
                     if rank == 0:

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """unity_groups.py MOST SOURCE...: which sources can be compiled as one: a line `GROUP SOURCE` for each in a group.
 
-Sources have their own helpers in unnamed namespaces, and those of two files often have one name. A group must compile
-as its sources do one by one. So two sources are kept apart if
+Sources have helpers in unnamed namespaces, and helpers of two files often have the same name. A group must compile
+like its single sources. Two sources are therefore in different groups if
 - both define the same name at the left margin,
 - one defines a type whose name the other contains, which may mean another type,
 - one defines a function that headers of the other declare, as a call would be ambiguous, or
 - only one registers image operations (FEEDLINE_OPERATION): its header defines templates that the other only declares.
 
-Neighbours include much the same, and a source that is new is to shift those of its folder alone: so groups are made in
-each folder first. Those that are at most half full are broken up, and their sources go together, whatever their
+Sources in a folder include similar headers, and a new source should only change the groups of its folder, so groups are
+first formed within each folder. Groups that are at most half full are dissolved, and their sources are combined across
 folders.
 """
 
@@ -26,20 +26,22 @@ _NO_NAMES = re.compile(
 )
 _TYPE = re.compile(r"(?:class|struct|enum class|enum|union)\s+(\w+)")
 _ALIAS = re.compile(r"using\s+(\w+)\s*=")
-_FIRST = re.compile(r"[^(={;]*?(?<!:)\b(\w+)\s*(?:\(|=|\{|;|\[)")  # no member of a class, which has a name before it
+# not a member of a class, whose name would come first
+_FIRST = re.compile(r"[^(={;]*?(?<!:)\b(\w+)\s*(?:\(|=|\{|;|\[)")
 _REGISTERS = re.compile(r"^FEEDLINE_[A-Z_]+\(", re.MULTILINE)
 _FUNCTION = re.compile(r"^(?![ \t#/})])[^(={;\n]*?(?<!:)\b(\w+)\s*\(", re.MULTILINE)
 _INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 _WORD = re.compile(r"\w+")
-_FURTHER = re.compile(r",\s*(k[A-Z]\w+)\s*(?:=|\{)")  # of several constants in one line
+_FURTHER = re.compile(r",\s*(k[A-Z]\w+)\s*(?:=|\{)")  # one of several constants in a line
 
 
 @dataclass
 class Names:
-    """Names at the left margin of sources: types, aliases, functions, constants.
+    """The names at the left margin of sources: types, aliases, functions and constants.
 
-    `defined` has the source that defines each, or the line of an alias, as an alias may be there twice. `own` are those
-    that no header of their source declares, `declared` those that headers declare. `words` has every word.
+    `defined` maps each name to the source that defines it, or to the line of an alias, because an alias may be defined
+    twice. `own` are names that no header of their source declares, `declared` are names that headers declare, and
+    `words` are all words.
     """
 
     defined: dict[str, str] = field(default_factory=dict)
@@ -70,14 +72,14 @@ class Names:
 
 @functools.cache
 def declared_by(header: Path) -> frozenset[str]:
-    """Functions at the left margin of a header and of those that it includes."""
+    """Returns the functions at the left margin of a header and of the headers that it includes."""
     text = header.read_text(encoding="utf-8")
     found = {match[1] for match in _FUNCTION.finditer(text) if not _NO_NAMES.match(match[0])}
     return frozenset(found).union(*map(declared_by, headers_of(header, text)))
 
 
 def headers_of(source: Path, text: str) -> list[Path]:
-    """Headers that it includes by name, as far as they are below a folder that it is in."""
+    """Returns the headers that it includes by name, if they are below a folder that contains it."""
     found = []
     for name in _INCLUDE.findall(text):
         for folder in source.parents:
@@ -106,12 +108,12 @@ def names_in(source: Path) -> Names:
             found.defined[first[1]] = str(source)
         found.defined.update((name, str(source)) for name in _FURTHER.findall(line))
     found.declared = set().union(*map(declared_by, headers_of(source, text)))
-    found.own = {name for name, place in found.defined.items() if place == str(source)} - found.declared - found.types
+    found.own = {name for name, path in found.defined.items() if path == str(source)} - found.declared - found.types
     return found
 
 
 def groups_of(sources: list[Path], most: int) -> list[list[Path]]:
-    """First come, first served: each source goes to the first group with room that it goes with."""
+    """Assigns each source, in order, to the first group that has room and that it is compatible with."""
     groups: list[tuple[list[Path], Names]] = []
     for source in sources:
         names = names_in(source)
@@ -126,7 +128,7 @@ def groups_of(sources: list[Path], most: int) -> list[list[Path]]:
 
 
 def named_groups(sources: list[Path], most: int) -> dict[str, list[Path]]:
-    """By `FOLDER_NUMBER`, and `rest_NUMBER` for what folders have too few of."""
+    """Returns the groups, named `FOLDER_NUMBER`, or `rest_NUMBER` for sources of folders with too few sources."""
     folders: dict[Path, list[Path]] = {}
     for source in sources:
         folders.setdefault(source.parent, []).append(source)

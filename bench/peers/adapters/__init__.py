@@ -1,2 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One module per peer, imported in that peer's environment alone. child.py says what a module has to offer."""
+"""One module per peer, imported only in that peer's environment. child.py describes the functions that a module must
+provide.
+"""

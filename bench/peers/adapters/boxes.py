@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torchvision's draw of a crop, for the peers that have none of their own. Standard library only."""
+"""torchvision's draw of a crop, for peers without their own. Uses only the standard library."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def crop_box(width: int, height: int, draw: Any = random) -> tuple[int, int, int, int]:
-    """RandomResizedCrop's box: left, top, width, height."""
+    """Returns RandomResizedCrop's box: left, top, width, height."""
     for _ in range(10):
         area = width * height * draw.uniform(0.08, 1.0)
         aspect = math.exp(draw.uniform(math.log(3 / 4), math.log(4 / 3)))
@@ -17,5 +17,5 @@ def crop_box(width: int, height: int, draw: Any = random) -> tuple[int, int, int
         if 0 < w <= width and 0 < h <= height:
             left, top = draw.uniform(0, width - w + 1), draw.uniform(0, height - h + 1)
             return min(int(left), width - w), min(int(top), height - h), w, h
-    side = min(width, height)  # reached by photos far from square alone
+    side = min(width, height)  # only reached for photos that are far from square
     return (width - side) // 2, (height - side) // 2, side, side

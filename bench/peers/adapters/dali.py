@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DALI on the CPU. Variants: fused (decodes the crop alone), fused-no-antialias, full (decodes, then crops)."""
+"""DALI on the CPU. Variants: fused (decodes only the crop), fused-no-antialias, full (decodes, then crops)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""datago: crops to the middle square and resizes, in its own threads; has no random crop. It gives Pillow images one by
-one, which become a batch here."""
+"""datago: crops the central square and resizes it, in its own threads; it has no random crop. It returns Pillow images
+one by one, which are combined into a batch here.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Feedline. Variants: folder, tar, numpy (no torch), fast (DCT scaling), cached (pixels decoded once), cached-256; tars
-as stored, shards shuffled (stored, shards), and kept on this node as they come (node-cache)."""
+"""Feedline. Variants: folder, tar, numpy (without torch), fast (DCT scaling), cached (pixels decoded once), cached-256;
+tars in stored order, with shuffled shards (stored, shards), and cached on this node while they are read (node-cache).
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LitData's StreamingDataset over chunks of photos in a bucket, decoded by Pillow in torch's workers; shuffles."""
+"""LitData's StreamingDataset over chunks of photos in a bucket, decoded by Pillow in torch's workers, shuffled."""
 
 from __future__ import annotations
 
@@ -31,12 +31,13 @@ class _Photos(litdata.StreamingDataset):  # type: ignore[misc]
 
 def make(work: Work) -> Any:
     torch.set_num_threads(1)
-    if work.source.startswith("s3:"):  # its client refuses plain HTTP by these options, whatever the environment says
+    # its client needs these options for plain HTTP, whatever the environment contains
+    if work.source.startswith("s3:"):
         downloader._OBSTORE_CLIENT_OPTIONS["allow_http"] = True
     cache = work.made_file("litdata-cache")
     shutil.rmtree(cache, ignore_errors=True)
-    place = {"endpoint_url": os.environ["AWS_ENDPOINT_URL"], "region_name": "us-east-1"}
-    photos = _Photos(work.source, cache_dir=str(cache), shuffle=work.train, storage_options=place)
+    storage = {"endpoint_url": os.environ["AWS_ENDPOINT_URL"], "region_name": "us-east-1"}
+    photos = _Photos(work.source, cache_dir=str(cache), shuffle=work.train, storage_options=storage)
     photos.work = work
     loader = litdata.StreamingDataLoader(
         photos, batch_size=work.batch, num_workers=work.threads, drop_last=True, persistent_workers=True

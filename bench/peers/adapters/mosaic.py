@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MosaicML's StreamingDataset over shards of photos in a bucket, decoded by Pillow in torch's workers; shuffles."""
+"""MosaicML's StreamingDataset over shards of photos in a bucket, decoded by Pillow in torch's workers, shuffled."""
 
 from __future__ import annotations
 

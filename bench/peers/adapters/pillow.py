@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torchvision's transforms on Pillow, for the peers that leave pictures to the user's Python: same draws, same pixels,
-same arithmetic as its first version's classes, of which no wheel fits a torch without CUDA."""
+"""torchvision's transforms on Pillow, for peers that leave images to the user's Python code. The draws, pixels and
+arithmetic are those of torchvision's v1 classes, which are not used because no wheel fits a torch without CUDA.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ _SHIFT = (-np.array(MEAN) / np.array(STD)).astype(np.float32)
 
 
 def picture(image: Any, work: Work, draw: Any = random) -> Any:
-    """The cropped, resized and flipped picture, still Pillow's."""
+    """Returns the cropped, resized and flipped image as a Pillow image."""
     if work.train:
         left, top, width, height = boxes.crop_box(*image.size, draw)
         image = image.crop((left, top, left + width, top + height)).resize((SIZE, SIZE), _BILINEAR)
@@ -31,7 +32,7 @@ def picture(image: Any, work: Work, draw: Any = random) -> Any:
 
 
 def tensor(image: Any, work: Work) -> Any:
-    """A torch tensor in CHW: normalised float32, or uint8 as it is."""
+    """Returns a torch tensor in CHW: normalised float32, or uint8 without changes."""
     import torch
 
     pixels = torch.from_numpy(np.array(image)).permute(2, 0, 1)
@@ -42,7 +43,7 @@ def tensor(image: Any, work: Work) -> Any:
 
 
 def array(image: Any, work: Work) -> Any:
-    """The same in NumPy alone."""
+    """Does the same with NumPy only."""
     pixels = np.asarray(image)
     if work.floating:
         pixels = pixels * _SCALE + _SHIFT

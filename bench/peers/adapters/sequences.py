@@ -17,7 +17,7 @@ import feedline
 DISTRIBUTIONS = ("feedline", "torch", "numpy")
 ROWS, COLUMNS = 200_000, 16
 WINDOW, COUNT = 1024, 50_000_000
-_WORKERS = 2  # of the stock loader over tokens; over rows it is fastest with none
+_WORKERS = 2  # workers of the stock loader over tokens; over rows, it is fastest without workers
 
 
 def _tokens(work: Work) -> str:
@@ -33,7 +33,7 @@ def prepare(work: Work) -> None:
 
 
 class Windows(Dataset[Any]):
-    """The usual way to read tokens: a dataset in Python over a mapped file."""
+    """A common way to read tokens: a dataset in Python over a memory-mapped file."""
 
     def __init__(self, path: str) -> None:
         self.tokens = np.memmap(path, dtype="uint16", mode="r")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch's DataLoader with worker processes that stay, and Pillow."""
+"""torch's DataLoader with persistent workers, and Pillow."""
 
 from __future__ import annotations
 

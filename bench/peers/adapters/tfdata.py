@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.data. Variants: fused (decodes the crop alone), full. Its resize has no antialiasing. Autotuning is off: where it
-is on, leaving an iterator waits for its thread's sleep."""
+"""tf.data. Variants: fused (decodes only the crop), full. Its resize has no antialiasing. Autotuning is off, because
+with autotuning, leaving an iterator waits for a sleeping thread.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"  # else it tells about the GPUs that it does not find
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"  # otherwise, it prints messages about missing GPUs
 
 import tensorflow as tf
 from work import MEAN, SHORTER, SIZE, STD, Work

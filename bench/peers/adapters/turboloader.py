@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TurboLoader. Variants: tar, tar-antialias (regions out of one tar), raw-256 (squashed to 256 x 256 once, then crops).
-Its pool of threads is one per CPU and cannot be set: on two CPUs it has the two that everybody here has."""
+"""TurboLoader. Variants: tar, tar-antialias (regions from one tar), raw-256 (squashed to 256 x 256 once, then crops).
+The size of its thread pool is the number of CPUs and cannot be set: on two CPUs, it has two threads like all other
+loaders.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ def prepare(work: Work) -> None:
         part = _tar(work).with_suffix(".part")
         with tarfile.open(part, "w", format=tarfile.USTAR_FORMAT) as tar:
             for path in work.files()[0]:
-                data = Path(path).read_bytes()  # tar.add would write no data for the second hard link of a file
+                data = Path(path).read_bytes()  # tar.add would write no data for the second hard link to a file
                 entry = tarfile.TarInfo(str(Path(path).relative_to(work.folder)))
                 entry.size = len(data)
                 tar.addfile(entry, io.BytesIO(data))

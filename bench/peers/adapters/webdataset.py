@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""WebDataset over tars, decoded by Pillow in torch's workers, shuffled in a buffer of a thousand pictures' files."""
+"""WebDataset over tars, decoded by Pillow in torch's workers, shuffled in a buffer of a thousand encoded images."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a reader is asked to read, and how it says what that took: as reads.h, for peers in Python. Standard library."""
+"""Parses the reads that a reader must do, and prints its figures: the Python version of reads.h. Uses only the standard
+library.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,11 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
-Asked = tuple[str, int, int]  # a URL, and the first and last byte of a range: -1 where the whole is asked for
+Asked = tuple[str, int, int]  # a URL, and the first and last byte of a range; -1 for the whole object
 
 
 def asked() -> tuple[int, list[Asked]]:
-    """How many at once, of the command line; the reads, of the standard input."""
+    """Returns the number of concurrent reads, from the command line, and the reads, from standard input."""
     reads = []
     for line in sys.stdin:
         url, *numbers = line.split()
@@ -30,7 +32,7 @@ def bucket_and_key(url: str) -> tuple[str, str]:
 
 
 class Spent:
-    """From its making on."""
+    """A clock that starts when it is created."""
 
     def __init__(self) -> None:
         self._began, self._before = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF)

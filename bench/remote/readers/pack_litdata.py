@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The samples of tars in LitData's chunks: `pack_litdata.py TARS OUT`."""
+"""Writes the samples of tars as LitData chunks: `pack_litdata.py TARS OUT`."""
 
 import shutil
 import sys

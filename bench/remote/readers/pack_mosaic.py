@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The samples of tars in MosaicML's shards: `pack_mosaic.py TARS OUT`."""
+"""Writes the samples of tars as MosaicML shards: `pack_mosaic.py TARS OUT`."""
 
 import shutil
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads by boto3: a client, threads, a connection for each."""
+"""Reads with boto3: one client, and threads with a connection each."""
 
 import os
 

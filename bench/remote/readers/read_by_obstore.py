@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads by obstore: its asynchronous calls, so many at once."""
+"""Reads with obstore: many concurrent asynchronous calls."""
 
 import asyncio
 import os
@@ -14,29 +14,30 @@ at_once, reads = asked()
 
 
 def stores() -> Any:
-    """The store and path of a URL."""
-    kept: dict[str, Any] = {}
+    """Returns the store and path for a URL."""
+    by_name: dict[str, Any] = {}
     options: dict[str, Any] = {"allow_http": True}
-    if "SSL_CERT_FILE" in os.environ:  # of an authority that it cannot be told: a handshake's work less, no byte's
+    # it cannot be given a certificate authority, so certificates are not checked; this only affects handshakes
+    if "SSL_CERT_FILE" in os.environ:
         options["allow_invalid_certificates"] = True
 
     def of(url: str) -> tuple[Any, str]:
         parts = urlsplit(url)
         if parts.scheme == "s3":
             bucket, key = bucket_and_key(url)
-            if bucket not in kept:
-                kept[bucket] = S3Store(
+            if bucket not in by_name:
+                by_name[bucket] = S3Store(
                     bucket,
                     endpoint=os.environ["AWS_ENDPOINT_URL"],
                     region="us-east-1",
                     virtual_hosted_style_request=False,
                     client_options=options,
                 )
-            return kept[bucket], key
+            return by_name[bucket], key
         base = f"{parts.scheme}://{parts.netloc}"
-        if base not in kept:
-            kept[base] = HTTPStore(base, client_options=options)
-        return kept[base], parts.path.lstrip("/")
+        if base not in by_name:
+            by_name[base] = HTTPStore(base, client_options=options)
+        return by_name[base], parts.path.lstrip("/")
 
     return of
 
@@ -57,4 +58,4 @@ async def run() -> None:
 
 
 asyncio.run(run())
-os._exit(0)  # its threads may abort the process while the interpreter ends, after what counts was printed
+os._exit(0)  # its threads may abort the process while the interpreter exits, after all figures have been printed

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads by s3torchconnector: AWS's own runtime, asked by threads."""
+"""Reads with s3torchconnector (AWS's own runtime), called by threads."""
 
 import os
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The samples of a folder's tars: a photo's file and its class."""
+"""Yields the samples of a folder's tars: a photo's file and its class."""
 
 from __future__ import annotations
 

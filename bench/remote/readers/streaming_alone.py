@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MosaicML Streaming imports torchvision for ready-made datasets that nobody uses here. Its wheel and a torch without
-CUDA do not go together: importing this first has names in its place."""
+"""MosaicML Streaming imports torchvision for datasets that are not used here. torchvision's wheel cannot be loaded with
+a torch without CUDA. Importing this module first provides placeholders for torchvision's names.
+"""
 
 from __future__ import annotations
 
