@@ -68,7 +68,7 @@ class PackedLoader(Loader):
         """Returns the number of batches per ``iter()`` on this rank, for the epoch that runs or is next. It follows
         from the documents' lengths, and may differ between epochs; see :meth:`set_epoch`.
 
-        The first call for an epoch packs all of its windows, which takes about 0.05 s for each million documents.
+        The first call for an epoch packs all of its windows, which takes about 0.06 s for each million documents.
         Raises TypeError if the number of batches is unlimited.
         """
         if self._epochs == math.inf:
