@@ -89,8 +89,9 @@ def tokens(
         source: files of consecutive token numbers, raw or ``.npy``, or folders of LitData's token chunks (with
             ``index.json``). Windows are read on demand.
         window: tokens per sample; required unless ``documents="whole"``.
-        dtype: dtype of raw files, and of ``.npy`` files without NumPy's header, as OLMo-core has them: ``"uint8"``, ``"int8"``, ``"int16"``, ``"uint16"``, ``"int32"``, ``"uint32"`` or
-            ``"int64"``, little-endian. Other ``.npy`` files and LitData's index specify their dtype.
+        dtype: dtype of raw files, and of ``.npy`` files without NumPy's header, as OLMo-core writes them: ``"uint8"``,
+            ``"int8"``, ``"int16"``, ``"uint16"``, ``"int32"``, ``"uint32"`` or ``"int64"``, little-endian. Other
+            ``.npy`` files and LitData's index specify their dtype.
         stride: tokens between the starts of windows; None is ``window``. With a stride of 1, a sample starts at every
             position.
         output_dtype: dtype of x and y, ``"int64"`` or ``"int32"``.
