@@ -431,10 +431,11 @@ struct TokenFile {
 enum class Documents : std::uint8_t {
   kPack,   // windows as without a separator, plus the document of each token
   kApart,  // no sample has tokens of two documents
+  kWhole,  // each sample is a document with its separator
 };
 
 struct TokenOptions {
-  std::uint64_t window = 0;       // tokens per sample, or in the longest sample with Documents::kApart
+  std::uint64_t window = 0;       // tokens per sample; kApart: in the longest sample; kWhole: 0
   std::uint64_t stride = 0;       // tokens between the starts of consecutive windows; 0: window
   DType stored = DType::kUint16;  // uint8, int16, uint16, int32, uint32 or int64, little-endian
   DType output = DType::kInt64;   // int32 or int64
@@ -458,7 +459,8 @@ constexpr std::int64_t kIgnoredTarget = -100;
 // kIgnoredTarget at a separator, since the next token belongs to another document. With kApart, a sample is a document
 // including its final separator. Documents longer than the window plus one token are split into pieces that begin
 // `stride` tokens apart. With kApart, "x" and "y" are ragged, and the field "length" (int64) is their length. To find
-// the documents, opening reads all files once, and the index uses 12 bytes per sample. Fails with kConfig if an option
+// the documents, opening reads all files once, and the index uses 12 bytes per sample. With kWhole, the fields are
+// "tokens" (int64, ragged) and "tokens_length", and the index uses 8 bytes per sample. Fails with kConfig if an option
 // is invalid, a file's size is not a multiple of the token size, all files are shorter than a window, or the files
 // contain no separator; with kStorage if a file cannot be opened; and with kData if a token is outside the vocabulary.
 Result<Dataset> tokens(const std::vector<TokenFile>& files, const TokenOptions& options);

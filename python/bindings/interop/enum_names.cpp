@@ -160,7 +160,8 @@ ColorMode color_mode_of(std::string_view word) {
 }
 
 Documents documents_of(std::string_view word) {
-  constexpr EnumNames<Documents, 2> kNames{{{"pack", Documents::kPack}, {"apart", Documents::kApart}}};
+  constexpr EnumNames<Documents, 3> kNames{
+      {{"pack", Documents::kPack}, {"apart", Documents::kApart}, {"whole", Documents::kWhole}}};
   return look_up("documents", kNames, word);
 }
 

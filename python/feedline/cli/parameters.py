@@ -185,7 +185,7 @@ OUTPUT_FOLDER = OutputFolder()
 OUTPUT_PATH = OutputPath()
 OUTPUT_PLACE = OutputPath(urls=True)
 INPUT_FILE = click.Path(dir_okay=False, path_type=Path)  # a missing one is a missing source, as for every subcommand
-PACKED_FORMATS = tuple(name for name in FORMATS if name not in ("numpy", "megatron", "pixels"))
+PACKED_FORMATS = tuple(name for name in FORMATS if name not in ("numpy", "megatron", "datatrove", "pixels"))
 INPUT_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 RESTART_INTERVAL = AutoOrRange(1, _MOST_MCUS)
 NUM_WORKERS = AutoOrRange(1)

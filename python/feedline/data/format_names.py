@@ -4,6 +4,6 @@ the names quickly.
 """
 
 FORMATS = (
-    "folder", "tar", "tfrecord", "arrow", "parquet", "mds", "litdata", "lmdb", "numpy", "megatron", "table", "coco",
-    "voc", "yolo", "pixels",
+    "folder", "tar", "tfrecord", "arrow", "parquet", "mds", "litdata", "lmdb", "numpy", "megatron", "datatrove",
+    "table", "coco", "voc", "yolo", "pixels",
 )  # fmt: skip

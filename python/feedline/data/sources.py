@@ -69,8 +69,8 @@ def open(
             (``https``, ``s3``, ``gs``, ``az``, ``file``); the URL of a folder ends in a slash. With `allow_commands`,
             ``"pipe:COMMAND"`` reads a tar from a command.
         format: ``"folder"``, ``"tar"``, ``"tfrecord"``, ``"arrow"``, ``"parquet"``, ``"mds"``, ``"litdata"``,
-            ``"lmdb"``, ``"numpy"``, ``"megatron"``, ``"table"``, ``"coco"``, ``"voc"``, ``"yolo"`` or ``"pixels"``; by
-            default recognised by name and content.
+            ``"lmdb"``, ``"numpy"``, ``"megatron"``, ``"datatrove"``, ``"table"``, ``"coco"``, ``"voc"``,
+            ``"yolo"`` or ``"pixels"``; by default recognised by name and content.
         fields: one spec per field; by default an image and a label. By format:
 
             - tars: an extension, or alternatives joined by ``;``: ``("jpg;png", "mask.png", "boxes.npy", "cls")``

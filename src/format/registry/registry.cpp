@@ -28,6 +28,7 @@
 #include "format/tar/tar_entry.h"
 #include "format/text_tables/table_entry.h"
 #include "format/tfrecord/tfrecord_entry.h"
+#include "format/tokens/datatrove_entry.h"
 #include "format/tokens/megatron_entry.h"
 #include "text/utf8.h"
 
@@ -38,10 +39,10 @@ namespace {
 std::span<const FormatEntry* const> entries() {
   // Folders with an index, tables, a database, annotations, or a table next to images are detected before folders of
   // images. Tar is last, because sources that cannot be queried are assumed to be lists of tar files.
-  static const FormatEntry* const kAll[] = {&mds_entry(),      &litdata_entry(),  &lmdb_entry(),  &arrow_entry(),
-                                            &parquet_entry(),  &coco_entry(),     &voc_entry(),   &yolo_entry(),
-                                            &table_entry(),    &folder_entry(),   &pixel_entry(), &numpy_entry(),
-                                            &megatron_entry(), &tfrecord_entry(), &tar_entry()};
+  static const FormatEntry* const kAll[] = {&mds_entry(),      &litdata_entry(),   &lmdb_entry(),     &arrow_entry(),
+                                            &parquet_entry(),  &coco_entry(),      &voc_entry(),      &yolo_entry(),
+                                            &table_entry(),    &folder_entry(),    &pixel_entry(),    &numpy_entry(),
+                                            &megatron_entry(), &datatrove_entry(), &tfrecord_entry(), &tar_entry()};
   return kAll;
 }
 
@@ -111,8 +112,8 @@ Result<const FormatEntry*> entry_of(const std::string& source, const OpenOptions
   if (source.empty()) return config_error("the source is empty; name a folder or files of a supported format");
   const MemoizedStorage storage(*options.storage);
   if (storage.is_remote() && is_list(source)) {  // do not request an object with the list as its name
-    for (const FormatEntry* entry :
-         {&lmdb_entry(), &numpy_entry(), &megatron_entry(), &tfrecord_entry(), &arrow_entry(), &parquet_entry()}) {
+    for (const FormatEntry* entry : {&lmdb_entry(), &numpy_entry(), &megatron_entry(), &datatrove_entry(),
+                                     &tfrecord_entry(), &arrow_entry(), &parquet_entry()}) {
       FEEDLINE_TRY(const bool is_one, entry->sniff(source, storage));
       if (is_one) return entry;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "format/tokens/megatron_format.h"
+#include "format/format.h"
 
 #include <gtest/gtest.h>
 

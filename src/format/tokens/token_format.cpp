@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "format/tokens/document_format.h"
+#include "format/tokens/separated_documents.h"
 
 namespace feedline::format {
 namespace {
@@ -38,7 +39,7 @@ Result<void> check_documents(const TokenOptions& options) {
     return config_error(separator + " cannot be delivered as int32");
   if (options.vocabulary > 0 && static_cast<std::uint64_t>(*options.separator) >= options.vocabulary)
     return config_error(separator + " is outside the vocabulary of " + std::to_string(options.vocabulary));
-  if (options.documents == Documents::kPack) return {};
+  if (options.documents != Documents::kApart) return {};
   if (options.shortest < 2)
     return config_error("tokens: a document needs at least 2 tokens, one to predict from and one to predict");
   if (!std::in_range<std::uint32_t>(options.window) || !std::in_range<std::uint32_t>(options.stride))
@@ -65,6 +66,13 @@ Result<void> check_tokens(const TokenFiles& files, const TokenOptions& options) 
 Result<std::shared_ptr<const RowFormat>> open_tokens(const std::vector<TokenFile>& files, const TokenOptions& given,
                                                      const std::shared_ptr<const storage::Storage>& storage) {
   TokenOptions options = given;
+  if (options.documents == Documents::kWhole) {
+    if (options.window != 0 || options.stride != 0 || options.output != DType::kInt64)
+      return config_error("tokens: whole documents have no window or stride, and their dtype is int64");
+    FEEDLINE_CHECK_OK(to_int64_of(options.stored));
+    FEEDLINE_CHECK_OK(check_documents(options));
+    return open_whole_documents(files, options, storage);
+  }
   if (options.window == 0) return config_error("tokens: window must be at least 1");
   if (options.stride == 0) options.stride = options.window;
   FEEDLINE_CHECK_OK(widen_of(options.stored, options.output));

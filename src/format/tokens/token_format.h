@@ -15,9 +15,9 @@
 
 namespace feedline::format {
 
-// Opens token files as DocumentFormat if documents are separate samples, otherwise as TokenFormat. Fails with kConfig
-// if an option is invalid, a file's size is not a multiple of the token size, or there are no samples; with kStorage if
-// a file cannot be opened; and with kData if a token is not below options.vocabulary.
+// Opens token files as windows (TokenFormat), or as documents (DocumentFormat, or IndexedTokenFormat if they are
+// whole). Fails with kConfig if an option is invalid, a file's size is not a multiple of the token size, or there are
+// no samples; with kStorage if a file cannot be opened; and with kData if a token is not below options.vocabulary.
 Result<std::shared_ptr<const RowFormat>> open_tokens(const std::vector<TokenFile>& files, const TokenOptions& options,
                                                      const std::shared_ptr<const storage::Storage>& storage);
 

@@ -71,7 +71,7 @@ def arrays(*, fields: str | Sequence[str] | Any = None, **arrays: Any) -> Datase
 def tokens(
     source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
-    window: int,
+    window: int | None = None,
     dtype: Any = None,
     stride: int | None = None,
     output_dtype: Any = "int64",
@@ -88,17 +88,18 @@ def tokens(
     Args:
         source: files of consecutive token numbers, raw or ``.npy``, or folders of LitData's token chunks (with
             ``index.json``). Windows are read on demand.
-        window: tokens per sample.
-        dtype: dtype of raw files: ``"uint8"``, ``"int8"``, ``"int16"``, ``"uint16"``, ``"int32"``, ``"uint32"`` or
-            ``"int64"``, little-endian. ``.npy`` files and LitData's index specify their dtype.
+        window: tokens per sample; required unless ``documents="whole"``.
+        dtype: dtype of raw files, and of ``.npy`` files without NumPy's header, as OLMo-core writes them: ``"uint8"``,
+            ``"int8"``, ``"int16"``, ``"uint16"``, ``"int32"``, ``"uint32"`` or ``"int64"``, little-endian. Other
+            ``.npy`` files and LitData's index specify their dtype.
         stride: tokens between the starts of windows; None is ``window``. With a stride of 1, a sample starts at every
             position.
         output_dtype: dtype of x and y, ``"int64"`` or ``"int32"``.
         vocabulary: number of different tokens; with ``check=True`` every file is read once, immediately, and a token
             that is not below ``vocabulary`` raises an error.
         separator: the token that ends a document.
-        documents: how documents are placed in samples if there is a separator: ``"pack"`` (the default) or ``"apart"``,
-            as described below.
+        documents: how documents are placed in samples if there is a separator: ``"pack"`` (the default), ``"apart"``
+            or ``"whole"``, as described below.
         pad: with ``"apart"``, the token that pads the shorter samples of a batch in ``x``; by default 0. ``y`` is
             padded with -100, which ``torch.nn.functional.cross_entropy`` ignores by default.
         min_length: with ``"apart"``, documents with fewer tokens, including the separator, are skipped; by default 2,
@@ -119,6 +120,10 @@ def tokens(
     sample's number of tokens in ``x``. The end of a file ends a document. All files are read once, immediately, to find
     the documents; their positions take 12 bytes of memory per sample.
 
+    ``"whole"``: each sample is a document with its separator, as :meth:`Dataset.pack_sequences` requires. The fields
+        are ``tokens`` (int64), and ``tokens_length``. The end of a file ends a document. All files are read once,
+        immediately, to find the documents, whose ends take 8 bytes of memory each.
+
     Raises:
         ConfigError: an argument is wrong, a file size is not a multiple of the token size, no file contains a complete
             window, or the separator is outside the vocabulary or the dtype, or occurs in no file (``"pack"`` checks the
@@ -130,6 +135,12 @@ def tokens(
     where = "tokens"
     if arguments.flag(where, "check", check) and vocabulary is None:
         raise ConfigError("tokens: check=True requires vocabulary, the number of different tokens")
+    whole = documents == "whole"
+    if window is None and not whole:
+        raise ConfigError('tokens: pass window, the number of tokens per sample, or documents="whole"')
+    for name, value in {"window": window, "stride": stride}.items():
+        if whole and value is not None:
+            raise ConfigError(f'tokens: documents="whole" does not support {name}: each sample is a document')
     given_paths = list(source) if arguments.is_iterable(source) and not isinstance(source, str | bytes) else [source]
     paths = [arguments.path_text(where, "source", path) for path in given_paths]
     wanted = None if dtype is None else arguments.array_dtype(where, dtype)
@@ -139,7 +150,7 @@ def tokens(
         raise ConfigError(f"tokens: the files have different dtypes: {', '.join(sorted(stored))}")
     engine = _engine.tokens(
         [(path, offset) for path, offset, _ in found],
-        window=arguments.integer(where, "window", window, low=1, high=_BIG),
+        window=0 if whole else arguments.integer(where, "window", window, low=1, high=_BIG),
         stride=0 if stride is None else arguments.integer(where, "stride", stride, low=1, high=_BIG),
         stored=stored.pop() if stored else "uint16",
         output=arguments.array_dtype(where, output_dtype),
@@ -186,9 +197,10 @@ def _documents(
     end = arguments.integer(where, "separator", separator, low=-_BIG, high=_BIG)
     if vocabulary is not None and not 0 <= end < vocabulary:
         raise ConfigError(f"tokens: separator {end} is outside the vocabulary of {vocabulary}")
-    word = "pack" if documents is None else arguments.choice(where, "documents", documents, ("pack", "apart"))
-    if word == "pack" and (pad is not None or min_length is not None):
-        raise ConfigError('tokens: pad and min_length require documents="apart": packed windows have one length')
+    choices = ("pack", "apart", "whole")
+    word = "pack" if documents is None else arguments.choice(where, "documents", documents, choices)
+    if word != "apart" and (pad is not None or min_length is not None):
+        raise ConfigError('tokens: pad and min_length require documents="apart"')
     return {
         "separator": end,
         "documents": word,
@@ -201,7 +213,7 @@ def _token_files(path: str, dtype: str | None) -> list[tuple[str, int, str]]:
     """Returns the path, the number of bytes before the first token, and the dtype of one file, or of each chunk in a
     folder.
     """
-    if path.endswith(".npy"):
+    if path.endswith(".npy") and not (dtype is not None and _is_raw(path)):
         found = [(path, *_npy_header(path))]
     elif litdata_tokens.is_one(path):
         found = litdata_tokens.files_of("tokens", path)
@@ -213,6 +225,17 @@ def _token_files(path: str, dtype: str | None) -> list[tuple[str, int, str]]:
         if dtype is not None and dtype != stored:
             raise ConfigError(f"tokens: {file} contains {stored}, not {dtype}")
     return found
+
+
+def _is_raw(path: str) -> bool:
+    """Whether a local file lacks NumPy's header."""
+    from ...machine import storage  # imports pathlib and urllib
+
+    try:
+        with open(storage.local_path(path), "rb") as file:
+            return file.read(6) != b"\x93NUMPY"
+    except OSError:
+        return False  # _npy_header() reports the error
 
 
 def _npy_header(path: str) -> tuple[int, str]:
@@ -230,7 +253,9 @@ def _npy_header(path: str) -> tuple[int, str]:
     except OSError as error:
         raise StorageError(f"tokens: cannot open {path}: {error.strerror or error}", errno=error.errno) from None
     except ValueError as error:
-        raise ConfigError(f"tokens: {path} is not a .npy file of numbers: {error}") from None
+        raise ConfigError(
+            f"tokens: {path} is not a .npy file of numbers: {error}; without NumPy's header, pass dtype="
+        ) from None
     if mapped.ndim != 1 or not mapped.dtype.isnative:
         raise ConfigError(
             f"tokens: {path} contains {mapped.dtype.str} of shape {mapped.shape}; tokens must be one-dimensional"

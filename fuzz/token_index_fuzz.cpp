@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Any bytes as a Megatron index: no crash and no read outside the index, and every sequence and document of an index
-// that is accepted is inside the tokens that the index claims.
+// Any bytes as an index of token files, of Megatron or of datatrove: no crash and no read outside the index, and every
+// sequence and document of an index that is accepted is inside the tokens that the index claims.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "format/index/memory_reader.h"
+#include "format/tokens/datatrove_index.h"
 #include "format/tokens/megatron_index.h"
 
 using namespace feedline;
@@ -34,10 +35,23 @@ class OneObject final : public storage::Storage {
   const std::string_view bytes_;
 };
 
+void read_datatrove(const storage::Storage& storage) {
+  const auto index = format::DatatroveIndex::open("fuzz.ds.index", storage);
+  if (!index) return;
+  std::uint64_t end = 0;
+  for (std::uint64_t d = 0; d < (*index)->samples(); ++d) {
+    const format::TokenRange range = (*index)->range(d);
+    FEEDLINE_CHECK(range.first == end);
+    end += range.count;
+  }
+  FEEDLINE_CHECK(end == (*index)->tokens());
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
   const OneObject storage({reinterpret_cast<const char*>(data), bytes});
+  read_datatrove(storage);
   const auto index = format::MegatronIndex::open("fuzz.idx", storage);
   if (!index) return 0;
   for (std::uint64_t i = 0; i < index->sequences(); ++i) {

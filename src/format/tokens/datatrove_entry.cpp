@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/tokens/datatrove_entry.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "format/sources/source_list.h"
+#include "format/tokens/datatrove_index.h"
+#include "format/tokens/indexed_token_format.h"
+
+namespace feedline::format {
+namespace {
+
+constexpr std::string_view kWhat = "token file of datatrove (.ds)";
+
+// Returns the name of a file next to NAME.ds; a URL may have a query after the name.
+std::string next_to(const std::string& path, std::string_view end) {
+  const std::size_t name_end = std::min(path.find('?'), path.size());
+  return path.substr(0, name_end) + std::string(end) + path.substr(name_end);
+}
+
+// Recognises files by name, without requests.
+Result<bool> is_datatrove(const std::string& source, const storage::Storage& storage) {
+  const std::string part = first_of_list(source, storage);
+  return std::string_view(part).substr(0, part.find('?')).ends_with(".ds");
+}
+
+// The tokens have 2 or 4 bytes; the index says how many there are.
+Result<DType> dtype_of(const std::string& path, std::uint64_t tokens, const storage::Storage& storage) {
+  FEEDLINE_TRY(const storage::ObjectStat stat, storage.stat(path));
+  if (stat.bytes == 2 * tokens) return DType::kUint16;
+  if (stat.bytes == 4 * tokens) return DType::kUint32;
+  Error error = data_error("the index describes " + std::to_string(tokens) + " tokens, but the .ds file has " +
+                               std::to_string(stat.bytes) + " bytes, which are neither 2 nor 4 per token",
+                           "format")
+                    .error();
+  error.where.shard = path;
+  return std::unexpected(std::move(error));
+}
+
+Result<std::optional<TokenFiles>> open_loss_mask(const std::string& path, std::uint64_t tokens,
+                                                 const OpenOptions& options) {
+  const auto stat = options.storage->stat(path);
+  if (!stat && stat.error().system_errno == ENOENT) return std::nullopt;
+  FEEDLINE_CHECK_OK(stat);
+  if (stat->bytes == tokens) return TokenFiles::open({{path}}, DType::kUint8, options.storage);
+  Error error = data_error("the file has " + std::to_string(stat->bytes) + " bytes, but the index describes " +
+                               std::to_string(tokens) + " tokens; a loss mask has one byte per token",
+                           "format")
+                    .error();
+  error.where.shard = path;
+  return std::unexpected(std::move(error));
+}
+
+Result<IndexedTokens> open_part(const std::string& path, const OpenOptions& options) {
+  FEEDLINE_TRY(auto index, DatatroveIndex::open(next_to(path, ".index"), *options.storage));
+  const std::uint64_t tokens = index->tokens();
+  FEEDLINE_TRY(const DType dtype, dtype_of(path, tokens, *options.storage));
+  FEEDLINE_TRY(auto files, TokenFiles::open({{path}}, dtype, options.storage));
+  FEEDLINE_TRY(auto loss_mask, open_loss_mask(next_to(path, ".loss"), tokens, options));
+  return IndexedTokens{std::move(index), std::move(files), std::move(loss_mask)};
+}
+
+Result<std::shared_ptr<const Format>> open_files(const std::string& source, const OpenOptions& options) {
+  if (!options.fields.empty())
+    return config_error("fields: token files of datatrove always have the field tokens; omit fields=");
+  FEEDLINE_TRY(const auto paths, shards_of(source, *options.storage, kWhat));
+  std::vector<IndexedTokens> parts;
+  for (const std::string& path : paths) {
+    FEEDLINE_TRY(auto part, open_part(path, options));
+    if (part.loss_mask.has_value() != (parts.empty() ? part : parts.front()).loss_mask.has_value())
+      return config_error("'" + (part.loss_mask ? paths.front() : path) + "' has no loss mask (.ds.loss), but '" +
+                          (part.loss_mask ? path : paths.front()) + "' has one: open them separately");
+    parts.push_back(std::move(part));
+  }
+  return IndexedTokenFormat::make("datatrove", "documents", std::move(parts));
+}
+
+Result<Inspection> inspect_files(const std::string& source, const OpenOptions& options) {
+  return inspect_indexed_tokens("datatrove", open_files(source, options));
+}
+
+}  // namespace
+
+const FormatEntry& datatrove_entry() {
+  static constexpr FormatEntry kEntry{
+      .name = "datatrove", .sniff = is_datatrove, .open = open_files, .inspect = inspect_files};
+  return kEntry;
+}
+
+}  // namespace feedline::format
