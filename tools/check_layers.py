@@ -389,7 +389,9 @@ def check_calls(table: Table, path: Path, text: str) -> Iterator[Break]:
     for number, line in enumerate(text.splitlines(), 1):
         if found := CALL.search(line.partition("//")[0]):
             what = found[0].rstrip("(").lstrip(":")
-            yield Break(path, number, "call", f"{what}: file names go through storage, or through cache for Feedline's own files")
+            yield Break(
+                path, number, "call", f"{what}: pass file names to storage, or to cache for Feedline's own files"
+            )
 
 
 def check_folders(root: Path, table: Table) -> Iterator[Break]:

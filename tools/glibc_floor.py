@@ -23,7 +23,7 @@ from elftools.elf.elffile import ELFFile
 FLOOR = (2, 28)
 # the first version of glibc for each processor
 FIRST = {"EM_X86_64": b"GLIBC_2.2.5", "EM_AARCH64": b"GLIBC_2.17"}
-KEPT = {"exp", "log", "pow", "pthread_create", "pthread_detach", "pthread_join"}  # functions also available in that version
+KEPT = {"exp", "log", "pow", "pthread_create", "pthread_detach", "pthread_join"}  # also in that version
 AUXILIARY = "<IHHII"  # Elf64_Vernaux: hash, flags, other, name, next
 
 

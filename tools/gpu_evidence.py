@@ -109,7 +109,7 @@ class Check:
             self._must([*pip, *lacking], f"{', '.join(lacking)} (tools/gpu_check --pack puts them into {self._wheels})")
 
     def _see_packages_of_this_python(self) -> None:
-        """Makes the machine's torch importable, as system-site-packages does not include another virtual environment."""
+        """Makes a torch in another virtual environment importable, which system-site-packages does not include."""
         own = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
         for packages in (FOLDER / "venv").glob("lib/python*/site-packages"):
             (packages / "of_the_machine.pth").write_text("".join(f"{path}\n" for path in own))
@@ -151,7 +151,7 @@ class Check:
         self._gpu()
         program = self._wheels / CONTRACT
         if not program.is_file():
-            raise Missing(f"{CONTRACT} is not in {self._wheels}: run tools/check --build release and tools/gpu_check --pack")
+            raise Missing(f"{CONTRACT} is not in {self._wheels}: run tools/check --build release and gpu_check --pack")
         program.chmod(0o755)
         done = self._run(["env", "FEEDLINE_REAL_CUDA=1", str(program), "--gtest_filter=Cuda/DeviceContract.*"], 120)
         step = self._of(done, {"passed": done.stdout.count("[       OK ]")})
@@ -184,9 +184,7 @@ class Check:
             right = named is not None and (name in named if name in CAUSES else not set(CAUSES) & set(named))
             found[name] = {"named": named, "right": right, "end": "" if right else done.stderr[-2000:]}
         wrong = [name for name, one in found.items() if not one["right"]]
-        return Step(
-            "failed" if wrong else "passed", f"wrong causes: {', '.join(wrong)}" if wrong else "", found=found
-        )
+        return Step("failed" if wrong else "passed", f"wrong causes: {', '.join(wrong)}" if wrong else "", found=found)
 
     def figures(self) -> Step:
         self._gpu()
@@ -319,7 +317,7 @@ def pack(wheels: Path) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="gpu_check", description="All tests that need a GPU: see tools/gpu_check --help.")
+    parser = argparse.ArgumentParser(prog="gpu_check", description="Tests that need a GPU: see tools/gpu_check --help.")
     parser.add_argument("--pack", action="store_true")
     parser.add_argument("--json", type=Path, default=FOLDER / "results.json", metavar="FILE")
     parser.add_argument("--wheels", type=Path, default=FOLDER / "wheels", metavar="DIR")

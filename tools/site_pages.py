@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the pages of the documentation site to a folder: tools/site_pages.py FOLDER (tools/docs).
 
-These are README.md, docs/ and all files to which they link, with the same paths as in the checkout. Markdown that GitHub and
-Python-Markdown interpret differently is rewritten: lists directly after a paragraph, and nested lists. The page of the
-command line contains the ``--help`` of every subcommand.
+These are README.md, docs/ and all files to which they link, with the same paths as in the checkout. Markdown that
+GitHub and Python-Markdown interpret differently is rewritten: lists directly after a paragraph, and nested lists. The
+page of the command line contains the ``--help`` of every subcommand.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ import bars
 import child
 import environments
 import launch
-import places
+import paths
 import report
 import rounds
 import tasks
@@ -333,13 +333,13 @@ def test_what_peers_made_of_other_photos_is_not_taken_for_these(tmp_path):
         (tmp_path / name / "a").mkdir(parents=True)
         (tmp_path / name / "a" / "0.jpg").write_bytes(b"12345")
     folders = [tmp_path / "photos", tmp_path / "large"]
-    marks = [places.mark(*folders)]
+    marks = [paths.fingerprint(*folders)]
     (folders[1] / "a" / "0.jpg").write_bytes(b"123456")
-    marks.append(places.mark(*folders))
+    marks.append(paths.fingerprint(*folders))
     (folders[0] / "a" / "1.jpg").write_bytes(b"12345")
-    marks.append(places.mark(*folders))
+    marks.append(paths.fingerprint(*folders))
     assert len(set(marks)) == 3
-    assert places.mark(*folders) == marks[-1]
+    assert paths.fingerprint(*folders) == marks[-1]
 
 
 def test_what_came_is_described():
