@@ -47,7 +47,7 @@ _ORIGINALS = {
     "lmdb": "lmdb in torch's Dataset, Pillow",
 }
 # Measured in one process without workers and compared by CPU time, which is reliable also on busy cores.
-_ALONE = dict(zip(list(_ORIGINALS.values())[3:], ("mds", "litdata", "lmdb"), strict=True))
+_WITHOUT_WORKERS = dict(zip(list(_ORIGINALS.values())[3:], ("mds", "litdata", "lmdb"), strict=True))
 _READER_S = 900  # much longer than two epochs of any reader
 
 Results = dict[str, list[dict[str, Any]]]
@@ -103,7 +103,7 @@ def originals(
         if reader not in wanted:
             continue
         name = _ORIGINALS[reader]
-        workers = 0 if name in _ALONE else threads
+        workers = 0 if name in _WITHOUT_WORKERS else threads
         try:
             python = environments.ensure(peer, root)
             yield (
@@ -157,7 +157,7 @@ def goals_of(results: Results) -> list[dict[str, Any]]:
     asked = [(ours, "Feedline, tar", 0.95), (ours, "tf.data, TFRecord", 2), (ours, "tfrecord package, Pillow", 2)]
     for table in ("Feedline, arrow", "Feedline, parquet"):
         asked += [(table, "Feedline, tar", 0.95), (table, "datasets, Pillow", 4)]
-    asked += [(f"Feedline, {name}", "Feedline, tar", 0.95) for name in _ALONE.values()]
+    asked += [(f"Feedline, {name}", "Feedline, tar", 0.95) for name in _WITHOUT_WORKERS.values()]
     rates = [
         {"goal": f"{one} / {other}", "at_least": least, "measured": ratio(one, other)}
         for one, other, least in asked
@@ -169,7 +169,7 @@ def goals_of(results: Results) -> list[dict[str, Any]]:
             "at_least": 4,
             "measured": less_cpu(f"Feedline, {name}", other),
         }
-        for other, name in _ALONE.items()
+        for other, name in _WITHOUT_WORKERS.items()
         if other in results
     ]
 

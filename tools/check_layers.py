@@ -233,7 +233,7 @@ def check_foreign_header(table: Table, path: Path, header: str) -> tuple[str, st
     if table.is_free(folder) or (test and owners):
         return None
     if owners is None:
-        return "foreign", f"<{header}> is new here: give it a folder with an `only` line in tools/layers.txt"
+        return "foreign", f"<{header}> has no folder: add an `only` line to tools/layers.txt"
     if folder not in owners:
         return "foreign", f"<{header}> belongs to {' and '.join(sorted(owners))}"
     return None

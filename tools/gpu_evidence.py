@@ -184,7 +184,9 @@ class Check:
             right = named is not None and (name in named if name in CAUSES else not set(CAUSES) & set(named))
             found[name] = {"named": named, "right": right, "end": "" if right else done.stderr[-2000:]}
         wrong = [name for name, one in found.items() if not one["right"]]
-        return Step("failed" if wrong else "passed", f"wrong causes: {', '.join(wrong)}" if wrong else "", found=found)
+        return Step(
+            "failed" if wrong else "passed", f"wrong causes in: {', '.join(wrong)}" if wrong else "", found=found
+        )
 
     def figures(self) -> Step:
         self._gpu()
@@ -313,7 +315,7 @@ def pack(wheels: Path) -> None:
     carried = sum(path.stat().st_size for path in wheels.iterdir())
     print(f"the checkout has {tree / 2**20:.1f} MiB, the wheels {carried / 2**20:.1f} MiB")
     if tree + carried > MOST_BYTES:
-        raise SystemExit(f"gpu_check: together more than {MOST_BYTES >> 20} MiB")
+        raise SystemExit(f"gpu_check: together they exceed {MOST_BYTES >> 20} MiB")
 
 
 def main() -> int:

@@ -23,7 +23,7 @@ LINK = re.compile(r"(\]\()(?!https?://|mailto:)([^)#\s]+)((?:#[^)\s]+)?\))")
 NUMBERED = re.compile(r"^\[(\d+)\] \[", re.MULTILINE)  # Python-Markdown would treat both as one link
 FENCE = re.compile(r"^ *(```|~~~)")
 ITEM = re.compile(r"^( *)([-*]|\d+\.) ")
-HELP = "<!-- what every verb's --help says -->\n"
+HELP = "<!-- the --help of each subcommand -->\n"
 INDEX = "index.md"
 CAUSES = "causes.md"  # in docs/; generated, not committed
 

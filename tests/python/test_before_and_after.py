@@ -81,7 +81,7 @@ def test_the_page_draws_bars_to_scale(example) -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        ([], "give either a folder or --made N"),
+        ([], "pass either a folder or --made N"),
         (["nowhere"], "nowhere is not a folder"),
         (["--made", "100", "--steps", "0"], "must be positive"),
         (["--made", "10"], "--made must be at least --batch-size, 64"),
